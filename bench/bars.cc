@@ -1,0 +1,192 @@
+#include "bench/bars.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace phimap::bench {
+namespace {
+
+using google::protobuf::Struct;
+using Number = std::optional<double>;
+
+constexpr double kMiB = 1 << 20;
+// Beside the queue, what a server under overload may take more than an idle one.
+constexpr double kOverloadRoomMiB = 64;
+
+Number Ratio(Number over, Number under) {
+  if (!over.has_value() || !under.has_value() || *under == 0) return std::nullopt;
+  return *over / *under;
+}
+
+// factor · number + term.
+Number Affine(Number number, double factor, Number term) {
+  if (!number.has_value() || !term.has_value()) return std::nullopt;
+  return factor * *number + *term;
+}
+
+bool Is(const Struct& entry, const std::string& mapping, double d) {
+  return TextAt(entry, "mapping") == mapping && NumberAt(entry, "d") == d;
+}
+
+// The worst of `value` over the entries for which it is defined.
+Number Worst(const std::vector<Struct>& entries, bool at_most,
+             const std::function<Number(const Struct&)>& value) {
+  Number worst;
+  for (const Struct& entry : entries) {
+    const Number number = value(entry);
+    if (!number.has_value()) continue;
+    if (!worst.has_value()) worst = number;
+    worst = at_most ? std::max(*worst, *number) : std::min(*worst, *number);
+  }
+  return worst;
+}
+
+Number EngineMicroseconds(const std::vector<Struct>& engine, const std::string& mapping, double d,
+                          double rows) {
+  for (const Struct& entry : engine) {
+    if (TextAt(entry, "table") == "mapping" && Is(entry, mapping, d) &&
+        NumberAt(entry, "rows") == rows) {
+      return NumberAt(entry, "phimap_us");
+    }
+  }
+  return std::nullopt;
+}
+
+void AddEngineBars(const std::vector<Struct>& engine, std::vector<Bar>& bars) {
+  std::vector<std::string> targets;
+  for (const Struct& entry : engine) {
+    const std::string target = TextAt(entry, "target");
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
+      targets.push_back(target);
+    }
+  }
+  for (const std::string& target : targets) {
+    const auto share = [&](const Struct& entry) -> Number {
+      if (TextAt(entry, "table") != "projection" || TextAt(entry, "target") != target ||
+          NumberAt(entry, "d") != 2048 || NumberAt(entry, "rows").value_or(0) < 32) {
+        return std::nullopt;
+      }
+      return NumberAt(entry, "peak_share");
+    };
+    bars.push_back({absl::StrCat("projection, d = 2048, 32 rows and more, ", target,
+                                 ": share of the multiply-add peak"),
+                    false, 0.9, Worst(engine, false, share), ""});
+  }
+  const auto over_blas = [&](const Struct& entry) -> Number {
+    if (TextAt(entry, "table") != "mapping") return std::nullopt;
+    if (!Is(entry, "F2", 512) && !Is(entry, "F2", 2048)) return std::nullopt;
+    return NumberAt(entry, "over_blas");
+  };
+  bars.push_back({"F2, d = 512 and 2048, all rows: time over the fastest OpenBLAS", true, 1.05,
+                  Worst(engine, true, over_blas), ""});
+  const auto over_f2 = [&](const Struct& entry) -> Number {
+    if (TextAt(entry, "table") != "mapping" || !Is(entry, "F3", 2048)) return std::nullopt;
+    const double rows = NumberAt(entry, "rows").value_or(0);
+    if (rows < 16) return std::nullopt;
+    return Ratio(NumberAt(entry, "phimap_us"), EngineMicroseconds(engine, "F2", 2048, rows));
+  };
+  bars.push_back({"F3, 2048 to 256, 16 rows and more: time over F2's at d = 2048", true, 0.35,
+                  Worst(engine, true, over_f2), ""});
+}
+
+void AddOnnxBars(const RunResults& results, std::vector<Bar>& bars) {
+  const std::vector<Struct> engine = results.Engine();
+  const std::vector<Struct> onnx = results.Onnx();
+  for (const bool few : {true, false}) {
+    const auto over_onnx = [&](const Struct& entry) -> Number {
+      const double rows = NumberAt(entry, "rows").value_or(0);
+      const double d = NumberAt(entry, "d").value_or(0);
+      if ((rows <= 4) != few || (!Is(entry, "F2", 512) && !Is(entry, "F2", 2048))) {
+        return std::nullopt;
+      }
+      return Ratio(EngineMicroseconds(engine, "F2", d, rows), NumberAt(entry, "onnx_us"));
+    };
+    bars.push_back({absl::StrCat("F2, d = 512 and 2048, ", few ? "1 and 4 rows" : "more rows",
+                                 ": time over ONNX Runtime's"),
+                    true, few ? 0.5 : 0.6, Worst(onnx, true, over_onnx), ""});
+  }
+}
+
+std::string Closed(int d, int callers, const char* server) {
+  return absl::StrCat("closed-", d, "-", callers, "-", server);
+}
+
+void AddSingleCallerBars(const RunResults& results, std::vector<Bar>& bars) {
+  const auto floor_512 = Closed(512, 1, "floor");
+  const auto own_512 = Closed(512, 1, "phimap");
+  bars.push_back({"one row, one caller, d = 512: p50, at most 1.15 floors + 10 us", true,
+                  Affine(results.Median(floor_512, "latency_us.p50"), 1.15, 10.0),
+                  results.Median(own_512, "latency_us.p50"), "us"});
+  bars.push_back({"one row, one caller, d = 512: p99, at most 1.5 floors + 10 us", true,
+                  Affine(results.Median(floor_512, "latency_us.p99"), 1.5, 10.0),
+                  results.Median(own_512, "latency_us.p99"), "us"});
+  const Number engine = EngineMicroseconds(results.Engine(), "F2", 2048, 1);
+  bars.push_back({"one row, one caller, d = 2048: p50, at most 1.15 floors + engine + 10 us", true,
+                  Affine(results.Median(Closed(2048, 1, "floor"), "latency_us.p50"), 1.15,
+                         Affine(engine, 1, 10.0)),
+                  results.Median(Closed(2048, 1, "phimap"), "latency_us.p50"), "us"});
+}
+
+void AddManyCallersBars(const RunResults& results, std::vector<Bar>& bars) {
+  const std::pair<int, double> of_floor[] = {{512, 0.85}, {2048, 0.6}};
+  const std::pair<int, double> of_peer[] = {{512, 8.0}, {2048, 15.0}};
+  const auto ratio = [&](int d, const char* other, const char* path) {
+    return Ratio(results.Median(Closed(d, 16, "phimap"), path),
+                 results.Median(Closed(d, 16, other), path));
+  };
+  for (const auto& [d, limit] : of_floor) {
+    bars.push_back({absl::StrCat("one row, 16 callers, d = ", d, ": calls/s over the floor's"),
+                    false, limit, ratio(d, "floor", "calls_per_second"), ""});
+  }
+  for (const auto& [d, limit] : of_peer) {
+    bars.push_back({absl::StrCat("one row, 16 callers, d = ", d, ": calls/s over the peer's"),
+                    false, limit, ratio(d, "peer", "calls_per_second"), ""});
+    bars.push_back({absl::StrCat("one row, 16 callers, d = ", d, ": p99 over the peer's"), true,
+                    0.2, ratio(d, "peer", "latency_us.p99"), ""});
+  }
+}
+
+void AddOverloadBars(const RunResults& results, std::vector<Bar>& bars) {
+  bars.push_back({"a build beside Transform at 30 % of capacity: p99 over that without", true, 2.0,
+                  Ratio(results.Median("build-with", "latency_us.p99"),
+                        results.Median("build-without", "latency_us.p99")),
+                  ""});
+  bars.push_back({"overload, twice what is served: goodput over capacity", false, 0.9,
+                  Ratio(results.Median("overload-offered", "calls_per_second"),
+                        results.Median("overload-capacity", "calls_per_second")),
+                  ""});
+  // Without a refusal there was no overload.
+  Number refusal = results.Median("overload-offered", "refusal_latency_us.p99");
+  if (results.Median("overload-offered", "refusal_latency_us.count") == 0) refusal = std::nullopt;
+  bars.push_back({"overload: p99 of refusals", true, 10'000.0, refusal, "us"});
+  bars.push_back({"overload: the generator's share of the CPU", true, 0.2,
+                  results.Median("overload-offered", "generator.cpu_share"), ""});
+  const Number idle = results.Median("overload-idle", "resident_bytes");
+  const Number queue = results.Median("overload-idle", "queue_bytes");
+  const Number peak = results.Median("overload-offered", "server.peak_resident_bytes");
+  bars.push_back({"overload: resident memory, at most idle + queue + 64 MiB", true,
+                  Affine(Affine(idle, 1 / kMiB, kOverloadRoomMiB), 1, Affine(queue, 1 / kMiB, 0.0)),
+                  Affine(peak, 1 / kMiB, 0.0), "MiB"});
+}
+
+}  // namespace
+
+std::optional<bool> Bar::Met() const {
+  if (!limit.has_value() || !measured.has_value()) return std::nullopt;
+  return at_most ? *measured <= *limit : *measured >= *limit;
+}
+
+std::vector<Bar> Bars(const RunResults& results) {
+  std::vector<Bar> bars;
+  AddEngineBars(results.Engine(), bars);
+  AddOnnxBars(results, bars);
+  AddSingleCallerBars(results, bars);
+  AddManyCallersBars(results, bars);
+  AddOverloadBars(results, bars);
+  return bars;
+}
+
+}  // namespace phimap::bench

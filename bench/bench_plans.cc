@@ -1,0 +1,64 @@
+#include "bench/bench_plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_program.h"
+#include "core/status/check.h"
+
+namespace phimap::bench {
+
+std::vector<BenchMapping> MappingsOf(int64_t d) {
+  return {{"F1", d, d, WKind::kNone},
+          {"F2", d, d, WKind::kTriangular},
+          {"F3", d, d / 8, WKind::kDense}};
+}
+
+Matrix<float> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random) {
+  std::normal_distribution<float> normal(0.0f, static_cast<float>(scale));
+  Matrix<float> matrix = Matrix<float>::Uninit(rows, cols);
+  for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
+  return matrix;
+}
+
+BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random) {
+  BenchNumbers numbers;
+  numbers.landmarks = NormalMatrix(mapping.landmarks, kInputs, 1, random);
+  if (mapping.w == WKind::kNone) return numbers;
+  // Divided by the length of the sums, so that features stay of the size of kernel values.
+  const double scale = 1 / std::sqrt(static_cast<double>(mapping.landmarks));
+  numbers.w = NormalMatrix(mapping.landmarks, mapping.outputs, scale, random);
+  if (mapping.w == WKind::kTriangular) {
+    for (int64_t k = 0; k < mapping.landmarks; ++k) std::fill_n(numbers.w.row(k), k, 0.0f);
+  }
+  return numbers;
+}
+
+TriangularProjection<float> PackedTriangle(const Matrix<float>& w) {
+  TriangularProjection<float> triangle;
+  triangle.order = w.rows();
+  triangle.elements = AlignedArray<float>(triangle.ElementCount(w.rows()));
+  for (int64_t k = 0; k < w.rows(); ++k) {
+    std::copy_n(w.row(k) + k, w.cols() - k, triangle.elements.data() + triangle.RowOffset(k));
+  }
+  return triangle;
+}
+
+Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
+  const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", kGamma, ")"));
+  PHIMAP_CHECK(kernel.ok());
+  ServingStages<float> stages;
+  stages.features =
+      ProductFeatures<float>{numbers.landmarks.Clone(), KernelProgram::Compile(*kernel)};
+  if (mapping.w == WKind::kTriangular) stages.projection = PackedTriangle(numbers.w);
+  if (mapping.w == WKind::kDense) stages.projection = DenseProjection<float>{numbers.w.Clone()};
+  Plan plan;
+  plan.input.columns = kInputs;
+  plan.stages = std::move(stages);
+  return plan;
+}
+
+}  // namespace phimap::bench

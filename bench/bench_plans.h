@@ -1,0 +1,46 @@
+// The mappings that are timed, with random numbers in them: time does not depend on the numbers.
+#ifndef PHIMAP_BENCH_BENCH_PLANS_H_
+#define PHIMAP_BENCH_BENCH_PLANS_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace phimap::bench {
+
+inline constexpr int64_t kInputs = 64;
+// Of the rbf kernel of all plans: 1 over the inputs, as gamma=scale gives for standardized rows.
+inline constexpr double kGamma = 1.0 / kInputs;
+
+enum class WKind { kNone, kTriangular, kDense };
+
+// 64 inputs, `landmarks` rows, an rbf kernel, W.
+struct BenchMapping {
+  std::string name;
+  int64_t landmarks = 0;
+  int64_t outputs = 0;
+  WKind w = WKind::kNone;
+};
+
+// F1, F2 and F3 of d landmarks; F3 to d/8 outputs. Random Fourier features belong here as soon as
+// the engine has a cosine (KernelOpCode): the same products, that epilogue, no W.
+std::vector<BenchMapping> MappingsOf(int64_t d);
+
+// The numbers of a mapping, in float32 and dense.
+struct BenchNumbers {
+  Matrix<float> landmarks;  // landmarks × kInputs
+  Matrix<float> w;          // landmarks × outputs, zeros below a triangle; empty without W
+};
+
+Matrix<float> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random);
+BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random);
+Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers);
+// The triangle of w as plans store it, row after row.
+TriangularProjection<float> PackedTriangle(const Matrix<float>& w);
+
+}  // namespace phimap::bench
+
+#endif  // PHIMAP_BENCH_BENCH_PLANS_H_

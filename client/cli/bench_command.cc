@@ -1,0 +1,24 @@
+#include "client/cli/bench_command.h"
+
+#include "client/cli/bench_process.h"
+#include "client/cli/bench_report.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+
+absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
+  LoadOptions options = arguments.load;
+  if (options.columns == 0) {
+    PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                            context.client.GetVersion(options.reference));
+    options.columns = version.input_columns();
+  }
+  if (options.server_pid != 0) PHIMAP_RETURN_IF_ERROR(UseOf(options.server_pid).status());
+  PHIMAP_ASSIGN_OR_RETURN(const LoadResult result, RunLoad(options, context.cancel));
+  const int processors = UsableProcessors();
+  context.out << (arguments.json ? LoadJson(options, result, processors)
+                                 : LoadTable(options, result, processors));
+  return absl::OkStatus();
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,24 @@
+// `phimap bench`.
+#ifndef PHIMAP_CLIENT_CLI_BENCH_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_BENCH_COMMAND_H_
+
+#include "absl/status/status.h"
+#include "client/cli/bench_load.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct BenchArguments {
+  // `target` is the server of the command line; `columns` 0 asks the server.
+  LoadOptions load;
+  bool json = false;
+};
+
+// Loads the server with Transform calls for a while and prints what it did: a table, or one JSON
+// object. Calls that fail under load are part of the result; the command fails if the load cannot
+// be started.
+absl::Status RunBench(const BenchArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_BENCH_COMMAND_H_

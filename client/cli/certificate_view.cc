@@ -1,0 +1,175 @@
+#include "client/cli/certificate_view.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "client/cli/number_text.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr int kNameWidth = 18;
+constexpr int kValueWidth = 22;
+constexpr int kMinTextWidth = 40;
+
+// Name, value, and what the value means.
+void Line(std::string& out, absl::string_view name, absl::string_view value,
+          absl::string_view meaning = "") {
+  std::string line = absl::StrFormat("  %-*s%-*s%s", kNameWidth, name, kValueWidth, value, meaning);
+  line.erase(line.find_last_not_of(' ') + 1);
+  absl::StrAppend(&out, line, "\n");
+}
+
+// `text` broken between words, each line behind `indent` spaces; `first` stands before the first
+// line instead.
+void Paragraph(std::string& out, absl::string_view first, absl::string_view text, int width) {
+  const int room = std::max(width, kMinTextWidth);
+  const std::string indent(first.size(), ' ');
+  std::string line(first);
+  bool empty = true;
+  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    if (!empty && static_cast<int>(line.size() + 1 + word.size()) > room) {
+      absl::StrAppend(&out, line, "\n");
+      line = indent;
+      empty = true;
+    }
+    absl::StrAppend(&line, empty ? "" : " ", word);
+    empty = false;
+  }
+  absl::StrAppend(&out, line, "\n");
+}
+
+std::string TypeText(v1::ServingType type) {
+  switch (type) {
+    case v1::SERVING_TYPE_FLOAT32:
+      return "float32";
+    case v1::SERVING_TYPE_FLOAT64:
+      return "float64";
+    default:
+      return "unknown";
+  }
+}
+
+std::string RefText(const v1::VersionRef& ref) {
+  return absl::StrCat(ref.mapping(), "@", ref.number());
+}
+
+std::string ErrorText(const v1::Certificate::Error& error) {
+  return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
+}
+
+void RenderHead(std::string& out, const v1::Version& version) {
+  absl::StrAppend(&out, RefText(version.ref()), "\n");
+  Line(out, "mapping", version.mapping_text());
+  Line(out, "kernel", version.kernel_text());
+  Line(out, "columns",
+       absl::StrCat(version.input_columns(), " in, ", version.output_columns(), " out"),
+       absl::StrCat("numbers of a row, features of a row, ", TypeText(version.serving_type())));
+  Line(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
+  if (version.has_create_time()) {
+    Line(out, "created",
+         absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+                          absl::FromUnixSeconds(version.create_time().seconds()),
+                          absl::UTCTimeZone()));
+  }
+  Line(out, "digest", version.ref().digest());
+}
+
+void RenderCounts(std::string& out, const v1::Certificate& certificate) {
+  Line(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
+  Line(out, "sample", WithThousands(certificate.pool_rows()),
+       "rows that the landmarks were drawn from");
+  Line(out, "held out", WithThousands(certificate.held_out_rows()),
+       "other rows, kept apart to measure on");
+  Line(out, "landmarks", WithThousands(certificate.landmarks()),
+       absl::StrCat("rows that span the features, chosen: ", certificate.policy()));
+}
+
+void RenderFactor(std::string& out, const v1::Certificate& certificate) {
+  if (certificate.has_rank()) {
+    Line(out, "rank", absl::StrCat(certificate.rank(), " of ", certificate.landmarks()),
+         "landmarks that are numerically independent");
+  }
+  if (certificate.has_tolerance()) {
+    Line(out, "tolerance", ShortNumber(certificate.tolerance()),
+         "residual under which a landmark is dropped");
+  }
+  if (certificate.has_largest_residual()) {
+    Line(out, "residual", ShortNumber(certificate.largest_residual()),
+         "largest that was dropped; under the tolerance");
+  }
+  if (certificate.has_trace_residual()) {
+    Line(out, "trace residual", ShortNumber(certificate.trace_residual()),
+         "share of the landmarks' kernel that is lost");
+  }
+  if (certificate.pivots_size() > 0) {
+    Line(out, "pivots",
+         absl::StrCat(ShortNumber(certificate.pivots(0)), " to ",
+                      ShortNumber(certificate.pivots(certificate.pivots_size() - 1))),
+         "from the first to the last landmark kept");
+  }
+}
+
+void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
+  if (certificate.has_held_out_trace_residual()) {
+    Line(out, "not captured",
+         absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
+         "of the kernel's mass on new rows lies outside the landmarks' span");
+  }
+  if (certificate.has_kernel_error()) {
+    const v1::Certificate::Error& error = certificate.kernel_error();
+    Line(out, "kernel error", ErrorText(error),
+         absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
+                      " pairs; K is at most ", ShortNumber(error.scale())));
+  }
+  if (certificate.has_serving_error()) {
+    const v1::Certificate::Error& error = certificate.serving_error();
+    Line(out, "serving error", ErrorText(error),
+         absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
+                      " rows; |F| is at most ", ShortNumber(error.scale())));
+  }
+  if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
+    Line(out, "errors", "not measured", "too few rows, or none that apply to this mapping");
+  }
+}
+
+}  // namespace
+
+std::string RenderVersion(const v1::Version& version, int width) {
+  std::string out;
+  RenderHead(out, version);
+  if (!version.has_certificate()) return out;
+  const v1::Certificate& certificate = version.certificate();
+  absl::StrAppend(&out, "certificate\n");
+  RenderCounts(out, certificate);
+  RenderFactor(out, certificate);
+  RenderMeasured(out, certificate);
+  if (!certificate.theorem().empty()) Paragraph(out, "  theorem: ", certificate.theorem(), width);
+  for (const std::string& warning : certificate.warnings()) {
+    Paragraph(out, "  WARNING: ", warning, width);
+  }
+  return out;
+}
+
+std::string RenderVersionLine(const v1::Version& version) {
+  const v1::Certificate& certificate = version.certificate();
+  std::string line =
+      absl::StrCat(RefText(version.ref()), ": ", version.output_columns(), " features");
+  if (certificate.has_rank()) {
+    absl::StrAppend(&line, ", rank ", certificate.rank(), " of ", certificate.landmarks());
+  }
+  if (certificate.has_kernel_error()) {
+    absl::StrAppend(&line, ", kernel error mean ", ShortNumber(certificate.kernel_error().mean()),
+                    ", max ", ShortNumber(certificate.kernel_error().max()));
+  }
+  const int warnings = certificate.warnings_size();
+  if (warnings > 0)
+    absl::StrAppend(&line, ", ", warnings, warnings == 1 ? " warning" : " warnings");
+  return line;
+}
+
+}  // namespace phimap::cli

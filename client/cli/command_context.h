@@ -1,0 +1,23 @@
+// What every command is given.
+#ifndef PHIMAP_CLIENT_CLI_COMMAND_CONTEXT_H_
+#define PHIMAP_CLIENT_CLI_COMMAND_CONTEXT_H_
+
+#include <ostream>
+
+#include "client/cli/progress_bar.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
+
+namespace phimap::cli {
+
+// Data goes to `out`, messages and progress to `console`. All outlive the command.
+struct CommandContext {
+  client::Client& client;
+  std::ostream& out;
+  Console console;
+  client::CancelToken& cancel;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMAND_CONTEXT_H_

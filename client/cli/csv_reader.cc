@@ -1,0 +1,195 @@
+#include "client/cli/csv_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr int kMaxColumns = 65'536;  // The API's limit.
+constexpr size_t kMaxQuotedText = 40;
+
+// A cell in a message: not longer than a person reads.
+std::string Quoted(absl::string_view text) {
+  if (text.size() <= kMaxQuotedText) return absl::StrCat("'", text, "'");
+  return absl::StrCat("'", text.substr(0, kMaxQuotedText), "…'");
+}
+
+enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
+
+// The number in a cell; blanks around it and a plus sign are allowed.
+NumberError ParseNumber(absl::string_view text, double& value) {
+  text = absl::StripAsciiWhitespace(text);
+  if (text.empty()) return NumberError::kEmpty;
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
+    return NumberError::kNotNumber;
+  }
+  if (error == std::errc::result_out_of_range) return NumberError::kRange;
+  return std::isfinite(value) ? NumberError::kNone : NumberError::kNotFinite;
+}
+
+std::string Explain(NumberError error, absl::string_view cell) {
+  switch (error) {
+    case NumberError::kEmpty:
+      return "expected a number, got an empty cell";
+    case NumberError::kNotFinite:
+      return absl::StrCat("expected a finite number, got ", Quoted(cell));
+    case NumberError::kRange:
+      return absl::StrCat("expected a number in the range of float64, got ", Quoted(cell));
+    default:
+      return absl::StrCat("expected a number, got ", Quoted(cell));
+  }
+}
+
+bool IsNumber(const std::string& cell) {
+  double value;
+  return ParseNumber(cell, value) == NumberError::kNone;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<InputFile> file,
+                                                           const std::string& label) {
+  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(file), label));
+  PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
+  return reader;
+}
+
+CsvReader::CsvReader(std::unique_ptr<InputFile> file, std::string label)
+    : file_(std::move(file)), label_(std::move(label)), tokenizer_(*file_) {}
+
+absl::Status CsvReader::ReadHeader() {
+  PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
+  if (!any) return LineError(1, "expected a header with the names of the columns, got no text");
+  if (record_.blank()) return LineError(1, "expected a header, got a blank line");
+  header_.clear();
+  for (int i = 0; i < record_.size(); ++i) {
+    header_.emplace_back(absl::StripAsciiWhitespace(record_.cell(i)));
+  }
+  if (std::all_of(header_.begin(), header_.end(), IsNumber)) {
+    return LineError(1,
+                     "expected a header with the names of the columns, got only numbers; if "
+                     "this is the first row, put a line of names such as x1,x2,x3 above it");
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckNamesDiffer());
+  return FindLabel();
+}
+
+absl::Status CsvReader::CheckNamesDiffer() const {
+  absl::flat_hash_map<absl::string_view, size_t> positions;
+  for (size_t i = 0; i < header_.size(); ++i) {
+    const auto [first, fresh] = positions.emplace(header_[i], i);
+    if (fresh) continue;
+    return LineError(1,
+                     absl::StrCat("columns ", first->second + 1, " and ", i + 1, " are both named ",
+                                  Quoted(header_[i]), "; give each column a name of its own"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CsvReader::FindLabel() {
+  label_column_ = -1;
+  if (!label_.empty()) {
+    const auto found = std::find(header_.begin(), header_.end(), label_);
+    if (found == header_.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("--label: ", file_->name(), " has no column ",
+                                                     Quoted(label_), "; its columns are ",
+                                                     absl::StrJoin(header_, ", ")));
+    }
+    label_column_ = static_cast<int>(found - header_.begin());
+  }
+  columns_ = static_cast<int32_t>(header_.size()) - (label_column_ >= 0 ? 1 : 0);
+  if (columns_ == 0) return LineError(1, "there is no column beside the label");
+  if (columns_ > kMaxColumns) {
+    return LineError(1, absl::StrCat("at most ", kMaxColumns, " columns, got ", columns_));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> CsvReader::input_names() const {
+  std::vector<std::string> names = header_;
+  if (label_column_ >= 0) names.erase(names.begin() + label_column_);
+  return names;
+}
+
+std::vector<std::string> CsvReader::TakeLabels() { return std::exchange(labels_, {}); }
+
+absl::Status CsvReader::Rewind() {
+  PHIMAP_RETURN_IF_ERROR(tokenizer_.Rewind());
+  labels_.clear();
+  return ReadHeader();
+}
+
+absl::StatusOr<client::RowBlock> CsvReader::Next(int32_t max_rows) {
+  std::vector<double> values;
+  for (int32_t row = 0; row < max_rows; ++row) {
+    PHIMAP_ASSIGN_OR_RETURN(const bool any, NextRow());
+    if (!any) break;
+    PHIMAP_RETURN_IF_ERROR(AppendRow(values));
+  }
+  return client::MakeRowBlock(absl::Span<const double>(values), columns_);
+}
+
+absl::StatusOr<bool> CsvReader::NextRow() {
+  PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
+  if (!any) return false;
+  if (record_.blank()) return SkipBlankEnd();
+  if (record_.size() != header_.size()) {
+    return LineError(record_.line(), absl::StrCat("expected ", header_.size(),
+                                                  " cells as in the header, got ", record_.size()));
+  }
+  return true;
+}
+
+absl::StatusOr<bool> CsvReader::SkipBlankEnd() {
+  const int64_t blank_line = record_.line();
+  while (true) {
+    PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
+    if (!any) return false;
+    if (!record_.blank()) {
+      return LineError(blank_line, absl::StrCat("expected ", header_.size(),
+                                                " cells as in the header, got a blank line"));
+    }
+  }
+}
+
+absl::Status CsvReader::AppendRow(std::vector<double>& values) {
+  for (int i = 0; i < record_.size(); ++i) {
+    if (i == label_column_) {
+      if (keep_labels_) labels_.emplace_back(record_.cell(i));
+      continue;
+    }
+    double value = 0;
+    const NumberError error = ParseNumber(record_.cell(i), value);
+    if (error != NumberError::kNone) return CellError(i, Explain(error, record_.cell(i)));
+    values.push_back(value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CsvReader::CellError(int column, absl::string_view message) const {
+  // Line 2 is where a label that nobody named shows.
+  const std::string hint =
+      label_.empty() && record_.line() == 2
+          ? absl::StrCat("; if the column is not an input, say --label=", header_[column])
+          : "";
+  return LineError(record_.line(), absl::StrCat("column ", column + 1, " (", header_[column],
+                                                "): ", message, hint));
+}
+
+absl::Status CsvReader::LineError(int64_t line, absl::string_view message) const {
+  return absl::InvalidArgumentError(absl::StrCat(file_->name(), ", line ", line, ": ", message));
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,110 @@
+#include "client/cli/error_text.h"
+
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/status/error.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr char kInputRow[] = "input_row";
+
+// What a user types for a field of the API and for the fields in it.
+struct OptionOfField {
+  // Empty: of every command.
+  absl::string_view command;
+  absl::string_view field;
+  absl::string_view option;
+  // Whether the fields in it are parameters that the user wrote, as in f2(landmarks=50).
+  bool parameters = false;
+};
+
+constexpr OptionOfField kOptions[] = {
+    {"build", "spec.mapping", "NAME"},
+    {"build", "spec.spec", "--mapping", /*parameters=*/true},
+    {"build", "spec.kernel", "--kernel"},
+    {"build", "spec.standardize", "--standardize"},
+    {"build", "spec.seed", "--seed"},
+    {"build", "examples", "--input"},
+    {"transform", "examples", "--input"},
+    {"bench", "examples.dense.columns", "--columns"},
+    {"bench", "examples.dense.rows", "--rows"},
+    {"", "reference", "NAME[@VERSION]"},
+};
+
+// If `field` is `outer` or in it, true and what follows `outer`.
+bool IsWithin(absl::string_view field, absl::string_view outer, absl::string_view& inner) {
+  inner = field;
+  if (!absl::ConsumePrefix(&inner, outer)) return false;
+  return inner.empty() || absl::ConsumePrefix(&inner, ".");
+}
+
+// "--mapping: landmarks: ", "--input, row 7: ", or "" if no field is at fault.
+std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
+  if (detail.field.empty()) return "";
+  absl::string_view inner;
+  for (const OptionOfField& entry : kOptions) {
+    if (!entry.command.empty() && entry.command != command) continue;
+    if (!IsWithin(detail.field, entry.field, inner)) continue;
+    std::string place(entry.option);
+    const auto row = detail.metadata.find(kInputRow);
+    if (row != detail.metadata.end()) absl::StrAppend(&place, ", row ", row->second);
+    // `text` is the whole of what was typed.
+    if (entry.parameters && !inner.empty() && inner != "text") {
+      absl::StrAppend(&place, ": ", inner);
+    }
+    return absl::StrCat(place, ": ");
+  }
+  return absl::StrCat(detail.field, ": ");
+}
+
+std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
+                      absl::string_view message) {
+  // MakeError puts the field in front.
+  if (!detail.field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail.field, ": "));
+  // How rows were cut into requests is nothing that a user chose.
+  const auto request = detail.metadata.find("request");
+  if (request != detail.metadata.end()) {
+    absl::ConsumePrefix(&message, absl::StrCat("request ", request->second, ": "));
+  }
+  return absl::StrCat(PlaceOf(detail, command), message);
+}
+
+}  // namespace
+
+std::string ErrorText(const absl::Status& status, absl::string_view server,
+                      absl::string_view command) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  // A server that answers says why it is unavailable, with details; gRPC has none.
+  if (absl::IsUnavailable(status) && !detail.has_value()) {
+    return absl::StrCat(
+        "phimap: no server answers at ", server, " (", status.message(), ")\n",
+        "  start one:    phimapd --data_dir=DIR --listen=", server, "\n",
+        "  or name one:  --server=HOST:PORT, or PHIMAP_SERVER in the environment\n");
+  }
+  if (!detail.has_value()) return absl::StrCat("phimap: ", status.message(), "\n");
+  std::string text = absl::StrCat("phimap: ",
+                                  command.empty() ? std::string(status.message())
+                                                  : InWordsOf(command, *detail, status.message()),
+                                  "\n");
+  if (detail->retry_delay_ms > 0) {
+    absl::StrAppend(&text, "  try again in ", (detail->retry_delay_ms + 999) / 1000, " s\n");
+  }
+  return text;
+}
+
+absl::Status WithInputRow(const absl::Status& status, int64_t rows_before) {
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  int64_t row = 0;
+  if (!detail.has_value() || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
+  detail->metadata[kInputRow] = absl::StrCat(rows_before + row + 1);  // People count from 1.
+  absl::string_view message = status.message();
+  if (!detail->field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail->field, ": "));
+  return MakeError(status.code(), detail->reason, detail->field, message, detail->metadata,
+                   detail->retry_delay_ms);
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,36 @@
+// Which format a file has, and readers and writers by format.
+#ifndef PHIMAP_CLIENT_CLI_FILE_FORMAT_H_
+#define PHIMAP_CLIENT_CLI_FILE_FORMAT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/row_writer.h"
+#include "client/cpp/row_source.h"
+
+namespace phimap::cli {
+
+enum class FileFormat { kCsv, kNpy };
+
+// The format of `path`: `named` ("csv" or "npy") if it is given, else by the extension in any case
+// of letters. "-" has no extension: kInvalidArgument, saying which `option` to give; so has another
+// extension. Pure.
+absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
+                                    absl::string_view option);
+
+// A reader of rows. A `label` is for CSV only.
+absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const std::string& path,
+                                                            FileFormat format,
+                                                            const std::string& label);
+
+// A writer of rows; `row_count` as for NpyWriter.
+absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
+                                                      std::optional<int64_t> row_count);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_FILE_FORMAT_H_

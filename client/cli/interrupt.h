@@ -1,0 +1,29 @@
+// Ctrl-C, turned into a CancelToken.
+#ifndef PHIMAP_CLIENT_CLI_INTERRUPT_H_
+#define PHIMAP_CLIENT_CLI_INTERRUPT_H_
+
+#include <thread>
+
+#include "client/cpp/cancel_token.h"
+
+namespace phimap::cli {
+
+// While it lives, the first SIGINT or SIGTERM cancels `token`; a second one ends the process as if
+// nobody listened.
+//
+// At most one lives at a time.
+class Interrupt {
+ public:
+  // REQUIRES: `token` outlives this.
+  explicit Interrupt(client::CancelToken& token);
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+ private:
+  std::thread watcher_;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_INTERRUPT_H_

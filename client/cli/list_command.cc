@@ -1,0 +1,59 @@
+#include "client/cli/list_command.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/cli/json_text.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.pb.h"
+
+namespace phimap::cli {
+namespace {
+
+std::string AliasesText(const v1::Mapping& mapping) {
+  return absl::StrJoin(mapping.aliases(), " ", [](std::string* out, const v1::Alias& alias) {
+    absl::StrAppend(out, alias.name(), "=", alias.version());
+  });
+}
+
+void PrintTable(const std::vector<v1::Mapping>& mappings, std::ostream& out) {
+  size_t width = 4;
+  for (const v1::Mapping& mapping : mappings) width = std::max(width, mapping.name().size());
+  out << absl::StrFormat("%-*s  %7s  %8s  %-16s  %s\n", width, "NAME", "NEWEST", "VERSIONS",
+                         "CREATED (UTC)", "ALIASES");
+  for (const v1::Mapping& mapping : mappings) {
+    const absl::Time created = absl::FromUnixSeconds(mapping.create_time().seconds());
+    std::string line = absl::StrFormat(
+        "%-*s  %7d  %8d  %-16s  %s", width, mapping.name(), mapping.newest_version(),
+        mapping.version_count(), absl::FormatTime("%Y-%m-%d %H:%M", created, absl::UTCTimeZone()),
+        AliasesText(mapping));
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << "\n";
+  }
+}
+
+}  // namespace
+
+absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Mapping> mappings, context.client.ListMappings());
+  if (arguments.json) {
+    v1::ListMappingsResponse all;
+    all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  if (mappings.empty()) {
+    *context.console.stream << "no mappings yet; `phimap build` makes one" << std::endl;
+    return absl::OkStatus();
+  }
+  PrintTable(mappings, context.out);
+  return absl::OkStatus();
+}
+
+}  // namespace phimap::cli

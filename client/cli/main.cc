@@ -1,0 +1,215 @@
+// The command `phimap`.
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "client/cli/bench_command.h"
+#include "client/cli/build_command.h"
+#include "client/cli/error_text.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/list_command.h"
+#include "client/cli/show_command.h"
+#include "client/cli/transform_command.h"
+#include "client/cli/verify_command.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+// All that the command line says.
+struct Arguments {
+  std::string server = "127.0.0.1:7450";
+  BuildArguments build;
+  TransformArguments transform;
+  ListArguments list;
+  ShowArguments show;
+  VerifyArguments verify;
+  BenchArguments bench;
+};
+
+constexpr char kInputHelp[] = "File of rows; - is standard input and needs --format";
+constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
+
+void AddBuild(CLI::App& app, BuildArguments& build) {
+  CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
+  command->add_option("NAME", build.name, "Name of the mapping")->required();
+  command->add_option("--input", build.input, kInputHelp)->required();
+  command->add_option("--format", build.format, "Format of the input: csv (with a header) or npy")
+      ->check(CLI::IsMember({"csv", "npy"}));
+  command->add_option("--label", build.label, kLabelHelp);
+  command->add_option("--mapping", build.mapping, "As in 'f2(landmarks=500)'")->required();
+  command->add_option("--kernel", build.kernel, "As in 'rbf(gamma=scale)'")->required();
+  command->add_flag("--standardize", build.standardize,
+                    "Shift each column to mean 0 and scale it to variance 1");
+  command->add_option("--seed", build.seed,
+                      "Of all random choices, from 0 to 2^64 - 1; 0 unless given");
+  command->add_flag("--json", build.json, "Print the version as JSON");
+}
+
+void AddTransform(CLI::App& app, TransformArguments& transform) {
+  CLI::App* command = app.add_subcommand("transform", "Map rows to their features");
+  command
+      ->add_option("NAME[@VERSION]", transform.reference, "A mapping, newest version unless named")
+      ->required();
+  command->add_option("--input", transform.input, kInputHelp)->required();
+  command
+      ->add_option(
+          "--output", transform.output,
+          "File of features, which appears whole or not at all; - is standard output. To a "
+          "pipe, npy needs an input that is npy too")
+      ->required();
+  command
+      ->add_option("--format", transform.format,
+                   "Format of the input, csv or npy; and of the output if its name does not say")
+      ->check(CLI::IsMember({"csv", "npy"}));
+  command
+      ->add_option("--output-format", transform.output_format, "Format of the output: csv or npy")
+      ->check(CLI::IsMember({"csv", "npy"}));
+  command->add_option("--label", transform.label, kLabelHelp);
+}
+
+void AddList(CLI::App& app, ListArguments& list) {
+  CLI::App* command = app.add_subcommand("list", "List all mappings");
+  command->add_flag("--json", list.json, "Print them as JSON");
+}
+
+void AddShow(CLI::App& app, ShowArguments& show) {
+  CLI::App* command = app.add_subcommand("show", "Show a version and its certificate");
+  command->add_option("NAME[@VERSION]", show.reference, "A mapping, newest version unless named")
+      ->required();
+  command->add_flag("--json", show.json, "Print it as JSON");
+}
+
+void AddVerify(CLI::App& app, VerifyArguments& verify) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Check that the server answers a version bit for bit");
+  command->add_option("NAME[@VERSION]", verify.reference, "A mapping, newest version unless named")
+      ->required();
+}
+
+void AddBenchLoad(CLI::App& command, LoadOptions& load) {
+  command.add_option("--callers", load.callers, "Closed loop: each sends when it was answered")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  command
+      .add_option("--rate", load.rate,
+                  "Open loop: calls per second, whatever becomes of them; latency counts from when "
+                  "a call was due")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--rows", load.rows, "Rows of a call")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  command.add_option("--seconds", load.seconds, "How long to measure")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--warmup", load.warmup_seconds, "Seconds before, not measured")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--timeout", load.timeout_seconds, "Deadline of a call, in seconds")
+      ->check(CLI::Range(1.0, 86'400.0))
+      ->capture_default_str();
+}
+
+void AddBench(CLI::App& app, BenchArguments& bench) {
+  CLI::App* command = app.add_subcommand("bench", "Load a server and measure it");
+  command
+      ->add_option("NAME[@VERSION]", bench.load.reference, "A mapping, newest version unless named")
+      ->required();
+  AddBenchLoad(*command, bench.load);
+  command->add_option("--channels", bench.load.channels, "Connections, taken in turn")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  command
+      ->add_option("--max_in_flight", bench.load.max_in_flight, "Unanswered calls of an open loop")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--columns", bench.load.columns, "Columns of a row; the server is asked")
+      ->check(CLI::Range(1, 65'536));
+  command->add_option("--server_pid", bench.load.server_pid,
+                      "The server's process on this machine, to measure its CPU and memory");
+  command->add_flag("--json", bench.json, "Print one JSON object");
+}
+
+absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
+                          client::Client::Connect(arguments.server, {}));
+  client::CancelToken cancel;
+  CommandContext context{*client, std::cout, StandardErrorConsole(), cancel};
+  if (command == "list") return RunList(arguments.list, context);
+  if (command == "show") return RunShow(arguments.show, context);
+  if (command == "verify") return RunVerify(arguments.verify, context);
+  const Interrupt interrupt(cancel);
+  if (command == "bench") {
+    BenchArguments bench = arguments.bench;
+    bench.load.target = arguments.server;
+    return RunBench(bench, context);
+  }
+  if (command == "build") return RunBuild(arguments.build, context);
+  return RunTransform(arguments.transform, context);
+}
+
+// The library drops a word that it takes for a command, and says only that a command is missing.
+void SayWhichCommandsThereAre(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands(/*filter=*/nullptr)) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  for (const std::string& word : app.remaining()) {
+    if (!word.empty() && word.front() == '-') continue;
+    std::cerr << "phimap: there is no command '" << word << "'; the commands are " << names << "\n";
+    return;
+  }
+  std::cerr << "phimap: a command is missing; the commands are " << names << "\n";
+}
+
+int RefuseUsage(const CLI::App& app, const CLI::ParseError& error) {
+  const bool help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
+  if (error.get_name() == "RequiredError" && app.get_subcommands().empty()) {
+    SayWhichCommandsThereAre(app);
+  } else {
+    app.exit(error);
+  }
+  return static_cast<int>(help ? ExitCode::kOk : ExitCode::kBadInput);
+}
+
+int Run(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app(
+      "phimap: kernels as features. Data goes to standard output, messages to standard error.",
+      "phimap");
+  app.add_option("--server", arguments.server, "HOST:PORT or unix:PATH")
+      ->envname("PHIMAP_SERVER")
+      ->capture_default_str();
+  app.require_subcommand(1);
+  app.fallthrough();  // --server may follow the subcommand.
+  app.footer(ExitCodeHelp());
+  AddBuild(app, arguments.build);
+  AddTransform(app, arguments.transform);
+  AddList(app, arguments.list);
+  AddShow(app, arguments.show);
+  AddVerify(app, arguments.verify);
+  AddBench(app, arguments.bench);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return RefuseUsage(app, error);  // --help arrives here too.
+  }
+  const std::string command = app.get_subcommands().front()->get_name();
+  absl::Status status = Dispatch(command, arguments);
+  if (status.ok() && !std::cout.flush())
+    status = absl::InternalError("writing standard output failed");
+  // Who asks for JSON is a program, and compares the API's names.
+  const bool json =
+      arguments.build.json || arguments.list.json || arguments.show.json || arguments.bench.json;
+  if (!status.ok()) {
+    std::cerr << ErrorText(status, arguments.server, json ? "" : command) << std::flush;
+  }
+  return static_cast<int>(ExitCodeOf(status));
+}
+
+}  // namespace
+}  // namespace phimap::cli
+
+int main(int argc, char** argv) { return phimap::cli::Run(argc, argv); }

@@ -1,0 +1,23 @@
+// `phimap show`.
+#ifndef PHIMAP_CLIENT_CLI_SHOW_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_SHOW_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct ShowArguments {
+  // "name", "name@7" or "name@alias".
+  std::string reference;
+  bool json = false;
+};
+
+// Prints a version with its certificate: drawn, or a Version as JSON.
+absl::Status RunShow(const ShowArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_SHOW_COMMAND_H_

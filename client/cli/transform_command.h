@@ -1,0 +1,31 @@
+// `phimap transform`.
+#ifndef PHIMAP_CLIENT_CLI_TRANSFORM_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_TRANSFORM_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct TransformArguments {
+  // "name", "name@7" or "name@alias".
+  std::string reference;
+  // "-" is standard input or output.
+  std::string input;
+  std::string output;
+  // "csv", "npy" or empty. `format` is of whichever side has no known extension; `output_format`
+  // wins for the output.
+  std::string format;
+  std::string output_format;
+  std::string label;
+};
+
+// Maps the rows of the input and writes their features. A failure leaves no output file. An output
+// that is the input, by any name, is refused before a row is read.
+absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_TRANSFORM_COMMAND_H_

@@ -1,0 +1,23 @@
+// `phimap verify`: whether a server answers a version's golden vectors bit for bit.
+#ifndef PHIMAP_CLIENT_CLI_VERIFY_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_VERIFY_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct VerifyArguments {
+  std::string reference;
+};
+
+// Sends the golden rows of the version's certificate, each alone and all together, as float32 and
+// as float64, and compares the bits. DATA_LOSS names the first feature that differs;
+// FAILED_PRECONDITION if the version has none.
+absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_VERIFY_COMMAND_H_

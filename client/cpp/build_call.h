@@ -1,0 +1,83 @@
+// One Build with its retries. Includes gRPC: for .cc files only.
+#ifndef PHIMAP_CLIENT_CPP_BUILD_CALL_H_
+#define PHIMAP_CLIENT_CPP_BUILD_CALL_H_
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/cpp/client.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+
+namespace phimap::client {
+
+// Rows go out from the caller's thread while a second thread reads events, so that an error of the
+// server is seen while rows are still being sent: it ends the stream, which makes a blocked Write
+// fail, and interrupts the source.
+//
+// Attempt 1 sends the spec and the rows. A later attempt sends the spec again and waits for
+// `accepted`:
+//   attached      the server has the build with all its rows; follow it
+//   not attached  the server knows nothing of it; rewind and send all rows, or give up
+//
+// Used once, by one thread.
+class BuildCall {
+ public:
+  // REQUIRES: options.build_id is set; all references outlive the call.
+  BuildCall(v1::MappingService::StubInterface& stub, const RetryPolicy& retry,
+            const BuildOptions& options, RowSource& source, const BuildObserver& observer,
+            CancelToken& cancel);
+
+  absl::StatusOr<v1::Version> Run();
+
+ private:
+  using Stream = grpc::ClientReaderWriterInterface<v1::BuildRequest, v1::BuildResponse>;
+
+  // How one attempt ended.
+  struct Outcome {
+    absl::Status status;
+    // The error is the input's or of our own making: another attempt cannot help.
+    bool final = false;
+  };
+
+  Outcome RunAttempt(int attempt);
+  // Sends rows and finish, as far as the server wants them.
+  absl::Status Send(Stream& stream, int attempt);
+  absl::Status SendRows(Stream& stream);
+  void ReadEvents(Stream& stream);
+  void HandleEvent(v1::BuildResponse event);
+  // Waits until the server accepted this attempt or ended it; true if it accepted.
+  bool WaitUntilAccepted();
+  // Whether the server wants no (more) rows: the stream is over, or follows a build that has them.
+  bool WantsNoRows();
+  bool MayRetry(const Outcome& outcome, int attempt);
+  void Report();
+
+  v1::MappingService::StubInterface& stub_;
+  const RetryPolicy retry_;
+  const BuildOptions& options_;
+  RowSource& source_;
+  const BuildObserver& observer_;
+  CancelToken& cancel_;
+  const absl::Time deadline_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Of this attempt; under mutex_.
+  bool accepted_ = false;
+  bool attached_ = false;
+  bool ended_ = false;
+  // Of the whole call; under mutex_.
+  bool ever_accepted_ = false;
+  bool ever_sent_ = false;
+  BuildProgress progress_;
+  std::optional<v1::Version> version_;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_BUILD_CALL_H_

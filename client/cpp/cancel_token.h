@@ -1,0 +1,53 @@
+// Stopping a call from outside.
+#ifndef PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
+#define PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "absl/time/time.h"
+
+namespace phimap::client {
+
+// A switch that goes from "run" to "cancelled" once and stays there; calls that were given it stop
+// soon.
+//
+// Thread-safe; Cancel takes a lock, so it must not be called from a signal handler.
+class CancelToken {
+ public:
+  // Keeps a callback registered. When its destructor returns the callback is not running and will
+  // not run.
+  class Registration {
+   public:
+    Registration(CancelToken* token, int64_t id) : token_(token), id_(id) {}
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
+    ~Registration();
+
+   private:
+    CancelToken* token_;
+    int64_t id_;
+  };
+
+  void Cancel();
+  bool cancelled() const;
+  // Waits for Cancel, at most that long. True if it is cancelled.
+  bool WaitFor(absl::Duration duration) const;
+  // Runs `callback` once when Cancel is called, or now if it was. It runs under the token's lock:
+  // it must not wait and must not use the token.
+  [[nodiscard]] Registration OnCancel(std::function<void()> callback);
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  bool cancelled_ = false;
+  int64_t next_id_ = 0;
+  std::map<int64_t, std::function<void()>> callbacks_;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_

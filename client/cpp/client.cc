@@ -1,0 +1,239 @@
+#include "client/cpp/client.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/cpp/build_call.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/row_messages.h"
+#include "client/cpp/transform_stream_call.h"
+#include "client/cpp/uuid.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
+
+namespace phimap::client {
+namespace {
+
+constexpr int kMaxMessageSizeBytes = 64 << 20;
+constexpr int kPageSize = 1000;  // The API's limit.
+constexpr int kMaxChannels = 64;
+// Telling the server of a cancelled build must not keep the user waiting.
+constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
+
+absl::Status CheckTarget(absl::string_view target) {
+  if (absl::StartsWith(target, "unix:") && target.size() > 5) return absl::OkStatus();
+  const size_t colon = target.rfind(':');
+  uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(target.substr(colon + 1), &port) || port == 0 || port > 65'535) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TARGET", "server",
+                     absl::StrCat("expected HOST:PORT or unix:PATH, got '", target, "'"));
+  }
+  return absl::OkStatus();
+}
+
+grpc::ChannelArguments ChannelOptions() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageSizeBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageSizeBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetUserAgentPrefix("phimap-cpp");
+  // Without it channels of equal arguments share one connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A server that keeps gRPC's defaults hangs up on clients that ping more often than every 5
+  // minutes.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 360'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  // A server that restarts is found again by Build's own backoff, so gRPC's must not be slower. The
+  // second is how long one attempt to connect may take.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
+  return arguments;
+}
+
+class GrpcClient final : public Client {
+ public:
+  GrpcClient(const std::string& target, const ConnectOptions& options) : options_(options) {
+    for (int i = 0; i < options.channels; ++i) {
+      const auto channel =
+          grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), ChannelOptions());
+      if (i == 0) mappings_ = v1::MappingService::NewStub(channel);
+      transforms_.push_back(v1::TransformService::NewStub(channel));
+    }
+  }
+
+  absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
+                                    const BuildObserver& observer, CancelToken* cancel) override {
+    CancelToken never;
+    BuildOptions with_id = options;
+    if (with_id.build_id.empty()) with_id.build_id = RandomUuid();
+    BuildCall call(*mappings_, options_.retry, with_id, source, observer, cancel ? *cancel : never);
+    absl::StatusOr<v1::Version> version = call.Run();
+    if (version.ok() || cancel == nullptr || !cancel->cancelled()) return version;
+    return AfterCancel(with_id, version.status());
+  }
+
+  absl::StatusOr<TransformResult> Transform(absl::string_view reference, RowBlock rows,
+                                            const TransformOptions& options) override {
+    if (rows.empty()) return absl::InvalidArgumentError("there are no rows to transform");
+    const int32_t row_count = rows.rows;
+    v1::TransformRequest request;
+    request.set_reference(std::string(reference));
+    request.set_expected_digest(options.expected_digest);
+    ToExamples(std::move(rows), *request.mutable_examples());
+    v1::TransformResponse response;
+    grpc::ClientContext context;
+    SetDeadline(context, absl::Now() + options.timeout);
+    PHIMAP_RETURN_IF_ERROR(FromGrpc(NextTransforms().Transform(&context, request, &response)));
+    TransformResult result{.version = std::move(*response.mutable_version())};
+    PHIMAP_ASSIGN_OR_RETURN(result.features,
+                            FromAnswer(std::move(*response.mutable_features()), row_count));
+    return result;
+  }
+
+  absl::StatusOr<TransformStreamResult> TransformStream(absl::string_view reference,
+                                                        RowSource& source, const FeatureSink& sink,
+                                                        const TransformStreamOptions& options,
+                                                        CancelToken* cancel) override {
+    if (options.window < 1 || options.rows_per_request < 0) {
+      return absl::InvalidArgumentError("window must be >= 1 and rows_per_request >= 0");
+    }
+    CancelToken never;
+    TransformStreamCall call(NextTransforms(), std::string(reference), source, sink, options,
+                             cancel ? *cancel : never);
+    return call.Run();
+  }
+
+  absl::StatusOr<std::vector<v1::Mapping>> ListMappings() override {
+    std::vector<v1::Mapping> all;
+    v1::ListMappingsRequest request;
+    request.set_page_size(kPageSize);
+    do {
+      PHIMAP_ASSIGN_OR_RETURN(v1::ListMappingsResponse page,
+                              Call<v1::ListMappingsResponse>(&Stub::ListMappings, request));
+      for (v1::Mapping& mapping : *page.mutable_mappings()) all.push_back(std::move(mapping));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return all;
+  }
+
+  absl::StatusOr<v1::Mapping> GetMapping(absl::string_view mapping) override {
+    v1::GetMappingRequest request;
+    request.set_mapping(std::string(mapping));
+    return Call<v1::Mapping>(&Stub::GetMapping, request);
+  }
+
+  absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view mapping) override {
+    std::vector<v1::Version> all;
+    v1::ListVersionsRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_page_size(kPageSize);
+    do {
+      PHIMAP_ASSIGN_OR_RETURN(v1::ListVersionsResponse page,
+                              Call<v1::ListVersionsResponse>(&Stub::ListVersions, request));
+      for (v1::Version& version : *page.mutable_versions()) all.push_back(std::move(version));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    return all;
+  }
+
+  absl::StatusOr<v1::Version> GetVersion(absl::string_view reference) override {
+    v1::GetVersionRequest request;
+    request.set_reference(std::string(reference));
+    return Call<v1::Version>(&Stub::GetVersion, request);
+  }
+
+  absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
+                                        absl::string_view build_id) override {
+    v1::GetBuildRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_build_id(std::string(build_id));
+    return Call<v1::BuildJob>(&Stub::GetBuild, request);
+  }
+
+  absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
+                                           absl::string_view build_id) override {
+    return CancelWithin(options_.call_timeout, mapping, build_id);
+  }
+
+ private:
+  using Stub = v1::MappingService::StubInterface;
+
+  // One unary call of the mapping service.
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                             Response*),
+                                const Request& request) {
+    return CallWithin<Response>(options_.call_timeout, method, request);
+  }
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> CallWithin(absl::Duration timeout,
+                                      grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                                      const Request& request) {
+    grpc::ClientContext context;
+    SetDeadline(context, absl::Now() + timeout);
+    Response response;
+    PHIMAP_RETURN_IF_ERROR(FromGrpc((*mappings_.*method)(&context, request, &response)));
+    return response;
+  }
+
+  absl::StatusOr<v1::BuildJob> CancelWithin(absl::Duration timeout, absl::string_view mapping,
+                                            absl::string_view build_id) {
+    v1::CancelBuildRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_build_id(std::string(build_id));
+    return CallWithin<v1::BuildJob>(timeout, &Stub::CancelBuild, request);
+  }
+
+  // Cancels the server's build and says what became of it. NOT_FOUND is the normal case before
+  // `finish`: the broken stream left no trace.
+  absl::Status AfterCancel(const BuildOptions& options, const absl::Status& status) {
+    absl::StatusOr<v1::BuildJob> job =
+        CancelWithin(kCancelTimeout, options.mapping, options.build_id);
+    if (job.ok() && job->state() == v1::BuildJob::DONE) {
+      return absl::CancelledError(absl::StrCat("cancelled too late: ", job->version().mapping(),
+                                               "@", job->version().number(),
+                                               " was already published"));
+    }
+    if (job.ok() || absl::IsNotFound(job.status())) return status;
+    return absl::CancelledError(absl::StrCat("the build was cancelled here, but the server could ",
+                                             "not be told: ", job.status().message()));
+  }
+
+  v1::TransformService::StubInterface& NextTransforms() {
+    return *transforms_[next_.fetch_add(1, std::memory_order_relaxed) % transforms_.size()];
+  }
+
+  const ConnectOptions options_;
+  std::unique_ptr<v1::MappingService::StubInterface> mappings_;
+  // One for each channel.
+  std::vector<std::unique_ptr<v1::TransformService::StubInterface>> transforms_;
+  std::atomic<uint64_t> next_{0};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
+                                                        const ConnectOptions& options) {
+  PHIMAP_RETURN_IF_ERROR(CheckTarget(target));
+  if (options.channels < 1 || options.channels > kMaxChannels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("channels: expected 1..", kMaxChannels, ", got ", options.channels));
+  }
+  return std::make_unique<GrpcClient>(std::string(target), options);
+}
+
+}  // namespace phimap::client

@@ -1,0 +1,159 @@
+// The C++ client of phimapd.
+//
+// Example:
+//   PHIMAP_ASSIGN_OR_RETURN(auto client, Client::Connect("127.0.0.1:7450", {}));
+//   PHIMAP_ASSIGN_OR_RETURN(v1::Version version,
+//                           client->Build({.mapping = "letters", .mapping_text =
+//                           "f2(landmarks=500)",
+//                                          .kernel_text = "rbf(gamma=scale)", .standardize = true},
+//                                          rows));
+//   PHIMAP_ASSIGN_OR_RETURN(TransformResult result, client->Transform("letters", block));
+#ifndef PHIMAP_CLIENT_CPP_CLIENT_H_
+#define PHIMAP_CLIENT_CPP_CLIENT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/retry_policy.h"
+#include "client/cpp/row_source.h"
+#include "phimap/v1/mapping.pb.h"
+
+namespace phimap::client {
+
+struct ConnectOptions {
+  // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
+  // caller; more let many concurrent Transform calls use more cores.
+  int channels = 1;
+  // Of Build, when the connection breaks.
+  RetryPolicy retry;
+  // Of each call that is not a stream; infinite by default.
+  absl::Duration call_timeout = absl::InfiniteDuration();
+};
+
+struct BuildOptions {
+  // Required. Name of the mapping.
+  std::string mapping = {};
+  // Required. As in "f2(landmarks=500)".
+  std::string mapping_text = {};
+  // Required. As in "rbf(gamma=scale)".
+  std::string kernel_text = {};
+  bool standardize = false;
+  uint64_t seed = 0;
+  // A UUID; empty draws one. The same id attaches to a build that is known.
+  std::string build_id = {};
+  // For the whole build with all its attempts.
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+struct BuildProgress {
+  // Rows that this client has sent; starts again at 0 if they are sent again.
+  int64_t rows_sent = 0;
+  // True once all rows and the finish are sent, or this client follows a build that is known.
+  bool sent = false;
+  // What the server said last; empty at first.
+  v1::BuildJob job;
+};
+
+// Called one at a time, but from more than one thread; must not wait and must not call the client.
+using BuildObserver = std::function<void(const BuildProgress&)>;
+
+struct TransformOptions {
+  // If set, another digest is FAILED_PRECONDITION.
+  std::string expected_digest = {};
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+struct TransformResult {
+  // Which version answered.
+  v1::VersionRef version;
+  // In the version's serving type.
+  RowBlock features = {};
+};
+
+struct TransformStreamOptions {
+  std::string expected_digest = {};
+  // Requests that may be unanswered at one time, >= 1.
+  int window = 8;
+  // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
+  // answer are about 1 MiB.
+  int32_t rows_per_request = 0;
+};
+
+struct TransformStreamResult {
+  // Which version answered, the same for the whole stream.
+  v1::VersionRef version;
+  int64_t rows = 0;
+};
+
+// Takes the features of the next rows, in order. An error ends the stream and is returned from
+// TransformStream. Called from one thread that is not the caller's.
+using FeatureSink = std::function<absl::Status(RowBlock features)>;
+
+// Connections to one server, each made when it is first needed and again when it broke. Transform
+// calls take them in turn, a TransformStream stays on the next of them, everything else uses the
+// first. Proxies of the
+// environment are ignored; messages may have 64 MiB each way.
+//
+// Errors are the server's: its code, message and details (DetailOf). A server that cannot be
+// reached is kUnavailable. A cancelled token makes a call return kCancelled.
+//
+// Thread-safe.
+class Client {
+ public:
+  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; anything else is
+  // kInvalidArgument. Does not wait.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
+                                                         const ConnectOptions& options);
+  virtual ~Client() = default;
+
+  // Builds a version from all rows of `source`, in bounded memory. A build that the server refuses
+  // while rows are still being sent returns that error at once.
+  //
+  // A connection that breaks after the server accepted the build is tried again with the same
+  // build_id (ConnectOptions::retry): a build that got all its rows goes on where it stands. If the
+  // server has lost it, the rows are sent again when the source can rewind; otherwise the error is
+  // kAborted.
+  //
+  // On cancel the server's build is cancelled too. If it was already published the error says so,
+  // with the version.
+  virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
+                                            const BuildObserver& observer = nullptr,
+                                            CancelToken* cancel = nullptr) = 0;
+
+  // Maps the rows of one block in one call.
+  virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, RowBlock rows,
+                                                    const TransformOptions& options = {}) = 0;
+  // Maps all rows of `source` over one stream, `window` requests in flight. The reference is
+  // resolved once: all rows are mapped by one version. A source of no rows is kInvalidArgument.
+  virtual absl::StatusOr<TransformStreamResult> TransformStream(
+      absl::string_view reference, RowSource& source, const FeatureSink& sink,
+      const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
+
+  // All mappings by name, all pages.
+  virtual absl::StatusOr<std::vector<v1::Mapping>> ListMappings() = 0;
+  virtual absl::StatusOr<v1::Mapping> GetMapping(absl::string_view mapping) = 0;
+  // All versions of a mapping, newest first, all pages, without certificates.
+  virtual absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view mapping) = 0;
+  // `reference` is "name", "name@7" or "name@alias".
+  virtual absl::StatusOr<v1::Version> GetVersion(absl::string_view reference) = 0;
+  virtual absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
+                                                absl::string_view build_id) = 0;
+  virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
+                                                   absl::string_view build_id) = 0;
+
+ protected:
+  Client() = default;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_CLIENT_H_

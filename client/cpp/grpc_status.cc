@@ -1,0 +1,24 @@
+#include "client/cpp/grpc_status.h"
+
+#include "absl/strings/match.h"
+#include "client/cpp/error_decoder.h"
+
+namespace phimap::client {
+
+absl::Status FromGrpc(const grpc::Status& status) {
+  // grpc::Status::error_details is the value of "grpc-status-details-bin".
+  return DecodeError(status.error_code(), status.error_message(), status.error_details());
+}
+
+bool IsBrokenConnection(const absl::Status& status) {
+  if (status.code() == absl::StatusCode::kUnavailable) return true;
+  // What gRPC 1.51 says when the transport goes away between two operations of a stream.
+  return status.code() == absl::StatusCode::kUnknown &&
+         absl::StrContains(status.message(), "Stream removed");
+}
+
+void SetDeadline(grpc::ClientContext& context, absl::Time deadline) {
+  if (deadline != absl::InfiniteFuture()) context.set_deadline(absl::ToChronoTime(deadline));
+}
+
+}  // namespace phimap::client

@@ -1,0 +1,41 @@
+#include "client/cpp/row_messages.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace phimap::client {
+
+void ToExamples(RowBlock block, v1::Examples& examples) {
+  v1::DenseRows& dense = *examples.mutable_dense();
+  dense.set_rows(block.rows);
+  dense.set_columns(block.columns);
+  if (block.type == FloatType::kFloat32) {
+    dense.set_float32_le(std::move(block.values_le));
+  } else {
+    dense.set_float64_le(std::move(block.values_le));
+  }
+}
+
+absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows) {
+  RowBlock block{.rows = rows.rows(), .columns = rows.columns()};
+  if (rows.has_float32_le()) {
+    block.type = FloatType::kFloat32;
+    block.values_le = std::move(*rows.mutable_float32_le());
+  } else if (rows.has_float64_le()) {
+    block.type = FloatType::kFloat64;
+    block.values_le = std::move(*rows.mutable_float64_le());
+  } else {
+    return absl::InternalError("the server answered features without float32_le or float64_le");
+  }
+  const int64_t expected_bytes = int64_t{block.rows} * block.columns * ValueSizeBytes(block.type);
+  if (block.rows != expected_rows || block.columns < 1 ||
+      static_cast<int64_t>(block.values_le.size()) != expected_bytes) {
+    return absl::InternalError(absl::StrCat("the server answered ", block.rows, " rows of ",
+                                            block.columns, " features in ", block.values_le.size(),
+                                            " bytes to a request of ", expected_rows, " rows"));
+  }
+  return block;
+}
+
+}  // namespace phimap::client

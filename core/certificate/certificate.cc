@@ -1,0 +1,221 @@
+#include "core/certificate/certificate.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/plan/byte_codec.h"
+#include "core/status/status_macros.h"
+
+// The byte table is docs/formats.md: a count, then that many fields of tag (u16), length (u32) and
+// bytes, tags rising.
+namespace phimap {
+namespace {
+
+// Numbers of the format; never reused.
+enum Tag : uint16_t {
+  kStreamRows = 1,
+  kPoolRows = 2,
+  kHeldOutRows = 3,
+  kLandmarks = 4,
+  kRank = 5,
+  kTolerance = 6,
+  kLargestResidual = 7,
+  kTraceResidual = 8,
+  kHeldOutTraceResidual = 9,
+  kKernelError = 10,
+  kServingError = 11,
+  kPolicy = 12,
+  kTheorem = 13,
+  kWarnings = 14,
+  kPivots = 15,
+  kSelfCheck = 16,
+};
+
+constexpr int64_t kMaxFields = 1024;
+constexpr int64_t kMaxFieldBytes = 1 << 20;
+constexpr int64_t kMaxSelfCheckRows = 1 << 16;
+
+class FieldWriter {
+ public:
+  template <typename T>
+  void Number(Tag tag, T value) {
+    std::string bytes;
+    ByteWriter(bytes).Number(value);
+    Field(tag, bytes);
+  }
+  template <typename T>
+  void Number(Tag tag, const std::optional<T>& value) {
+    if (value.has_value()) Number(tag, *value);
+  }
+  void Error(Tag tag, const std::optional<MeasuredError>& error) {
+    if (!error.has_value()) return;
+    std::string bytes;
+    ByteWriter writer(bytes);
+    writer.Number(error->mean);
+    writer.Number(error->max);
+    writer.Number(error->scale);
+    writer.Number(error->count);
+    Field(tag, bytes);
+  }
+  void Field(Tag tag, absl::string_view bytes) {
+    ByteWriter writer(fields_);
+    writer.Number<uint16_t>(tag);
+    writer.Text(bytes);
+    ++count_;
+  }
+  std::string Finish() && {
+    std::string out;
+    ByteWriter(out).Number<uint32_t>(count_);
+    absl::StrAppend(&out, fields_);
+    return out;
+  }
+
+ private:
+  std::string fields_;
+  uint32_t count_ = 0;
+};
+
+template <typename T>
+void Read(ByteReader& field, std::optional<T>& out) {
+  out = field.Number<T>();
+}
+
+void Read(ByteReader& field, std::optional<MeasuredError>& out) {
+  MeasuredError error;
+  error.mean = field.Number<double>();
+  error.max = field.Number<double>();
+  error.scale = field.Number<double>();
+  error.count = field.Number<int64_t>();
+  out = error;
+}
+
+void ReadPivots(ByteReader& field, std::vector<double>& out) {
+  const int64_t count = field.left() / static_cast<int64_t>(sizeof(double));
+  const char* bytes = field.Numbers<double>(count);
+  out.resize(count);
+  if (count > 0) std::memcpy(out.data(), bytes, sizeof(double) * static_cast<size_t>(count));
+}
+
+void Read(ByteReader& field, std::optional<SelfCheck>& out) {
+  SelfCheck check;
+  check.rows = field.Number<int64_t>();
+  field.CheckRange("rows of the self-check", check.rows, 1, kMaxSelfCheckRows);
+  check.rows_float32_le = field.Text(kMaxFieldBytes);
+  check.features_le = field.Text(kMaxFieldBytes);
+  out = std::move(check);
+}
+
+// Returns false for a tag that this build does not know: such a field is skipped.
+bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certificate& out) {
+  switch (tag) {
+    case kStreamRows:
+      out.stream_rows = field.Number<int64_t>();
+      return true;
+    case kPoolRows:
+      out.pool_rows = field.Number<int64_t>();
+      return true;
+    case kHeldOutRows:
+      out.held_out_rows = field.Number<int64_t>();
+      return true;
+    case kLandmarks:
+      out.landmarks = field.Number<int64_t>();
+      return true;
+    case kRank:
+      Read(field, out.rank);
+      return true;
+    case kTolerance:
+      Read(field, out.tolerance);
+      return true;
+    case kLargestResidual:
+      Read(field, out.largest_residual);
+      return true;
+    case kTraceResidual:
+      Read(field, out.trace_residual);
+      return true;
+    case kHeldOutTraceResidual:
+      Read(field, out.held_out_trace_residual);
+      return true;
+    case kKernelError:
+      Read(field, out.kernel_error);
+      return true;
+    case kServingError:
+      Read(field, out.serving_error);
+      return true;
+    case kPivots:
+      ReadPivots(field, out.pivots);
+      return true;
+    case kSelfCheck:
+      Read(field, out.self_check);
+      return true;
+    case kPolicy:
+      out.policy = bytes;
+      return false;
+    case kTheorem:
+      out.theorem = bytes;
+      return false;
+    case kWarnings:
+      out.warnings.push_back(bytes);
+      return false;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::string EncodeCertificate(const Certificate& certificate) {
+  FieldWriter writer;
+  writer.Number(kStreamRows, certificate.stream_rows);
+  writer.Number(kPoolRows, certificate.pool_rows);
+  writer.Number(kHeldOutRows, certificate.held_out_rows);
+  writer.Number(kLandmarks, certificate.landmarks);
+  writer.Number(kRank, certificate.rank);
+  writer.Number(kTolerance, certificate.tolerance);
+  writer.Number(kLargestResidual, certificate.largest_residual);
+  writer.Number(kTraceResidual, certificate.trace_residual);
+  writer.Number(kHeldOutTraceResidual, certificate.held_out_trace_residual);
+  writer.Error(kKernelError, certificate.kernel_error);
+  writer.Error(kServingError, certificate.serving_error);
+  writer.Field(kPolicy, certificate.policy);
+  writer.Field(kTheorem, certificate.theorem);
+  for (const std::string& warning : certificate.warnings) writer.Field(kWarnings, warning);
+  std::string pivots;
+  ByteWriter(pivots).Numbers(certificate.pivots.data(), certificate.pivots.size());
+  writer.Field(kPivots, pivots);
+  if (certificate.self_check.has_value()) {
+    std::string check;
+    ByteWriter check_writer(check);
+    check_writer.Number(certificate.self_check->rows);
+    check_writer.Text(certificate.self_check->rows_float32_le);
+    check_writer.Text(certificate.self_check->features_le);
+    writer.Field(kSelfCheck, check);
+  }
+  return std::move(writer).Finish();
+}
+
+absl::StatusOr<Certificate> DecodeCertificate(absl::string_view bytes) {
+  ByteReader reader(bytes, 0);
+  Certificate certificate;
+  const int64_t count = reader.Number<uint32_t>();
+  reader.CheckRange("fields of the certificate", count, 0, kMaxFields);
+  int last_tag = 0;
+  for (int64_t i = 0; i < count && reader.ok(); ++i) {
+    const uint16_t tag = reader.Number<uint16_t>();
+    const std::string field_bytes = reader.Text(kMaxFieldBytes);
+    if (tag < last_tag || (tag == last_tag && tag != kWarnings)) {
+      reader.Fail("fields of the certificate are out of order");
+    }
+    last_tag = tag;
+    if (!reader.ok()) break;
+    ByteReader field(field_bytes, 0);
+    if (ReadField(tag, field_bytes, field, certificate) && !field.Finish().ok()) {
+      reader.Fail(absl::StrCat("field ", tag, " of the certificate has ", field_bytes.size(),
+                               " bytes, another length than its type"));
+    }
+  }
+  PHIMAP_RETURN_IF_ERROR(reader.Finish());
+  return certificate;
+}
+
+}  // namespace phimap

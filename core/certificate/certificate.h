@@ -1,0 +1,68 @@
+// The certificate: what was measured about a version on held-out rows of its own stream while it
+// was built.
+//
+// It is part of the artifact and holds no time, host or speed: the same spec, seed and stream give
+// the same bytes.
+#ifndef PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
+#define PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+// Mean and maximum of an absolute error over `count` measurements.
+struct MeasuredError {
+  double mean = 0;
+  double max = 0;
+  // What it is relative to: the largest K(x, x), or the largest ‖F(x)‖.
+  double scale = 0;
+  int64_t count = 0;
+};
+
+// Rows made up from the stream's moments, and their features as this version answered them when it
+// was built: any replica, on any machine with fused multiply-add, must answer the same bits.
+struct SelfCheck {
+  int64_t rows = 0;
+  // rows × input columns, float32, little-endian.
+  std::string rows_float32_le;
+  // rows × output columns in the serving type, little-endian.
+  std::string features_le;
+};
+
+// A member that does not apply to the mapping, or was not measured, is absent. Meanings:
+// mapping.proto, Certificate.
+struct Certificate {
+  int64_t stream_rows = 0;
+  int64_t pool_rows = 0;
+  int64_t held_out_rows = 0;
+  int64_t landmarks = 0;
+  std::optional<int64_t> rank;
+  std::optional<double> tolerance;
+  std::optional<double> largest_residual;
+  std::optional<double> trace_residual;
+  std::optional<double> held_out_trace_residual;
+  std::optional<MeasuredError> kernel_error;
+  std::optional<MeasuredError> serving_error;
+  std::string policy;
+  std::string theorem;
+  std::vector<std::string> warnings;
+  std::vector<double> pivots;
+  // Absent when the version was built on a machine without fused multiply-add.
+  std::optional<SelfCheck> self_check;
+};
+
+// The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips
+// what it does not know.
+std::string EncodeCertificate(const Certificate& certificate);
+// DATA_LOSS for anything damaged.
+absl::StatusOr<Certificate> DecodeCertificate(absl::string_view bytes);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_

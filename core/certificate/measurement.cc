@@ -1,0 +1,177 @@
+#include "core/certificate/measurement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/plan/engine.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kTileRows = 256;
+
+double Norm(const double* v, int64_t n) {
+  double sum = 0;
+  for (int64_t j = 0; j < n; ++j) sum += v[j] * v[j];
+  return std::sqrt(sum);
+}
+
+MeasuredError ServingError(const Matrix<double>& served, const Matrix<double>& reference) {
+  MeasuredError error;
+  error.count = served.rows();
+  std::vector<double> difference(served.cols());
+  double sum = 0;
+  for (int64_t i = 0; i < served.rows(); ++i) {
+    for (int64_t j = 0; j < served.cols(); ++j) difference[j] = served(i, j) - reference(i, j);
+    const double norm = Norm(difference.data(), served.cols());
+    sum += norm;
+    error.max = std::max(error.max, norm);
+    error.scale = std::max(error.scale, Norm(reference.row(i), reference.cols()));
+  }
+  error.mean = sum / static_cast<double>(served.rows());
+  return error;
+}
+
+// |K(x, y) − F(x)·F(y)| over all pairs of distinct rows, tile by tile.
+absl::StatusOr<MeasuredError> KernelError(const KernelProgram& kernel, const Matrix<double>& x,
+                                          const Matrix<double>& features, Checkpoint checkpoint) {
+  const int64_t h = x.rows();
+  const std::vector<double> norms = SquaredNorms(x.view());
+  MeasuredError error;
+  for (double k : KernelDiagonal(kernel, norms)) error.scale = std::max(error.scale, std::abs(k));
+  double sum = 0;
+  for (int64_t begin = 0; begin < h; begin += kTileRows) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(begin) / static_cast<double>(h)));
+    const int64_t end = std::min(h, begin + kTileRows);
+    const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
+    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
+    KernelBlock(kernel, x.view().Rows(begin, end - begin), tile_norms, x.view().Rows(0, end), norms,
+                tile.view());
+    MultiplyTransposed(-1, features.view().Rows(begin, end - begin), features.view().Rows(0, end),
+                       1, tile.view());
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        const double difference = std::abs(tile(i - begin, j));
+        sum += difference;
+        error.max = std::max(error.max, difference);
+      }
+    }
+  }
+  error.count = h * (h - 1) / 2;
+  error.mean = sum / static_cast<double>(error.count);
+  return error;
+}
+
+// Σ ρ(x)/Σ K(x, x), ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²: the share of the kernel's mass outside of the
+// landmarks' span.
+absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<double>& x,
+                                     Checkpoint checkpoint) {
+  const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
+  const std::vector<double> norms = SquaredNorms(x.view());
+  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, norms);
+  double residual = 0;
+  double trace = 0;
+  for (int64_t begin = 0; begin < x.rows(); begin += kTileRows) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(begin) / static_cast<double>(x.rows())));
+    const int64_t count = std::min(kTileRows, x.rows() - begin);
+    const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
+    Matrix<double> block = Matrix<double>::Uninit(task.pivots.rows(), count);
+    KernelBlock(*task.kernel, task.pivots, pivot_norms, x.view().Rows(begin, count), tile_norms,
+                block.view());
+    SolveLowerTriangle(task.factor, block.view());
+    for (int64_t j = 0; j < count; ++j) {
+      double projected = 0;
+      for (int64_t k = 0; k < block.rows(); ++k) projected += block(k, j) * block(k, j);
+      // Round-off can leave a row inside of the span a little below 0.
+      residual += std::max(0.0, diagonal[begin + j] - projected);
+      trace += diagonal[begin + j];
+    }
+  }
+  return trace > 0 ? residual / trace : 0.0;
+}
+
+}  // namespace
+
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows) {
+  PHIMAP_CHECK(rows.stride() == rows.cols());
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(plan));
+  EngineScratch scratch;
+  const auto run = [&](void* out) {
+    TransformPart part{.rows = {.data = reinterpret_cast<const char*>(rows.data()),
+                                .type = FloatType::kFloat64,
+                                .rows = rows.rows(),
+                                .columns = rows.cols()},
+                       .features = out,
+                       .status = absl::OkStatus()};
+    engine->Transform(absl::MakeSpan(&part, 1), scratch);
+    return part.status;
+  };
+  if (engine->serving_type() == FloatType::kFloat64) {
+    Matrix<double> features = Matrix<double>::Uninit(rows.rows(), engine->output_columns());
+    PHIMAP_RETURN_IF_ERROR(run(features.data()));
+    return features;
+  }
+  Matrix<float> features = Matrix<float>::Uninit(rows.rows(), engine->output_columns());
+  PHIMAP_RETURN_IF_ERROR(run(features.data()));
+  return Converted<double, float>(features.view());
+}
+
+Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows) {
+  PHIMAP_CHECK(rows.cols() == input.columns);
+  Matrix<double> x = Matrix<double>::Uninit(rows.rows(), rows.cols());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    for (int64_t k = 0; k < rows.cols(); ++k) {
+      double value = rows(i, k);
+      if (!input.shift.empty()) value -= input.shift[k];
+      if (!input.scale.empty()) value *= input.scale[k];
+      x(i, k) = value;
+    }
+  }
+  if (input.projection.empty()) return x;
+  Matrix<double> projected = Matrix<double>::Uninit(rows.rows(), input.projection.cols());
+  Multiply(1, x.view(), input.projection.view(), 0, projected.view());
+  return projected;
+}
+
+absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
+                            Certificate& certificate) {
+  if (task.rows.rows() < kMinHeldOutRows) {
+    certificate.warnings.push_back(absl::StrCat("errors were not measured: ", task.rows.rows(),
+                                                " held-out rows, at least ", kMinHeldOutRows,
+                                                " are needed; stream more rows than landmarks"));
+    return absl::OkStatus();
+  }
+  PHIMAP_RETURN_IF_ERROR(checkpoint(0));
+  const absl::StatusOr<Matrix<double>> served = FeaturesOf(*task.served, task.rows);
+  PHIMAP_RETURN_IF_ERROR(checkpoint(0.1));
+  const absl::StatusOr<Matrix<double>> reference = FeaturesOf(*task.reference, task.rows);
+  if (!served.ok() || !reference.ok()) {
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "spec.serving_type",
+        absl::StrCat("features of the stream's own rows overflow ",
+                     FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()),
+                     "; standardize the inputs or serve in float64"));
+  }
+  certificate.serving_error = ServingError(*served, *reference);
+  if (!task.kernel.has_value()) return absl::OkStatus();
+  const Matrix<double> x = AfterInputStage(task.reference->input, task.rows);
+  PHIMAP_ASSIGN_OR_RETURN(
+      certificate.kernel_error,
+      KernelError(*task.kernel, x, *served, [&](double f) { return checkpoint(0.2 + 0.4 * f); }));
+  if (task.factor.rows() == 0) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(
+      certificate.held_out_trace_residual,
+      TraceResidual(task, x, [&](double f) { return checkpoint(0.6 + 0.4 * f); }));
+  return absl::OkStatus();
+}
+
+}  // namespace phimap

@@ -1,0 +1,51 @@
+// Measuring a plan on held-out rows: what goes into its certificate.
+#ifndef PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_
+#define PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/certificate/certificate.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Fewest rows on which anything is measured.
+inline constexpr int64_t kMinHeldOutRows = 20;
+
+// What is measured, and against what. Views must outlive the call.
+struct MeasurementTask {
+  // The plan as served, and the same plan in float64 without any rounding to the serving type.
+  const Plan* served = nullptr;
+  const Plan* reference = nullptr;
+  // Held-out rows as they came, h×p.
+  ConstMatrixView<double> rows;
+  // The kernel, on rows that went through the input stage; nullopt measures the serving error only
+  // (F1: its features are similarities, not a factor of the kernel).
+  std::optional<KernelProgram> kernel;
+  // F2, F3: pivots after the input stage (r×p) and their Cholesky factor (r×r, lower); empty
+  // otherwise.
+  ConstMatrixView<double> pivots;
+  ConstMatrixView<double> factor;
+};
+
+// Fills in serving_error, kernel_error and held_out_trace_residual. Under kMinHeldOutRows rows it
+// measures nothing and adds a warning. Errors: FAILED_PRECONDITION (NOT_REPRESENTABLE) when a
+// held-out row's features overflow the serving type. Cost: h transforms in either type, h²(p + d) +
+// h r² multiplications; h² · 8 bytes in tiles of 256 rows.
+absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
+                            Certificate& certificate);
+
+// The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine.
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows);
+
+// Rows after the plan's input stage, in float64, not rounded to the serving type.
+Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_

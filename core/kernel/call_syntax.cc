@@ -1,0 +1,215 @@
+#include "core/kernel/call_syntax.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/charconv.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+
+void ExpressionScanner::SkipSpace() {
+  while (position_ < text_.size() && (text_[position_] == ' ' || text_[position_] == '\t')) {
+    ++position_;
+  }
+}
+
+int ExpressionScanner::column() {
+  SkipSpace();
+  return static_cast<int>(position_) + 1;
+}
+
+bool ExpressionScanner::AtEnd() {
+  SkipSpace();
+  return position_ == text_.size();
+}
+
+char ExpressionScanner::Peek() { return AtEnd() ? '\0' : text_[position_]; }
+
+bool ExpressionScanner::TryConsume(char c) {
+  if (AtEnd() || text_[position_] != c) return false;
+  ++position_;
+  return true;
+}
+
+absl::Status ExpressionScanner::Consume(char c) {
+  if (TryConsume(c)) return absl::OkStatus();
+  return Expected(absl::StrCat("'", std::string(1, c), "'"));
+}
+
+absl::StatusOr<std::string> ExpressionScanner::Word(absl::string_view what) {
+  const char first = Peek();
+  if (!absl::ascii_isalpha(first) && first != '_') return Expected(what);
+  const size_t start = position_;
+  while (position_ < text_.size() &&
+         (absl::ascii_isalnum(text_[position_]) || text_[position_] == '_')) {
+    ++position_;
+  }
+  return std::string(text_.substr(start, position_ - start));
+}
+
+absl::StatusOr<double> ExpressionScanner::Number() {
+  const int start_column = column();
+  const char* begin = text_.data() + position_;
+  const char* end = text_.data() + text_.size();
+  const char* digits = begin;
+  if (digits != end && (*digits == '+' || *digits == '-')) ++digits;
+  // Only decimal digits or a point may follow: from_chars would read "inf" and "nan" too.
+  if (digits == end || !(absl::ascii_isdigit(*digits) || *digits == '.')) {
+    return Expected("a number");
+  }
+  // Nor hexadecimal: of "0x10" the number is the 0.
+  if (end - digits > 1 && digits[0] == '0' && absl::ascii_tolower(digits[1]) == 'x') {
+    end = digits + 1;
+  }
+  double value = 0;
+  const absl::from_chars_result result =
+      absl::from_chars(*begin == '+' ? digits : begin, end, value);
+  if (result.ptr == begin || result.ec == std::errc::invalid_argument) return Expected("a number");
+  if (result.ec == std::errc::result_out_of_range || !std::isfinite(value)) {
+    return ExpressionError(start_column, "number out of the range of float64");
+  }
+  position_ = static_cast<size_t>(result.ptr - text_.data());
+  return value;
+}
+
+absl::Status ExpressionScanner::Expected(absl::string_view what) {
+  const char next = Peek();
+  std::string got = next == '\0' && AtEnd() ? "the end"
+                    : absl::ascii_isprint(next)
+                        ? absl::StrCat("'", std::string(1, next), "'")
+                        : absl::StrCat("byte ", static_cast<int>(static_cast<unsigned char>(next)));
+  return ExpressionError(column(), absl::StrCat("expected ", what, ", got ", got));
+}
+
+absl::Status ExpressionError(int column, absl::string_view message) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_EXPRESSION", "",
+                   absl::StrCat("column ", column, ": ", message),
+                   {{"column", absl::StrCat(column)}});
+}
+
+absl::Status CheckExpressionLength(absl::string_view text) {
+  if (static_cast<int64_t>(text.size()) <= kMaxExpressionBytes) return absl::OkStatus();
+  return ExpressionError(static_cast<int>(kMaxExpressionBytes) + 1,
+                         absl::StrCat("text of ", text.size(), " bytes; at most ",
+                                      kMaxExpressionBytes, " are allowed"));
+}
+
+std::string NumberToText(double value) {
+  std::array<char, 32> buffer;
+  const std::to_chars_result result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return std::string(buffer.data(), result.ptr);
+}
+
+namespace {
+
+absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner) {
+  CallArgument argument;
+  argument.column = scanner.column();
+  PHIMAP_ASSIGN_OR_RETURN(argument.name, scanner.Word("the name of a parameter"));
+  PHIMAP_RETURN_IF_ERROR(scanner.Consume('='));
+  argument.value_column = scanner.column();
+  const char next = scanner.Peek();
+  if (absl::ascii_isalpha(next)) {
+    PHIMAP_ASSIGN_OR_RETURN(argument.word, scanner.Word("a value"));
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(argument.number, scanner.Number());
+    argument.is_number = true;
+  }
+  return argument;
+}
+
+}  // namespace
+
+absl::StatusOr<Call> Call::Parse(ExpressionScanner& scanner, absl::string_view what) {
+  Call call;
+  call.column_ = scanner.column();
+  PHIMAP_ASSIGN_OR_RETURN(call.name_, scanner.Word(what));
+  PHIMAP_RETURN_IF_ERROR(scanner.Consume('('));
+  while (!scanner.TryConsume(')')) {
+    if (!call.arguments_.empty() && !scanner.TryConsume(',')) {
+      return scanner.Expected("',' or ')'");
+    }
+    PHIMAP_ASSIGN_OR_RETURN(CallArgument argument, ParseArgument(scanner));
+    for (const CallArgument& other : call.arguments_) {
+      if (other.name == argument.name) {
+        return ExpressionError(argument.column,
+                               absl::StrCat("parameter '", argument.name, "' is given twice"));
+      }
+    }
+    call.arguments_.push_back(std::move(argument));
+  }
+  return call;
+}
+
+absl::Status Call::OnlyHas(absl::Span<const absl::string_view> known) const {
+  for (const CallArgument& argument : arguments_) {
+    if (std::find(known.begin(), known.end(), argument.name) != known.end()) continue;
+    return ExpressionError(
+        argument.column,
+        absl::StrCat(name_, " has no parameter '", argument.name, "'; it has ",
+                     known.empty() ? "no parameters" : absl::StrJoin(known, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+const CallArgument* Call::Take(absl::string_view name) const {
+  for (const CallArgument& argument : arguments_) {
+    if (argument.name == name) return &argument;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<double> Call::TakeNumber(absl::string_view name, double fallback) const {
+  const CallArgument* argument = Take(name);
+  if (argument == nullptr) return fallback;
+  if (!argument->is_number) {
+    return ExpressionError(argument->value_column,
+                           absl::StrCat(name, " is a number, got '", argument->word, "'"));
+  }
+  return argument->number;
+}
+
+absl::StatusOr<int64_t> Call::TakeInteger(absl::string_view name, int64_t low, int64_t high,
+                                          bool required, int64_t fallback) const {
+  const CallArgument* argument = Take(name);
+  if (argument == nullptr) {
+    if (!required) return fallback;
+    return ExpressionError(column_, absl::StrCat(name_, " needs the parameter '", name,
+                                                 "', an integer from ", low, " to ", high));
+  }
+  const double value = argument->number;
+  if (!argument->is_number || value != std::floor(value) || value < static_cast<double>(low) ||
+      value > static_cast<double>(high)) {
+    return ExpressionError(
+        argument->value_column,
+        absl::StrCat(
+            name, " is an integer from ", low, " to ", high, ", got ",
+            argument->is_number ? NumberToText(value) : absl::StrCat("'", argument->word, "'")));
+  }
+  return static_cast<int64_t>(value);
+}
+
+absl::StatusOr<int> Call::TakeWord(absl::string_view name,
+                                   absl::Span<const absl::string_view> words, int fallback) const {
+  const CallArgument* argument = Take(name);
+  if (argument == nullptr) return fallback;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (!argument->is_number && argument->word == words[i]) return static_cast<int>(i);
+  }
+  return ExpressionError(
+      argument->value_column,
+      absl::StrCat(name, " is one of ", absl::StrJoin(words, ", "), "; got ",
+                   argument->is_number ? NumberToText(argument->number)
+                                       : absl::StrCat("'", argument->word, "'")));
+}
+
+}  // namespace phimap

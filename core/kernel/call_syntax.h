@@ -1,0 +1,98 @@
+// The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
+// key=value)`, a value being a number or a word. Errors name the column.
+#ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
+#define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace phimap {
+
+// Longest text form of a kernel or a mapping, in bytes.
+inline constexpr int64_t kMaxExpressionBytes = 4096;
+
+// Walks over a text once, from left to right. Columns count from 1 (in bytes; the syntax is ASCII).
+// Spaces and tabs separate and mean nothing. Not thread-safe; the text must outlive it.
+class ExpressionScanner {
+ public:
+  explicit ExpressionScanner(absl::string_view text) : text_(text) {}
+
+  // Column of the next character that is not a space.
+  int column();
+  bool AtEnd();
+  // The next character that is not a space, or '\0' at the end.
+  char Peek();
+  // Consumes `c` if it is next.
+  bool TryConsume(char c);
+  // OK and consumed, or an error that says what was expected.
+  absl::Status Consume(char c);
+  // [A-Za-z_][A-Za-z0-9_]*
+  absl::StatusOr<std::string> Word(absl::string_view what);
+  // A finite decimal number, with optional sign and exponent.
+  absl::StatusOr<double> Number();
+  // INVALID_ARGUMENT: "column 5: expected WHAT, got 'x'".
+  absl::Status Expected(absl::string_view what);
+
+ private:
+  void SkipSpace();
+
+  absl::string_view text_;
+  size_t position_ = 0;
+};
+
+// INVALID_ARGUMENT with reason BAD_EXPRESSION and the column in message and metadata.
+absl::Status ExpressionError(int column, absl::string_view message);
+
+// Refuses texts over kMaxExpressionBytes.
+absl::Status CheckExpressionLength(absl::string_view text);
+
+// Shortest decimal form that reads back as the same float64.
+std::string NumberToText(double value);
+
+struct CallArgument {
+  std::string name;
+  int column = 0;        // of the name
+  int value_column = 0;  // of the value
+  // Exactly one of these.
+  std::string word;
+  double number = 0;
+  bool is_number = false;
+};
+
+// A parsed call. OnlyHas first: a parameter that is misspelt is a better error than the one that
+// then is missing.
+class Call {
+ public:
+  // Parses name and arguments.
+  static absl::StatusOr<Call> Parse(ExpressionScanner& scanner, absl::string_view what);
+
+  const std::string& name() const { return name_; }
+  int column() const { return column_; }
+  // Refuses the first argument that is not among `known`, and lists those.
+  absl::Status OnlyHas(absl::Span<const absl::string_view> known) const;
+  // The argument, or nullptr.
+  const CallArgument* Take(absl::string_view name) const;
+  // A number: present and finite, else `fallback`.
+  absl::StatusOr<double> TakeNumber(absl::string_view name, double fallback) const;
+  // An integer in [low, high]; `required` arguments must be there, others fall back to `fallback`.
+  absl::StatusOr<int64_t> TakeInteger(absl::string_view name, int64_t low, int64_t high,
+                                      bool required, int64_t fallback) const;
+  // One of `words`, by index; absent: `fallback`.
+  absl::StatusOr<int> TakeWord(absl::string_view name, absl::Span<const absl::string_view> words,
+                               int fallback) const;
+
+ private:
+  std::string name_;
+  int column_ = 0;
+  std::vector<CallArgument> arguments_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_

@@ -1,0 +1,34 @@
+// Blocks of kernel matrices in float64, for building.
+#ifndef PHIMAP_CORE_KERNEL_KERNEL_BLOCK_H_
+#define PHIMAP_CORE_KERNEL_KERNEL_BLOCK_H_
+
+#include <vector>
+
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// ‖x_i‖² of each row.
+std::vector<double> SquaredNorms(ConstMatrixView<double> x);
+
+// out_ij = K(x_i, z_j). Shapes: x n×p, z m×p, norms n and m (SquaredNorms), out n×m; out aliases
+// nothing. Accuracy: as EvaluateKernel, on products from BLAS. Cost: 2nmp flops. Calls BLAS: not on
+// RPC threads.
+void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
+                 const std::vector<double>& x_norms, ConstMatrixView<double> z,
+                 const std::vector<double>& z_norms, MatrixView<double> out);
+
+// K(x_i, x_i) of each row, from ‖x_i‖² alone: an rbf gives exactly 1.
+std::vector<double> KernelDiagonal(const KernelProgram& program,
+                                   const std::vector<double>& x_norms);
+
+// Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of rows; the strict upper
+// triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's.
+absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
+                        MatrixView<double> out, Checkpoint checkpoint);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_KERNEL_BLOCK_H_

@@ -1,0 +1,230 @@
+#include "core/kernel/kernel_evaluator.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernel/kernel_evaluator.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// After foreach_target.h, which includes this file once for each target.
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace phimap {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Elements that an operation handles before the next one follows: the stack then stays in the
+// first-level cache.
+constexpr int64_t kChunk = 64;
+
+// One chunk's inputs, all kChunk long.
+template <typename T>
+struct Chunk {
+  const T* products;
+  const T* row_norms;
+  T x_norm;
+};
+
+// t^n by squaring from the lowest bit up; the order of the multiplications depends on n alone.
+template <class D, class V>
+HWY_INLINE V Power(D d, V t, int32_t n) {
+  V result = hn::Set(d, hn::TFromD<D>{1});
+  bool first = true;
+  for (;; n >>= 1, t = hn::Mul(t, t)) {
+    if (n & 1) {
+      result = first ? t : hn::Mul(result, t);
+      first = false;
+    }
+    if (n == 1) return result;
+  }
+}
+
+// The operations, one vector at a time; what the loops and the fused programs below share.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V SquaredDistance(D d, V x_norm, V row_norm, V product) {
+  const auto two = hn::Set(d, hn::TFromD<D>{2});
+  // 2·product is exact: a power of two.
+  return hn::Max(hn::Zero(d), hn::Sub(hn::Add(x_norm, row_norm), hn::Mul(two, product)));
+}
+
+// Highway reduces arguments up to 39,000; beyond that the digits are gone and NaN says so.
+template <bool kSine, class D, class V = hn::Vec<D>>
+HWY_INLINE V Trigonometric(D d, V t) {
+  using T = hn::TFromD<D>;
+  const auto in_range = hn::Le(hn::Abs(t), hn::Set(d, T{39000}));
+  const V value = kSine ? hn::Sin(d, t) : hn::Cos(d, t);
+  return hn::IfThenElse(in_range, value, hn::NaN(d));
+}
+
+// Applies `f` to each vector of a chunk.
+template <typename T, class F>
+HWY_INLINE void ForEachVector(T* top, const F& f) {
+  const hn::ScalableTag<T> d;
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) hn::Store(f(hn::Load(d, top + j)), d, top + j);
+}
+
+template <typename T>
+HWY_INLINE void ApplyUnary(const KernelOp& op, T* top) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const V a = hn::Set(d, static_cast<T>(op.a));
+  const V b = hn::Set(d, static_cast<T>(op.b));
+  switch (op.code) {
+    case KernelOpCode::kAffine:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::MulAdd(t, a, b); });
+    case KernelOpCode::kScale:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Mul(t, a); });
+    case KernelOpCode::kPower:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return Power(d, t, op.n); });
+    case KernelOpCode::kCos:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<false>(d, t); });
+    case KernelOpCode::kSin:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<true>(d, t); });
+    default:  // kExp: FromOps admits no other
+      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Exp(d, t); });
+  }
+}
+
+template <typename T>
+HWY_INLINE void ApplyBinary(const KernelOp& op, const T* u, T* t) {
+  const hn::ScalableTag<T> d;
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto left = hn::Load(d, t + j);
+    const auto right = hn::Load(d, u + j);
+    hn::Store(op.code == KernelOpCode::kAdd ? hn::Add(left, right) : hn::Mul(left, right), d,
+              t + j);
+  }
+}
+
+template <typename T>
+HWY_INLINE void PushSquaredDistance(const Chunk<T>& in, T* top) {
+  const hn::ScalableTag<T> d;
+  const auto x_norm = hn::Set(d, in.x_norm);
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto value =
+        SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + j), hn::LoadU(d, in.products + j));
+    hn::Store(value, d, top + j);
+  }
+}
+
+// The two programs that nearly every plan has, without a trip through memory between operations:
+// the same operations on the same numbers, so the same bits.
+template <typename T>
+HWY_INLINE void RunRbf(const KernelProgram& program, const Chunk<T>& in, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto x_norm = hn::Set(d, in.x_norm);
+  const auto minus_gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto distance =
+        SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + j), hn::LoadU(d, in.products + j));
+    hn::StoreU(hn::Exp(d, hn::Mul(distance, minus_gamma)), d, out + j);
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunPolynomial(const KernelProgram& program, const Chunk<T>& in, T* out) {
+  const hn::ScalableTag<T> d;
+  const auto gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
+  const auto coef0 = hn::Set(d, static_cast<T>(program.ops()[1].b));
+  const int32_t degree = program.ops()[2].n;
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto inner = hn::MulAdd(hn::LoadU(d, in.products + j), gamma, coef0);
+    hn::StoreU(Power(d, inner, degree), d, out + j);
+  }
+}
+
+// Runs the program on one chunk; the result is at the bottom of the stack.
+template <typename T>
+void RunChunk(const KernelProgram& program, const Chunk<T>& in, T* stack) {
+  T* top = stack - kChunk;
+  for (const KernelOp& op : program.ops()) {
+    switch (op.code) {
+      case KernelOpCode::kPushProduct:
+        top += kChunk;
+        std::copy_n(in.products, kChunk, top);
+        break;
+      case KernelOpCode::kPushSquaredDistance:
+        top += kChunk;
+        PushSquaredDistance(in, top);
+        break;
+      case KernelOpCode::kAdd:
+      case KernelOpCode::kMultiply:
+        top -= kChunk;
+        ApplyBinary(op, top + kChunk, top);
+        break;
+      default:
+        ApplyUnary(op, top);
+        break;
+    }
+  }
+}
+
+// One chunk into `out`, kChunk numbers.
+template <typename T>
+HWY_INLINE void EvaluateChunk(const KernelProgram& program, const Chunk<T>& in, T* stack, T* out) {
+  switch (program.shape()) {
+    case KernelProgram::Shape::kRbf:
+      return RunRbf(program, in, out);
+    case KernelProgram::Shape::kPolynomial:
+      return RunPolynomial(program, in, out);
+    case KernelProgram::Shape::kAny:
+      RunChunk(program, in, stack);
+      std::copy_n(stack, kChunk, out);
+  }
+}
+
+template <typename T>
+void Evaluate(const KernelProgram& program, const T* products, T x_norm, const T* row_norms,
+              int64_t count, T* out) {
+  HWY_ALIGN T stack[kMaxKernelStack * kChunk];
+  const bool norms = program.uses_norms();
+  int64_t begin = 0;
+  for (; begin + kChunk <= count; begin += kChunk) {
+    const Chunk<T> chunk{products + begin, norms ? row_norms + begin : nullptr, x_norm};
+    EvaluateChunk(program, chunk, stack, out + begin);
+  }
+  if (begin == count) return;
+  // Whole vectors only: the tail is padded.
+  const int64_t left = count - begin;
+  T padded_products[kChunk] = {};
+  T padded_norms[kChunk] = {};
+  T results[kChunk];
+  std::copy_n(products + begin, left, padded_products);
+  if (norms) std::copy_n(row_norms + begin, left, padded_norms);
+  EvaluateChunk(program, Chunk<T>{padded_products, padded_norms, x_norm}, stack, results);
+  std::copy_n(results, left, out + begin);
+}
+
+void EvaluateF32(const KernelProgram& program, const float* products, float x_norm,
+                 const float* row_norms, int64_t count, float* out) {
+  Evaluate(program, products, x_norm, row_norms, count, out);
+}
+
+void EvaluateF64(const KernelProgram& program, const double* products, double x_norm,
+                 const double* row_norms, int64_t count, double* out) {
+  Evaluate(program, products, x_norm, row_norms, count, out);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace phimap
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace phimap {
+
+HWY_EXPORT(EvaluateF32);
+HWY_EXPORT(EvaluateF64);
+
+void EvaluateKernel(const KernelProgram& program, const float* products, float x_norm,
+                    const float* row_norms, int64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(EvaluateF32)(program, products, x_norm, row_norms, count, out);
+}
+
+void EvaluateKernel(const KernelProgram& program, const double* products, double x_norm,
+                    const double* row_norms, int64_t count, double* out) {
+  HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, products, x_norm, row_norms, count, out);
+}
+
+}  // namespace phimap
+#endif  // HWY_ONCE

@@ -1,0 +1,156 @@
+#include "core/kernel/kernel_expression.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/kernel/call_syntax.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Node = KernelNode;
+using NodePtr = std::shared_ptr<const KernelNode>;
+
+std::string GammaText(const Node& node) {
+  switch (node.gamma_source) {
+    case Node::Gamma::kScale:
+      return "scale";
+    case Node::Gamma::kMedian:
+      return "median";
+    case Node::Gamma::kNumber:
+      break;
+  }
+  return NumberToText(node.gamma);
+}
+
+std::string ToText(const Node& node);
+
+// A sum inside a product or under a factor needs parentheses; a product or a factor inside a
+// product, to read back as the same tree.
+std::string Operand(const Node& node) {
+  const bool leaf = node.children.empty();
+  return leaf ? ToText(node) : absl::StrCat("(", ToText(node), ")");
+}
+
+std::string Joined(const Node& node, absl::string_view separator) {
+  return absl::StrJoin(node.children, separator, [&](std::string* out, const NodePtr& child) {
+    const bool plain = node.kind == Node::Kind::kSum && child->kind != Node::Kind::kSum;
+    absl::StrAppend(out, plain ? ToText(*child) : Operand(*child));
+  });
+}
+
+std::string ToText(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kLinear:
+      return "linear()";
+    case Node::Kind::kPolynomial:
+      return absl::StrCat("poly(degree=", node.degree, ", gamma=", GammaText(node),
+                          ", coef0=", NumberToText(node.coef0), ")");
+    case Node::Kind::kRbf:
+      return absl::StrCat("rbf(gamma=", GammaText(node), ")");
+    case Node::Kind::kScaled:
+      // A product needs none under a factor: numbers of a product collect into one factor, so that
+      // c*K1*K2 reads back as c*(K1*K2). So the text is never nested deeper than the one that was
+      // parsed.
+      return absl::StrCat(NumberToText(node.factor), "*",
+                          node.children[0]->kind == Node::Kind::kProduct
+                              ? ToText(*node.children[0])
+                              : Operand(*node.children[0]));
+    case Node::Kind::kSum:
+      return Joined(node, " + ");
+    case Node::Kind::kProduct:
+      return Joined(node, "*");
+  }
+  PHIMAP_CHECK(false);
+}
+
+bool AnyGamma(const Node& node, Node::Gamma source) {
+  if (node.children.empty()) {
+    return node.kind != Node::Kind::kLinear && node.gamma_source == source;
+  }
+  for (const NodePtr& child : node.children) {
+    if (AnyGamma(*child, source)) return true;
+  }
+  return false;
+}
+
+NodePtr Resolve(const NodePtr& node, double scale_gamma, double median_gamma) {
+  auto copy = std::make_shared<Node>(*node);
+  if (copy->gamma_source != Node::Gamma::kNumber) {
+    copy->gamma = copy->gamma_source == Node::Gamma::kScale ? scale_gamma : median_gamma;
+    PHIMAP_CHECK(std::isfinite(copy->gamma) && copy->gamma > 0);
+    copy->gamma_source = Node::Gamma::kNumber;
+  }
+  for (NodePtr& child : copy->children) child = Resolve(child, scale_gamma, median_gamma);
+  return copy;
+}
+
+bool AllRbf(const Node& node) {
+  if (node.children.empty()) return node.kind == Node::Kind::kRbf;
+  for (const NodePtr& child : node.children) {
+    if (!AllRbf(*child)) return false;
+  }
+  return true;
+}
+
+absl::Status NotPsd(const Node& node, absl::string_view why) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "NOT_POSITIVE_SEMIDEFINITE", "",
+                   absl::StrCat("column ", node.column, ": ", why,
+                                "; F2 and F3 need a positive semidefinite kernel, F1 takes any"),
+                   {{"column", absl::StrCat(node.column)}});
+}
+
+absl::Status CheckPsd(const Node& node) {
+  if (node.kind == Node::Kind::kPolynomial && node.gamma < 0) {
+    return NotPsd(node, absl::StrCat("poly with gamma=", NumberToText(node.gamma),
+                                     " is not positive semidefinite; expected gamma >= 0"));
+  }
+  if (node.kind == Node::Kind::kPolynomial && node.coef0 < 0) {
+    return NotPsd(node, absl::StrCat("poly with coef0=", NumberToText(node.coef0),
+                                     " is not positive semidefinite; expected coef0 >= 0"));
+  }
+  if (node.kind == Node::Kind::kScaled && node.factor < 0) {
+    return NotPsd(node, absl::StrCat("factor ", NumberToText(node.factor),
+                                     " makes the kernel indefinite; expected a factor >= 0"));
+  }
+  for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckPsd(*child));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+KernelExpression::KernelExpression() : root_(std::make_shared<const KernelNode>()) {}
+
+KernelExpression::KernelExpression(NodePtr root) : root_(std::move(root)) {}
+
+std::string KernelExpression::ToText() const { return phimap::ToText(*root_); }
+
+bool KernelExpression::NeedsScale() const { return AnyGamma(*root_, Node::Gamma::kScale); }
+
+bool KernelExpression::NeedsMedian() const { return AnyGamma(*root_, Node::Gamma::kMedian); }
+
+KernelExpression KernelExpression::Resolved(double scale_gamma, double median_gamma) const {
+  return KernelExpression(Resolve(root_, scale_gamma, median_gamma));
+}
+
+bool KernelExpression::IsTranslationInvariant() const { return AllRbf(*root_); }
+
+bool KernelExpression::IsScaledLinear(double* factor) const {
+  double product = 1;
+  const Node* node = root_.get();
+  for (; node->kind == Node::Kind::kScaled; node = node->children[0].get()) {
+    product *= node->factor;
+  }
+  if (node->kind != Node::Kind::kLinear) return false;
+  *factor = product;
+  return true;
+}
+
+absl::Status KernelExpression::CheckPositiveSemidefinite() const { return CheckPsd(*root_); }
+
+}  // namespace phimap

@@ -1,0 +1,88 @@
+// A uniform sample of a stream of unknown length, in fixed memory.
+#ifndef PHIMAP_CORE_LANDMARK_RESERVOIR_H_
+#define PHIMAP_CORE_LANDMARK_RESERVOIR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/linalg/matrix.h"
+#include "core/random/random_stream.h"
+
+namespace phimap {
+
+// Keeps min(n, capacity) of the n rows seen so far; every subset of that size is equally likely. Up
+// to the capacity all rows are kept, slot i holding row i; afterwards a kept row replaces the row
+// of a random slot, so slots are in no particular order.
+//
+// What is kept is a function of (seed, capacity, rows) alone, not of the blocks the stream came in.
+// Rows that are not kept need never be converted, or looked at:
+//
+//   while (row < end) {
+//     const int64_t skip = std::min(reservoir.RowsToSkip(), end - row);
+//     reservoir.Skip(skip);
+//     row += skip;
+//     if (row < end) reservoir.Keep(ConvertedRow(row++));
+//   }
+//
+// Method:   Algorithm L (Li, "Reservoir-sampling algorithms of time complexity O(n(1 + log(N/n)))",
+//           ACM TOMS 20, 1994, after Vitter). W is distributed as the largest of `capacity` uniform
+//           keys, and the gap to the next row whose key is smaller is geometric: floor(log u /
+//           log(1 − W)).
+// Memory:   min(n, capacity) rows of float64, allocated block by block as they come (a block is at
+//           most 256 KiB or one row), and 8 bytes a row for its stream index. Throws std::bad_alloc
+//           from Keep.
+// Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns); a
+//           skip costs nothing.
+// Range:    streams of up to 2^62 rows. Not thread-safe.
+class Reservoir {
+ public:
+  static constexpr int64_t kMaxStreamRows = int64_t{1} << 62;
+
+  // REQUIRES capacity ≥ 1 and columns ≥ 1. Draws from StreamId::kReservoir of `seed`.
+  Reservoir(int64_t capacity, int64_t columns, uint64_t seed);
+
+  // How many rows come before the next one to be kept; 0 if that is the next row.
+  int64_t RowsToSkip() const { return next_kept_ - rows_seen_; }
+  // Passes over rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
+  void Skip(int64_t rows);
+  // Copies the `columns` numbers at `row`. REQUIRES RowsToSkip() == 0.
+  void Keep(const double* row);
+  // Skip or Keep, for each row of the block in turn. REQUIRES block.cols() == columns.
+  void Offer(ConstMatrixView<double> block);
+
+  int64_t capacity() const { return capacity_; }
+  int64_t columns() const { return columns_; }
+  int64_t rows_seen() const { return rows_seen_; }
+  // Rows kept: min(rows_seen, capacity).
+  int64_t size() const { return static_cast<int64_t>(stream_rows_.size()); }
+
+  // The row in `slot`, 0 ≤ slot < size(): `columns` numbers, valid until the next Keep.
+  const double* row(int64_t slot) const;
+  // Where in the stream the row in `slot` stood, from 0.
+  int64_t stream_row(int64_t slot) const { return stream_rows_[slot]; }
+  // The rows of `slots`, in their order: slots.size() × columns.
+  Matrix<double> Gather(absl::Span<const int64_t> slots) const;
+
+ private:
+  // The slot for the next kept row, grown by one while there is room.
+  int64_t TakeSlot();
+  // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
+  void DrawNextKept();
+  double* MutableRow(int64_t slot);
+
+  int64_t capacity_;
+  int64_t columns_;
+  int64_t rows_per_block_;
+  RandomCursor random_;
+
+  int64_t rows_seen_ = 0;
+  int64_t next_kept_ = 0;  // invariant: rows_seen_ ≤ next_kept_
+  double w_ = 1.0;
+  std::vector<int64_t> stream_rows_;
+  std::vector<AlignedArray<double>> blocks_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LANDMARK_RESERVOIR_H_

@@ -1,0 +1,47 @@
+// How the sample of a stream is divided into the pool, which landmarks are drawn from, and held-out
+// rows, which the certificate is measured on.
+#ifndef PHIMAP_CORE_LANDMARK_SPLIT_H_
+#define PHIMAP_CORE_LANDMARK_SPLIT_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace phimap {
+
+// The most rows that are held out. The kernel error's standard error over 1,000 disjoint pairs is 3
+// % of its deviation.
+inline constexpr int64_t kMaxHeldOutRows = 2000;
+// Bound on the default pool's bytes, 8 a number.
+inline constexpr int64_t kMaxDefaultPoolBytes = int64_t{256} << 20;
+
+// Pool rows when the spec leaves them open: max(20·landmarks, 20,000), cut to kMaxDefaultPoolBytes,
+// but never below `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
+int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
+
+// Capacity of the reservoir that a pool of `pool_rows` and its held-out rows are split from.
+int64_t ReservoirCapacity(int64_t pool_rows);
+
+// Rows to hold out: min(2,000, stream_rows/10, kept − landmarks), never under 0. Landmarks go
+// first: too few rows for both mean an unmeasured mapping, not a failed one. REQUIRES all arguments
+// ≥ 0.
+int64_t HeldOutCount(int64_t stream_rows, int64_t kept, int64_t landmarks);
+
+// Slots of a reservoir. The two lists are disjoint; each is in random order, so each prefix is a
+// uniform sample of its own.
+struct SampleSplit {
+  std::vector<int64_t> pool;
+  std::vector<int64_t> held_out;
+};
+
+// Divides the `kept` rows of a reservoir at random (StreamId::kSplit of `seed`): HeldOutCount rows
+// are held out, of the rest at most `pool_rows` form the pool. As the reservoir is a uniform sample
+// of the stream, so are both parts. The pool has at least min(kept, landmarks) rows. REQUIRES kept
+// ≤ stream_rows and pool_rows ≥ landmarks.
+//
+// Cost:     O(kept) time, 8 bytes a kept row.
+SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, int64_t pool_rows,
+                        uint64_t seed);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LANDMARK_SPLIT_H_

@@ -1,0 +1,102 @@
+#include "core/linalg/blas.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+
+// Of OpenBLAS's own interface, beside the standard headers.
+extern "C" {
+void openblas_set_num_threads(int threads);
+char* openblas_get_corename(void);
+}
+
+namespace phimap {
+namespace {
+
+// BLAS wants a leading dimension of at least 1 and pointers that are not null, also for empty
+// matrices.
+int Leading(int64_t stride) { return static_cast<int>(stride > 0 ? stride : 1); }
+bool Empty(int64_t rows, int64_t cols) { return rows == 0 || cols == 0; }
+
+void Gemm(CBLAS_TRANSPOSE transpose_b, double alpha, ConstMatrixView<double> a,
+          ConstMatrixView<double> b, double beta, MatrixView<double> out) {
+  if (Empty(out.rows(), out.cols())) return;
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, transpose_b, static_cast<int>(out.rows()),
+              static_cast<int>(out.cols()), static_cast<int>(a.cols()), alpha, a.data(),
+              Leading(a.stride()), b.data(), Leading(b.stride()), beta, out.data(),
+              Leading(out.stride()));
+}
+
+void Triangle(bool solve, CBLAS_TRANSPOSE transpose, ConstMatrixView<double> l,
+              MatrixView<double> out) {
+  PHIMAP_CHECK(l.rows() == l.cols() && l.rows() == out.rows());
+  if (Empty(out.rows(), out.cols())) return;
+  const auto apply = solve ? cblas_dtrsm : cblas_dtrmm;
+  apply(CblasRowMajor, CblasLeft, CblasLower, transpose, CblasNonUnit, static_cast<int>(out.rows()),
+        static_cast<int>(out.cols()), 1.0, l.data(), Leading(l.stride()), out.data(),
+        Leading(out.stride()));
+}
+
+}  // namespace
+
+void UseOneBlasThread() { openblas_set_num_threads(1); }
+
+std::string BlasCoreName() { return openblas_get_corename(); }
+
+void Multiply(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b, double beta,
+              MatrixView<double> out) {
+  PHIMAP_CHECK(a.cols() == b.rows() && out.rows() == a.rows() && out.cols() == b.cols());
+  Gemm(CblasNoTrans, alpha, a, b, beta, out);
+}
+
+void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
+                        double beta, MatrixView<double> out) {
+  PHIMAP_CHECK(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows());
+  Gemm(CblasTrans, alpha, a, b, beta, out);
+}
+
+void MultiplyVector(double alpha, ConstMatrixView<double> a, const double* x, double beta,
+                    double* out, int64_t out_stride) {
+  if (Empty(a.rows(), a.cols())) return;
+  cblas_dgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(a.rows()), static_cast<int>(a.cols()),
+              alpha, a.data(), Leading(a.stride()), x, 1, beta, out, Leading(out_stride));
+}
+
+void SymmetricRankUpdate(double alpha, ConstMatrixView<double> a, double beta,
+                         MatrixView<double> out) {
+  PHIMAP_CHECK(out.rows() == out.cols() && out.rows() == a.rows());
+  if (Empty(a.rows(), a.rows())) return;
+  cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, static_cast<int>(a.rows()),
+              static_cast<int>(a.cols()), alpha, a.data(), Leading(a.stride()), beta, out.data(),
+              Leading(out.stride()));
+}
+
+void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
+  Triangle(/*solve=*/false, CblasNoTrans, l, out);
+}
+
+void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out) {
+  Triangle(/*solve=*/true, CblasNoTrans, l, out);
+}
+
+void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> out) {
+  Triangle(/*solve=*/true, CblasTrans, l, out);
+}
+
+absl::Status InvertLowerTriangle(MatrixView<double> l) {
+  PHIMAP_CHECK(l.rows() == l.cols());
+  if (l.rows() == 0) return absl::OkStatus();
+  // A row-major lower triangle is a column-major upper one, whose inverse is the transpose of ours:
+  // no copy is needed.
+  const int info = LAPACKE_dtrtri(LAPACK_COL_MAJOR, 'U', 'N', static_cast<int>(l.rows()), l.data(),
+                                  Leading(l.stride()));
+  PHIMAP_CHECK(info >= 0);
+  if (info == 0) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kFailedPrecondition, "SINGULAR_TRIANGLE", "",
+                   absl::StrCat("triangular factor has a zero on its diagonal at ", info - 1));
+}
+
+}  // namespace phimap

@@ -1,0 +1,19 @@
+// How long work reports where it is and learns that it should stop.
+#ifndef PHIMAP_CORE_LINALG_CHECKPOINT_H_
+#define PHIMAP_CORE_LINALG_CHECKPOINT_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+
+namespace phimap {
+
+// Called between tiles with the share of the work that is done (0..1). It may block to let more
+// urgent work pass. Any status but OK ends the work, which returns it.
+using Checkpoint = absl::FunctionRef<absl::Status(double fraction)>;
+
+// For callers that neither watch nor stop.
+inline absl::Status NeverStop(double) { return absl::OkStatus(); }
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_CHECKPOINT_H_

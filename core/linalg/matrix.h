@@ -1,0 +1,138 @@
+// Row-major matrices and views of them.
+//
+// A Matrix owns cache-line aligned memory; a view is a pointer with a shape and does not outlive
+// what it looks at. Element (i, j) of a view is data[i * stride + j].
+#ifndef PHIMAP_CORE_LINALG_MATRIX_H_
+#define PHIMAP_CORE_LINALG_MATRIX_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "core/status/check.h"
+
+namespace phimap {
+
+inline constexpr size_t kAlignmentBytes = 64;
+
+// A row-major rows×cols block inside somebody else's memory. T is const for read-only views.
+template <typename T>
+class BasicMatrixView {
+ public:
+  BasicMatrixView() = default;
+  BasicMatrixView(T* data, int64_t rows, int64_t cols, int64_t stride)
+      : data_(data), rows_(rows), cols_(cols), stride_(stride) {
+    PHIMAP_CHECK(rows >= 0 && cols >= 0 && (stride >= cols || rows <= 1));
+  }
+  BasicMatrixView(T* data, int64_t rows, int64_t cols) : BasicMatrixView(data, rows, cols, cols) {}
+  // A writable view can be read.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
+  BasicMatrixView(const BasicMatrixView<U>& other)  // NOLINT: implicit, as pointer to const is
+      : BasicMatrixView(other.data(), other.rows(), other.cols(), other.stride()) {}
+
+  T* data() const { return data_; }
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t stride() const { return stride_; }
+  T* row(int64_t i) const { return data_ + i * stride_; }
+  T& operator()(int64_t i, int64_t j) const { return data_[i * stride_ + j]; }
+  // The block of `rows` × `cols` whose first element is (i, j).
+  BasicMatrixView Block(int64_t i, int64_t j, int64_t rows, int64_t cols) const {
+    PHIMAP_CHECK(i >= 0 && j >= 0 && i + rows <= rows_ && j + cols <= cols_);
+    return BasicMatrixView(data_ + i * stride_ + j, rows, cols, stride_);
+  }
+  BasicMatrixView Rows(int64_t i, int64_t count) const { return Block(i, 0, count, cols_); }
+
+ private:
+  T* data_ = nullptr;
+  int64_t rows_ = 0;
+  int64_t cols_ = 0;
+  int64_t stride_ = 0;
+};
+
+template <typename T>
+using MatrixView = BasicMatrixView<T>;
+template <typename T>
+using ConstMatrixView = BasicMatrixView<const T>;
+
+// Uninitialised memory for `count` numbers, aligned to kAlignmentBytes. Throws std::bad_alloc.
+template <typename T>
+class AlignedArray {
+ public:
+  static_assert(std::is_trivially_copyable_v<T>);
+  AlignedArray() = default;
+  explicit AlignedArray(int64_t count)
+      : data_(count == 0 ? nullptr
+                         : static_cast<T*>(::operator new(sizeof(T) * static_cast<size_t>(count),
+                                                          std::align_val_t(kAlignmentBytes)))),
+        size_(count) {}
+  T* data() const { return data_.get(); }
+  int64_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t(kAlignmentBytes)); }
+  };
+  std::unique_ptr<T, Free> data_;
+  int64_t size_ = 0;
+};
+
+// A row-major rows×cols matrix, contiguous (stride = cols), zero-filled when made. Movable; copied
+// only by Clone.
+template <typename T>
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(int64_t rows, int64_t cols) : Matrix(rows, cols, Uninitialized{}) {
+    if (array_.size() > 0) std::memset(array_.data(), 0, sizeof(T) * array_.size());
+  }
+  // For blocks that the caller fills entirely.
+  static Matrix Uninit(int64_t rows, int64_t cols) { return Matrix(rows, cols, Uninitialized{}); }
+
+  int64_t rows() const { return rows_; }
+  int64_t cols() const { return cols_; }
+  int64_t size() const { return rows_ * cols_; }
+  bool empty() const { return size() == 0; }
+  T* data() { return array_.data(); }
+  const T* data() const { return array_.data(); }
+  T* row(int64_t i) { return data() + i * cols_; }
+  const T* row(int64_t i) const { return data() + i * cols_; }
+  T& operator()(int64_t i, int64_t j) { return data()[i * cols_ + j]; }
+  const T& operator()(int64_t i, int64_t j) const { return data()[i * cols_ + j]; }
+  MatrixView<T> view() { return {data(), rows_, cols_}; }
+  ConstMatrixView<T> view() const { return {data(), rows_, cols_}; }
+  Matrix Clone() const {
+    Matrix copy = Uninit(rows_, cols_);
+    std::copy_n(data(), size(), copy.data());
+    return copy;
+  }
+
+ private:
+  struct Uninitialized {};
+  Matrix(int64_t rows, int64_t cols, Uninitialized)
+      : rows_(rows), cols_(cols), array_(rows * cols) {
+    PHIMAP_CHECK(rows >= 0 && cols >= 0);
+  }
+  int64_t rows_ = 0;
+  int64_t cols_ = 0;
+  AlignedArray<T> array_;
+};
+
+// Each element rounded to (or widened to) To.
+template <typename To, typename From>
+Matrix<To> Converted(ConstMatrixView<From> from) {
+  Matrix<To> to = Matrix<To>::Uninit(from.rows(), from.cols());
+  for (int64_t i = 0; i < from.rows(); ++i) {
+    for (int64_t j = 0; j < from.cols(); ++j) to(i, j) = static_cast<To>(from(i, j));
+  }
+  return to;
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_MATRIX_H_

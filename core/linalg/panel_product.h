@@ -1,0 +1,89 @@
+// The packed-panel product y = z·W for a W that never changes: packed once, multiplied often.
+//
+// Columns of W are cut into panels of two vectors of the machine at hand; a panel stores the rows
+// that can be non-zero, one after the other, so that a product reads memory in order. The kernel
+// keeps a block of rows × two vectors of sums in registers.
+//
+// Arithmetic 1, which fixes every bit: y_j is, for blocks of 512 in k from the first, a chain of
+// fused multiply-adds in the order of k starting from +0, and the block sums added in order to +0.
+// Zeros that a panel stores beside a triangle do not change a chain, and the final addition to +0
+// makes the sign of a zero unique. So y depends on z and W alone: not on the number of rows, on how
+// columns are spread over workers, or on the width of the vectors. Targets without fused
+// multiply-add (SSE2 … SSE4) round twice and form a class of their own.
+#ifndef PHIMAP_CORE_LINALG_PANEL_PRODUCT_H_
+#define PHIMAP_CORE_LINALG_PANEL_PRODUCT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// Length of the chains, a part of arithmetic 1.
+inline constexpr int64_t kChainBlock = 512;
+
+// A packed k×n matrix. Immutable after packing; thread-safe. Packed for the vector unit of this
+// process: never stored.
+template <typename T>
+class PanelMatrix {
+ public:
+  PanelMatrix() = default;
+  // Packs W, k×n row-major.
+  static PanelMatrix Pack(ConstMatrixView<T> w);
+  // Packs W = aᵀ for a of n rows and k columns, without transposing it first.
+  static PanelMatrix PackTransposed(ConstMatrixView<T> a);
+  // Packs an upper triangular W of order n whose non-zero part is given row after row
+  // (TriangularProjection).
+  static PanelMatrix PackUpperTriangle(const T* elements, int64_t n);
+
+  int64_t depth() const { return depth_; }
+  int64_t columns() const { return columns_; }
+  int64_t panels() const { return static_cast<int64_t>(offsets_.size()); }
+  int64_t panel_columns() const { return panel_columns_; }
+  int64_t memory_bytes() const { return elements_.size() * static_cast<int64_t>(sizeof(T)); }
+  // Multiplications of one row, counting what the panels store.
+  int64_t multiplications() const { return elements_.size(); }
+
+  // y_i = z_i · W for `rows` rows and the panels first_panel … last_panel − 1.
+  //
+  // Shapes: z row-major rows×depth() with stride `z_stride`; y[i] points at row i of the output,
+  // columns() numbers of
+  //         which those of the panels named are written. Nothing aliases. NaN in z_i means NaN in
+  //         y_i only.
+  // Cost:   2 · rows · multiplications() flops; allocates nothing.
+  void Multiply(const T* z, int64_t z_stride, int64_t rows, int64_t first_panel, int64_t last_panel,
+                T* const* y) const;
+  void Multiply(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
+    Multiply(z, z_stride, rows, 0, panels(), y);
+  }
+
+ private:
+  // Lays out panels of `height(panel)` rows and fills them from `element(k, j)`, 0 outside of the
+  // matrix.
+  template <typename Height, typename Element>
+  static PanelMatrix PackFrom(int64_t depth, int64_t columns, Height height, Element element);
+
+  int64_t depth_ = 0;
+  int64_t columns_ = 0;
+  int64_t panel_columns_ = 0;
+  // Panel p holds heights_[p] × panel_columns_ numbers from elements_ + offsets_[p].
+  std::vector<int64_t> offsets_;
+  std::vector<int64_t> heights_;
+  AlignedArray<T> elements_;
+};
+
+// ‖x_i‖² of each row by the same chains as the product, so that ‖x‖² + ‖x‖² − 2 x·x is exactly 0.
+// Shapes: x rows×cols with stride `stride`; out `rows` numbers.
+void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t cols, float* out);
+void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out);
+
+// Whether the vector unit in use has fused multiply-add, so that its bits are those of every other
+// that has.
+bool VectorTargetFuses();
+// Name of the vector unit in use, for instance "AVX3", "AVX2" or "SSE4".
+const char* VectorTargetName();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_PANEL_PRODUCT_H_

@@ -1,0 +1,60 @@
+// The builders of F1, F2 and F3: landmarks and a kernel in, a plan out.
+#ifndef PHIMAP_CORE_MAPPING_LANDMARK_MAPPING_H_
+#define PHIMAP_CORE_MAPPING_LANDMARK_MAPPING_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/pivoted_cholesky.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// What the builders work on.
+struct LandmarkTask {
+  // All parameters resolved.
+  KernelExpression kernel;
+  // The input stage that the plan gets; its projection is empty.
+  InputStage input;
+  // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
+  ConstMatrixView<double> landmarks;
+  FloatType serving_type = FloatType::kFloat32;
+};
+
+// A mapping as served, the same without any rounding to the serving type, and what the
+// factorization found.
+struct LandmarkMapping {
+  Plan served;
+  Plan reference;
+  // F2, F3 only: the factorization, its tolerance and trace, the pivots' rows (r×p, as served) and
+  // L_r (r×r, lower).
+  PivotedCholesky cholesky;
+  double tolerance = 0;
+  double trace = 0;
+  Matrix<double> pivots;
+  Matrix<double> factor;
+};
+
+// F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Any kernel.
+absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
+
+// F2(x) = k_r(x)·L_r^{-T}: the orthogonal projection of φ(x) onto the span of the landmarks; BBV
+// section 4, with the pseudo-inverse by rank-truncated pivoted Cholesky (maths.md section 1). The
+// Gram matrix that is factored is that of the rounded rows that are served, and tol = d·u·max K_ii,
+// u = 2⁻²⁴ or 2⁻⁵³ by the serving type. A linear kernel folds into one matrix. FAILED_PRECONDITION
+// as FactorPivoted, or ZERO_KERNEL when K is 0 on every landmark.
+absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint checkpoint);
+
+// F3 = F2·R/√d3, R r×d3 with independent N(0, 1) entries: R_ij is number i·d3 + j of
+// StreamId::kProjection of `seed`. Folded into one r×d3 matrix. BBV section 5. REQUIRES: 1 <=
+// dimensions.
+absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, int64_t dimensions, uint64_t seed,
+                                        Checkpoint checkpoint);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_LANDMARK_MAPPING_H_

@@ -1,0 +1,368 @@
+#include "core/mapping/version_build.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/certificate/measurement.h"
+#include "core/certificate/self_check.h"
+#include "core/landmark/moments.h"
+#include "core/landmark/reservoir.h"
+#include "core/landmark/split.h"
+#include "core/landmark/uniform_landmarks.h"
+#include "core/mapping/gamma.h"
+#include "core/mapping/landmark_mapping.h"
+#include "core/random/random_stream.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+int64_t PoolRows(const BuildSpec& spec, int64_t columns) {
+  return spec.mapping.pool_rows != 0 ? spec.mapping.pool_rows
+                                     : DefaultPoolRows(spec.mapping.landmarks, columns);
+}
+
+}  // namespace
+
+struct StreamSample::State {
+  State(const BuildSpec& spec, int64_t columns)
+      : pool_rows(PoolRows(spec, columns)),
+        needs_median(spec.kernel.NeedsMedian()),
+        moments(columns),
+        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
+
+  int64_t pool_rows;
+  bool needs_median;
+  ColumnMoments moments;
+  Reservoir reservoir;
+  // Rows on their way, widened to float64.
+  Matrix<double> block;
+};
+
+StreamSample::StreamSample(const BuildSpec& spec, int64_t columns)
+    : state_(std::make_unique<State>(spec, columns)) {
+  PHIMAP_CHECK(columns >= 1 && columns <= kMaxColumns);
+}
+StreamSample::~StreamSample() = default;
+StreamSample::StreamSample(StreamSample&&) noexcept = default;
+StreamSample& StreamSample::operator=(StreamSample&&) noexcept = default;
+
+int64_t StreamSample::rows() const { return state_->reservoir.rows_seen(); }
+int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
+int64_t StreamSample::memory_bound_bytes() const {
+  const int64_t copies = state_->needs_median ? 3 : 1;
+  return copies * state_->reservoir.capacity() * (columns() + 1) *
+         static_cast<int64_t>(sizeof(double));
+}
+
+absl::Status StreamSample::Add(const RowsView& rows) {
+  if (rows.columns != columns()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
+        absl::StrCat("expected ", columns(), " as in the first block, got ", rows.columns),
+        {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckFinite(rows, "examples.dense"));
+  // About 64 KiB at a time, so that the widened rows stay in the cache.
+  const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
+  if (state_->block.rows() != at_once) {
+    state_->block = Matrix<double>::Uninit(at_once, columns());
+  }
+  for (int64_t first = 0; first < rows.rows; first += at_once) {
+    const int64_t count = std::min(at_once, rows.rows - first);
+    for (int64_t i = 0; i < count; ++i) rows.CopyRow(first + i, state_->block.row(i));
+    const ConstMatrixView<double> block = std::as_const(state_->block).view().Rows(0, count);
+    state_->moments.Add(block);
+    state_->reservoir.Offer(block);
+  }
+  return absl::OkStatus();
+}
+
+// The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
+class VersionBuilder {
+ public:
+  VersionBuilder(const BuildSpec& spec, StreamSample sample, BuildMonitor& monitor)
+      : spec_(spec),
+        sample_(std::move(sample)),
+        monitor_(monitor),
+        serving_type_(spec.mapping.serving_type.value_or(FloatType::kFloat32)) {}
+
+  absl::StatusOr<BuiltVersion> Run() {
+    PHIMAP_RETURN_IF_ERROR(Report("sample", 0));
+    PHIMAP_RETURN_IF_ERROR(CheckRows());
+    PHIMAP_RETURN_IF_ERROR(Split());
+    PHIMAP_RETURN_IF_ERROR(ResolveKernel());
+    PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
+    PHIMAP_RETURN_IF_ERROR(BuildInServingType());
+    return Encode();
+  }
+
+ private:
+  StreamSample::State& state() { return *sample_.state_; }
+  int64_t stream_rows() const { return sample_.rows(); }
+  bool has_factor() const { return spec_.mapping.kind != MappingKind::kF1; }
+
+  absl::Status CheckRows() {
+    if (stream_rows() == 0) {
+      return MakeError(absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
+                       absl::StrCat("the stream has 0 rows; expected at least ",
+                                    spec_.mapping.landmarks, " (landmarks)"));
+    }
+    if (stream_rows() < spec_.mapping.landmarks) {
+      return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
+                       absl::StrCat("the stream has ", stream_rows(), " rows, fewer than the ",
+                                    spec_.mapping.landmarks,
+                                    " landmarks; stream more rows or ask for fewer landmarks"),
+                       {{"expected", absl::StrCat(spec_.mapping.landmarks)},
+                        {"actual", absl::StrCat(stream_rows())}});
+    }
+    return state().moments.CheckFinite();
+  }
+
+  absl::Status Split() {
+    split_ = SplitSample(stream_rows(), state().reservoir.size(), spec_.mapping.landmarks,
+                         state().pool_rows, spec_.seed);
+    held_out_ = state().reservoir.Gather(split_.held_out);
+    input_.columns = sample_.columns();
+    if (!spec_.standardize) return absl::OkStatus();
+    for (int64_t j = 0; j < input_.columns; ++j) {
+      input_.shift.push_back(state().moments.mean(j));
+      input_.scale.push_back(state().moments.StandardScale(j));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status ResolveKernel() {
+    double scale = 0;
+    double median = 0;
+    if (spec_.kernel.NeedsScale()) {
+      PHIMAP_ASSIGN_OR_RETURN(scale, ScaleGamma(state().moments, spec_.standardize));
+    }
+    if (spec_.kernel.NeedsMedian()) {
+      const Matrix<double> pool = state().reservoir.Gather(split_.pool);
+      PHIMAP_ASSIGN_OR_RETURN(median,
+                              MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
+    }
+    kernel_ = spec_.kernel.Resolved(scale, median);
+    return absl::OkStatus();
+  }
+
+  absl::Status ChooseLandmarks() {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<int64_t> slots,
+                            UniformLandmarks(split_.pool, spec_.mapping.landmarks, spec_.seed));
+    const Matrix<double> rows = state().reservoir.Gather(slots);
+    if (kernel_.IsTranslationInvariant()) CentreOn(rows);
+    landmarks_ = AfterInputStage(input_, rows.view());
+    return absl::OkStatus();
+  }
+
+  // Distances keep more float32 digits about the landmarks' mean, and such a kernel does not see
+  // the shift.
+  void CentreOn(const Matrix<double>& rows) {
+    input_.shift.assign(input_.columns, 0.0);
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      // Running means: a sum over many large rows could overflow.
+      for (int64_t j = 0; j < input_.columns; ++j) {
+        input_.shift[j] += (rows(i, j) - input_.shift[j]) / static_cast<double>(i + 1);
+      }
+    }
+  }
+
+  absl::Status BuildMapping() {
+    mapping_ = LandmarkMapping();
+    const LandmarkTask task{.kernel = kernel_,
+                            .input = {.columns = input_.columns,
+                                      .shift = input_.shift,
+                                      .scale = input_.scale,
+                                      .projection = {}},
+                            .landmarks = landmarks_.view(),
+                            .serving_type = serving_type_};
+    const auto checkpoint = [&](double f) {
+      return Report(f < 0.4 ? "gram" : "factor", 0.02 + 0.48 * f);
+    };
+    switch (spec_.mapping.kind) {
+      case MappingKind::kF1: {
+        PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
+        break;
+      }
+      case MappingKind::kF2: {
+        PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, checkpoint));
+        break;
+      }
+      case MappingKind::kF3: {
+        PHIMAP_ASSIGN_OR_RETURN(mapping_,
+                                BuildF3(task, spec_.mapping.dimensions, spec_.seed, checkpoint));
+        break;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Certify() {
+    certificate_ = Certificate();
+    certificate_.stream_rows = stream_rows();
+    certificate_.pool_rows = split_.pool.size();
+    certificate_.held_out_rows = split_.held_out.size();
+    certificate_.landmarks = spec_.mapping.landmarks;
+    certificate_.policy = "uniform";
+    certificate_.theorem = Theorem();
+    if (has_factor()) CertifyFactor();
+    if (!kernel_.CheckPositiveSemidefinite().ok()) {
+      certificate_.warnings.push_back(
+          "the kernel is not positive semidefinite: it is a similarity, and no margin in a feature "
+          "space is promised");
+    }
+    MeasurementTask task{.served = &mapping_.served,
+                         .reference = &mapping_.reference,
+                         .rows = held_out_.view(),
+                         .kernel = std::nullopt,
+                         .pivots = std::as_const(mapping_.pivots).view(),
+                         .factor = std::as_const(mapping_.factor).view()};
+    if (has_factor()) task.kernel = KernelProgram::Compile(kernel_);
+    certificate_.self_check = MakeSelfCheck(mapping_.served, MadeUpRows());
+    return MeasureHeldOut(
+        task, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }, certificate_);
+  }
+
+  absl::Status BuildAndMeasure() {
+    PHIMAP_RETURN_IF_ERROR(BuildMapping());
+    PHIMAP_RETURN_IF_ERROR(Certify());
+    return CheckPrecision();
+  }
+
+  // float32 must hold what float64 says. Where it does not, an open spec is factored again for
+  // float64, at its own rank tolerance; a spec that insists on float32 fails.
+  absl::Status BuildInServingType() {
+    const absl::Status status = BuildAndMeasure();
+    if (status.ok() || spec_.mapping.serving_type.has_value()) return status;
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    if (!detail.has_value() ||
+        (detail->reason != "PRECISION" && detail->reason != "NOT_REPRESENTABLE")) {
+      return status;
+    }
+    serving_type_ = FloatType::kFloat64;
+    PHIMAP_RETURN_IF_ERROR(BuildAndMeasure());
+    const std::vector<std::string> message = absl::StrSplit(status.message(), ';');
+    certificate_.warnings.push_back(
+        absl::StrCat("served in float64, because float32 will not do: ", message[0]));
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPrecision() {
+    if (serving_type_ == FloatType::kFloat64 || !certificate_.serving_error.has_value()) {
+      return absl::OkStatus();
+    }
+    const double error = certificate_.serving_error->max / certificate_.serving_error->scale;
+    if (error <= kServingTolerance) return absl::OkStatus();
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "PRECISION", "spec.serving_type",
+        absl::StrCat("float32 features err by up to ", error,
+                     " of the largest on held-out rows, over the tolerance of ", kServingTolerance,
+                     "; leave serving_type open or ask for float64"),
+        {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
+  }
+
+  // Normal numbers with each column's mean and deviation: of the stream's kind, but nobody's data.
+  Matrix<float> MadeUpRows() {
+    const int64_t columns = sample_.columns();
+    const RandomStream normals(spec_.seed, StreamId::kSelfCheck);
+    Matrix<float> rows(SelfCheckRows(columns, mapping_.served.output_columns()), columns);
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        const double deviation = std::sqrt(state().moments.population_variance(j));
+        const double value = state().moments.mean(j) +
+                             deviation * normals.Normal(static_cast<uint64_t>(i * columns + j));
+        // A column beyond float32 is 0 here: any number will do.
+        rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
+      }
+    }
+    return rows;
+  }
+
+  void CertifyFactor() {
+    const int64_t rank = mapping_.cholesky.rank();
+    certificate_.rank = rank;
+    certificate_.tolerance = mapping_.tolerance;
+    certificate_.largest_residual = mapping_.cholesky.largest_residual;
+    certificate_.trace_residual = mapping_.cholesky.residual_trace / mapping_.trace;
+    certificate_.pivots = mapping_.cholesky.diagonal;
+    if (spec_.mapping.kind == MappingKind::kF3 && rank < spec_.mapping.dimensions) {
+      certificate_.warnings.push_back(
+          absl::StrCat("rank ", rank, " is below the ", spec_.mapping.dimensions,
+                       " dimensions: F2 would be smaller and lose nothing"));
+    }
+  }
+
+  std::string Theorem() const {
+    switch (spec_.mapping.kind) {
+      case MappingKind::kF1:
+        return "Balcan, Blum, Vempala 2006, Corollary 1: for a kernel with a separator of margin "
+               "γ, d ≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a "
+               "linear separator of error ≤ ε on F1";
+      case MappingKind::kF2:
+        return "Balcan, Blum, Vempala 2006, Theorem 1: for a kernel with a separator of margin γ, "
+               "d ≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a linear "
+               "separator of error ≤ ε at margin γ/2 on F2";
+      case MappingKind::kF3:
+        return "Balcan, Blum, Vempala 2006, Theorem 3: for a kernel with a separator of margin γ, "
+               "d2 ≥ (16/ε)(1/γ² + ln 2/δ) uniform landmarks and d3 = O(ln(1/(εδ))/γ²) dimensions "
+               "give, with probability 1 − δ, a linear separator of error ≤ ε at margin γ/4 on F3";
+    }
+    PHIMAP_CHECK(false);
+  }
+
+  absl::StatusOr<BuiltVersion> Encode() {
+    PHIMAP_RETURN_IF_ERROR(Report("encode", 0.95));
+    MappingSpec resolved = spec_.mapping;
+    resolved.pool_rows = state().pool_rows;
+    resolved.serving_type = serving_type_;
+    BuiltVersion built;
+    built.provenance = {.mapping_text = resolved.ToText(),
+                        .kernel_text = kernel_.ToText(),
+                        .standardize = spec_.standardize,
+                        .seed = spec_.seed};
+    built.certificate = certificate_;
+    built.input_columns = mapping_.served.input_columns();
+    built.output_columns = mapping_.served.output_columns();
+    built.serving_type = serving_type_;
+    Artifact artifact{.plan = std::move(mapping_.served),
+                      .provenance = built.provenance,
+                      .certificate = EncodeCertificate(certificate_)};
+    PHIMAP_ASSIGN_OR_RETURN(built.bytes, EncodeArtifact(artifact));
+    PHIMAP_RETURN_IF_ERROR(Report("encode", 1));
+    return built;
+  }
+
+  // A second factorization does not move the bar back.
+  absl::Status Report(absl::string_view phase, double fraction) {
+    reported_ = std::max(reported_, fraction);
+    return monitor_.Checkpoint(phase, reported_);
+  }
+
+  const BuildSpec& spec_;
+  StreamSample sample_;
+  BuildMonitor& monitor_;
+  double reported_ = 0;
+  FloatType serving_type_;
+  SampleSplit split_;
+  Matrix<double> held_out_;
+  InputStage input_;
+  KernelExpression kernel_;
+  Matrix<double> landmarks_;
+  LandmarkMapping mapping_;
+  Certificate certificate_;
+};
+
+absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
+                                          BuildMonitor& monitor) {
+  return VersionBuilder(spec, std::move(sample), monitor).Run();
+}
+
+}  // namespace phimap

@@ -1,0 +1,222 @@
+#include "core/plan/artifact.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/plan/byte_codec.h"
+#include "core/plan/crc32c.h"
+#include "core/plan/plan_codec.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+// The byte table is docs/formats.md; a change here is a change there, and of kFormatVersion.
+namespace phimap {
+namespace {
+
+constexpr absl::string_view kMagic("PHIMAP\r\n", 8);
+constexpr uint32_t kFormatVersion = 1;
+constexpr int64_t kHeaderBytes = 32;
+constexpr int64_t kTableEntryBytes = 24;
+constexpr int64_t kSectionAlignment = 64;
+constexpr int64_t kMaxTextBytes = 1 << 16;
+
+// In the order in which they stand in the file.
+enum Section : uint32_t {
+  kProvenance = 1,
+  kInput = 2,
+  kFeatures = 3,
+  kProjection = 4,
+  kCertificate = 5
+};
+constexpr std::array<Section, 5> kSections = {kProvenance, kInput, kFeatures, kProjection,
+                                              kCertificate};
+constexpr int64_t kBodyOffset =
+    kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(kSections.size());
+
+struct TableEntry {
+  int64_t offset = 0;
+  int64_t size = 0;
+  uint32_t crc = 0;
+};
+
+std::string EncodeProvenance(const Provenance& provenance) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.Text(provenance.mapping_text);
+  writer.Text(provenance.kernel_text);
+  writer.Number<uint8_t>(provenance.standardize ? 1 : 0);
+  writer.Number<uint64_t>(provenance.seed);
+  return out;
+}
+
+absl::StatusOr<Provenance> DecodeProvenance(ByteReader reader) {
+  Provenance provenance;
+  provenance.mapping_text = reader.Text(kMaxTextBytes);
+  provenance.kernel_text = reader.Text(kMaxTextBytes);
+  const uint8_t standardize = reader.Number<uint8_t>();
+  reader.CheckRange("standardize", standardize, 0, 1);
+  provenance.standardize = standardize == 1;
+  provenance.seed = reader.Number<uint64_t>();
+  PHIMAP_RETURN_IF_ERROR(reader.Finish());
+  return provenance;
+}
+
+struct Header {
+  uint32_t arithmetic = 0;
+  FloatType serving_type = FloatType::kFloat32;
+  std::array<TableEntry, kSections.size()> table;
+};
+
+void EncodeHeader(const Header& header, std::string& out) {
+  std::string head;
+  ByteWriter writer(head);
+  writer.Numbers(kMagic.data(), kMagic.size());
+  writer.Number<uint32_t>(kFormatVersion);
+  writer.Number<uint32_t>(header.arithmetic);
+  writer.Number<uint32_t>(static_cast<uint32_t>(header.serving_type));
+  writer.Number<uint32_t>(static_cast<uint32_t>(kSections.size()));
+  writer.Number<uint32_t>(0);  // reserved
+  std::string table;
+  ByteWriter table_writer(table);
+  for (size_t i = 0; i < kSections.size(); ++i) {
+    table_writer.Number<uint32_t>(kSections[i]);
+    table_writer.Number<uint32_t>(header.table[i].crc);
+    table_writer.Number<uint64_t>(static_cast<uint64_t>(header.table[i].offset));
+    table_writer.Number<uint64_t>(static_cast<uint64_t>(header.table[i].size));
+  }
+  // The header's own checksum covers itself and the table.
+  writer.Number<uint32_t>(Crc32c(head + table));
+  std::copy_n(head.data(), head.size(), out.data());
+  std::copy_n(table.data(), table.size(), out.data() + head.size());
+}
+
+absl::Status CheckHeaderChecksum(absl::string_view bytes, uint32_t stored) {
+  const uint32_t actual = Crc32c(absl::StrCat(
+      bytes.substr(0, kHeaderBytes - 4), bytes.substr(kHeaderBytes, kBodyOffset - kHeaderBytes)));
+  if (actual == stored) return absl::OkStatus();
+  return DamagedArtifact(kHeaderBytes - 4,
+                         absl::StrCat("header checksum: expected ", stored, ", got ", actual));
+}
+
+absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
+  return MakeError(absl::StatusCode::kUnimplemented, "UNKNOWN_FORMAT", "",
+                   absl::StrCat("artifact has ", what, " ", got, "; this build knows ", known,
+                                ". A newer phimap wrote it"));
+}
+
+absl::StatusOr<Header> DecodeHeader(absl::string_view bytes) {
+  if (bytes.size() < kHeaderBytes || bytes.substr(0, kMagic.size()) != kMagic) {
+    return DamagedArtifact(0, "this is not a phimap artifact (no magic)");
+  }
+  if (bytes.size() > kMaxArtifactBytes) {
+    return DamagedArtifact(0, absl::StrCat("artifact of ", bytes.size(), " bytes; at most ",
+                                           kMaxArtifactBytes, " are allowed"));
+  }
+  ByteReader reader(bytes.substr(kMagic.size()), kMagic.size());
+  const uint32_t version = reader.Number<uint32_t>();
+  Header header;
+  header.arithmetic = reader.Number<uint32_t>();
+  const uint32_t serving_type = reader.Number<uint32_t>();
+  const uint32_t sections = reader.Number<uint32_t>();
+  const uint32_t reserved = reader.Number<uint32_t>();
+  const uint32_t crc = reader.Number<uint32_t>();
+  if (version != kFormatVersion) return Unknown("format version", version, kFormatVersion);
+  if (sections != kSections.size())
+    reader.Fail(absl::StrCat("expected 5 sections, got ", sections));
+  if (reserved != 0) reader.Fail("a reserved field is not zero");
+  reader.CheckRange("serving type", serving_type, 1, 2);
+  if (static_cast<int64_t>(bytes.size()) < kBodyOffset) reader.Fail("the section table is cut off");
+  PHIMAP_RETURN_IF_ERROR(reader.status());
+  PHIMAP_RETURN_IF_ERROR(CheckHeaderChecksum(bytes, crc));
+  if (header.arithmetic != kArithmetic)
+    return Unknown("arithmetic", header.arithmetic, kArithmetic);
+  header.serving_type = static_cast<FloatType>(serving_type);
+  int64_t expected_offset = kBodyOffset;
+  for (size_t i = 0; i < kSections.size(); ++i) {
+    const uint32_t kind = reader.Number<uint32_t>();
+    header.table[i].crc = reader.Number<uint32_t>();
+    header.table[i].offset = static_cast<int64_t>(reader.Number<uint64_t>());
+    header.table[i].size = static_cast<int64_t>(reader.Number<uint64_t>());
+    if (kind != kSections[i])
+      reader.Fail(absl::StrCat("expected section ", kSections[i], ", got ", kind));
+    expected_offset =
+        (expected_offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+    reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
+    reader.CheckRange("section size", header.table[i].size, 0,
+                      static_cast<int64_t>(bytes.size()) - expected_offset);
+    PHIMAP_RETURN_IF_ERROR(reader.status());
+    expected_offset += header.table[i].size;
+  }
+  if (expected_offset != static_cast<int64_t>(bytes.size())) {
+    return DamagedArtifact(expected_offset, absl::StrCat("artifact of ", bytes.size(),
+                                                         " bytes; expected ", expected_offset));
+  }
+  return header;
+}
+
+// The section's bytes, after its checksum.
+absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& header,
+                                       size_t index) {
+  const TableEntry& entry = header.table[index];
+  const absl::string_view section = bytes.substr(entry.offset, entry.size);
+  const uint32_t actual = Crc32c(section);
+  if (actual != entry.crc) {
+    return DamagedArtifact(entry.offset, absl::StrCat("checksum of section ", kSections[index],
+                                                      ": expected ", entry.crc, ", got ", actual));
+  }
+  return ByteReader(section, entry.offset);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
+  PHIMAP_RETURN_IF_ERROR(artifact.plan.Validate());
+  const std::array<std::string, kSections.size()> sections = {
+      EncodeProvenance(artifact.provenance), EncodeInputStage(artifact.plan.input),
+      EncodeFeatureStage(artifact.plan), EncodeProjectionStage(artifact.plan),
+      artifact.certificate};
+  std::string out(kBodyOffset, '\0');
+  Header header{.arithmetic = artifact.plan.arithmetic,
+                .serving_type = artifact.plan.serving_type(),
+                .table = {}};
+  for (size_t i = 0; i < sections.size(); ++i) {
+    ByteWriter(out).AlignTo(kSectionAlignment);
+    header.table[i] = {static_cast<int64_t>(out.size()), static_cast<int64_t>(sections[i].size()),
+                       Crc32c(sections[i])};
+    out.append(sections[i]);
+    if (static_cast<int64_t>(out.size()) > kMaxArtifactBytes) {
+      return MakeError(absl::StatusCode::kResourceExhausted, "ARTIFACT_TOO_LARGE", "",
+                       absl::StrCat("the artifact takes over ", kMaxArtifactBytes,
+                                    " bytes; use fewer landmarks or dimensions"));
+    }
+  }
+  EncodeHeader(header, out);
+  return out;
+}
+
+absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes));
+  // All checksums before any section is believed.
+  std::vector<ByteReader> readers;
+  int64_t end = kBodyOffset;
+  for (size_t i = 0; i < kSections.size(); ++i) {
+    ByteReader padding(bytes.substr(end, header.table[i].offset - end), end);
+    padding.AlignTo(kSectionAlignment);
+    PHIMAP_RETURN_IF_ERROR(padding.status());
+    PHIMAP_ASSIGN_OR_RETURN(ByteReader reader, OpenSection(bytes, header, i));
+    readers.push_back(std::move(reader));
+    end = header.table[i].offset + header.table[i].size;
+  }
+  Artifact artifact;
+  PHIMAP_ASSIGN_OR_RETURN(artifact.provenance, DecodeProvenance(readers[0]));
+  artifact.plan.arithmetic = header.arithmetic;
+  PHIMAP_RETURN_IF_ERROR(
+      DecodePlan(header.serving_type, readers[1], readers[2], readers[3], artifact.plan));
+  artifact.certificate = std::string(bytes.substr(header.table[4].offset, header.table[4].size));
+  return artifact;
+}
+
+}  // namespace phimap

@@ -1,0 +1,48 @@
+// Artifacts: plan ↔ bytes. The byte table is docs/formats.md.
+//
+// An artifact is untrusted until it is decoded: every size is bounded before memory is taken for
+// it, every section is checked against its CRC-32C, and every index and number against what it
+// refers to.
+#ifndef PHIMAP_CORE_PLAN_ARTIFACT_H_
+#define PHIMAP_CORE_PLAN_ARTIFACT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Largest artifact that is written or read: 4 GiB.
+inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
+
+// What a version was made from, in canonical text. Shown to people; the engine does not read it.
+struct Provenance {
+  // "f2(landmarks=500, policy=uniform, pool_rows=20000, serving_type=float32)"
+  std::string mapping_text;
+  // "rbf(gamma=0.0625)": all parameters resolved.
+  std::string kernel_text;
+  bool standardize = false;
+  uint64_t seed = 0;
+};
+
+struct Artifact {
+  Plan plan;
+  Provenance provenance;
+  // Opaque here; written and read by certificate/.
+  std::string certificate;
+};
+
+// The bytes of an artifact: equal artifacts give equal bytes. RESOURCE_EXHAUSTED over
+// kMaxArtifactBytes.
+absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
+
+// DATA_LOSS with the byte offset, what was expected and what came, for anything damaged;
+// UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build does not know.
+absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_PLAN_ARTIFACT_H_

@@ -1,0 +1,191 @@
+#include "core/plan/plan.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+absl::Status Invalid(absl::string_view stage, absl::string_view what) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_PLAN", stage, what);
+}
+
+absl::Status CheckDimension(absl::string_view stage, absl::string_view what, int64_t value) {
+  if (value >= 1 && value <= kMaxPlanDimension) return absl::OkStatus();
+  return Invalid(stage, absl::StrCat(what, ": expected 1 to ", kMaxPlanDimension, ", got ", value));
+}
+
+template <typename T>
+absl::Status CheckFiniteNumbers(absl::string_view stage, absl::string_view what, const T* values,
+                                int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(values[i])) {
+      return Invalid(stage, absl::StrCat(what, "[", i, "] is ", values[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status CheckOptionalVector(absl::string_view stage, absl::string_view what,
+                                 const std::vector<T>& values, int64_t expected) {
+  if (!values.empty() && static_cast<int64_t>(values.size()) != expected) {
+    return Invalid(stage, absl::StrCat(what, ": expected ", expected, " numbers or none, got ",
+                                       values.size()));
+  }
+  return CheckFiniteNumbers(stage, what, values.data(), values.size());
+}
+
+absl::Status CheckInput(const InputStage& input) {
+  PHIMAP_RETURN_IF_ERROR(CheckDimension("input", "columns", input.columns));
+  PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "shift", input.shift, input.columns));
+  PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "scale", input.scale, input.columns));
+  if (input.projection.empty()) return absl::OkStatus();
+  if (input.projection.rows() != input.columns) {
+    return Invalid("input", absl::StrCat("projection: expected ", input.columns, " rows, got ",
+                                         input.projection.rows()));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckDimension("input", "projection columns", input.projection.cols()));
+  return CheckFiniteNumbers("input", "projection", input.projection.data(),
+                            input.projection.size());
+}
+
+template <typename T>
+absl::Status CheckRows(const Matrix<T>& rows, int64_t columns) {
+  PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "rows", rows.rows()));
+  if (rows.cols() != columns) {
+    return Invalid("features",
+                   absl::StrCat("rows: expected ", columns, " columns, got ", rows.cols()));
+  }
+  return CheckFiniteNumbers("features", "rows", rows.data(), rows.size());
+}
+
+template <typename T>
+absl::Status CheckProgram(const KernelProgram& program) {
+  for (const KernelOp& op : program.ops()) {
+    if (std::isfinite(static_cast<T>(op.a)) && std::isfinite(static_cast<T>(op.b))) continue;
+    return Invalid("features", absl::StrCat("a parameter of the kernel, ", op.a, " or ", op.b,
+                                            ", does not fit into the serving type"));
+  }
+  return absl::OkStatus();
+}
+
+// One overload for each kind of stage.
+template <typename T>
+struct FeatureCheck {
+  int64_t columns;
+  absl::Status operator()(const ProductFeatures<T>& f) const {
+    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program));
+    return CheckRows(f.rows, columns);
+  }
+  absl::Status operator()(const L1Features<T>& f) const {
+    if (f.program.uses_norms()) return Invalid("features", "an L1 program cannot read norms");
+    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program));
+    return CheckRows(f.rows, columns);
+  }
+  absl::Status operator()(const ExternalFeatures& f) const {
+    if (f.kernel.empty() || f.endpoint.empty()) {
+      return Invalid("features", "an external block needs a kernel and an endpoint");
+    }
+    return CheckDimension("features", "examples", f.examples.size());
+  }
+};
+
+template <typename T>
+struct ProjectionCheck {
+  int64_t features;
+  absl::Status Height(int64_t rows) const {
+    if (rows == features) return absl::OkStatus();
+    return Invalid("projection", absl::StrCat("expected ", features, " rows, got ", rows));
+  }
+  absl::Status operator()(const NoProjection&) const { return absl::OkStatus(); }
+  absl::Status operator()(const TriangularProjection<T>& p) const {
+    PHIMAP_RETURN_IF_ERROR(Height(p.order));
+    if (p.elements.size() != p.ElementCount(p.order)) {
+      return Invalid("projection", absl::StrCat("expected ", p.ElementCount(p.order),
+                                                " elements, got ", p.elements.size()));
+    }
+    return CheckFiniteNumbers("projection", "triangle", p.elements.data(), p.elements.size());
+  }
+  absl::Status operator()(const DenseProjection<T>& p) const {
+    PHIMAP_RETURN_IF_ERROR(Height(p.matrix.rows()));
+    PHIMAP_RETURN_IF_ERROR(CheckDimension("projection", "columns", p.matrix.cols()));
+    return CheckFiniteNumbers("projection", "matrix", p.matrix.data(), p.matrix.size());
+  }
+  absl::Status operator()(const SparseProjection<T>& p) const {
+    PHIMAP_RETURN_IF_ERROR(Height(p.rows));
+    PHIMAP_RETURN_IF_ERROR(CheckDimension("projection", "columns", p.columns));
+    PHIMAP_RETURN_IF_ERROR(Indices(p));
+    return CheckFiniteNumbers("projection", "values", p.values.data(), p.values.size());
+  }
+  absl::Status Indices(const SparseProjection<T>& p) const {
+    const int64_t count = p.values.size();
+    if (static_cast<int64_t>(p.row_offsets.size()) != p.rows + 1 || p.row_offsets.front() != 0 ||
+        p.row_offsets.back() != count || static_cast<int64_t>(p.column_indices.size()) != count) {
+      return Invalid("projection", "sparse offsets do not fit the values");
+    }
+    for (int64_t k = 0; k < p.rows; ++k) {
+      if (p.row_offsets[k] > p.row_offsets[k + 1] || p.row_offsets[k + 1] > count) {
+        return Invalid("projection", absl::StrCat("sparse offsets fall at row ", k));
+      }
+      int64_t last = -1;
+      for (int64_t i = p.row_offsets[k]; i < p.row_offsets[k + 1]; ++i) {
+        if (p.column_indices[i] <= last || p.column_indices[i] >= p.columns) {
+          return Invalid("projection", absl::StrCat("sparse column ", p.column_indices[i],
+                                                    " of row ", k, " is out of order or range"));
+        }
+        last = p.column_indices[i];
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+template <typename T>
+int64_t ServingStages<T>::feature_count() const {
+  struct Count {
+    int64_t operator()(const ProductFeatures<T>& f) const { return f.rows.rows(); }
+    int64_t operator()(const L1Features<T>& f) const { return f.rows.rows(); }
+    int64_t operator()(const ExternalFeatures& f) const { return f.examples.size(); }
+  };
+  return std::visit(Count{}, features);
+}
+
+template <typename T>
+int64_t ServingStages<T>::output_columns() const {
+  struct Columns {
+    int64_t features;
+    int64_t operator()(const NoProjection&) const { return features; }
+    int64_t operator()(const TriangularProjection<T>& p) const { return p.order; }
+    int64_t operator()(const DenseProjection<T>& p) const { return p.matrix.cols(); }
+    int64_t operator()(const SparseProjection<T>& p) const { return p.columns; }
+  };
+  return std::visit(Columns{feature_count()}, projection);
+}
+
+template struct ServingStages<float>;
+template struct ServingStages<double>;
+
+int64_t Plan::output_columns() const {
+  return std::visit([](const auto& s) { return s.output_columns(); }, stages);
+}
+
+absl::Status Plan::Validate() const {
+  PHIMAP_RETURN_IF_ERROR(CheckInput(input));
+  return std::visit(
+      [&](const auto& s) -> absl::Status {
+        using T = typename std::decay_t<decltype(s)>::Element;
+        PHIMAP_RETURN_IF_ERROR(std::visit(FeatureCheck<T>{input.output_columns()}, s.features));
+        PHIMAP_RETURN_IF_ERROR(
+            CheckOptionalVector("projection", "centre", s.centre, s.feature_count()));
+        return std::visit(ProjectionCheck<T>{s.feature_count()}, s.projection);
+      },
+      stages);
+}
+
+}  // namespace phimap

@@ -1,0 +1,135 @@
+// A plan: the small program that every mapping of every paper is.
+//
+//     x' = Pᵀ · ((x − c) ∘ s)                    input stage
+//     z  = e( x' · A'ᵀ , ‖x'‖² , ‖a'_j‖² )       feature stage
+//     y  = (z − μ) · W                           projection stage
+//
+// Builders emit plans, plans are what is stored, and one engine executes all of them. Every stage
+// is optional but the feature stage; a plan that exists has consistent shapes (Validate).
+#ifndef PHIMAP_CORE_PLAN_PLAN_H_
+#define PHIMAP_CORE_PLAN_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+#include "core/plan/rows.h"
+
+namespace phimap {
+
+// The order of every sum and the versions of every function that features are computed with. Bits
+// change only with it.
+inline constexpr uint32_t kArithmetic = 1;
+
+// Most columns, rows and features of any stage.
+inline constexpr int64_t kMaxPlanDimension = 65536;
+
+// x' = Pᵀ·((x − c) ∘ s), computed in float64 for either input type and rounded once to the serving
+// type.
+struct InputStage {
+  int64_t columns = 0;
+  // c and s: `columns` numbers, or empty for 0 and 1.
+  std::vector<double> shift;
+  std::vector<double> scale;
+  // P, columns × projected columns; empty when absent. A ±1 projection carries its 1/√s in `scale`.
+  Matrix<double> projection;
+
+  int64_t output_columns() const { return projection.empty() ? columns : projection.cols(); }
+};
+
+// Products with fixed rows, then an elementwise map: nearly every mapping.
+template <typename T>
+struct ProductFeatures {
+  // A', features × input-stage columns.
+  Matrix<T> rows;
+  KernelProgram program;
+};
+
+// A distance that is not a product: the program's pushed product is ‖x' − a'_j‖₁.
+template <typename T>
+struct L1Features {
+  Matrix<T> rows;
+  KernelProgram program;
+};
+
+// Features that are computed elsewhere (a user's own kernel service): z arrives from outside, K(x,
+// example_j) for each example. The engine runs the projection stage on it.
+struct ExternalFeatures {
+  enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3 };
+  // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list.
+  std::string kernel;
+  std::string endpoint;
+  ExampleKind kind = ExampleKind::kDense;
+  // The landmarks themselves: float64 rows, bytes or text.
+  std::vector<std::string> examples;
+};
+
+// W absent.
+struct NoProjection {};
+
+// W upper triangular r×r: element (k, j), k ≤ j, at elements[k·r − k(k−1)/2 + (j − k)], row after
+// row.
+template <typename T>
+struct TriangularProjection {
+  int64_t order = 0;
+  AlignedArray<T> elements;
+
+  static int64_t ElementCount(int64_t order) { return order * (order + 1) / 2; }
+  int64_t RowOffset(int64_t k) const { return k * order - k * (k - 1) / 2; }
+};
+
+// W dense, features × outputs.
+template <typename T>
+struct DenseProjection {
+  Matrix<T> matrix;
+};
+
+// W in compressed sparse row form: row k's values are at row_offsets[k] .. row_offsets[k+1]−1,
+// columns rising.
+template <typename T>
+struct SparseProjection {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  std::vector<int64_t> row_offsets;
+  std::vector<int32_t> column_indices;
+  std::vector<T> values;
+};
+
+// The stages that are held in the serving type.
+template <typename T>
+struct ServingStages {
+  using Element = T;
+  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures> features;
+  // μ: one number for each feature, or empty for 0.
+  std::vector<T> centre;
+  std::variant<NoProjection, TriangularProjection<T>, DenseProjection<T>, SparseProjection<T>>
+      projection;
+
+  int64_t feature_count() const;
+  int64_t output_columns() const;
+};
+
+struct Plan {
+  uint32_t arithmetic = kArithmetic;
+  InputStage input;
+  // Which alternative is held is the serving type.
+  std::variant<ServingStages<float>, ServingStages<double>> stages;
+
+  FloatType serving_type() const {
+    return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
+  }
+  int64_t input_columns() const { return input.columns; }
+  int64_t output_columns() const;
+
+  // Shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite, sparse
+  // indices are in range and rising. INVALID_ARGUMENT says which stage and what.
+  absl::Status Validate() const;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_PLAN_PLAN_H_

@@ -1,0 +1,322 @@
+#include "core/plan/plan_codec.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kNumberAlignment = 64;
+constexpr int64_t kMaxNameBytes = 4096;
+constexpr int64_t kMaxExampleBytes = 1 << 20;
+
+// Numbers of the format; never reused.
+enum FeatureKind : uint8_t {
+  kProduct = 1,
+  kL1 = 2,
+  kStructured = 3,
+  kExpansion = 4,
+  kExternal = 5
+};
+enum ProjectionKind : uint8_t {
+  kNone = 0,
+  kTriangular = 1,
+  kDense = 2,
+  kSparse = 3,
+  kStructuredW = 4
+};
+
+template <typename T>
+void EncodeNumbers(ByteWriter& writer, const T* values, int64_t count) {
+  writer.AlignTo(kNumberAlignment);
+  writer.Numbers(values, count);
+}
+
+template <typename T>
+void EncodeVector(ByteWriter& writer, const std::vector<T>& values) {
+  writer.Number<int64_t>(static_cast<int64_t>(values.size()));
+  EncodeNumbers(writer, values.data(), static_cast<int64_t>(values.size()));
+}
+
+template <typename T>
+void EncodeMatrix(ByteWriter& writer, const Matrix<T>& matrix) {
+  writer.Number<int64_t>(matrix.rows());
+  writer.Number<int64_t>(matrix.cols());
+  EncodeNumbers(writer, matrix.data(), matrix.size());
+}
+
+// Memory is taken only after the reader has shown that the bytes are there.
+template <typename T>
+std::vector<T> DecodeNumbers(ByteReader& reader, int64_t count) {
+  reader.AlignTo(kNumberAlignment);
+  const char* bytes = reader.Numbers<T>(count);
+  if (bytes == nullptr) return {};
+  std::vector<T> values(static_cast<size_t>(count));
+  if (count > 0) std::memcpy(values.data(), bytes, sizeof(T) * static_cast<size_t>(count));
+  return values;
+}
+
+template <typename T>
+std::vector<T> DecodeVector(ByteReader& reader, int64_t limit) {
+  const int64_t count = reader.Number<int64_t>();
+  reader.CheckRange("length of a vector", count, 0, limit);
+  return reader.ok() ? DecodeNumbers<T>(reader, count) : std::vector<T>{};
+}
+
+template <typename T>
+Matrix<T> DecodeMatrix(ByteReader& reader) {
+  const int64_t rows = reader.Number<int64_t>();
+  const int64_t cols = reader.Number<int64_t>();
+  reader.CheckRange("rows of a matrix", rows, 0, kMaxPlanDimension);
+  reader.CheckRange("columns of a matrix", cols, 0, kMaxPlanDimension);
+  reader.AlignTo(kNumberAlignment);
+  if (!reader.ok()) return {};
+  const char* bytes = reader.Numbers<T>(rows * cols);
+  if (bytes == nullptr) return {};
+  Matrix<T> matrix = Matrix<T>::Uninit(rows, cols);
+  if (!matrix.empty())
+    std::memcpy(matrix.data(), bytes, sizeof(T) * static_cast<size_t>(rows * cols));
+  return matrix;
+}
+
+void EncodeProgram(ByteWriter& writer, const KernelProgram& program) {
+  writer.Number<uint32_t>(static_cast<uint32_t>(program.ops().size()));
+  for (const KernelOp& op : program.ops()) {
+    writer.Number<uint8_t>(static_cast<uint8_t>(op.code));
+    writer.Number<int32_t>(op.n);
+    writer.Number<double>(op.a);
+    writer.Number<double>(op.b);
+  }
+}
+
+absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader) {
+  const int64_t count = reader.Number<uint32_t>();
+  reader.CheckRange("operations of a kernel program", count, 1, kMaxKernelOps);
+  std::vector<KernelOp> ops;
+  for (int64_t i = 0; i < count && reader.ok(); ++i) {
+    KernelOp op;
+    op.code = static_cast<KernelOpCode>(reader.Number<uint8_t>());
+    op.n = reader.Number<int32_t>();
+    op.a = reader.Number<double>();
+    op.b = reader.Number<double>();
+    ops.push_back(op);
+  }
+  PHIMAP_RETURN_IF_ERROR(reader.status());
+  return KernelProgram::FromOps(std::move(ops));
+}
+
+absl::Status UnknownKind(absl::string_view stage, int kind) {
+  return MakeError(absl::StatusCode::kUnimplemented, "UNKNOWN_FORMAT", "",
+                   absl::StrCat("artifact has a ", stage, " stage of kind ", kind,
+                                ", which this build does not know"));
+}
+
+struct FeatureEncoder {
+  ByteWriter& writer;
+  template <typename T>
+  void operator()(const ProductFeatures<T>& f) const {
+    writer.Number<uint8_t>(kProduct);
+    EncodeProgram(writer, f.program);
+    EncodeMatrix(writer, f.rows);
+  }
+  template <typename T>
+  void operator()(const L1Features<T>& f) const {
+    writer.Number<uint8_t>(kL1);
+    EncodeProgram(writer, f.program);
+    EncodeMatrix(writer, f.rows);
+  }
+  void operator()(const ExternalFeatures& f) const {
+    writer.Number<uint8_t>(kExternal);
+    writer.Text(f.kernel);
+    writer.Text(f.endpoint);
+    writer.Number<uint8_t>(static_cast<uint8_t>(f.kind));
+    writer.Number<uint32_t>(static_cast<uint32_t>(f.examples.size()));
+    for (const std::string& example : f.examples) writer.Text(example);
+  }
+};
+
+struct ProjectionEncoder {
+  ByteWriter& writer;
+  void operator()(const NoProjection&) const { writer.Number<uint8_t>(kNone); }
+  template <typename T>
+  void operator()(const TriangularProjection<T>& p) const {
+    writer.Number<uint8_t>(kTriangular);
+    writer.Number<int64_t>(p.order);
+    EncodeNumbers(writer, p.elements.data(), p.elements.size());
+  }
+  template <typename T>
+  void operator()(const DenseProjection<T>& p) const {
+    writer.Number<uint8_t>(kDense);
+    EncodeMatrix(writer, p.matrix);
+  }
+  template <typename T>
+  void operator()(const SparseProjection<T>& p) const {
+    writer.Number<uint8_t>(kSparse);
+    writer.Number<int64_t>(p.rows);
+    writer.Number<int64_t>(p.columns);
+    writer.Number<int64_t>(static_cast<int64_t>(p.values.size()));
+    EncodeNumbers(writer, p.row_offsets.data(), p.rows + 1);
+    EncodeNumbers(writer, p.column_indices.data(), p.column_indices.size());
+    EncodeNumbers(writer, p.values.data(), p.values.size());
+  }
+};
+
+absl::Status DecodeInputStage(ByteReader& reader, InputStage& input) {
+  input.columns = reader.Number<int64_t>();
+  reader.CheckRange("input columns", input.columns, 1, kMaxPlanDimension);
+  input.shift = DecodeVector<double>(reader, kMaxPlanDimension);
+  input.scale = DecodeVector<double>(reader, kMaxPlanDimension);
+  input.projection = DecodeMatrix<double>(reader);
+  return reader.Finish();
+}
+
+ExternalFeatures DecodeExternal(ByteReader& reader) {
+  ExternalFeatures external;
+  external.kernel = reader.Text(kMaxNameBytes);
+  external.endpoint = reader.Text(kMaxNameBytes);
+  const int kind = reader.Number<uint8_t>();
+  reader.CheckRange("kind of examples", kind, 1, 3);
+  external.kind = static_cast<ExternalFeatures::ExampleKind>(kind);
+  const int64_t count = reader.Number<uint32_t>();
+  reader.CheckRange("examples", count, 1, kMaxPlanDimension);
+  for (int64_t i = 0; i < count && reader.ok(); ++i) {
+    external.examples.push_back(reader.Text(kMaxExampleBytes));
+  }
+  return external;
+}
+
+template <typename T>
+absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
+  const int kind = reader.Number<uint8_t>();
+  PHIMAP_RETURN_IF_ERROR(reader.status());
+  if (kind == kExternal) {
+    stages.features = DecodeExternal(reader);
+  } else if (kind == kProduct || kind == kL1) {
+    PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader));
+    Matrix<T> rows = DecodeMatrix<T>(reader);
+    if (kind == kProduct) {
+      stages.features = ProductFeatures<T>{std::move(rows), std::move(program)};
+    } else {
+      stages.features = L1Features<T>{std::move(rows), std::move(program)};
+    }
+  } else {
+    return UnknownKind("feature", kind);
+  }
+  return reader.Finish();
+}
+
+template <typename T>
+TriangularProjection<T> DecodeTriangle(ByteReader& reader) {
+  TriangularProjection<T> triangle;
+  triangle.order = reader.Number<int64_t>();
+  reader.CheckRange("order of a triangle", triangle.order, 1, kMaxPlanDimension);
+  reader.AlignTo(kNumberAlignment);
+  if (!reader.ok()) return {};
+  const int64_t count = triangle.ElementCount(triangle.order);
+  const char* bytes = reader.Numbers<T>(count);
+  if (bytes == nullptr) return {};
+  triangle.elements = AlignedArray<T>(count);
+  std::memcpy(triangle.elements.data(), bytes, sizeof(T) * static_cast<size_t>(count));
+  return triangle;
+}
+
+template <typename T>
+SparseProjection<T> DecodeSparse(ByteReader& reader) {
+  SparseProjection<T> sparse;
+  sparse.rows = reader.Number<int64_t>();
+  sparse.columns = reader.Number<int64_t>();
+  const int64_t count = reader.Number<int64_t>();
+  reader.CheckRange("rows of a sparse matrix", sparse.rows, 1, kMaxPlanDimension);
+  reader.CheckRange("columns of a sparse matrix", sparse.columns, 1, kMaxPlanDimension);
+  reader.CheckRange("values of a sparse matrix", count, 0, kMaxPlanDimension * kMaxPlanDimension);
+  if (!reader.ok()) return {};
+  sparse.row_offsets = DecodeNumbers<int64_t>(reader, sparse.rows + 1);
+  sparse.column_indices = DecodeNumbers<int32_t>(reader, count);
+  sparse.values = DecodeNumbers<T>(reader, count);
+  return sparse;
+}
+
+template <typename T>
+absl::Status DecodeProjectionStage(ByteReader& reader, ServingStages<T>& stages) {
+  stages.centre = DecodeVector<T>(reader, kMaxPlanDimension);
+  const int kind = reader.Number<uint8_t>();
+  PHIMAP_RETURN_IF_ERROR(reader.status());
+  switch (kind) {
+    case kNone:
+      stages.projection = NoProjection{};
+      break;
+    case kTriangular:
+      stages.projection = DecodeTriangle<T>(reader);
+      break;
+    case kDense:
+      stages.projection = DenseProjection<T>{DecodeMatrix<T>(reader)};
+      break;
+    case kSparse:
+      stages.projection = DecodeSparse<T>(reader);
+      break;
+    default:
+      return UnknownKind("projection", kind);
+  }
+  return reader.Finish();
+}
+
+template <typename T>
+absl::Status DecodeStages(ByteReader& features, ByteReader& projection, Plan& plan) {
+  ServingStages<T> stages;
+  PHIMAP_RETURN_IF_ERROR(DecodeFeatureStage(features, stages));
+  PHIMAP_RETURN_IF_ERROR(DecodeProjectionStage(projection, stages));
+  plan.stages = std::move(stages);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeInputStage(const InputStage& input) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.Number<int64_t>(input.columns);
+  EncodeVector(writer, input.shift);
+  EncodeVector(writer, input.scale);
+  EncodeMatrix(writer, input.projection);
+  return out;
+}
+
+std::string EncodeFeatureStage(const Plan& plan) {
+  std::string out;
+  ByteWriter writer(out);
+  std::visit([&](const auto& stages) { std::visit(FeatureEncoder{writer}, stages.features); },
+             plan.stages);
+  return out;
+}
+
+std::string EncodeProjectionStage(const Plan& plan) {
+  std::string out;
+  ByteWriter writer(out);
+  std::visit(
+      [&](const auto& stages) {
+        EncodeVector(writer, stages.centre);
+        std::visit(ProjectionEncoder{writer}, stages.projection);
+      },
+      plan.stages);
+  return out;
+}
+
+absl::Status DecodePlan(FloatType serving_type, ByteReader input, ByteReader features,
+                        ByteReader projection, Plan& plan) {
+  PHIMAP_RETURN_IF_ERROR(DecodeInputStage(input, plan.input));
+  PHIMAP_RETURN_IF_ERROR(serving_type == FloatType::kFloat32
+                             ? DecodeStages<float>(features, projection, plan)
+                             : DecodeStages<double>(features, projection, plan));
+  const absl::Status valid = plan.Validate();
+  if (valid.ok()) return valid;
+  return MakeError(absl::StatusCode::kDataLoss, "DAMAGED_ARTIFACT", "",
+                   absl::StrCat("artifact holds an inconsistent plan: ", valid.message()));
+}
+
+}  // namespace phimap

@@ -1,0 +1,49 @@
+// Dense rows as they come over the wire: little-endian IEEE-754 numbers, row after row, at any
+// alignment.
+#ifndef PHIMAP_CORE_PLAN_ROWS_H_
+#define PHIMAP_CORE_PLAN_ROWS_H_
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+static_assert(std::endian::native == std::endian::little,
+              "wire and artifact numbers are little-endian; a big-endian port must swap them");
+
+enum class FloatType : uint8_t { kFloat32 = 1, kFloat64 = 2 };
+
+// "float32" or "float64".
+absl::string_view FloatTypeName(FloatType type);
+inline int64_t FloatTypeBytes(FloatType type) { return type == FloatType::kFloat32 ? 4 : 8; }
+
+// A view of rows × columns numbers; owns nothing. REQUIRES: `data` has rows * RowBytes() readable
+// bytes.
+struct RowsView {
+  const char* data = nullptr;
+  FloatType type = FloatType::kFloat64;
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  int64_t RowBytes() const { return columns * FloatTypeBytes(type); }
+  // Rows first .. first + count - 1.
+  RowsView Slice(int64_t first, int64_t count) const {
+    return {data + first * RowBytes(), type, count, columns};
+  }
+  // Row i widened to float64; float32 widens exactly. REQUIRES: `out` has room for `columns`
+  // numbers.
+  void CopyRow(int64_t i, double* out) const;
+};
+
+// OK when every value is finite. Otherwise INVALID_ARGUMENT, reason NOT_FINITE, that names the
+// first offending row and column, counted from 0, as `field`.rows[i].columns[j], and the value.
+// Cost: one pass over the bytes.
+absl::Status CheckFinite(const RowsView& rows, absl::string_view field);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_PLAN_ROWS_H_

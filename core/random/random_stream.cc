@@ -1,0 +1,46 @@
+#include "core/random/random_stream.h"
+
+#include "core/random/philox.h"
+#include "core/random/portable_math.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+// gcc and clang on every 64-bit target; __extension__ because ISO C++ has no such type.
+__extension__ using Uint128 = unsigned __int128;
+
+}  // namespace
+
+uint64_t RandomStream::Bits64(uint64_t index, uint32_t attempt) const {
+  const uint64_t block_index = index >> 1;
+  const PhiloxBlock block =
+      Philox4x32({static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)},
+                 {static_cast<uint32_t>(block_index), static_cast<uint32_t>(block_index >> 32),
+                  static_cast<uint32_t>(stream_), attempt});
+  const int half = static_cast<int>(index & 1) * 2;
+  return block[half] | (uint64_t{block[half + 1]} << 32);
+}
+
+double RandomStream::UniformOpen01(uint64_t index) const {
+  return (static_cast<double>(Bits64(index) >> 12) + 0.5) * 0x1p-52;  // both operations are exact
+}
+
+uint64_t RandomStream::UniformBelow(uint64_t index, uint64_t n) const {
+  PHIMAP_CHECK(n > 0);
+  // The product's high half is the number. Low halves below 2^64 mod n belong to the numbers that
+  // would come once too often; that remainder costs a division and is below n, so it is only
+  // computed when the low half is.
+  Uint128 product = static_cast<Uint128>(Bits64(index, 0)) * n;
+  if (static_cast<uint64_t>(product) < n) [[unlikely]] {
+    const uint64_t threshold = (0 - n) % n;
+    for (uint32_t attempt = 1; static_cast<uint64_t>(product) < threshold; ++attempt) {
+      product = static_cast<Uint128>(Bits64(index, attempt)) * n;
+    }
+  }
+  return static_cast<uint64_t>(product >> 64);
+}
+
+double RandomStream::Normal(uint64_t index) const { return NormalQuantile(UniformOpen01(index)); }
+
+}  // namespace phimap

@@ -1,0 +1,81 @@
+#include "core/status/error.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+constexpr char kPayloadUrl[] = "phimap/error-detail";
+
+// Fields, each as "length:bytes": reason, field, retry delay, then key and value in turn. Values
+// quote what callers sent, so no byte can serve as a separator. Statuses never leave the process in
+// this form, so it needs no version.
+std::string Encode(const ErrorDetail& detail) {
+  std::string out;
+  const auto append = [&](absl::string_view part) {
+    absl::StrAppend(&out, part.size(), ":", part);
+  };
+  append(detail.reason);
+  append(detail.field);
+  append(absl::StrCat(detail.retry_delay_ms));
+  for (const auto& [key, value] : detail.metadata) {
+    append(key);
+    append(value);
+  }
+  return out;
+}
+
+std::vector<std::string> Parts(absl::string_view bytes) {
+  std::vector<std::string> parts;
+  while (!bytes.empty()) {
+    const size_t colon = bytes.find(':');
+    size_t length = 0;
+    PHIMAP_CHECK(colon != bytes.npos && absl::SimpleAtoi(bytes.substr(0, colon), &length));
+    PHIMAP_CHECK(length <= bytes.size() - colon - 1);
+    parts.emplace_back(bytes.substr(colon + 1, length));
+    bytes.remove_prefix(colon + 1 + length);
+  }
+  return parts;
+}
+
+}  // namespace
+
+absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::string_view field,
+                       absl::string_view message, std::map<std::string, std::string> metadata,
+                       int64_t retry_delay_ms) {
+  PHIMAP_CHECK(code != absl::StatusCode::kOk);
+  absl::Status status(code,
+                      field.empty() ? std::string(message) : absl::StrCat(field, ": ", message));
+  status.SetPayload(kPayloadUrl, absl::Cord(Encode({std::string(reason), std::string(field),
+                                                    std::move(metadata), retry_delay_ms})));
+  return status;
+}
+
+std::optional<ErrorDetail> DetailOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);
+  if (!payload.has_value()) return std::nullopt;
+  const std::string bytes(*payload);
+  const std::vector<std::string> parts = Parts(bytes);
+  PHIMAP_CHECK(parts.size() >= 3 && parts.size() % 2 == 1);
+  ErrorDetail detail{.reason = parts[0], .field = parts[1], .metadata = {}, .retry_delay_ms = 0};
+  PHIMAP_CHECK(absl::SimpleAtoi(parts[2], &detail.retry_delay_ms));
+  for (size_t i = 3; i < parts.size(); i += 2) detail.metadata[parts[i]] = parts[i + 1];
+  return detail;
+}
+
+absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefix) {
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value() || detail->field.empty()) return status;
+  // The message begins with "field: " (MakeError); the new field replaces it.
+  const absl::string_view message = status.message().substr(detail->field.size() + 2);
+  return MakeError(status.code(), detail->reason, absl::StrCat(prefix, detail->field), message,
+                   detail->metadata, detail->retry_delay_ms);
+}
+
+}  // namespace phimap

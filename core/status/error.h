@@ -1,0 +1,49 @@
+// Errors that teach: a canonical code, a message for people, and the same facts in machine-readable
+// form, carried as a payload of absl::Status so that the rpc edge can turn them into typed details
+// without parsing text.
+//
+// Example:
+//   return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
+//                    "expected 16 columns, got 15", {{"expected", "16"}, {"actual", "15"}});
+#ifndef PHIMAP_CORE_STATUS_ERROR_H_
+#define PHIMAP_CORE_STATUS_ERROR_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+// The machine-readable part of an error.
+struct ErrorDetail {
+  // UPPER_SNAKE_CASE, stable.
+  std::string reason;
+  // Path of the field from the request's root, rows and columns counted from 0; empty if no field
+  // is at fault.
+  std::string field;
+  // Numbers of the message: "expected", "actual", "limit", "row", "column" …
+  std::map<std::string, std::string> metadata;
+  // When a client may try again; 0 means the error does not pass by waiting.
+  int64_t retry_delay_ms = 0;
+};
+
+// A status with `detail` attached. The message becomes "field: message" when a field is named.
+// REQUIRES: code is not OK.
+absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::string_view field,
+                       absl::string_view message, std::map<std::string, std::string> metadata = {},
+                       int64_t retry_delay_ms = 0);
+
+// What MakeError attached; nullopt for any other status.
+std::optional<ErrorDetail> DetailOf(const absl::Status& status);
+
+// The same error with `prefix` put before its field ("spec." + "landmarks") or, without a field,
+// unchanged.
+absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefix);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_STATUS_ERROR_H_

@@ -1,0 +1,85 @@
+#include "server/build/build_error.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+}  // namespace
+
+bool IsTransient(const absl::Status& error) {
+  return error.code() == Code::kResourceExhausted || error.code() == Code::kUnavailable ||
+         error.code() == Code::kAborted;
+}
+
+absl::Status OtherSpec(const BuildId& id) {
+  return MakeError(Code::kAlreadyExists, "OTHER_SPEC", "spec.build_id",
+                   absl::StrCat("build ", id.build_id, " of \"", id.mapping,
+                                "\" is known with another spec; draw a new UUID"));
+}
+
+absl::Status StillOpen(const BuildId& id) {
+  return MakeError(Code::kAborted, "STREAM_OPEN", "spec.build_id",
+                   absl::StrCat("build ", id.build_id, " of \"", id.mapping,
+                                "\" still receives rows from another stream"),
+                   {}, kBuildRetryDelayMs);
+}
+
+absl::Status WrongRowCount(int64_t sent, int64_t came) {
+  return MakeError(Code::kDataLoss, "ROW_COUNT", "finish.row_count",
+                   absl::StrCat("the client sent ", sent, " rows, ", came, " came"),
+                   {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
+}
+
+absl::Status TooManyBuilds(int unfinished, int limit) {
+  return MakeError(Code::kResourceExhausted, "TOO_MANY_BUILDS", "",
+                   absl::StrCat(unfinished, " builds are not finished; the limit is ", limit),
+                   {{"limit", absl::StrCat(limit)}}, kBuildRetryDelayMs);
+}
+
+absl::Status ShuttingDown(absl::string_view what) {
+  return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", what, {}, kBuildRetryDelayMs);
+}
+
+absl::Status NoSuchBuild(const BuildId& id) {
+  return MakeError(Code::kNotFound, "NO_SUCH_BUILD", "build_id",
+                   absl::StrCat("mapping \"", id.mapping, "\" has no build ", id.build_id));
+}
+
+absl::Status OutOfMemory() {
+  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+                   "not enough memory for this build", {}, kBuildRetryDelayMs);
+}
+
+absl::Status InStream(const absl::Status& status, int64_t rows_before) {
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return status;
+  const auto row = detail->metadata.find("row");
+  int64_t in_block = 0;
+  if (row == detail->metadata.end() || !absl::SimpleAtoi(row->second, &in_block)) return status;
+  const std::string in_stream = absl::StrCat(rows_before + in_block);
+  detail->metadata["stream_row"] = in_stream;
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, absl::StrCat(detail->field, ": "));  // MakeError puts it back
+  return MakeError(status.code(), detail->reason, detail->field,
+                   absl::StrCat("row ", in_stream, " of the stream: ", message),
+                   std::move(detail->metadata), detail->retry_delay_ms);
+}
+
+absl::Status FromRequestRoot(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value() || absl::StartsWith(detail->field, "examples")) return status;
+  return WithFieldPrefix(status, "spec.");
+}
+
+}  // namespace phimap

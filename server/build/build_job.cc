@@ -1,0 +1,147 @@
+#include "server/build/build_job.h"
+
+#include <utility>
+
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+// Observers hear of progress at these steps; of every change of state at once.
+constexpr int64_t kRowStep = 65536;
+constexpr double kFractionStep = 0.01;
+
+}  // namespace
+
+BuildJob::BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
+                   std::function<void()> yield, const BuildMetrics& metrics)
+    : id_(std::move(id)),
+      spec_(std::move(spec)),
+      spec_digest_(std::move(spec_digest)),
+      yield_(std::move(yield)),
+      metrics_(metrics),
+      last_activity_(now) {
+  snapshot_.id = id_;
+  Gauge(snapshot_.state).Increment();
+}
+
+BuildJob::BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics)
+    : id_(snapshot.id),
+      spec_digest_(std::move(spec_digest)),
+      metrics_(metrics),
+      snapshot_(std::move(snapshot)) {
+  PHIMAP_CHECK(IsFinished(snapshot_.state));
+  Gauge(snapshot_.state).Increment();
+}
+
+BuildJob::~BuildJob() { Gauge(Snapshot().state).Decrement(); }
+
+prometheus::Gauge& BuildJob::Gauge(BuildState state) const {
+  return *metrics_.in_state[static_cast<int>(state)];
+}
+
+BuildSnapshot BuildJob::Snapshot() const {
+  MutexLock lock(&mutex_);
+  return snapshot_;
+}
+
+void BuildJob::Subscribe(std::weak_ptr<BuildObserver> observer) {
+  MutexLock lock(&mutex_);
+  // Those that have gone make room, so that attaching again and again does not add up.
+  std::erase_if(observers_, [](const auto& old) { return old.expired(); });
+  observers_.push_back(std::move(observer));
+}
+
+bool BuildJob::Move(BuildEvent event, absl::Status error,
+                    std::shared_ptr<const CertifiedVersion> version) {
+  MutexLock lock(&mutex_);
+  const std::optional<BuildState> next = NextState(snapshot_.state, event);
+  if (!next.has_value()) return false;
+  Gauge(snapshot_.state).Decrement();
+  Gauge(*next).Increment();
+  snapshot_.state = *next;
+  snapshot_.error = std::move(error);
+  snapshot_.version = std::move(version);
+  if (*next == BuildState::kDone) snapshot_.fraction = 1;
+  if (IsFinished(*next)) {
+    snapshot_.phase.clear();
+    metrics_.ended[static_cast<int>(snapshot_.error.code())]->Increment();
+  }
+  return true;
+}
+
+void BuildJob::Announce() {
+  {
+    // Freed outside the lock: it may be hundreds of megabytes.
+    std::optional<Work> unneeded;
+    MutexLock lock(&mutex_);
+    if (IsFinished(snapshot_.state) && !working_) std::swap(unneeded, work_);
+  }
+  NotifyObservers();
+}
+
+bool BuildJob::Apply(BuildEvent event) {
+  if (!Move(event)) return false;
+  Announce();
+  return true;
+}
+
+std::optional<BuildJob::Work>* BuildJob::BeginWork() {
+  MutexLock lock(&mutex_);
+  if (IsFinished(snapshot_.state)) return nullptr;
+  PHIMAP_CHECK(!working_);
+  working_ = true;
+  return &work_;
+}
+
+void BuildJob::EndWork(Clock::time_point now, int64_t rows_added) {
+  std::optional<Work> unneeded;
+  bool tell = false;
+  {
+    MutexLock lock(&mutex_);
+    working_ = false;
+    last_activity_ = now;
+    snapshot_.rows_received += rows_added;
+    if (IsFinished(snapshot_.state)) std::swap(unneeded, work_);
+    if (snapshot_.rows_received - told_rows_ >= kRowStep) {
+      told_rows_ = snapshot_.rows_received;
+      tell = true;
+    }
+  }
+  if (tell) NotifyObservers();
+}
+
+std::optional<BuildJob::Clock::time_point> BuildJob::WaitingSince() const {
+  MutexLock lock(&mutex_);
+  if (snapshot_.state != BuildState::kReceiving || working_) return std::nullopt;
+  return last_activity_;
+}
+
+absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
+  if (yield_) yield_();
+  {
+    MutexLock lock(&mutex_);
+    if (IsFinished(snapshot_.state)) return absl::CancelledError("the build was cancelled");
+    snapshot_.fraction = fraction;
+    if (snapshot_.phase == phase && fraction - told_fraction_ < kFractionStep) {
+      return absl::OkStatus();
+    }
+    snapshot_.phase = std::string(phase);
+    told_fraction_ = fraction;
+  }
+  NotifyObservers();
+  return absl::OkStatus();
+}
+
+void BuildJob::NotifyObservers() {
+  std::vector<std::weak_ptr<BuildObserver>> observers;
+  {
+    MutexLock lock(&mutex_);
+    observers = observers_;
+  }
+  for (const std::weak_ptr<BuildObserver>& weak : observers) {
+    if (const std::shared_ptr<BuildObserver> observer = weak.lock()) observer->OnBuildChanged();
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,130 @@
+// One build: its spec, what it keeps of its stream, where it stands, and who wants to know.
+//
+// Thread-safety: all methods may be called from any thread. The sample belongs to the one build
+// thread between BeginWork and EndWork.
+#ifndef PHIMAP_SERVER_BUILD_BUILD_JOB_H_
+#define PHIMAP_SERVER_BUILD_BUILD_JOB_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/mapping/build_spec.h"
+#include "core/mapping/version_build.h"
+#include "server/build/build_state.h"
+#include "server/build/memory_budget.h"
+#include "server/build/version_reader.h"
+#include "server/observe/metrics.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// A build's name: the client's UUID, scoped to the mapping.
+struct BuildId {
+  std::string mapping;
+  std::string build_id;
+
+  friend bool operator<(const BuildId& a, const BuildId& b) {
+    return a.mapping != b.mapping ? a.mapping < b.mapping : a.build_id < b.build_id;
+  }
+};
+
+// Where a build stood at some moment.
+struct BuildSnapshot {
+  BuildId id;
+  BuildState state = BuildState::kReceiving;
+  int64_t rows_received = 0;
+  std::string phase;
+  double fraction = 0;
+  // Set when done.
+  std::shared_ptr<const CertifiedVersion> version;
+  // Not OK when failed or cancelled.
+  absl::Status error;
+};
+
+// Told that a build has changed; reads Snapshot when it suits.
+class BuildObserver {
+ public:
+  virtual ~BuildObserver() = default;
+  // On the thread that changed the build, no lock held. Must not block.
+  virtual void OnBuildChanged() = 0;
+};
+
+class BuildJob final : public BuildMonitor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // What a build thread works on.
+  struct Work {
+    StreamSample sample;
+    MemoryBudget::Reservation memory;
+  };
+
+  // A new build, receiving. `yield` is called before each tile, on the build thread.
+  BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
+           std::function<void()> yield, const BuildMetrics& metrics);
+  // A build that ended before and was looked up. REQUIRES: IsFinished(snapshot.state).
+  BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics);
+  ~BuildJob() override;
+
+  const BuildId& id() const { return id_; }
+  const BuildSpec& spec() const { return spec_; }
+  const std::string& spec_digest() const { return spec_digest_; }
+  BuildSnapshot Snapshot() const;
+  // Tells `observer` of every change from now on, for as long as it lives.
+  void Subscribe(std::weak_ptr<BuildObserver> observer);
+
+  // Moves on; false, and nothing changes, when the event may not happen now. With kAbandon, kFail
+  // and kCancel comes the error, with kPublished the version. Announce must follow: between the two
+  // whoever ends a build makes true what its observers will believe.
+  [[nodiscard]] bool Move(BuildEvent event, absl::Status error = absl::OkStatus(),
+                          std::shared_ptr<const CertifiedVersion> version = nullptr);
+  // Frees what a finished build needs no more, and tells the observers. No lock may be held.
+  void Announce();
+  // Both at once, for what does not end the build.
+  [[nodiscard]] bool Apply(BuildEvent event);
+
+  // Takes the sample for the calling build thread: a pointer to the job's work, which is empty
+  // before the first block. Null when the build is finished; there is nothing to do then, and
+  // EndWork is not called.
+  std::optional<Work>* BeginWork();
+  // Gives it back. If the build was finished meanwhile its memory is freed.
+  void EndWork(Clock::time_point now, int64_t rows_added);
+  // Since when nothing has come from a client that should send; nullopt when nothing is awaited.
+  std::optional<Clock::time_point> WaitingSince() const;
+
+  // BuildMonitor. CANCELLED when the build was finished from outside.
+  absl::Status Checkpoint(absl::string_view phase, double fraction) override;
+
+ private:
+  void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
+  prometheus::Gauge& Gauge(BuildState state) const;
+
+  const BuildId id_;
+  const BuildSpec spec_;
+  const std::string spec_digest_;
+  const std::function<void()> yield_;
+  const BuildMetrics& metrics_;
+
+  mutable Mutex mutex_;
+  BuildSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
+  // Rows and share of the work that observers were last told of.
+  int64_t told_rows_ ABSL_GUARDED_BY(mutex_) = 0;
+  double told_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;
+  Clock::time_point last_activity_ ABSL_GUARDED_BY(mutex_);
+
+  // Of the working thread while working_, else guarded by mutex_.
+  std::optional<Work> work_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_BUILD_BUILD_JOB_H_

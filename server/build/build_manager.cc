@@ -1,0 +1,398 @@
+#include "server/build/build_manager.h"
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/build/build_error.h"
+#include "server/build/stored_build.h"
+#include "server/store/sha256.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// Finished builds that stay in memory; older ones are read from the store.
+constexpr size_t kRemembered = 64;
+
+// Runs `step`, which may run out of memory.
+template <typename Result, typename Step>
+Result CatchOutOfMemory(const Step& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+}  // namespace
+
+BuildManager::BuildManager(Options options, Store& store, VersionRegistry& registry,
+                           TaskPool& store_pool, const BuildMetrics& metrics, const Logger& logger)
+    : options_(std::move(options)),
+      store_(store),
+      registry_(registry),
+      store_pool_(store_pool),
+      metrics_(metrics),
+      logger_(logger),
+      memory_(options_.memory_bytes, metrics.memory_bytes),
+      compute_queue_(options_.compute_threads),
+      ingest_queue_(options_.ingest_threads),
+      idle_watch_([this] { WatchIdle(); }) {}
+
+BuildManager::~BuildManager() {
+  {
+    MutexLock lock(&mutex_);
+    PHIMAP_CHECK(draining_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  idle_watch_.join();
+}
+
+void BuildManager::Begin(BuildId id, BuildSpec spec,
+                         std::function<void(absl::StatusOr<Attachment>)> done) {
+  std::string digest = Sha256Hex(spec.ToText());
+  std::optional<absl::StatusOr<Attachment>> known;
+  {
+    MutexLock lock(&mutex_);
+    known = AttachToKnown(id, digest);
+    if (!known.has_value()) ++pending_;
+  }
+  if (known.has_value()) return done(*std::move(known));
+  const absl::Status queued = store_pool_.Submit(
+      [this, id = std::move(id), spec = std::move(spec), digest = std::move(digest), done] {
+        done(LookUp(id, spec, digest));
+        EndPending();
+      });
+  if (queued.ok()) return;
+  done(queued);
+  EndPending();
+}
+
+std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKnown(
+    const BuildId& id, const std::string& digest) const {
+  if (const auto known = jobs_.find(id); known != jobs_.end()) {
+    const std::shared_ptr<BuildJob> job = known->second.job;
+    const BuildSnapshot snapshot = job->Snapshot();
+    if (snapshot.state != BuildState::kFailed || !IsTransient(snapshot.error)) {
+      if (job->spec_digest() != digest) return OtherSpec(id);
+      if (snapshot.state == BuildState::kReceiving) return StillOpen(id);
+      return Attachment{job, /*attached=*/true};
+    }
+  }
+  if (draining_) return ShuttingDown("the server is shutting down");
+  return std::nullopt;
+}
+
+absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
+                                                              const BuildSpec& spec,
+                                                              const std::string& digest) {
+  absl::StatusOr<StoredBuild> stored = ReadStoredBuild(store_, registry_, id);
+  if (absl::IsNotFound(stored.status())) return Enter(id, spec, digest);
+  if (!stored.ok()) return stored.status();
+  if (stored->spec_digest != digest) return OtherSpec(id);
+  return Attachment{std::make_shared<BuildJob>(std::move(stored->snapshot), digest, metrics_),
+                    /*attached=*/true};
+}
+
+absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
+                                                             const BuildSpec& spec,
+                                                             const std::string& digest) {
+  MutexLock lock(&mutex_);
+  // Another stream may have entered while the store was asked.
+  std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
+  if (known.has_value()) return *std::move(known);
+  if (unfinished_ >= options_.max_builds) return TooManyBuilds(unfinished_, options_.max_builds);
+  auto job = std::make_shared<BuildJob>(id, spec, digest, options_.now(), options_.yield, metrics_);
+  jobs_[id] = {job, next_sequence_++};
+  ++unfinished_;
+  return Attachment{std::move(job), /*attached=*/false};
+}
+
+void BuildManager::EndPending() {
+  MutexLock lock(&mutex_);
+  --pending_;
+  changed_.NotifyAll();
+}
+
+void BuildManager::Add(std::shared_ptr<BuildJob> job, RowsView rows,
+                       std::function<void(absl::Status)> done) {
+  Queue(ingest_queue_, job, [this, job, rows, done] {
+    const absl::Status added = AddNow(*job, rows);
+    if (!added.ok()) Abandon(job, added);
+    done(added);
+  });
+}
+
+void BuildManager::Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job,
+                         JobQueue::Task task) {
+  queue.Submit(job, std::move(task));
+  // Who ended the job before this looked for its work in vain.
+  if (IsFinished(job->Snapshot().state)) Withdraw(*job);
+}
+
+void BuildManager::Withdraw(const BuildJob& job) {
+  // Run here, a piece finds that its job has ended and only says so to whom it must.
+  for (JobQueue* queue : {&ingest_queue_, &compute_queue_}) {
+    if (const JobQueue::Task task = queue->Withdraw(job)) task();
+  }
+}
+
+absl::Status BuildManager::AddNow(BuildJob& job, const RowsView& rows) {
+  // Before yielding: a block that was withdrawn comes here on a thread that must not wait.
+  if (const BuildSnapshot now = job.Snapshot(); IsFinished(now.state)) return now.error;
+  options_.yield();
+  std::optional<BuildJob::Work>* work = job.BeginWork();
+  if (work == nullptr) return job.Snapshot().error;
+  const absl::Status added = CatchOutOfMemory<absl::Status>([&] { return Take(job, *work, rows); });
+  if (added.ok()) metrics_.rows->Increment(static_cast<double>(rows.rows));
+  job.EndWork(options_.now(), added.ok() ? rows.rows : 0);
+  return added;
+}
+
+absl::Status BuildManager::Take(BuildJob& job, std::optional<BuildJob::Work>& work,
+                                const RowsView& rows) {
+  if (!work.has_value()) {
+    PHIMAP_ASSIGN_OR_RETURN(work, NewWork(job.spec(), rows.columns));
+  }
+  const int64_t rows_before = work->sample.rows();
+  return InStream(work->sample.Add(rows), rows_before);
+}
+
+absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec, int64_t columns) {
+  StreamSample sample(spec, columns);
+  const int64_t bytes = sample.memory_bound_bytes() + ComputeBytes(spec.mapping, columns);
+  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory, memory_.Reserve(bytes));
+  return BuildJob::Work{std::move(sample), std::move(memory)};
+}
+
+absl::Status BuildManager::Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count) {
+  const int64_t came = job->Snapshot().rows_received;
+  if (row_count != came) {
+    const absl::Status error = WrongRowCount(row_count, came);
+    Abandon(job, error);
+    return error;
+  }
+  if (!job->Apply(BuildEvent::kFinish)) return job->Snapshot().error;
+  Queue(compute_queue_, job, [this, job] { Run(job); });
+  return absl::OkStatus();
+}
+
+void BuildManager::Abandon(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {
+  End(job, {BuildEvent::kAbandon, error, Keep::kNothing});
+}
+
+void BuildManager::Run(const std::shared_ptr<BuildJob>& job) {
+  if (!job->Apply(BuildEvent::kStart)) return;  // cancelled while it was queued
+  const absl::Time started = absl::Now();
+  absl::StatusOr<BuiltVersion> built = Compute(*job);
+  if (!built.ok()) return Fail(job, built.status());
+  if (!job->Apply(BuildEvent::kComputed)) return;  // cancelled after the last checkpoint
+  absl::StatusOr<CertifiedVersion> version = CatchOutOfMemory<absl::StatusOr<CertifiedVersion>>(
+      [&] { return Publish(*job, *std::move(built)); });
+  if (!version.ok()) return Fail(job, version.status());
+  metrics_.seconds->Observe(absl::ToDoubleSeconds(absl::Now() - started));
+  // Nobody but this thread ends a build that is publishing.
+  PHIMAP_CHECK(End(job, {BuildEvent::kPublished, absl::OkStatus(), Keep::kInMemory,
+                         std::make_shared<const CertifiedVersion>(*std::move(version))}));
+}
+
+absl::StatusOr<BuiltVersion> BuildManager::Compute(BuildJob& job) {
+  std::optional<BuildJob::Work>* work = job.BeginWork();
+  if (work == nullptr) return job.Snapshot().error;
+  absl::StatusOr<BuiltVersion> built =
+      CatchOutOfMemory<absl::StatusOr<BuiltVersion>>([&]() -> absl::StatusOr<BuiltVersion> {
+        // A stream without a block: BuildVersion knows what to say to that.
+        if (!work->has_value()) return BuildVersion(job.spec(), StreamSample(job.spec(), 1), job);
+        return BuildVersion(job.spec(), std::move((*work)->sample), job);
+      });
+  work->reset();
+  job.EndWork(options_.now(), 0);
+  if (!built.ok()) return FromRequestRoot(built.status());
+  return built;
+}
+
+absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, BuiltVersion built) {
+  PublishRequest request;
+  request.version.mapping = job.id().mapping;
+  request.version.input_columns = built.input_columns;
+  request.version.output_columns = built.output_columns;
+  request.version.serving_type = std::string(FloatTypeName(built.serving_type));
+  request.version.mapping_text = built.provenance.mapping_text;
+  request.version.kernel_text = built.provenance.kernel_text;
+  request.build_id = job.id().build_id;
+  request.spec_digest = job.spec_digest();
+  request.rows_received = job.Snapshot().rows_received;
+  PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
+  registry_.Published(record);
+  return CertifiedVersion{std::move(record), std::move(built.certificate)};
+}
+
+void BuildManager::Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {
+  End(job, {BuildEvent::kFail, error, IsTransient(error) ? Keep::kInMemory : Keep::kInStore});
+}
+
+void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error) {
+  const absl::Status recorded = store_.RecordFailedBuild(FailureRecord(job, error, absl::Now()));
+  if (recorded.ok()) return;
+  // The client has its answer all the same; only a later look at this build will miss it.
+  const LoggedError why = ErrorForLog(recorded);
+  logger_.Log(LogLevel::kWarning, "build_record_failed",
+              {{"mapping", job.id().mapping},
+               {"build_id", job.id().build_id},
+               {"code", why.code},
+               {"reason", why.reason},
+               {"message", why.message}});
+}
+
+bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
+  {
+    MutexLock lock(&mutex_);
+    // In one step: who sees that the build has ended, by whatever way, finds its id and its place
+    // free.
+    if (!job->Move(ending.event, ending.error, std::move(ending.version))) return false;
+    --unfinished_;
+    ++pending_;
+    if (ending.keep == Keep::kNothing) Forget(job);
+  }
+  if (ending.keep == Keep::kInStore) RecordFailure(*job, ending.error);
+  LogEnd(*job);
+  job->Announce();
+  Withdraw(*job);
+  if (ending.keep != Keep::kNothing) Remember(job);
+  EndPending();
+  return true;
+}
+
+void BuildManager::LogEnd(const BuildJob& job) const {
+  const BuildSnapshot snapshot = job.Snapshot();
+  const bool done = snapshot.state == BuildState::kDone;
+  const LoggedError why = ErrorForLog(snapshot.error);
+  logger_.Log(done ? LogLevel::kInfo : LogLevel::kWarning, done ? "build_done" : "build_ended",
+              {{"mapping", job.id().mapping},
+               {"build_id", job.id().build_id},
+               {"rows", absl::StrCat(snapshot.rows_received)},
+               {"version", done ? absl::StrCat(snapshot.version->record.number) : "none"},
+               {"code", why.code},
+               {"reason", why.reason},
+               {"field", why.field},
+               {"message", why.message}});
+}
+
+void BuildManager::Remember(const std::shared_ptr<BuildJob>& job) {
+  MutexLock lock(&mutex_);
+  remembered_.push_back(job);
+  if (remembered_.size() <= kRemembered) return;
+  Forget(remembered_.front());
+  remembered_.pop_front();
+}
+
+void BuildManager::Forget(const std::shared_ptr<BuildJob>& job) {
+  const auto known = jobs_.find(job->id());
+  // The id may belong to a newer job by now.
+  if (known != jobs_.end() && known->second.job == job) jobs_.erase(known);
+}
+
+std::shared_ptr<BuildJob> BuildManager::Find(const BuildId& id) const {
+  MutexLock lock(&mutex_);
+  const auto known = jobs_.find(id);
+  return known == jobs_.end() ? nullptr : known->second.job;
+}
+
+absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
+  if (const std::shared_ptr<BuildJob> job = Find(id)) return job->Snapshot();
+  absl::StatusOr<StoredBuild> stored = ReadStoredBuild(store_, registry_, id);
+  if (absl::IsNotFound(stored.status())) return NoSuchBuild(id);
+  if (!stored.ok()) return stored.status();
+  return std::move(stored->snapshot);
+}
+
+absl::StatusOr<BuildSnapshot> BuildManager::Cancel(const BuildId& id) {
+  const std::shared_ptr<BuildJob> job = Find(id);
+  if (job == nullptr) return Get(id);
+  End(job,
+      {BuildEvent::kCancel,
+       MakeError(Code::kCancelled, "CANCEL_BUILD", "", "the build was cancelled by CancelBuild"),
+       Keep::kInStore});
+  return job->Snapshot();
+}
+
+std::vector<BuildSnapshot> BuildManager::List(absl::string_view mapping) const {
+  std::vector<Known> known;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [id, entry] : jobs_) {
+      if (mapping.empty() || id.mapping == mapping) known.push_back(entry);
+    }
+  }
+  std::sort(known.begin(), known.end(),
+            [](const Known& a, const Known& b) { return a.sequence > b.sequence; });
+  std::vector<BuildSnapshot> snapshots;
+  for (const Known& entry : known) snapshots.push_back(entry.job->Snapshot());
+  return snapshots;
+}
+
+std::vector<std::shared_ptr<BuildJob>> BuildManager::Unfinished() const {
+  std::vector<std::shared_ptr<BuildJob>> jobs;
+  MutexLock lock(&mutex_);
+  for (const auto& [id, entry] : jobs_) {
+    if (!IsFinished(entry.job->Snapshot().state)) jobs.push_back(entry.job);
+  }
+  return jobs;
+}
+
+void BuildManager::EndIdleBuilds() {
+  const Clock::time_point now = options_.now();
+  for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
+    const std::optional<Clock::time_point> since = job->WaitingSince();
+    if (!since.has_value() || absl::FromChrono(now - *since) < options_.idle_timeout) continue;
+    Abandon(job,
+            MakeError(Code::kDeadlineExceeded, "IDLE_STREAM", "",
+                      absl::StrCat("nothing came for ", absl::FormatDuration(options_.idle_timeout),
+                                   " and the stream was not finished"),
+                      {{"limit", absl::FormatDuration(options_.idle_timeout)}}));
+  }
+}
+
+void BuildManager::WatchIdle() {
+  const auto period = absl::ToChronoNanoseconds(
+      std::clamp(options_.idle_timeout / 8, absl::Milliseconds(50), absl::Seconds(10)));
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      const auto wake = Clock::now() + period;
+      while (!stopping_ && changed_.WaitUntil(&mutex_, wake)) {
+      }
+      if (stopping_) return;
+    }
+    EndIdleBuilds();
+  }
+}
+
+void BuildManager::Drain(Clock::time_point deadline) {
+  {
+    MutexLock lock(&mutex_);
+    draining_ = true;
+    while (unfinished_ > 0 && changed_.WaitUntil(&mutex_, deadline)) {
+    }
+  }
+  const absl::Status error =
+      ShuttingDown("the server shut down before the build was finished; stream it again");
+  for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
+    // Not recorded: the same id may be streamed again.
+    End(job, {BuildEvent::kCancel, error, Keep::kInMemory});
+  }
+  // What is publishing ends by itself, soon, and so does what only says so or asks the store.
+  MutexLock lock(&mutex_);
+  while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);
+}
+
+}  // namespace phimap

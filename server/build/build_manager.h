@@ -1,0 +1,183 @@
+// All builds of this process: who may start one, who may follow one, and the threads that do the
+// work.
+//
+// A build is known by (mapping, build_id) from Begin until it is forgotten. One that ends before
+// `finish` is forgotten at once and leaves no trace, unless CancelBuild ended it. One that ends
+// after is remembered for a while in memory and for kBuildRetention in the store, so that a
+// repeated Build finds its result; an error that passes by waiting (no disk space, no memory) is
+// not recorded, and the same id may be used again.
+//
+// Requires:   store, registry, pools and metrics outlive the manager; Drain before destruction.
+// Guarantees: rows are taken and versions computed on build threads, the store is called on those
+// and on the store
+//             pool; no method but those marked "Blocking" waits for either. The version of a build
+//             whose end was announced is durable and is the mapping's newest for every Transform
+//             that starts afterwards.
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
+#define PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/plan/rows.h"
+#include "server/build/build_job.h"
+#include "server/build/job_queue.h"
+#include "server/build/memory_budget.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/registry/version_registry.h"
+#include "server/schedule/task_pool.h"
+#include "server/store/store.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class BuildManager {
+ public:
+  using Clock = BuildJob::Clock;
+
+  struct Options {
+    // Builds that are not finished, those still receiving included.
+    int max_builds = 16;
+    int64_t memory_bytes = int64_t{4} << 30;
+    // How long a client may be silent before `finish`.
+    absl::Duration idle_timeout = absl::Minutes(5);
+    // Builds that compute at the same time; further ones wait in state queued.
+    int compute_threads = 1;
+    // Threads that take rows.
+    int ingest_threads = 1;
+    std::function<Clock::time_point()> now = [] { return Clock::now(); };
+    // Called on build threads before each tile and each block: lets Transforms pass.
+    std::function<void()> yield = [] {};
+  };
+  BuildManager(Options options, Store& store, VersionRegistry& registry, TaskPool& store_pool,
+               const BuildMetrics& metrics, const Logger& logger);
+  ~BuildManager();
+  BuildManager(const BuildManager&) = delete;
+  BuildManager& operator=(const BuildManager&) = delete;
+
+  struct Attachment {
+    std::shared_ptr<BuildJob> job;
+    // The id was known: the caller follows the job and sends nothing.
+    bool attached = false;
+  };
+  // Starts a build or finds the one with this id. `done` is called exactly once, here or later on a
+  // store thread. Errors: ALREADY_EXISTS (known with another spec), ABORTED (its stream is still
+  // open), RESOURCE_EXHAUSTED (too many builds), UNAVAILABLE (shutting down). REQUIRES:
+  // spec.Validate() is OK.
+  void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done);
+  // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
+  // build thread; `rows` stays readable until then. An error has ended the build.
+  void Add(std::shared_ptr<BuildJob> job, RowsView rows, std::function<void(absl::Status)> done);
+  // The stream is complete. DATA_LOSS (reason ROW_COUNT) if another number of rows came, which ends
+  // the build.
+  absl::Status Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count);
+  // The stream broke, or is at fault. Ends the build with `error` if it was still receiving; else
+  // nothing happens.
+  void Abandon(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
+
+  // Where a build stands. Blocking. NOT_FOUND.
+  absl::StatusOr<BuildSnapshot> Get(const BuildId& id);
+  // Cancels a build that is not finished or publishing, and returns where it stands then. Blocking.
+  // NOT_FOUND.
+  absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
+  // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
+  std::vector<BuildSnapshot> List(absl::string_view mapping) const;
+
+  // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
+  // manager calls it; so do tests, after moving the clock.
+  void EndIdleBuilds();
+  // Refuses new builds, waits until all are finished, and cancels (UNAVAILABLE) those that are not
+  // by `deadline`. Blocking. Idempotent.
+  void Drain(Clock::time_point deadline);
+
+ private:
+  struct Known {
+    std::shared_ptr<BuildJob> job;
+    int64_t sequence = 0;
+  };
+
+  // Where a build that has ended can be found.
+  enum class Keep { kNothing, kInMemory, kInStore };
+  // How a build ends.
+  struct Ending {
+    BuildEvent event;
+    absl::Status error;
+    Keep keep;
+    std::shared_ptr<const CertifiedVersion> version = nullptr;
+  };
+
+  // What the jobs in memory, or shutting down, say to a Build with this id; nullopt: nothing.
+  std::optional<absl::StatusOr<Attachment>> AttachToKnown(const BuildId& id,
+                                                          const std::string& digest) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // On a store thread: the store may know the id from before. Only if it does not, a job is
+  // entered: who asks for what is stored takes no build's place.
+  absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildSpec& spec,
+                                    const std::string& digest);
+  absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildSpec& spec,
+                                   const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndPending() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Submits a piece of the job's work, unless the job has ended.
+  void Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job, JobQueue::Task task);
+  // Takes what waits for a job that has ended out of the queues.
+  void Withdraw(const BuildJob& job);
+  absl::Status AddNow(BuildJob& job, const RowsView& rows);
+  absl::Status Take(BuildJob& job, std::optional<BuildJob::Work>& work, const RowsView& rows);
+  absl::StatusOr<BuildJob::Work> NewWork(const BuildSpec& spec, int64_t columns);
+  // On a build thread.
+  void Run(const std::shared_ptr<BuildJob>& job);
+  absl::StatusOr<BuiltVersion> Compute(BuildJob& job);
+  absl::StatusOr<CertifiedVersion> Publish(const BuildJob& job, BuiltVersion built);
+  void Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
+  void RecordFailure(const BuildJob& job, const absl::Status& error);
+  // The one way a build ends: its id and place are free, or its result is kept, before anybody is
+  // told. False, and nothing changes, when the event may not happen now.
+  bool End(const std::shared_ptr<BuildJob>& job, Ending ending) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LogEnd(const BuildJob& job) const;
+  void Remember(const std::shared_ptr<BuildJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Forget(const std::shared_ptr<BuildJob>& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<BuildJob> Find(const BuildId& id) const ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::shared_ptr<BuildJob>> Unfinished() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void WatchIdle();
+
+  const Options options_;
+  Store& store_;
+  VersionRegistry& registry_;
+  TaskPool& store_pool_;
+  const BuildMetrics& metrics_;
+  const Logger& logger_;
+  MemoryBudget memory_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<BuildId, Known> jobs_ ABSL_GUARDED_BY(mutex_);
+  // Ids of remembered jobs, oldest first.
+  std::deque<std::shared_ptr<BuildJob>> remembered_ ABSL_GUARDED_BY(mutex_);
+  int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Look-ups and ends that are under way: Drain waits for them.
+  int pending_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // Last: they end before what they use.
+  JobQueue compute_queue_;
+  JobQueue ingest_queue_;
+  std::thread idle_watch_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_

@@ -1,0 +1,54 @@
+// Pieces of work of builds that wait for one of a few threads.
+//
+// A piece belongs to a job and can be withdrawn while it waits. Whoever ends a job withdraws what
+// waits for it: so at most one piece for each unfinished job is queued, however often clients begin
+// builds and give them up, and nothing of a build that ended stays behind a long one.
+//
+// Guarantees: pieces start in the order of Submit. The destructor runs what waits and then joins.
+// Thread-safety: all methods may be called from any thread, from within a piece too.
+#ifndef PHIMAP_SERVER_BUILD_JOB_QUEUE_H_
+#define PHIMAP_SERVER_BUILD_JOB_QUEUE_H_
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "server/build/build_job.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class JobQueue {
+ public:
+  using Task = std::function<void()>;
+
+  explicit JobQueue(int threads);
+  ~JobQueue();
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
+
+  // REQUIRES: nothing of `job` waits here.
+  void Submit(std::shared_ptr<BuildJob> job, Task task);
+  // What waits for `job`, taken out; empty when nothing does, because it has started or never came.
+  Task Withdraw(const BuildJob& job);
+
+ private:
+  struct Entry {
+    std::shared_ptr<BuildJob> job;
+    Task task;
+  };
+
+  void Run();
+
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Entry> waiting_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_BUILD_JOB_QUEUE_H_

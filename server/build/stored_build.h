@@ -1,0 +1,30 @@
+// A build that ended before, as the store remembers it.
+#ifndef PHIMAP_SERVER_BUILD_STORED_BUILD_H_
+#define PHIMAP_SERVER_BUILD_STORED_BUILD_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/build/build_job.h"
+#include "server/registry/version_registry.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+struct StoredBuild {
+  BuildSnapshot snapshot;
+  std::string spec_digest;
+};
+
+// Blocking. Errors: those of the store, NOT_FOUND for an id that it does not know.
+absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
+                                            const BuildId& id);
+
+// What the store is told of a build that failed or was cancelled.
+BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_BUILD_STORED_BUILD_H_

@@ -1,0 +1,84 @@
+// phimapd: parses the command line, opens the store, serves until a signal.
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "core/linalg/blas.h"
+#include "core/plan/engine.h"
+#include "server/observe/log.h"
+#include "server/options.h"
+#include "server/process.h"
+#include "server/server.h"
+#include "server/store/sqlite_store.h"
+
+namespace phimap {
+namespace {
+
+int Refuse(const char* what, const absl::Status& status) {
+  std::fprintf(stderr, "phimapd: %s: %s\n", what, std::string(status.message()).c_str());
+  return static_cast<int>(ServerExitCode::kFailed);
+}
+
+void LogStart(const Logger& logger, int64_t file_limit) {
+  logger.Log(LogLevel::kInfo, "starting",
+             {{"blas_core", BlasCoreName()},
+              {"engine_target", EngineTargetName()},
+              {"file_limit", absl::StrCat(file_limit)}});
+}
+
+absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& data_dir,
+                                                 const Logger& logger) {
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store =
+      SqliteStore::Open({.data_dir = data_dir}, PosixFileSystem());
+  if (!store.ok()) return store.status();
+  const StartupReport& report = (*store)->startup_report();
+  logger.Log(LogLevel::kInfo, "store_open",
+             {{"data_dir", data_dir},
+              {"removed_temporary_files", absl::StrCat(report.removed_temporary_files)},
+              {"removed_blobs", absl::StrCat(report.removed_blobs)},
+              {"removed_builds", absl::StrCat(report.removed_builds)}});
+  return *std::move(store);
+}
+
+// The one line on stdout: scripts wait for it and read the ports from it.
+void AnnounceReady(const Server& server) {
+  std::printf("phimapd ready: grpc=%s http=%s\n", server.grpc_address().c_str(),
+              server.http_address().empty() ? "none" : server.http_address().c_str());
+  std::fflush(stdout);
+}
+
+int Run(const ServerOptions& options) {
+  const Logger logger(options.log_level);
+  BlockStopSignals();
+  const int64_t file_limit = RaiseFileLimit();
+  UseOneBlasThread();
+  LogStart(logger, file_limit);
+  absl::StatusOr<std::unique_ptr<Store>> store = OpenStore(options.data_dir, logger);
+  if (!store.ok()) return Refuse("cannot open the store", store.status());
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(options, *std::move(store), logger);
+  if (!server.ok()) return Refuse("cannot start", server.status());
+  AnnounceReady(**server);
+  const int signal = WaitForStopSignal();
+  logger.Log(
+      LogLevel::kInfo, "draining",
+      {{"signal", absl::StrCat(signal)}, {"at_most_seconds", absl::StrCat(options.drain_seconds)}});
+  (*server)->Shutdown(absl::Seconds(options.drain_seconds));
+  server->reset();
+  logger.Log(LogLevel::kInfo, "stopped", {});
+  return static_cast<int>(ServerExitCode::kStopped);
+}
+
+}  // namespace
+}  // namespace phimap
+
+int main(int argc, char** argv) {
+  const std::variant<phimap::ServerOptions, int> options = phimap::ParseOptions(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
+  return phimap::Run(std::get<phimap::ServerOptions>(options));
+}

@@ -1,0 +1,233 @@
+#include "server/observe/http_endpoint.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "prometheus/registry.h"
+#include "prometheus/text_serializer.h"
+
+namespace phimap {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxConnections = 32;
+constexpr size_t kMaxRequestBytes = 8192;
+constexpr std::chrono::seconds kPatience(10);
+
+absl::Status CannotListen(const std::string& address, absl::string_view why) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, "CANNOT_LISTEN", "http",
+                   absl::StrCat("cannot listen on ", address, ": ", why,
+                                "; is the port taken, or the address not of this machine?"),
+                   {{"address", address}});
+}
+
+// A listening socket that does not block.
+absl::StatusOr<int> OpenListener(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return CannotListen(address, "expected HOST:PORT");
+  std::string host = address.substr(0, colon);
+  if (host == "localhost") host = "127.0.0.1";
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error =
+          getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(), &hints, &found)) {
+    return CannotListen(address, gai_strerror(error));
+  }
+  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int one = 1;
+  const bool listening =
+      fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+      bind(fd, found->ai_addr, found->ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0;
+  const int error = errno;
+  freeaddrinfo(found);
+  if (listening) return fd;
+  if (fd >= 0) close(fd);
+  return CannotListen(address, std::strerror(error));
+}
+
+int PortOf(int listener) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  PHIMAP_CHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  return ntohs(address.ss_family == AF_INET6
+                   ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                   : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+std::string Answer(absl::string_view status, absl::string_view type, absl::string_view body) {
+  return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
+                      "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
+}
+
+std::string AnswerTo(absl::string_view head, prometheus::Registry& metrics) {
+  switch (JudgeHttpRequest(head)) {
+    case HttpVerdict::kMetrics:
+      return Answer("200 OK", "text/plain; version=0.0.4; charset=utf-8",
+                    prometheus::TextSerializer().Serialize(metrics.Collect()));
+    case HttpVerdict::kNotFound:
+      return Answer("404 Not Found", "text/plain", "phimapd serves /metrics here\n");
+    case HttpVerdict::kMethodNotAllowed:
+      return Answer("405 Method Not Allowed", "text/plain", "only GET is served\n");
+    case HttpVerdict::kBadRequest:
+      break;
+  }
+  return Answer("400 Bad Request", "text/plain", "expected an HTTP/1.1 request\n");
+}
+
+// One client: its request as far as it came, then what is left of the answer.
+struct Connection {
+  int fd = -1;
+  Clock::time_point deadline;
+  std::string request;
+  std::string answer;
+  bool answering = false;
+
+  // Reads or writes what is possible; false when the connection is done with.
+  bool Step(prometheus::Registry& metrics) {
+    if (!answering && !Read(metrics)) return false;
+    return !answering || Write();
+  }
+
+  bool Read(prometheus::Registry& metrics) {
+    char chunk[2048];
+    const ssize_t got = recv(fd, chunk, sizeof(chunk), 0);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    request.append(chunk, static_cast<size_t>(got));
+    const size_t end = request.find("\r\n\r\n");
+    if (end != std::string::npos) {
+      answer = AnswerTo(absl::string_view(request).substr(0, end), metrics);
+      answering = true;
+    } else if (request.size() > kMaxRequestBytes) {
+      answer = Answer("431 Request Header Fields Too Large", "text/plain",
+                      "the request is over 8192 bytes\n");
+      answering = true;
+    }
+    return true;
+  }
+
+  bool Write() {
+    const ssize_t sent = send(fd, answer.data(), answer.size(), MSG_NOSIGNAL);
+    if (sent < 0) return errno == EAGAIN || errno == EINTR;
+    answer.erase(0, static_cast<size_t>(sent));
+    return !answer.empty();
+  }
+};
+
+// The thread's life: one poll loop over the listener, the stop signal and the clients.
+class PollLoop {
+ public:
+  PollLoop(int listener, int stop, prometheus::Registry& metrics)
+      : listener_(listener), stop_(stop), metrics_(metrics) {}
+  ~PollLoop() {
+    for (const Connection& connection : connections_) close(connection.fd);
+    close(listener_);
+  }
+
+  void Run() {
+    for (;;) {
+      std::vector<pollfd> fds = {
+          {stop_, POLLIN, 0},
+          // A full house lets the backlog wait.
+          {connections_.size() < kMaxConnections ? listener_ : -1, POLLIN, 0}};
+      for (const Connection& connection : connections_) {
+        fds.push_back(
+            {connection.fd, static_cast<short>(connection.answering ? POLLOUT : POLLIN), 0});
+      }
+      poll(fds.data(), fds.size(), connections_.empty() ? -1 : 1000);
+      if (fds[0].revents != 0) return;
+      Serve(fds);
+      if (fds[1].revents != 0) Accept();
+    }
+  }
+
+ private:
+  void Serve(const std::vector<pollfd>& fds) {
+    std::vector<Connection> open;
+    const Clock::time_point now = Clock::now();
+    for (size_t i = 0; i < connections_.size(); ++i) {
+      Connection& connection = connections_[i];
+      const bool ready = fds[i + 2].revents != 0;
+      if (now < connection.deadline && (!ready || connection.Step(metrics_))) {
+        open.push_back(std::move(connection));
+      } else {
+        close(connection.fd);
+      }
+    }
+    connections_ = std::move(open);
+  }
+
+  void Accept() {
+    while (connections_.size() < kMaxConnections) {
+      const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd < 0) break;
+      connections_.push_back({.fd = fd, .deadline = Clock::now() + kPatience});
+    }
+    // Out of descriptors the listener stays ready: without a pause the loop would spin.
+    if (errno == EMFILE || errno == ENFILE) poll(nullptr, 0, 100);
+  }
+
+  const int listener_;
+  const int stop_;
+  prometheus::Registry& metrics_;
+  std::vector<Connection> connections_;
+};
+
+}  // namespace
+
+HttpVerdict JudgeHttpRequest(absl::string_view head) {
+  const absl::string_view line = head.substr(0, head.find("\r\n"));
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/1.") ||
+      !absl::StartsWith(words[1], "/")) {
+    return HttpVerdict::kBadRequest;
+  }
+  const absl::string_view path = words[1].substr(0, words[1].find('?'));
+  if (path != "/metrics") return HttpVerdict::kNotFound;
+  return words[0] == "GET" ? HttpVerdict::kMetrics : HttpVerdict::kMethodNotAllowed;
+}
+
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Listen(
+    const std::string& address, const std::shared_ptr<prometheus::Registry>& metrics) {
+  PHIMAP_ASSIGN_OR_RETURN(const int listener, OpenListener(address));
+  return absl::WrapUnique(new HttpEndpoint(listener, PortOf(listener), metrics));
+}
+
+HttpEndpoint::HttpEndpoint(int listener, int port, std::shared_ptr<prometheus::Registry> metrics)
+    : port_(port) {
+  PHIMAP_CHECK(pipe2(stop_, O_CLOEXEC) == 0);
+  thread_ = std::thread([listener, stop = stop_[0], metrics = std::move(metrics)] {
+    PollLoop(listener, stop, *metrics).Run();
+  });
+}
+
+HttpEndpoint::~HttpEndpoint() {
+  close(stop_[1]);
+  thread_.join();
+  close(stop_[0]);
+}
+
+}  // namespace phimap

@@ -1,0 +1,54 @@
+// The HTTP endpoint that a Prometheus server scrapes: GET /metrics.
+//
+// Our own small listener and not prometheus::Exposer: that one's worker threads have stacks of
+// 100 KiB, of which glibc takes 60 for OpenBLAS's static thread-local storage, and any error answer
+// of its web server then runs off the end.
+//
+// Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client
+// holds it up: what is not read or written within 10 seconds is dropped. Anything but a GET of
+// /metrics is answered with 404, 405, 400 or 431; connections are closed after one answer.
+#ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
+#define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace prometheus {
+class Registry;
+}  // namespace prometheus
+
+namespace phimap {
+
+// What to answer to a request's head (up to the empty line), apart from the metrics themselves.
+enum class HttpVerdict { kMetrics, kBadRequest, kNotFound, kMethodNotAllowed };
+HttpVerdict JudgeHttpRequest(absl::string_view head);
+
+// Serves from a thread of its own until it is destroyed.
+class HttpEndpoint {
+ public:
+  // Listens on `address`, "host:port" with a numeric host or "localhost"; port 0 picks a free one.
+  // FAILED_PRECONDITION when it cannot be bound.
+  static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Listen(
+      const std::string& address, const std::shared_ptr<prometheus::Registry>& metrics);
+  ~HttpEndpoint();
+  HttpEndpoint(const HttpEndpoint&) = delete;
+  HttpEndpoint& operator=(const HttpEndpoint&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  HttpEndpoint(int listener, int port, std::shared_ptr<prometheus::Registry> metrics);
+
+  const int port_;
+  // Closing the writing end tells the thread to stop.
+  int stop_[2];
+  std::thread thread_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_

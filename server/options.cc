@@ -1,0 +1,119 @@
+#include "server/options.h"
+
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "core/status/status_macros.h"
+#include "server/listen_address.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kKiB = 1024;
+constexpr int64_t kTiB = int64_t{1} << 40;
+constexpr char kExitCodeHelp[] =
+    "Exit codes:\n"
+    "  0  stopped by SIGTERM or SIGINT\n"
+    "  1  failed: the store cannot be opened, an address cannot be bound\n"
+    "  2  wrong usage; nothing was created\n";
+
+void AddAddressFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--data_dir", options.data_dir,
+                 "Directory of the store; created if missing. Its parent must exist.")
+      ->required();
+  app.add_option("--listen", options.listen,
+                 "Address of the API (gRPC): HOST:PORT or unix:PATH. Port 0 picks a free one.")
+      ->capture_default_str();
+  app.add_option("--unix_listen", options.unix_listen,
+                 "Path of a Unix-domain socket to serve the API on as well (clients: unix:PATH). "
+                 "Only this user may connect (mode 0600); a socket that a dead server left there "
+                 "is replaced.");
+  app.add_option("--http", options.http,
+                 "Address of GET /metrics (Prometheus): HOST:PORT. Port 0 picks a free one; "
+                 "\"none\" switches it off.")
+      ->capture_default_str();
+  app.add_flag("--insecure", options.insecure,
+               "Allow addresses that other machines can reach, without encryption.");
+}
+
+void AddLimitFlags(CLI::App& app, ServerOptions& options) {
+  const CLI::Range bytes(kKiB, kTiB);
+  app.add_option("--max_message_bytes", options.max_message_bytes,
+                 "Largest message either way, in bytes.")
+      ->check(CLI::Range(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
+      ->capture_default_str();
+  app.add_option("--queue_bytes", options.queue_bytes,
+                 "Requests and answers of Transform in memory, in bytes; more is refused.")
+      ->check(bytes)
+      ->capture_default_str();
+  app.add_option("--max_live_bytes", options.max_live_bytes,
+                 "Memory of loaded versions, in bytes; the longest unused make room.")
+      ->check(bytes)
+      ->capture_default_str();
+  app.add_option("--max_builds", options.max_builds, "Builds that are not finished.")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--build_memory_bytes", options.build_memory_bytes,
+                 "Memory that unfinished builds may take together, in bytes.")
+      ->check(bytes)
+      ->capture_default_str();
+}
+
+void AddTimeFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--build_idle_seconds", options.build_idle_seconds,
+                 "Seconds a build waits for its client before it is ended.")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--drain_seconds", options.drain_seconds,
+                 "Seconds that calls and builds have to finish after SIGTERM.")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  app.add_option("--compute_threads", options.compute_threads,
+                 "Threads that compute features; 0: as many cores as the process may use.")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+}
+
+absl::Status CheckAddresses(const ServerOptions& options) {
+  PHIMAP_RETURN_IF_ERROR(CheckReachable("--listen", options.listen, options.insecure));
+  if (options.http.empty()) return absl::OkStatus();
+  return CheckReachable("--http", options.http, options.insecure);
+}
+
+}  // namespace
+
+std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
+  ServerOptions options;
+  std::string log_level = "info";
+  CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.");
+  app.set_version_flag("--version", PHIMAP_VERSION);
+  app.footer(kExitCodeHelp);
+  AddAddressFlags(app, options);
+  AddLimitFlags(app, options);
+  AddTimeFlags(app, options);
+  app.add_option("--log_level", log_level, "What goes to stderr.")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  // The library speaks in exceptions; they end here.
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // --help and --version arrive here too, with exit code 0; the library's other codes are its
+    // own.
+    return static_cast<int>(app.exit(error) == 0 ? ServerExitCode::kStopped
+                                                 : ServerExitCode::kUsage);
+  }
+  if (options.http == "none") options.http.clear();
+  if (const absl::Status reachable = CheckAddresses(options); !reachable.ok()) {
+    std::fprintf(stderr, "phimapd: %s\n", std::string(reachable.message()).c_str());
+    return static_cast<int>(ServerExitCode::kUsage);
+  }
+  options.log_level = *ParseLogLevel(log_level);  // checked by IsMember
+  return options;
+}
+
+}  // namespace phimap

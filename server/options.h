@@ -1,0 +1,47 @@
+// The command line of phimapd.
+#ifndef PHIMAP_SERVER_OPTIONS_H_
+#define PHIMAP_SERVER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "server/observe/log.h"
+
+namespace phimap {
+
+struct ServerOptions {
+  std::string data_dir;
+  std::string listen = "127.0.0.1:7450";
+  // Path of a Unix-domain socket to listen on as well; empty: none.
+  std::string unix_listen;
+  // Empty: no endpoint.
+  std::string http = "127.0.0.1:7451";
+  bool insecure = false;
+  int64_t max_message_bytes = int64_t{64} << 20;
+  int64_t queue_bytes = int64_t{256} << 20;
+  int64_t max_live_bytes = int64_t{4} << 30;
+  int max_builds = 16;
+  int64_t build_memory_bytes = int64_t{4} << 30;
+  int build_idle_seconds = 300;
+  int drain_seconds = 20;
+  // 0: as many as the cgroup and the affinity of the process allow.
+  int compute_threads = 0;
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+// What phimapd exits with: part of its interface, listed in its --help.
+enum class ServerExitCode : int {
+  kStopped = 0,
+  kFailed = 1,
+  kUsage = 2,
+};
+
+// Options, or the exit code after --help, --version or an error was printed. An address that needs
+// --insecure is an error of the command line, so that nothing is created or opened before it is
+// refused.
+std::variant<ServerOptions, int> ParseOptions(int argc, char** argv);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OPTIONS_H_

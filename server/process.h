@@ -1,0 +1,22 @@
+// What concerns the whole process: its limits and its signals.
+#ifndef PHIMAP_SERVER_PROCESS_H_
+#define PHIMAP_SERVER_PROCESS_H_
+
+#include <cstdint>
+
+namespace phimap {
+
+// Raises the soft limit of open files to the hard one and returns it. Out of descriptors, gRPC's
+// listener stops accepting for good (CVE-2023-4785).
+int64_t RaiseFileLimit();
+
+// Blocks SIGTERM and SIGINT in this thread and in all that it starts. Call first of all.
+void BlockStopSignals();
+
+// Waits for SIGTERM or SIGINT and returns its number; from then on another one ends the process at
+// once. REQUIRES: BlockStopSignals().
+int WaitForStopSignal();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_PROCESS_H_

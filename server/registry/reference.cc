@@ -1,0 +1,78 @@
+#include "server/registry/reference.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+constexpr size_t kMaxNameBytes = 63;
+
+bool IsNameByte(char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-'; }
+
+// At most this much of a bad text comes back in the error.
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 100;
+  const absl::string_view shown = text.substr(0, kShown);
+  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(shown), text.size() > kShown ? "…\"" : "\"");
+}
+
+absl::Status BadReference(absl::string_view text) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "BAD_REFERENCE", "reference",
+      absl::StrCat("expected \"name\", \"name@7\" or \"name@alias\", got ", Quoted(text)));
+}
+
+}  // namespace
+
+bool IsAliasName(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes && absl::ascii_islower(text[0]) &&
+         std::all_of(text.begin(), text.end(), IsNameByte);
+}
+
+bool IsMappingName(absl::string_view text) { return IsAliasName(text) && text.back() != '-'; }
+
+absl::Status CheckMappingName(absl::string_view text, absl::string_view field) {
+  if (IsMappingName(text)) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_NAME", field,
+                   absl::StrCat("expected a lower-case letter, then up to 62 letters, digits and "
+                                "hyphens, no hyphen at the end; got ",
+                                Quoted(text)));
+}
+
+absl::Status CheckNoAlias(const Reference& reference) {
+  if (reference.alias.empty()) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kNotFound, "NO_SUCH_ALIAS", "reference",
+      absl::StrCat("mapping \"", reference.mapping, "\" has no alias \"", reference.alias, "\""));
+}
+
+absl::StatusOr<Reference> ParseReference(absl::string_view text) {
+  Reference reference;
+  const size_t at = text.find('@');
+  reference.mapping = text.substr(0, at);
+  if (!IsMappingName(reference.mapping)) return BadReference(text);
+  if (at == absl::string_view::npos) return reference;
+  const absl::string_view which = text.substr(at + 1);
+  if (IsAliasName(which)) {
+    reference.alias = which;
+    return reference;
+  }
+  // Digits only: SimpleAtoi would take signs and spaces.
+  int64_t number = 0;
+  if (which.empty() || which[0] == '0' ||
+      !std::all_of(which.begin(), which.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(which, &number)) {
+    return BadReference(text);
+  }
+  reference.number = number;
+  return reference;
+}
+
+}  // namespace phimap

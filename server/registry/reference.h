@@ -1,0 +1,40 @@
+// References to versions: "name" (the newest), "name@7", "name@alias"; and the names they are made
+// of.
+#ifndef PHIMAP_SERVER_REGISTRY_REFERENCE_H_
+#define PHIMAP_SERVER_REGISTRY_REFERENCE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+// Points into the text it was parsed from.
+struct Reference {
+  absl::string_view mapping;
+  // At most one of these; neither means the newest version.
+  std::optional<int64_t> number;
+  absl::string_view alias;
+};
+
+// INVALID_ARGUMENT (reason BAD_REFERENCE, field "reference") for anything else.
+absl::StatusOr<Reference> ParseReference(absl::string_view text);
+
+// [a-z]([a-z0-9-]{0,61}[a-z0-9])?
+bool IsMappingName(absl::string_view text);
+// [a-z][a-z0-9-]{0,62}
+bool IsAliasName(absl::string_view text);
+
+// NOT_FOUND (reason NO_SUCH_ALIAS, field "reference") when `reference` names an alias: nothing can
+// set one yet.
+absl::Status CheckNoAlias(const Reference& reference);
+
+// OK for a mapping name; INVALID_ARGUMENT (reason BAD_NAME) names `field` otherwise.
+absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_REGISTRY_REFERENCE_H_

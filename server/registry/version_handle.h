@@ -1,0 +1,50 @@
+// A version that is ready to serve, and the handle that keeps it so.
+#ifndef PHIMAP_SERVER_REGISTRY_VERSION_HANDLE_H_
+#define PHIMAP_SERVER_REGISTRY_VERSION_HANDLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/plan/engine.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// Immutable once it is shared.
+struct LiveVersion {
+  VersionRecord record;
+  std::unique_ptr<const Engine> engine;
+  // The certificate's bytes as the artifact holds them; serving does not read them.
+  std::string certificate;
+
+  int64_t memory_bytes() const {
+    return engine->memory_bytes() + static_cast<int64_t>(certificate.size());
+  }
+};
+
+// Pins a version: engine and record stay as they are while any copy of the handle lives. Copies are
+// cheap.
+class VersionHandle {
+ public:
+  VersionHandle() = default;
+  explicit VersionHandle(std::shared_ptr<const LiveVersion> version)
+      : version_(std::move(version)) {}
+
+  explicit operator bool() const { return version_ != nullptr; }
+  const VersionRecord& record() const { return version_->record; }
+  const Engine& engine() const { return *version_->engine; }
+  const std::string& certificate() const { return version_->certificate; }
+  // The engine, with the pin attached.
+  std::shared_ptr<const Engine> pinned_engine() const {
+    return std::shared_ptr<const Engine>(version_, version_->engine.get());
+  }
+
+ private:
+  std::shared_ptr<const LiveVersion> version_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_REGISTRY_VERSION_HANDLE_H_

@@ -1,0 +1,162 @@
+#include "server/rpc/build_spec_from_proto.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/registry/reference.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// Fields of v1.BuildSpec stand under "spec" in BuildRequest, those of v1.MappingSpec under
+// "spec.spec".
+constexpr char kSpecPrefix[] = "spec.";
+constexpr char kMappingPrefix[] = "spec.spec.";
+
+bool IsUuid(absl::string_view text) {
+  if (text.size() != 36) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+    if (hyphen ? text[i] != '-' : !absl::ascii_isxdigit(text[i])) return false;
+  }
+  return true;
+}
+
+absl::Status BadField(absl::string_view field, absl::string_view message) {
+  return MakeError(Code::kInvalidArgument, "BAD_FIELD", field, message);
+}
+
+absl::StatusOr<MappingKind> KindFromProto(v1::MappingSpec::Kind kind) {
+  switch (kind) {
+    case v1::MappingSpec::F1:
+      return MappingKind::kF1;
+    case v1::MappingSpec::F2:
+      return MappingKind::kF2;
+    case v1::MappingSpec::F3:
+      return MappingKind::kF3;
+    default:
+      return BadField(
+          "kind", absl::StrCat("expected F1, F2 or F3, or `text`; got ", static_cast<int>(kind)));
+  }
+}
+
+absl::StatusOr<ProjectionKind> ProjectionFromProto(v1::MappingSpec::Projection projection) {
+  switch (projection) {
+    case v1::MappingSpec::PROJECTION_UNSPECIFIED:
+    case v1::MappingSpec::GAUSSIAN:
+      return ProjectionKind::kGaussian;
+    case v1::MappingSpec::SIGN:
+      return ProjectionKind::kSign;
+    case v1::MappingSpec::SPARSE:
+      return ProjectionKind::kSparse;
+    case v1::MappingSpec::ORTHONORMAL:
+      return ProjectionKind::kOrthonormal;
+    default:
+      return BadField("projection", absl::StrCat("unknown value ", static_cast<int>(projection)));
+  }
+}
+
+absl::StatusOr<LandmarkPolicy> PolicyFromProto(v1::MappingSpec::Policy policy) {
+  switch (policy) {
+    case v1::MappingSpec::POLICY_UNSPECIFIED:
+    case v1::MappingSpec::UNIFORM:
+      return LandmarkPolicy::kUniform;
+    case v1::MappingSpec::RPCHOLESKY:
+      return LandmarkPolicy::kRandomlyPivotedCholesky;
+    default:
+      return BadField("policy", absl::StrCat("unknown value ", static_cast<int>(policy)));
+  }
+}
+
+absl::StatusOr<std::optional<FloatType>> ServingTypeFromProto(v1::ServingType type) {
+  switch (type) {
+    case v1::SERVING_TYPE_UNSPECIFIED:
+      return std::optional<FloatType>();
+    case v1::SERVING_TYPE_FLOAT32:
+      return std::optional<FloatType>(FloatType::kFloat32);
+    case v1::SERVING_TYPE_FLOAT64:
+      return std::optional<FloatType>(FloatType::kFloat64);
+    default:
+      return BadField("serving_type", absl::StrCat("unknown value ", static_cast<int>(type)));
+  }
+}
+
+absl::Status CheckOnlyText(const v1::MappingSpec& spec) {
+  v1::MappingSpec text_alone;
+  text_alone.set_text(spec.text());
+  if (spec.SerializeAsString() == text_alone.SerializeAsString()) return absl::OkStatus();
+  return BadField("text", "expected either `text` or the other fields, got both");
+}
+
+absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
+  MappingSpec spec;
+  PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindFromProto(fields.kind()));
+  PHIMAP_ASSIGN_OR_RETURN(spec.projection, ProjectionFromProto(fields.projection()));
+  PHIMAP_ASSIGN_OR_RETURN(spec.policy, PolicyFromProto(fields.policy()));
+  PHIMAP_ASSIGN_OR_RETURN(spec.serving_type, ServingTypeFromProto(fields.serving_type()));
+  if (spec.kind != MappingKind::kF3 &&
+      fields.projection() != v1::MappingSpec::PROJECTION_UNSPECIFIED) {
+    return BadField("projection", "only F3 has a projection");
+  }
+  spec.landmarks = fields.landmarks();
+  spec.dimensions = fields.dimensions();
+  spec.pool_rows = fields.pool_rows();
+  PHIMAP_RETURN_IF_ERROR(spec.Validate());
+  return spec;
+}
+
+absl::StatusOr<MappingSpec> MappingFromProto(const v1::MappingSpec& fields) {
+  if (fields.text().empty()) return FromFields(fields);
+  PHIMAP_RETURN_IF_ERROR(CheckOnlyText(fields));
+  absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(fields.text());
+  const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
+  // A parser knows its text and not the field that brought it.
+  if (!detail.has_value() || !detail->field.empty()) return parsed;
+  return MakeError(parsed.status().code(), detail->reason, "text", parsed.status().message(),
+                   detail->metadata);
+}
+
+absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text) {
+  if (text.empty()) return BadField("kernel", "expected a kernel such as rbf(gamma=scale)");
+  absl::StatusOr<KernelExpression> parsed = KernelExpression::Parse(text);
+  const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
+  if (!detail.has_value() || !detail->field.empty()) return parsed;
+  return MakeError(parsed.status().code(), detail->reason, "kernel", parsed.status().message(),
+                   detail->metadata);
+}
+
+}  // namespace
+
+absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string_view build_id,
+                                         absl::string_view prefix) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(mapping, absl::StrCat(prefix, "mapping")));
+  if (!IsUuid(build_id)) {
+    return BadField(absl::StrCat(prefix, "build_id"),
+                    "expected a UUID, 8-4-4-4-12 hexadecimal digits");
+  }
+  return BuildId{std::string(mapping), absl::AsciiStrToLower(build_id)};
+}
+
+absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
+  BuildSpec spec;
+  absl::StatusOr<MappingSpec> mapping = MappingFromProto(fields.spec());
+  if (!mapping.ok()) return WithFieldPrefix(mapping.status(), kMappingPrefix);
+  spec.mapping = *std::move(mapping);
+  absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel());
+  if (!kernel.ok()) return WithFieldPrefix(kernel.status(), kSpecPrefix);
+  spec.kernel = *std::move(kernel);
+  spec.standardize = fields.standardize();
+  spec.seed = fields.seed();
+  if (absl::Status valid = spec.Validate(); !valid.ok()) {
+    return WithFieldPrefix(valid, kSpecPrefix);
+  }
+  return spec;
+}
+
+}  // namespace phimap

@@ -1,0 +1,19 @@
+#include "server/rpc/evaluation_service.h"
+
+#include "google/protobuf/descriptor.h"
+#include "server/rpc/not_offered.h"
+
+namespace phimap {
+
+EvaluationService::EvaluationService(Metrics& metrics, const Logger& logger)
+    : logger_(logger),
+      methods_(*v1::EvaluateRequest::descriptor()->file()->FindServiceByName("EvaluationService"),
+               metrics),
+      evaluate_(methods_.Get("Evaluate")) {}
+
+grpc::ServerReadReactor<v1::EvaluateRequest>* EvaluationService::Evaluate(
+    grpc::CallbackServerContext* context, v1::EvaluateResponse*) {
+  return new NotOffered<grpc::ServerReadReactor<v1::EvaluateRequest>>(*context, evaluate_, logger_);
+}
+
+}  // namespace phimap

@@ -1,0 +1,27 @@
+// EvaluationService: part of the API, not offered yet.
+#ifndef PHIMAP_SERVER_RPC_EVALUATION_SERVICE_H_
+#define PHIMAP_SERVER_RPC_EVALUATION_SERVICE_H_
+
+#include "phimap/v1/evaluation_service.grpc.pb.h"
+#include "server/observe/log.h"
+#include "server/rpc/service_methods.h"
+
+namespace phimap {
+
+// Thread-safe. What it is made from outlives it.
+class EvaluationService final : public v1::EvaluationService::CallbackService {
+ public:
+  EvaluationService(Metrics& metrics, const Logger& logger);
+
+  grpc::ServerReadReactor<v1::EvaluateRequest>* Evaluate(grpc::CallbackServerContext* context,
+                                                         v1::EvaluateResponse* response) override;
+
+ private:
+  const Logger& logger_;
+  const ServiceMethods methods_;
+  const MethodMetrics& evaluate_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_EVALUATION_SERVICE_H_

@@ -1,0 +1,244 @@
+#include "server/rpc/mapping_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "server/build/version_reader.h"
+#include "server/registry/reference.h"
+#include "server/rpc/blocking_call.h"
+#include "server/rpc/build_call.h"
+#include "server/rpc/build_spec_from_proto.h"
+#include "server/rpc/not_offered.h"
+#include "server/rpc/page_token.h"
+#include "server/rpc/version_to_proto.h"
+
+namespace phimap {
+namespace {
+
+constexpr char kMappingList[] = "mappings";
+
+std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
+
+// The number after which a page of versions starts, from its token.
+absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsRequest& request) {
+  if (request.page_token().empty()) return std::optional<int64_t>();
+  PHIMAP_ASSIGN_OR_RETURN(const std::string position,
+                          DecodePageToken(VersionList(request.mapping()), request.page_token()));
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(position, &number)) {
+    return absl::InternalError("a page token of ours does not hold a number");
+  }
+  return std::optional<int64_t>(number);
+}
+
+}  // namespace
+
+MappingService::MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
+                               TaskPool& store_pool, Metrics& metrics, const Logger& logger)
+    : store_(store),
+      registry_(registry),
+      builds_(builds),
+      store_pool_(store_pool),
+      logger_(logger),
+      methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"),
+               metrics),
+      build_(methods_.Get("Build")) {}
+
+grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* MappingService::Build(
+    Context* context) {
+  const auto call = std::make_shared<BuildCall>(builds_, build_, logger_, *context);
+  call->Start();
+  return call.get();
+}
+
+MappingService::Unary* MappingService::OnStoreThread(Context* context, const char* method,
+                                                     std::function<absl::Status()> body) {
+  return new BlockingCall(*context, methods_.Get(method), logger_, store_pool_, std::move(body));
+}
+
+MappingService::Unary* MappingService::Refuse(Context* context, const char* method) {
+  return new NotOffered<Unary>(*context, methods_.Get(method), logger_);
+}
+
+MappingService::Unary* MappingService::GetBuild(Context* context,
+                                                const v1::GetBuildRequest* request,
+                                                v1::BuildJob* response) {
+  return OnStoreThread(context, "GetBuild", [=, this] { return DoGetBuild(*request, response); });
+}
+
+MappingService::Unary* MappingService::CancelBuild(Context* context,
+                                                   const v1::CancelBuildRequest* request,
+                                                   v1::BuildJob* response) {
+  return OnStoreThread(context, "CancelBuild",
+                       [=, this] { return DoCancelBuild(*request, response); });
+}
+
+MappingService::Unary* MappingService::ListBuilds(Context* context,
+                                                  const v1::ListBuildsRequest* request,
+                                                  v1::ListBuildsResponse* response) {
+  return OnStoreThread(context, "ListBuilds",
+                       [=, this] { return DoListBuilds(*request, response); });
+}
+
+MappingService::Unary* MappingService::GetMapping(Context* context,
+                                                  const v1::GetMappingRequest* request,
+                                                  v1::Mapping* response) {
+  return OnStoreThread(context, "GetMapping",
+                       [=, this] { return DoGetMapping(*request, response); });
+}
+
+MappingService::Unary* MappingService::ListMappings(Context* context,
+                                                    const v1::ListMappingsRequest* request,
+                                                    v1::ListMappingsResponse* response) {
+  return OnStoreThread(context, "ListMappings",
+                       [=, this] { return DoListMappings(*request, response); });
+}
+
+MappingService::Unary* MappingService::GetVersion(Context* context,
+                                                  const v1::GetVersionRequest* request,
+                                                  v1::Version* response) {
+  return OnStoreThread(context, "GetVersion",
+                       [=, this] { return DoGetVersion(*request, response); });
+}
+
+MappingService::Unary* MappingService::ListVersions(Context* context,
+                                                    const v1::ListVersionsRequest* request,
+                                                    v1::ListVersionsResponse* response) {
+  return OnStoreThread(context, "ListVersions",
+                       [=, this] { return DoListVersions(*request, response); });
+}
+
+absl::Status MappingService::DoGetBuild(const v1::GetBuildRequest& request,
+                                        v1::BuildJob* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
+                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Get(id));
+  BuildToProto(snapshot, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoCancelBuild(const v1::CancelBuildRequest& request,
+                                           v1::BuildJob* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
+                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Cancel(id));
+  BuildToProto(snapshot, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoListBuilds(const v1::ListBuildsRequest& request,
+                                          v1::ListBuildsResponse* response) {
+  if (!request.mapping().empty()) {
+    PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  }
+  for (const BuildSnapshot& snapshot : builds_.List(request.mapping())) {
+    BuildToProto(snapshot, response->add_builds());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoGetMapping(const v1::GetMappingRequest& request,
+                                          v1::Mapping* response) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.mapping()));
+  MappingToProto(record, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoListMappings(const v1::ListMappingsRequest& request,
+                                            v1::ListMappingsResponse* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  std::string after;
+  if (!request.page_token().empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(after, DecodePageToken(kMappingList, request.page_token()));
+  }
+  // One more than the page tells whether there is a next one.
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<MappingRecord> records, store_.ListMappings(after, size + 1));
+  const bool more = records.size() > size;
+  if (more) records.resize(size);
+  for (const MappingRecord& record : records) MappingToProto(record, response->add_mappings());
+  if (more) response->set_next_page_token(EncodePageToken(kMappingList, records.back().name));
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoGetVersion(const v1::GetVersionRequest& request,
+                                          v1::Version* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
+  PHIMAP_RETURN_IF_ERROR(CheckNoAlias(reference));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const CertifiedVersion version,
+      ReadCertifiedVersion(store_, registry_, reference.mapping, reference.number));
+  VersionToProto(version, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DoListVersions(const v1::ListVersionsRequest& request,
+                                            v1::ListVersionsResponse* response) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> before, VersionPosition(request));
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<VersionRecord> records,
+                          store_.ListVersions(request.mapping(), before, size + 1));
+  const bool more = records.size() > size;
+  if (more) records.resize(size);
+  for (const VersionRecord& record : records) RecordToProto(record, response->add_versions());
+  if (more) {
+    response->set_next_page_token(
+        EncodePageToken(VersionList(request.mapping()), absl::StrCat(records.back().number)));
+  }
+  return absl::OkStatus();
+}
+
+MappingService::Unary* MappingService::DeleteVersion(Context* context,
+                                                     const v1::DeleteVersionRequest*,
+                                                     v1::DeleteVersionResponse*) {
+  return Refuse(context, "DeleteVersion");
+}
+
+MappingService::Unary* MappingService::DeleteMapping(Context* context,
+                                                     const v1::DeleteMappingRequest*,
+                                                     v1::DeleteMappingResponse*) {
+  return Refuse(context, "DeleteMapping");
+}
+
+MappingService::Unary* MappingService::SetAlias(Context* context, const v1::SetAliasRequest*,
+                                                v1::Alias*) {
+  return Refuse(context, "SetAlias");
+}
+
+MappingService::Unary* MappingService::DeleteAlias(Context* context, const v1::DeleteAliasRequest*,
+                                                   v1::DeleteAliasResponse*) {
+  return Refuse(context, "DeleteAlias");
+}
+
+grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(Context* context,
+                                                                    const v1::ExportRequest*) {
+  return new NotOffered<grpc::ServerWriteReactor<v1::ArtifactChunk>>(
+      *context, methods_.Get("Export"), logger_);
+}
+
+grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* context, v1::Version*) {
+  return new NotOffered<grpc::ServerReadReactor<v1::ImportRequest>>(
+      *context, methods_.Get("Import"), logger_);
+}
+
+MappingService::Unary* MappingService::Advise(Context* context, const v1::AdviseRequest*,
+                                              v1::AdviseResponse*) {
+  return Refuse(context, "Advise");
+}
+
+MappingService::Unary* MappingService::EstimateBuild(Context* context,
+                                                     const v1::EstimateBuildRequest*,
+                                                     v1::EstimateBuildResponse*) {
+  return Refuse(context, "EstimateBuild");
+}
+
+}  // namespace phimap

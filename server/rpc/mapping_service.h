@@ -1,0 +1,85 @@
+// MappingService: see proto/phimap/v1/mapping_service.proto.
+#ifndef PHIMAP_SERVER_RPC_MAPPING_SERVICE_H_
+#define PHIMAP_SERVER_RPC_MAPPING_SERVICE_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "server/build/build_manager.h"
+#include "server/registry/version_registry.h"
+#include "server/rpc/service_methods.h"
+#include "server/schedule/task_pool.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// Thread-safe. What it is made from outlives it.
+class MappingService final : public v1::MappingService::CallbackService {
+ public:
+  // Store calls run on `store_pool`.
+  MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
+                 TaskPool& store_pool, Metrics& metrics, const Logger& logger);
+
+  using Context = grpc::CallbackServerContext;
+  using Unary = grpc::ServerUnaryReactor;
+
+  grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* Build(Context* context) override;
+  Unary* GetBuild(Context* context, const v1::GetBuildRequest* request,
+                  v1::BuildJob* response) override;
+  Unary* CancelBuild(Context* context, const v1::CancelBuildRequest* request,
+                     v1::BuildJob* response) override;
+  Unary* ListBuilds(Context* context, const v1::ListBuildsRequest* request,
+                    v1::ListBuildsResponse* response) override;
+
+  Unary* GetMapping(Context* context, const v1::GetMappingRequest* request,
+                    v1::Mapping* response) override;
+  Unary* ListMappings(Context* context, const v1::ListMappingsRequest* request,
+                      v1::ListMappingsResponse* response) override;
+  Unary* GetVersion(Context* context, const v1::GetVersionRequest* request,
+                    v1::Version* response) override;
+  Unary* ListVersions(Context* context, const v1::ListVersionsRequest* request,
+                      v1::ListVersionsResponse* response) override;
+
+  // Not offered by this server.
+  Unary* DeleteVersion(Context* context, const v1::DeleteVersionRequest*,
+                       v1::DeleteVersionResponse*) override;
+  Unary* DeleteMapping(Context* context, const v1::DeleteMappingRequest*,
+                       v1::DeleteMappingResponse*) override;
+  Unary* SetAlias(Context* context, const v1::SetAliasRequest*, v1::Alias*) override;
+  Unary* DeleteAlias(Context* context, const v1::DeleteAliasRequest*,
+                     v1::DeleteAliasResponse*) override;
+  grpc::ServerWriteReactor<v1::ArtifactChunk>* Export(Context* context,
+                                                      const v1::ExportRequest*) override;
+  grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context, v1::Version*) override;
+  Unary* Advise(Context* context, const v1::AdviseRequest*, v1::AdviseResponse*) override;
+  Unary* EstimateBuild(Context* context, const v1::EstimateBuildRequest*,
+                       v1::EstimateBuildResponse*) override;
+
+ private:
+  Unary* OnStoreThread(Context* context, const char* method, std::function<absl::Status()> body);
+  Unary* Refuse(Context* context, const char* method);
+
+  // The bodies: blocking, on a store thread.
+  absl::Status DoGetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response);
+  absl::Status DoCancelBuild(const v1::CancelBuildRequest& request, v1::BuildJob* response);
+  absl::Status DoListBuilds(const v1::ListBuildsRequest& request, v1::ListBuildsResponse* response);
+  absl::Status DoGetMapping(const v1::GetMappingRequest& request, v1::Mapping* response);
+  absl::Status DoListMappings(const v1::ListMappingsRequest& request,
+                              v1::ListMappingsResponse* response);
+  absl::Status DoGetVersion(const v1::GetVersionRequest& request, v1::Version* response);
+  absl::Status DoListVersions(const v1::ListVersionsRequest& request,
+                              v1::ListVersionsResponse* response);
+
+  Store& store_;
+  VersionRegistry& registry_;
+  BuildManager& builds_;
+  TaskPool& store_pool_;
+  const Logger& logger_;
+  const ServiceMethods methods_;
+  const MethodMetrics& build_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_MAPPING_SERVICE_H_

@@ -1,0 +1,51 @@
+// What every RPC has in common, once for all handlers: deadline, cancellation, metrics, the log
+// line and the mapping of errors to the wire.
+//
+// Requires:   one scope for each call, alive until OnDone; Finish exactly once.
+// Thread-safety: all methods may be called from any thread; Finish after all others but Cancel.
+#ifndef PHIMAP_SERVER_RPC_RPC_SCOPE_H_
+#define PHIMAP_SERVER_RPC_RPC_SCOPE_H_
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/status.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+
+namespace phimap {
+
+class RpcScope {
+ public:
+  // `context`, `method` and `logger` outlive the scope.
+  RpcScope(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+           const Logger& logger);
+
+  // InfiniteFuture when the client set none.
+  absl::Time deadline() const { return deadline_; }
+  // Becomes true when the client gives up, or its deadline passes.
+  const std::atomic<bool>* cancelled() const { return &cancelled_; }
+  // From the reactor's OnCancel.
+  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+
+  void MessageReceived() { method_.messages_received->Increment(); }
+  void MessageSent() { method_.messages_sent->Increment(); }
+
+  // Counts and logs the end of the call, and returns what the client gets.
+  grpc::Status Finish(const absl::Status& status);
+
+ private:
+  const grpc::CallbackServerContext& context_;
+  const MethodMetrics& method_;
+  const Logger& logger_;
+  const absl::Time started_;
+  const absl::Time deadline_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_RPC_SCOPE_H_

@@ -1,0 +1,36 @@
+#include "server/rpc/transform_service.h"
+
+#include <memory>
+
+#include "google/protobuf/descriptor.h"
+#include "server/rpc/transform_stream_call.h"
+
+namespace phimap {
+
+TransformService::TransformService(VersionRegistry& registry, TransformScheduler& scheduler,
+                                   const RpcLimits& limits, Metrics& metrics, const Logger& logger)
+    : limits_(limits),
+      answers_(limits.answer_bytes),
+      environment_{registry, scheduler, answers_, limits_, logger},
+      methods_(*v1::TransformRequest::descriptor()->file()->FindServiceByName("TransformService"),
+               metrics),
+      transform_(methods_.Get("Transform")),
+      transform_stream_(methods_.Get("TransformStream")) {}
+
+grpc::ServerUnaryReactor* TransformService::Transform(grpc::CallbackServerContext* context,
+                                                      const v1::TransformRequest* request,
+                                                      v1::TransformResponse* response) {
+  auto* const call = new TransformCall(environment_, transform_, *context, *request, response);
+  call->Start();
+  return call;
+}
+
+grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>*
+TransformService::TransformStream(grpc::CallbackServerContext* context) {
+  const auto call =
+      std::make_shared<TransformStreamCall>(environment_, transform_stream_, *context);
+  call->Start();
+  return call.get();
+}
+
+}  // namespace phimap

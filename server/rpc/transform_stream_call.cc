@@ -1,0 +1,209 @@
+#include "server/rpc/transform_stream_call.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "server/rpc/features_to_proto.h"
+#include "server/rpc/rows_from_proto.h"
+#include "server/rpc/version_ref_to_proto.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// The error of a stream says which request it is about.
+absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
+  const std::string message = absl::StrCat("request ", number, ": ", status.message());
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return absl::Status(status.code(), message);
+  detail->metadata["request"] = absl::StrCat(number);
+  const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
+  return MakeError(status.code(), detail->reason, detail->field,
+                   absl::StrCat("request ", number, ": ", status.message().substr(prefix)),
+                   detail->metadata, detail->retry_delay_ms);
+}
+
+}  // namespace
+
+TransformStreamCall::TransformStreamCall(const TransformCall::Environment& environment,
+                                         const MethodMetrics& method,
+                                         const grpc::CallbackServerContext& context)
+    : environment_(environment), scope_(context, method, environment.logger) {}
+
+void TransformStreamCall::Start() {
+  self_ = shared_from_this();
+  Advance();
+}
+
+void TransformStreamCall::OnDone() { self_.reset(); }
+
+void TransformStreamCall::OnCancel() {
+  scope_.Cancel();
+  {
+    MutexLock lock(&mutex_);
+    broken_ = true;
+  }
+  Advance();
+}
+
+void TransformStreamCall::OnWriteDone(bool ok) {
+  {
+    MutexLock lock(&mutex_);
+    writing_ = false;
+    window_bytes_ -= slots_.front()->window_bytes;
+    slots_.pop_front();
+    if (!ok) broken_ = true;
+  }
+  if (ok) scope_.MessageSent();
+  Advance();
+}
+
+void TransformStreamCall::OnReadDone(bool ok) {
+  Slot* slot = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    if (ok) {
+      slot = incoming_.get();
+      ++outstanding_;
+      resolving_ = slot->number == 0;
+      if (!resolving_) TakeWindow(*slot);
+      slots_.push_back(std::move(incoming_));
+    } else {
+      incoming_.reset();
+      reads_done_ = true;
+    }
+  }
+  if (slot == nullptr) return Advance();
+  scope_.MessageReceived();
+  if (slot->number == 0) return Resolve(slot);
+  Advance();  // reads on while this one is computed
+  Compute(slot);
+}
+
+void TransformStreamCall::Resolve(Slot* slot) {
+  environment_.registry.Acquire(
+      slot->request.reference(),
+      [self = shared_from_this(), slot](absl::StatusOr<VersionHandle> version) {
+        if (!version.ok()) return self->SlotDone(slot, version.status());
+        absl::Status same = CheckDigest(*version, slot->request.expected_digest());
+        if (!same.ok()) return self->SlotDone(slot, same);
+        self->version_ = *std::move(version);
+        RefToProto(self->version_.record(), slot->response.mutable_version());
+        {
+          MutexLock lock(&self->mutex_);
+          self->resolving_ = false;
+          self->TakeWindow(*slot);
+        }
+        self->Advance();
+        self->Compute(slot);
+      });
+}
+
+absl::Status TransformStreamCall::CheckLater(const Slot& slot) const {
+  if (slot.number == 0) return absl::OkStatus();
+  if (!slot.request.reference().empty()) {
+    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "reference",
+                     "expected in the first request only");
+  }
+  if (!slot.request.expected_digest().empty()) {
+    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "expected_digest",
+                     "expected in the first request only");
+  }
+  return absl::OkStatus();
+}
+
+void TransformStreamCall::Compute(Slot* slot) {
+  if (absl::Status later = CheckLater(*slot); !later.ok()) return SlotDone(slot, later);
+  absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
+  if (!rows.ok()) return SlotDone(slot, rows.status());
+  absl::Status shape = CheckShape(version_, *rows, environment_.limits);
+  if (!shape.ok()) return SlotDone(slot, shape);
+  absl::StatusOr<AnswerBudget::Reservation> answer =
+      environment_.answers.Reserve(FeatureBytes(version_, rows->rows));
+  if (!answer.ok()) return SlotDone(slot, answer.status());
+  slot->answer = *std::move(answer);
+  environment_.scheduler.Submit(
+      MakeWork(version_, *rows, slot->response.mutable_features(), scope_,
+               [self = shared_from_this(), slot](const absl::Status& status) {
+                 self->SlotDone(slot, status);
+               }));
+}
+
+void TransformStreamCall::SlotDone(Slot* slot, const absl::Status& status) {
+  {
+    MutexLock lock(&mutex_);
+    --outstanding_;
+    slot->done = true;
+    slot->status = status.ok() ? status : WithRequestNumber(status, slot->number);
+    // Nothing after a request at fault will be answered.
+    if (!status.ok()) reads_done_ = true;
+  }
+  Advance();
+}
+
+void TransformStreamCall::TakeWindow(Slot& slot) {
+  // The rows are not checked yet: what they claim counts up to what a message may hold.
+  const int64_t rows =
+      std::clamp<int64_t>(slot.request.examples().dense().rows(), 0, kMaxRowsPerMessage);
+  slot.window_bytes = static_cast<int64_t>(slot.request.ByteSizeLong()) +
+                      std::min(FeatureBytes(version_, rows), environment_.limits.max_message_bytes);
+  window_bytes_ += slot.window_bytes;
+}
+
+bool TransformStreamCall::WindowHasRoom() const {
+  if (slots_.empty()) return true;
+  return slots_.size() < environment_.limits.stream_window &&
+         window_bytes_ < environment_.limits.stream_window_bytes;
+}
+
+TransformStreamCall::Step TransformStreamCall::NextStep() {
+  Step step;
+  if (finished_) return step;
+  const bool front_done = !slots_.empty() && slots_.front()->done;
+  const bool front_failed = front_done && !slots_.front()->status.ok();
+  const bool ended = broken_ || front_failed || (reads_done_ && slots_.empty());
+  if (ended && !writing_ && starting_reads_ == 0 && outstanding_ == 0) {
+    finished_ = true;
+    step.finish = true;
+    if (front_failed) step.status = slots_.front()->status;
+    if (broken_) step.status = absl::CancelledError("the client gave the stream up");
+    return step;
+  }
+  if (broken_) return step;
+  if (!writing_ && front_done && !front_failed) {
+    writing_ = true;
+    step.write = &slots_.front()->response;
+  }
+  if (!reads_done_ && !resolving_ && incoming_ == nullptr && WindowHasRoom()) {
+    incoming_ = std::make_unique<Slot>();
+    incoming_->number = next_number_++;
+    ++starting_reads_;
+    step.read = incoming_.get();
+  }
+  return step;
+}
+
+void TransformStreamCall::Advance() {
+  // Another thread may end the call as soon as the lock is released.
+  const auto self = shared_from_this();
+  while (true) {
+    Step step;
+    {
+      MutexLock lock(&mutex_);
+      step = NextStep();
+    }
+    if (step.read != nullptr) StartRead(&step.read->request);
+    if (step.write != nullptr) StartWrite(step.write);
+    if (step.finish) Finish(scope_.Finish(step.status));
+    if (step.read == nullptr) return;
+    MutexLock lock(&mutex_);
+    --starting_reads_;  // and look again: an end may have waited for this
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,56 @@
+#include "server/schedule/batch_policy.h"
+
+#include <algorithm>
+
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+constexpr double kTileMultiplications = 64e6;
+constexpr int64_t kTileBlock = 64;
+constexpr int64_t kMaxTileRows = 65536;
+// One multiplication a nanosecond. A version that is slower still is found out by its first
+// request, which then takes 20 µs for every such factor.
+constexpr double kAssumedMultiplicationsPerSecond = 1e9;
+
+static_assert(kTakeRows <= kTileBlock, "several requests of a take are computed as one tile");
+
+}  // namespace
+
+int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows) {
+  PHIMAP_CHECK(!queued_rows.empty());
+  int64_t taken = 1;
+  int64_t rows = queued_rows[0];
+  while (taken < queued_rows.size() && rows + queued_rows[taken] <= max_rows) {
+    rows += queued_rows[taken];
+    ++taken;
+  }
+  return taken;
+}
+
+bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes) {
+  return queued_bytes == 0 || bytes <= max_bytes - queued_bytes;
+}
+
+bool RunsInline(bool idle, double multiplications, double multiplications_per_second,
+                absl::Duration limit) {
+  if (!idle) return false;
+  const double rate = multiplications_per_second > 0 ? multiplications_per_second
+                                                     : kAssumedMultiplicationsPerSecond;
+  return multiplications < rate * absl::ToDoubleSeconds(limit);
+}
+
+int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_second) {
+  if (!(multiplications_per_second > 0)) return 100;
+  const double ms = 1000.0 * queued_multiplications / multiplications_per_second;
+  return static_cast<int64_t>(std::clamp(ms, 10.0, 2000.0));
+}
+
+int64_t TileRows(int64_t multiplications_per_row) {
+  const double rows = kTileMultiplications / std::max<int64_t>(1, multiplications_per_row);
+  const int64_t blocks = static_cast<int64_t>(std::min<double>(rows, kMaxTileRows)) / kTileBlock;
+  return std::max<int64_t>(1, blocks) * kTileBlock;
+}
+
+}  // namespace phimap

@@ -1,0 +1,45 @@
+// What a free worker takes, when a request is refused and when it needs no worker: the decisions of
+// the scheduler, as pure functions.
+#ifndef PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
+#define PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+namespace phimap {
+
+// Rows after which no further request joins a take; a single request may have more. From 16 rows on
+// the engine's speed no longer grows, so a longer take would only make its first request wait for
+// its last.
+inline constexpr int64_t kTakeRows = 64;
+
+// How many requests a free worker takes from the front of a queue, given the rows of each: the
+// longest prefix of at most `max_rows` rows, and at least one request. There is no timer: what has
+// not come by now is taken next time. REQUIRES: the queue is not empty.
+int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows);
+
+// Whether `bytes` more may be queued. A request that alone exceeds the limit is let in when nothing
+// else is: messages have a limit of their own.
+bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes);
+
+// Whether a request runs on the thread that brought it, in the place of a hand-off to a worker:
+// when the scheduler is `idle` (nothing queued or running) and its estimated time is within
+// `limit`. `multiplications_per_second` is what was measured of the version; 0 if nothing was, and
+// then a rate is assumed that the slowest kernels reach on old machines.
+bool RunsInline(bool idle, double multiplications, double multiplications_per_second,
+                absl::Duration limit);
+
+// When a refused client should come back: the time that the queued work is expected to take,
+// between 10 ms and 2 s.
+int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_second);
+
+// Rows of a tile, after which cancellation and deadline are looked at again: about 64 million
+// multiplications, a few milliseconds of one core, in whole blocks of 64 rows and at least one
+// block: what several requests of a take have together is never more.
+int64_t TileRows(int64_t multiplications_per_row);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_

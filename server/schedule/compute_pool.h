@@ -1,0 +1,29 @@
+// The fixed threads that compute features. Their number never changes: it is the number of cores
+// the process may use.
+#ifndef PHIMAP_SERVER_SCHEDULE_COMPUTE_POOL_H_
+#define PHIMAP_SERVER_SCHEDULE_COMPUTE_POOL_H_
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace phimap {
+
+// Runs `body` on each of its threads; body returns when the pool is to end. The destructor waits
+// for that: whoever makes body return (TransformScheduler::Drain) does so before.
+class ComputePool {
+ public:
+  ComputePool(int threads, const std::function<void()>& body);
+  ~ComputePool();
+  ComputePool(const ComputePool&) = delete;
+  ComputePool& operator=(const ComputePool&) = delete;
+
+  int threads() const { return static_cast<int>(threads_.size()); }
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SCHEDULE_COMPUTE_POOL_H_

@@ -1,0 +1,46 @@
+#include "server/schedule/compute_speed.h"
+
+#include <algorithm>
+
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+// Weight of the newest pass.
+constexpr double kWeight = 0.1;
+
+double Smoothed(double rate, double newest) {
+  return rate == 0 ? newest : rate + kWeight * (newest - rate);
+}
+
+}  // namespace
+
+void ComputeSpeed::Learn(const std::shared_ptr<const Engine>& engine, double multiplications,
+                         double seconds) {
+  PHIMAP_CHECK(seconds > 0);
+  const double rate = multiplications / seconds;
+  overall_ = Smoothed(overall_, rate);
+  const Entry* const known = Find(engine);
+  if (known == nullptr) {
+    std::erase_if(entries_, [](const auto& entry) { return entry.second.engine.expired(); });
+    entries_[engine.get()] = {engine, rate};
+    return;
+  }
+  entries_[engine.get()].rate = std::min(rate, Smoothed(known->rate, rate));
+}
+
+double ComputeSpeed::Of(const std::shared_ptr<const Engine>& engine) const {
+  const Entry* const known = Find(engine);
+  return known == nullptr ? 0 : known->rate;
+}
+
+const ComputeSpeed::Entry* ComputeSpeed::Find(const std::shared_ptr<const Engine>& engine) const {
+  const auto found = entries_.find(engine.get());
+  if (found == entries_.end()) return nullptr;
+  const std::weak_ptr<const Engine>& owner = found->second.engine;
+  const bool same = !owner.owner_before(engine) && !engine.owner_before(owner);
+  return same ? &found->second : nullptr;
+}
+
+}  // namespace phimap

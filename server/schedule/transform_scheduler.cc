@@ -1,0 +1,308 @@
+#include "server/schedule/transform_scheduler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// The engine names a row within the tile; the client knows rows of its request.
+absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
+  std::optional<ErrorDetail> detail = DetailOf(status);
+  int64_t row = 0;
+  if (first_row == 0 || !detail || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
+  const std::string actual = absl::StrCat(first_row + row);
+  detail->metadata["row"] = actual;
+  // MakeError puts the field before the message; the new field takes its place.
+  const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
+  return MakeError(status.code(), detail->reason, absl::StrCat("examples.dense.rows[", actual, "]"),
+                   status.message().substr(prefix), detail->metadata, detail->retry_delay_ms);
+}
+
+absl::Status OutOfMemory() {
+  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+                   "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
+}
+
+}  // namespace
+
+TransformScheduler::TransformScheduler(Options options, const TransformMetrics& metrics)
+    : options_(std::move(options)), metrics_(metrics) {
+  PHIMAP_CHECK(options_.now != nullptr);
+}
+
+TransformScheduler::~TransformScheduler() {
+  MutexLock lock(&mutex_);
+  PHIMAP_CHECK(pending_.requests == 0);
+}
+
+void TransformScheduler::Books::Add(const TransformWork& work) {
+  ++requests;
+  bytes += work.Bytes();
+  multiplications += work.Multiplications();
+}
+
+void TransformScheduler::Books::Subtract(const Books& other) {
+  requests -= other.requests;
+  bytes -= other.bytes;
+  multiplications -= other.multiplications;
+}
+
+void TransformScheduler::Submit(TransformWork work) {
+  QueuedWork queued{std::move(work), options_.now()};
+  absl::Status status;
+  bool here = false;
+  bool wake = false;
+  {
+    MutexLock lock(&mutex_);
+    status = CheckRoom(queued.work);
+    if (status.ok()) {
+      here = TakesInline(queued.work);
+      pending_.Add(queued.work);
+      metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
+      if (!here) queues_.Push(std::move(queued));
+      wake = !here && sleeping_ > 0;
+    }
+  }
+  if (!status.ok()) {
+    CountRefusal(status);
+    queued.work.done(status);
+  } else if (here) {
+    std::vector<QueuedWork> take;
+    take.push_back(std::move(queued));
+    Run(std::move(take), inline_scratch_);
+  } else if (wake) {
+    work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
+  }
+}
+
+absl::Status TransformScheduler::CheckRoom(const TransformWork& work) const {
+  if (draining_) {
+    return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down", {},
+                     /*retry_delay_ms=*/1000);
+  }
+  const int64_t bytes = work.Bytes();
+  if (!Admits(pending_.bytes, bytes, options_.queue_bytes)) {
+    const double rate = speed_.overall() * std::max(1, workers_);
+    return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+                     absl::StrCat("the queue holds ", pending_.bytes, " bytes; with ", bytes,
+                                  " more it would exceed its limit of ", options_.queue_bytes),
+                     {{"limit", absl::StrCat(options_.queue_bytes)}},
+                     RetryDelayMs(pending_.multiplications, rate));
+  }
+  return absl::OkStatus();
+}
+
+bool TransformScheduler::TakesInline(const TransformWork& work) const {
+  return RunsInline(pending_.requests == 0, work.Multiplications(), speed_.Of(work.engine),
+                    options_.inline_limit);
+}
+
+bool TransformScheduler::TransformsPending() const {
+  MutexLock lock(&mutex_);
+  return pending_.requests > 0;
+}
+
+void TransformScheduler::WaitWhilePending(absl::Duration max_wait) {
+  const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(max_wait);
+  MutexLock lock(&mutex_);
+  while (pending_.requests > 0) {
+    if (!none_pending_.WaitUntil(&mutex_, deadline)) return;
+  }
+}
+
+void TransformScheduler::RunWorker() {
+  EngineScratch scratch;
+  {
+    MutexLock lock(&mutex_);
+    ++workers_;
+  }
+  while (true) {
+    std::vector<QueuedWork> take;
+    {
+      MutexLock lock(&mutex_);
+      while (queues_.empty() && !draining_) {
+        ++sleeping_;
+        work_queued_.Wait(&mutex_);
+        --sleeping_;
+      }
+      take = queues_.Take();
+    }
+    if (take.empty()) return;
+    Run(std::move(take), scratch);
+  }
+}
+
+bool TransformScheduler::RunOne(EngineScratch& scratch) {
+  std::vector<QueuedWork> take;
+  {
+    MutexLock lock(&mutex_);
+    take = queues_.Take();
+  }
+  if (take.empty()) return false;
+  Run(std::move(take), scratch);
+  return true;
+}
+
+void TransformScheduler::Run(std::vector<QueuedWork> take, EngineScratch& scratch) {
+  const absl::Time started = options_.now();
+  for (const QueuedWork& queued : take) {
+    metrics_.queue_seconds->Observe(absl::ToDoubleSeconds(started - queued.enqueued));
+  }
+  Books dropped;
+  std::vector<Share> shares = Prepare(std::move(take), dropped);
+  Release(dropped);
+  if (shares.empty()) return;
+  Compute(shares, scratch);
+  Observe(shares, options_.now() - started);
+  Books finished;
+  for (Share& share : shares) Finish(std::move(share.work), share.status, finished);
+  Release(finished);
+}
+
+std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<QueuedWork> take,
+                                                                   Books& finished) {
+  std::vector<Share> shares;
+  shares.reserve(take.size());
+  for (QueuedWork& queued : take) {
+    const absl::StatusOr<char*> features = PrepareOne(queued.work);
+    if (features.ok()) {
+      shares.push_back({std::move(queued.work), *features, absl::OkStatus()});
+    } else {
+      Finish(std::move(queued.work), features.status(), finished);
+    }
+  }
+  return shares;
+}
+
+absl::StatusOr<char*> TransformScheduler::PrepareOne(const TransformWork& work) const {
+  if (absl::Status alive = CheckAlive(work); !alive.ok()) return alive;
+  try {
+    return work.prepare();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
+
+void TransformScheduler::Compute(std::vector<Share>& shares, EngineScratch& scratch) const {
+  try {
+    if (shares.size() > 1) return ComputeTogether(shares, scratch);
+    shares[0].status = ComputeTiles(shares[0], scratch);
+  } catch (const std::bad_alloc&) {
+    for (Share& share : shares) share.status = OutOfMemory();
+  }
+}
+
+// At most a tile of rows in all: see TileRows.
+void TransformScheduler::ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const {
+  std::vector<TransformPart> parts;
+  parts.reserve(shares.size());
+  for (const Share& share : shares) {
+    parts.push_back({.rows = share.work.rows, .features = share.features, .status = {}});
+  }
+  shares[0].work.engine->Transform(absl::MakeSpan(parts), scratch);
+  for (size_t i = 0; i < shares.size(); ++i) shares[i].status = std::move(parts[i].status);
+}
+
+absl::Status TransformScheduler::ComputeTiles(const Share& share, EngineScratch& scratch) const {
+  const TransformWork& work = share.work;
+  const Engine& engine = *work.engine;
+  const int64_t tile_rows = TileRows(engine.multiplications_per_row());
+  const int64_t row_bytes = engine.output_columns() * FloatTypeBytes(engine.serving_type());
+  for (int64_t first = 0; first < work.rows.rows; first += tile_rows) {
+    if (first > 0) {
+      if (absl::Status alive = CheckAlive(work); !alive.ok()) return alive;
+    }
+    const int64_t count = std::min(tile_rows, work.rows.rows - first);
+    TransformPart part{.rows = work.rows.Slice(first, count),
+                       .features = share.features + first * row_bytes,
+                       .status = absl::OkStatus()};
+    engine.Transform(absl::MakeSpan(&part, 1), scratch);
+    if (!part.status.ok()) return WithRowOffset(part.status, first);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TransformScheduler::CheckAlive(const TransformWork& work) const {
+  if (work.cancelled != nullptr && work.cancelled->load(std::memory_order_relaxed)) {
+    return absl::CancelledError("the client gave the request up");
+  }
+  if (work.deadline != absl::InfiniteFuture() && options_.now() >= work.deadline) {
+    return absl::DeadlineExceededError("the deadline passed before the features were computed");
+  }
+  return absl::OkStatus();
+}
+
+void TransformScheduler::Observe(const std::vector<Share>& shares, absl::Duration elapsed) {
+  const double seconds = absl::ToDoubleSeconds(elapsed);
+  int64_t rows = 0;
+  double multiplications = 0;
+  bool whole = true;
+  for (const Share& share : shares) {
+    rows += share.work.rows.rows;
+    multiplications += share.work.Multiplications();
+    whole = whole && share.status.ok();
+    if (!share.status.ok()) continue;
+    metrics_.rows->Increment(static_cast<double>(share.work.rows.rows));
+    metrics_.compute_seconds->Observe(seconds);
+  }
+  metrics_.batch_rows->Observe(static_cast<double>(rows));
+  if (options_.batch_requests != nullptr) {
+    options_.batch_requests->Observe(static_cast<double>(shares.size()));
+  }
+  // What ended early says nothing about speed.
+  if (!whole || seconds <= 0) return;
+  MutexLock lock(&mutex_);
+  speed_.Learn(shares[0].work.engine, multiplications, seconds);
+}
+
+void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
+                                Books& finished) const {
+  finished.Add(work);
+  if (!status.ok()) CountRefusal(status);
+  work.done(status);
+  // `work` ends here, before Release: after Drain nothing of the request is left.
+}
+
+void TransformScheduler::CountRefusal(const absl::Status& status) const {
+  switch (status.code()) {
+    case Code::kResourceExhausted:
+      return metrics_.refused[static_cast<int>(Refusal::kQueueFull)]->Increment();
+    case Code::kDeadlineExceeded:
+      return metrics_.refused[static_cast<int>(Refusal::kDeadline)]->Increment();
+    case Code::kCancelled:
+      return metrics_.refused[static_cast<int>(Refusal::kCancelled)]->Increment();
+    case Code::kUnavailable:
+      return metrics_.refused[static_cast<int>(Refusal::kShutdown)]->Increment();
+    default:
+      return;  // The request itself was at fault: grpc_server_handled_total counts it.
+  }
+}
+
+void TransformScheduler::Release(const Books& finished) {
+  if (finished.requests == 0) return;
+  MutexLock lock(&mutex_);
+  pending_.Subtract(finished);
+  metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
+  if (pending_.requests == 0) none_pending_.NotifyAll();
+}
+
+void TransformScheduler::Drain() {
+  MutexLock lock(&mutex_);
+  draining_ = true;
+  work_queued_.NotifyAll();
+  while (pending_.requests > 0) none_pending_.Wait(&mutex_);
+}
+
+}  // namespace phimap

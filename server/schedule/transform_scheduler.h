@@ -1,0 +1,129 @@
+// Brings requests for features to the compute pool.
+//
+// Requires:   Drain() before destruction; workers call RunWorker (or, in tests, RunOne).
+// Guarantees: every work's `done` is called exactly once.
+//             Memory of queued and running work is bounded: what does not fit is refused within
+//             Submit.
+//             Work that was cancelled or whose deadline passed is dropped when it is taken, before
+//             anything is spent on it, and long work looks again between row tiles.
+//             No worker sleeps while work waits. Requests that gathered while all were busy share a
+//             pass of the engine if they are of one version (batch_policy.h); each has a status of
+//             its own, and the bits it would have alone (core/plan/engine.h). Versions are served
+//             in turn, each oldest first.
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
+#define PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/plan/engine.h"
+#include "server/observe/metrics.h"
+#include "server/schedule/batch_policy.h"
+#include "server/schedule/compute_speed.h"
+#include "server/schedule/transform_work.h"
+#include "server/schedule/version_queues.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class TransformScheduler {
+ public:
+  struct Options {
+    // Requests and answers, queued and running.
+    int64_t queue_bytes = int64_t{256} << 20;
+    // A request that is expected to take less runs within Submit if nothing else is queued or
+    // running; 0: none does.
+    absl::Duration inline_limit = absl::Microseconds(20);
+    // Observes how many requests each pass computed; may be null.
+    prometheus::Histogram* batch_requests = nullptr;
+    // What time it is; tests turn it by hand.
+    std::function<absl::Time()> now = [] { return absl::Now(); };
+  };
+  // `metrics` outlives the scheduler.
+  TransformScheduler(Options options, const TransformMetrics& metrics);
+  ~TransformScheduler();
+  TransformScheduler(const TransformScheduler&) = delete;
+  TransformScheduler& operator=(const TransformScheduler&) = delete;
+
+  // Queues `work`, or computes it here if it is tiny and the scheduler idle, where the hand-off to
+  // a worker would be a good part of its time. That holds nobody up: it counts as running, so one
+  // thread at a time does it and all that comes meanwhile goes to the workers. Refused work gets
+  // its `done` here, with RESOURCE_EXHAUSTED (reason QUEUE_FULL, a retry delay) or UNAVAILABLE
+  // (reason SHUTTING_DOWN).
+  void Submit(TransformWork work);
+
+  // Whether a request is queued or being computed.
+  bool TransformsPending() const;
+  // Waits until none is, at most `max_wait`: builds call it before each tile. Without the bound a
+  // server that is never idle would never finish a build.
+  void WaitWhilePending(absl::Duration max_wait);
+
+  // A worker's life: takes and computes until Drain, and what is queued then.
+  void RunWorker();
+  // Takes and computes what a worker would take next; false if nothing waits.
+  bool RunOne(EngineScratch& scratch);
+
+  // Refuses from now on, and returns when all accepted work is done. Idempotent.
+  void Drain();
+
+ private:
+  // Requests and what they hold.
+  struct Books {
+    int64_t requests = 0;
+    int64_t bytes = 0;
+    double multiplications = 0;
+    void Add(const TransformWork& work);
+    void Subtract(const Books& other);
+  };
+  // A request of a pass, ready to be computed.
+  struct Share {
+    TransformWork work;
+    char* features = nullptr;
+    absl::Status status;
+  };
+
+  absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakesInline(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Run(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What may be computed; the rest is finished, and entered into `finished`.
+  std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
+  absl::StatusOr<char*> PrepareOne(const TransformWork& work) const;
+  void Compute(std::vector<Share>& shares, EngineScratch& scratch) const;
+  void ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const;
+  absl::Status ComputeTiles(const Share& share, EngineScratch& scratch) const;
+  absl::Status CheckAlive(const TransformWork& work) const;
+  // Learns and counts what a pass over `shares` took.
+  void Observe(const std::vector<Share>& shares, absl::Duration elapsed)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Calls `done` and lets go of the request.
+  void Finish(TransformWork work, const absl::Status& status, Books& finished) const;
+  void CountRefusal(const absl::Status& status) const;
+  // Takes finished requests off the books.
+  void Release(const Books& finished) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const Options options_;
+  const TransformMetrics& metrics_;
+  // Of the thread that computes within Submit: whoever found nothing pending and is pending now.
+  EngineScratch inline_scratch_;
+
+  mutable Mutex mutex_;
+  CondVar work_queued_;
+  CondVar none_pending_;
+  VersionQueues queues_ ABSL_GUARDED_BY(mutex_){kTakeRows};
+  // Queued or running.
+  Books pending_ ABSL_GUARDED_BY(mutex_);
+  ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
+  int workers_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Of the workers.
+  int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_

@@ -1,0 +1,50 @@
+// One request for features, as it waits in a queue.
+#ifndef PHIMAP_SERVER_SCHEDULE_TRANSFORM_WORK_H_
+#define PHIMAP_SERVER_SCHEDULE_TRANSFORM_WORK_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "core/plan/engine.h"
+#include "core/plan/rows.h"
+
+namespace phimap {
+
+struct TransformWork {
+  // Keeps the version alive; work of one engine shares a queue.
+  std::shared_ptr<const Engine> engine;
+  // REQUIRES: columns are those of the engine; the bytes stay readable until `done`.
+  RowsView rows;
+  absl::Time deadline = absl::InfiniteFuture();
+  // Set by whoever gives the request up; outlives `done`. Null: never.
+  const std::atomic<bool>* cancelled = nullptr;
+  // Called once on the thread that computes, right before the first row is: checks the values and
+  // returns where the features go. Not called for work that is dropped, so that waiting costs no
+  // memory.
+  std::function<absl::StatusOr<char*>()> prepare;
+  // Called exactly once, on a worker, or within Submit if the work is refused or computed there.
+  std::function<void(const absl::Status&)> done;
+
+  // Memory that the request takes, with its answer.
+  int64_t Bytes() const {
+    return rows.rows *
+           (rows.RowBytes() + engine->output_columns() * FloatTypeBytes(engine->serving_type()));
+  }
+  double Multiplications() const {
+    return static_cast<double>(rows.rows) * static_cast<double>(engine->multiplications_per_row());
+  }
+};
+
+struct QueuedWork {
+  TransformWork work;
+  absl::Time enqueued;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SCHEDULE_TRANSFORM_WORK_H_

@@ -1,0 +1,67 @@
+// The server, composed: store, registry, scheduler, builds, services and the two listeners.
+//
+// Example:
+//   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, std::move(store),
+//   logger); … (*server)->grpc_address() …
+//   (*server)->Shutdown(absl::Seconds(20));
+#ifndef PHIMAP_SERVER_SERVER_H_
+#define PHIMAP_SERVER_SERVER_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/observe/log.h"
+#include "server/options.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+class Server {
+ public:
+  // What tests put in the place of time and load.
+  struct Hooks {
+    std::function<absl::Time()> transform_clock;
+    std::function<std::chrono::steady_clock::time_point()> build_clock;
+    // Called on build threads before each tile and each block, in the place of letting Transforms
+    // pass.
+    std::function<void()> build_yield;
+  };
+
+  // Listens and serves. `logger` outlives the server. Errors: INVALID_ARGUMENT (an address that
+  // needs --insecure), FAILED_PRECONDITION (an address that cannot be bound).
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
+                                                       std::unique_ptr<Store> store,
+                                                       const Logger& logger, Hooks hooks = {});
+  // Shuts down at once unless Shutdown was called.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Where it listens, with the ports that port 0 became.
+  const std::string& grpc_address() const;
+  // Empty when options.http is.
+  const std::string& http_address() const;
+
+  // Tells health checks, refuses new calls and builds, waits for those under way for at most
+  // `drain_time`, cancels the rest. Blocking. Idempotent.
+  void Shutdown(absl::Duration drain_time);
+
+  // Ends builds whose client is silent, as the server does by itself now and then; for tests that
+  // move the clock.
+  void EndIdleBuilds();
+
+ private:
+  struct Parts;
+  explicit Server(std::unique_ptr<Parts> parts);
+
+  const std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SERVER_H_

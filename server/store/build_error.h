@@ -1,0 +1,24 @@
+// A build's final error as columns of a row, and back: code, message, and the machine-readable
+// detail.
+#ifndef PHIMAP_SERVER_STORE_BUILD_ERROR_H_
+#define PHIMAP_SERVER_STORE_BUILD_ERROR_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace phimap {
+
+// DetailOf(status) as text; nullopt when the status has none. Strings of any content survive.
+std::optional<std::string> EncodeErrorDetail(const absl::Status& status);
+
+// The status with this code and full message, and with what EncodeErrorDetail returned attached.
+// Text that EncodeErrorDetail cannot have returned is dropped: a build's record is worth reading
+// without it.
+absl::Status DecodeError(absl::StatusCode code, const std::string& message,
+                         const std::optional<std::string>& detail);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_BUILD_ERROR_H_

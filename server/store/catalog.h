@@ -1,0 +1,90 @@
+// The rows of the store: mappings, versions and builds in phimap.sqlite. Blobs are somebody else's.
+//
+// Commits in doubt. When COMMIT fails (say, fsync reports an error), the transaction's frames may
+// be in the write-ahead log nevertheless: this process does not see them, but recovery after a
+// crash would. So after a failed COMMIT the catalog is in doubt until Settle has committed another,
+// empty-handed transaction. That overwrites the doubtful frames or comes after them; either way
+// what is read from then on is what a crash leaves behind. Nothing else is written in the meantime.
+//
+// Not thread-safe: the store holds a lock. Every call may wait for the disk.
+#ifndef PHIMAP_SERVER_STORE_CATALOG_H_
+#define PHIMAP_SERVER_STORE_CATALOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/store/sqlite_database.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+class Catalog {
+ public:
+  // Opens the file, creates its tables when it is empty, and checks it (schema.h).
+  static absl::StatusOr<std::unique_ptr<Catalog>> Open(const std::string& path,
+                                                       absl::Duration busy_timeout);
+
+  // Random, chosen when the file was created.
+  absl::StatusOr<std::string> StoreId();
+  absl::StatusOr<bool> HasMappings();
+  absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests();
+  absl::StatusOr<bool> IsReferenced(absl::string_view digest);
+  // nullopt when no version has this digest.
+  absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest);
+
+  // Whether this request would be accepted now: ALREADY_EXISTS, ABORTED, or OK.
+  absl::Status CheckPublishable(const PublishRequest& request, absl::Time now);
+  // Checks again and inserts the version and its build in one transaction. When it fails and
+  // in_doubt() is false afterwards, nothing is stored and nothing will appear.
+  absl::StatusOr<VersionRecord> InsertVersion(const PublishRequest& request,
+                                              absl::string_view digest, int64_t size_bytes,
+                                              absl::Time now);
+  absl::Status InsertFailedBuild(const BuildRecord& record, absl::Time now);
+  // Removes builds that ended more than kBuildRetention ago; returns how many.
+  absl::StatusOr<int64_t> PruneBuilds(absl::Time now);
+
+  absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id,
+                                       absl::Time now);
+  absl::StatusOr<MappingRecord> GetMapping(absl::string_view name);
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after, int limit);
+  absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
+                                           std::optional<int64_t> number);
+  absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
+                                                          std::optional<int64_t> before, int limit);
+
+  bool in_doubt() const { return in_doubt_; }
+  // OK at once unless in doubt.
+  absl::Status Settle();
+
+ private:
+  explicit Catalog(std::unique_ptr<SqliteDatabase> database) : database_(std::move(database)) {}
+
+  // Runs `body` between BEGIN IMMEDIATE and COMMIT. An error of `body` rolls back. A failed COMMIT
+  // is settled, and counts as done if `is_stored` then says so. REQUIRES: not in doubt.
+  absl::Status InTransaction(const std::function<absl::Status()>& body,
+                             const std::function<absl::StatusOr<bool>()>& is_stored);
+  void RollBack();
+  absl::StatusOr<bool> HasBuild(absl::string_view mapping, absl::string_view build_id,
+                                absl::Time now);
+  absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
+  absl::StatusOr<int64_t> TakeNumber(absl::string_view mapping, absl::Time now);
+  absl::Status InsertVersionRow(const VersionRecord& version);
+  absl::Status InsertBuildRow(const BuildRecord& build);
+  absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
+
+  const std::unique_ptr<SqliteDatabase> database_;
+  bool in_doubt_ = false;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_CATALOG_H_

@@ -1,0 +1,84 @@
+// `phimap bench` as a user types it, against a real server.
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server_process.h"
+
+namespace phimap::e2e {
+namespace {
+
+using google::protobuf::Struct;
+using ::testing::HasSubstr;
+
+class BenchCommandTest : public ::testing::Test {
+ protected:
+  BenchCommandTest() {
+    GeneratedRows rows(500, 8, 1);
+    const auto built = server_.Connect()->Build(
+        {.mapping = "small", .mapping_text = "f2(landmarks=20)", .kernel_text = "rbf(gamma=1)"},
+        rows);
+    EXPECT_TRUE(built.ok()) << built.status();
+  }
+  std::vector<std::string> Bench(std::vector<std::string> flags) {
+    std::vector<std::string> arguments = {PHIMAP_BINARY, "--server=" + server_.address(), "bench"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    return arguments;
+  }
+  Struct MustBench(std::vector<std::string> flags) {
+    flags.insert(flags.end(), {"small", "--json", "--seconds=0.5", "--warmup=0.1"});
+    const ProcessResult result = RunProcess(Bench(flags));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    Struct json;
+    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(result.out, &json).ok()) << result.out;
+    return json;
+  }
+
+  TemporaryFolder data_;
+  ServerProcess server_{data_.path()};
+};
+
+TEST_F(BenchCommandTest, AClosedLoopIsAnsweredWithoutErrors) {
+  const Struct json = MustBench({"--callers=4", "--channels=2", "--rows=3",
+                                 absl::StrCat("--server_pid=", server_.process().pid())});
+  EXPECT_EQ(json.fields().at("version").string_value(), "small@1");
+  EXPECT_EQ(json.fields().at("feature_columns").number_value(), 20);
+  EXPECT_GT(json.fields().at("answered").number_value(), 0);
+  EXPECT_EQ(json.fields().at("answered").number_value(), json.fields().at("calls").number_value());
+  EXPECT_TRUE(json.fields().at("errors").struct_value().fields().empty());
+  const auto& server = json.fields().at("server").struct_value().fields();
+  EXPECT_GT(server.at("resident_bytes").number_value(), 1 << 20);
+}
+
+// The machine may be busy, so nothing is claimed of the rate but that it is not exceeded: 50 calls
+// are due in half a second, and one may be due at its very end.
+TEST_F(BenchCommandTest, AnOpenLoopOffersItsRateAndNoMore) {
+  const Struct json = MustBench({"--rate=100"});
+  EXPECT_EQ(json.fields().at("mode").string_value(), "open");
+  const double counted =
+      json.fields().at("latency_us").struct_value().fields().at("count").number_value();
+  EXPECT_GT(counted, 0);
+  EXPECT_LE(counted, 51);
+}
+
+TEST_F(BenchCommandTest, PeopleGetATable) {
+  const ProcessResult result = RunProcess(Bench({"small", "--seconds=0.1", "--warmup=0"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("p99.9"));
+  EXPECT_THAT(result.out, HasSubstr("small@1"));
+}
+
+TEST_F(BenchCommandTest, WhatCannotBeLoadedHasTheExitCodeOfTheError) {
+  EXPECT_EQ(RunProcess(Bench({"nothing"})).exit_code, 3);
+  EXPECT_EQ(RunProcess(Bench({"small", "--columns=9"})).exit_code, 2);
+  EXPECT_EQ(RunProcess(Bench({"small", "--callers=0"})).exit_code, 2);
+  EXPECT_EQ(RunProcess({PHIMAP_BINARY, "--server=127.0.0.1:1", "bench", "small"}).exit_code, 4);
+}
+
+}  // namespace
+}  // namespace phimap::e2e

@@ -1,0 +1,178 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/csv_reader.h"
+#include "tests/client/temp_file.h"
+
+namespace phimap::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class CsvReaderTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<CsvReader>> Open(const std::string& text,
+                                                  const std::string& label = "") {
+    auto file = InputFile::Open(folder_.Write("rows.csv", text));
+    if (!file.ok()) return file.status();
+    return CsvReader::Open(*std::move(file), label);
+  }
+  // All values of the file, row after row, in blocks of 2 rows.
+  absl::StatusOr<std::vector<double>> ReadAll(const std::string& text,
+                                              const std::string& label = "") {
+    auto reader = Open(text, label);
+    if (!reader.ok()) return reader.status();
+    std::vector<double> values;
+    while (true) {
+      absl::StatusOr<client::RowBlock> block = (*reader)->Next(2);
+      if (!block.ok()) return block.status();
+      if (block->empty()) return values;
+      for (int32_t i = 0; i < block->rows; ++i) {
+        for (int32_t j = 0; j < block->columns; ++j) values.push_back(block->At(i, j));
+      }
+    }
+  }
+  TempFolder folder_;
+};
+
+TEST_F(CsvReaderTest, ReadsEveryFormOfTheFormat) {
+  for (const std::string text : {
+           "a,b\n1,2\n3,4\n",
+           "a,b\n1,2\n3,4",          // No line end at the end.
+           "a,b\r\n1,2\r\n3,4\r\n",  // CRLF.
+           "\xEF\xBB\xBF"
+           "a,b\n1,2\n3,4\n",          // Byte order mark.
+           "a,b\n1,2\n3,4\n\n\r\n\n",  // Blank lines at the end.
+           "\"a\",\"b\n,\"\"\"\n\"1\",2\n3,\"4\"\n",
+           "a,b\n +1.0 ,2e0\n3,4\n",
+       }) {
+    SCOPED_TRACE(text);
+    const auto values = ReadAll(text);
+    ASSERT_TRUE(values.ok()) << values.status();
+    EXPECT_THAT(*values, ElementsAre(1, 2, 3, 4));
+  }
+}
+
+TEST_F(CsvReaderTest, LabelColumnIsLeftOutAndKept) {
+  auto reader = Open("x,class,y\n1,\"A, or B\",2\n3,C,4\n", "class");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  (*reader)->KeepLabels();
+  EXPECT_THAT((*reader)->input_names(), ElementsAre("x", "y"));
+  const auto block = (*reader)->Next(10);
+  ASSERT_TRUE(block.ok());
+  EXPECT_EQ(block->rows, 2);
+  EXPECT_EQ(block->columns, 2);
+  EXPECT_EQ(block->At(1, 1), 4);
+  EXPECT_THAT((*reader)->TakeLabels(), ElementsAre("A, or B", "C"));
+}
+
+TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
+  struct Case {
+    std::string text;
+    std::string message;
+  };
+  const Case cases[] = {
+      {"", "line 1: expected a header with the names of the columns, got no text"},
+      {"\na,b\n", "line 1: expected a header, got a blank line"},
+      {"a,b,c, b\n1,2,3,4\n",
+       "line 1: columns 2 and 4 are both named 'b'; give each column a name of its own"},
+      {"a,b\n1,2\n3\n", "line 3: expected 2 cells as in the header, got 1"},
+      {"a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells as in the header, got 3"},
+      {"a,b\n1,2\n\n3,4\n", "line 3: expected 2 cells as in the header, got a blank line"},
+      {"a,b\n1,2\n3,four\n", "line 3: column 2 (b): expected a number, got 'four'"},
+      {"a,b\n1,2\n,4\n", "line 3: column 1 (a): expected a number, got an empty cell"},
+      {"a,b\n1,2\n3,nan\n", "line 3: column 2 (b): expected a finite number, got 'nan'"},
+      {"a,b\n1,2\n-inf,3\n", "line 3: column 1 (a): expected a finite number, got '-inf'"},
+      {"a,b\n1,2\n3,1e999\n",
+       "line 3: column 2 (b): expected a number in the range of float64, got '1e999'"},
+      {"a,b\n1,2\n3,4x\n", "line 3: column 2 (b): expected a number, got '4x'"},
+      {"a,b\n1,2\n3,0x10\n", "line 3: column 2 (b): expected a number, got '0x10'"},
+      {"a,b\n1,cat\n",
+       "line 2: column 2 (b): expected a number, got 'cat'; if the column is not an input, say "
+       "--label=b"},
+      {"a,b\n\"1\n\",2\n3,x\n", "line 4: column 2 (b): expected a number, got 'x'"},
+      {"a,b\n1,\"2\n3,4\n", "line 2: a quoted cell is never closed"},
+      {"a,b\n1,\"2\"3\n",
+       "line 2: text after the closing quote of a cell; a quote inside a quoted cell is written "
+       "twice"},
+      {"a,b\n1,2\"\n", "line 2: a quote inside a cell that is not quoted"},
+      {"a,b\n1\r,2\n", "line 2: a carriage return that does not end the line"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.text);
+    const absl::Status status = ReadAll(c.text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), EndsWith("rows.csv, " + c.message));
+  }
+}
+
+TEST_F(CsvReaderTest, HeaderOfNumbersIsRefusedAndSaysWhatToDo) {
+  EXPECT_THAT(Open("1,2.5\n3,4\n").status().message(),
+              HasSubstr("line 1: expected a header with the names of the columns, got only "
+                        "numbers; if this is the first row, put a line of names"));
+  EXPECT_TRUE(Open("x,2.5\n3,4\n").ok());
+}
+
+TEST_F(CsvReaderTest, UnknownLabelListsTheColumns) {
+  EXPECT_THAT(Open("x,y,class\n", "klass").status().message(),
+              HasSubstr("has no column 'klass'; its columns are x, y, class"));
+  EXPECT_THAT(Open("x\n", "x").status().message(), HasSubstr("no column beside the label"));
+}
+
+TEST_F(CsvReaderTest, QuoteThatIsNeverClosedDoesNotSwallowALargeFile) {
+  std::string text = "a,b\n1,2\n3,\"";
+  for (int i = 0; i < 5'000'000; ++i) text += "4,5\n";
+  EXPECT_THAT(std::string(ReadAll(text).status().message()),
+              EndsWith("line 3: a quoted cell is never closed"));
+}
+
+TEST_F(CsvReaderTest, RewindStartsAgainAtTheFirstRowEvenAfterAnInterrupt) {
+  auto reader = Open("a\n1\n2\n");
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ((*reader)->Next(1)->At(0, 0), 1);
+  ASSERT_TRUE((*reader)->CanRewind());
+  (*reader)->Interrupt();
+  ASSERT_TRUE((*reader)->Rewind().ok());
+  const auto block = (*reader)->Next(9);
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_EQ(block->rows, 2);
+  EXPECT_EQ(block->At(0, 0), 1);
+}
+
+TEST_F(CsvReaderTest, InterruptEndsTheWaitForAPipe) {
+  const std::string path = folder_.Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  // Open for both ends: neither open waits, and the reader never sees an end.
+  const int writer = open(path.c_str(), O_RDWR);
+  auto file = InputFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(write(writer, "a\n1\n", 4), 4);
+  auto reader = CsvReader::Open(*std::move(file), "");
+  ASSERT_TRUE(reader.ok());
+  EXPECT_FALSE((*reader)->CanRewind());
+  auto next = std::async([&] { return (*reader)->Next(2).status(); });
+  (*reader)->Interrupt();
+  EXPECT_EQ(next.get().code(), absl::StatusCode::kCancelled);
+  close(writer);
+}
+
+TEST(InputFileTest, SaysWhyAFileCannotBeRead) {
+  TempFolder folder;
+  EXPECT_THAT(InputFile::Open(folder.Path("none")).status().message(),
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(InputFile::Open(folder.Path("")).status().message(), HasSubstr("it is a folder"));
+}
+
+}  // namespace
+}  // namespace phimap::cli

@@ -1,0 +1,121 @@
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/cli/verify_command.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap::cli {
+namespace {
+
+using client::RowBlock;
+using ::testing::HasSubstr;
+
+absl::Status NotCalled() { return absl::InternalError("not expected by this test"); }
+
+// A server with one version, whose features are made by `answer`; every other call fails.
+class VersionDouble : public client::Client {
+ public:
+  v1::Version version;
+  std::function<RowBlock(const RowBlock&)> answer;
+  int transforms = 0;
+
+  absl::StatusOr<v1::Version> GetVersion(absl::string_view) override { return version; }
+  absl::StatusOr<client::TransformResult> Transform(absl::string_view reference, RowBlock rows,
+                                                    const client::TransformOptions&) override {
+    EXPECT_EQ(reference, "letters@3");
+    ++transforms;
+    return client::TransformResult{.version = version.ref(), .features = answer(rows)};
+  }
+  absl::StatusOr<v1::Version> Build(const client::BuildOptions&, client::RowSource&,
+                                    const client::BuildObserver&, client::CancelToken*) override {
+    return NotCalled();
+  }
+  absl::StatusOr<client::TransformStreamResult> TransformStream(
+      absl::string_view, client::RowSource&, const client::FeatureSink&,
+      const client::TransformStreamOptions&, client::CancelToken*) override {
+    return NotCalled();
+  }
+  absl::StatusOr<std::vector<v1::Mapping>> ListMappings() override { return NotCalled(); }
+  absl::StatusOr<v1::Mapping> GetMapping(absl::string_view) override { return NotCalled(); }
+  absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view) override {
+    return NotCalled();
+  }
+  absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view, absl::string_view) override {
+    return NotCalled();
+  }
+  absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view, absl::string_view) override {
+    return NotCalled();
+  }
+};
+
+// Two golden rows of two columns; the features of a row (a, b) are (a + b, a − b, 1).
+RowBlock Features(const RowBlock& rows) {
+  std::vector<float> out;
+  for (int32_t i = 0; i < rows.rows; ++i) {
+    const float a = static_cast<float>(rows.At(i, 0));
+    const float b = static_cast<float>(rows.At(i, 1));
+    out.insert(out.end(), {a + b, a - b, 1});
+  }
+  return client::MakeRowBlock(absl::MakeConstSpan(out), 3);
+}
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() {
+    const std::vector<float> values = {1, 2, 3, 5};
+    const RowBlock rows = client::MakeRowBlock(absl::MakeConstSpan(values), 2);
+    v1::SelfCheck* check = server_.version.mutable_certificate()->mutable_self_check();
+    check->mutable_rows()->set_rows(2);
+    check->mutable_rows()->set_columns(2);
+    check->mutable_rows()->set_float32_le(rows.values_le);
+    check->mutable_features()->set_rows(2);
+    check->mutable_features()->set_columns(3);
+    check->mutable_features()->set_float32_le(Features(rows).values_le);
+    server_.version.mutable_ref()->set_mapping("letters");
+    server_.version.mutable_ref()->set_number(3);
+    server_.answer = Features;
+  }
+  absl::Status Verify() {
+    CommandContext context{server_, out_, Console{}, cancel_};
+    return RunVerify({.reference = "letters"}, context);
+  }
+
+  VersionDouble server_;
+  std::ostringstream out_;
+  client::CancelToken cancel_;
+};
+
+TEST_F(VerifyTest, EqualBitsPassAloneAndTogetherInBothTypes) {
+  const absl::Status status = Verify();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(server_.transforms, 6);
+  EXPECT_THAT(out_.str(), HasSubstr("letters@3"));
+}
+
+TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
+  server_.answer = [](const RowBlock& rows) {
+    RowBlock features = Features(rows);
+    if (rows.rows == 1 && rows.At(0, 0) == 3) features.values_le[4] ^= 1;  // feature 1
+    return features;
+  };
+  const absl::Status status = Verify();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("golden row 1, feature 1"));
+  EXPECT_EQ(out_.str(), "");
+}
+
+TEST_F(VerifyTest, OtherShapesAreNamed) {
+  server_.answer = [](const RowBlock&) { return RowBlock{}; };
+  EXPECT_THAT(Verify().message(), HasSubstr("expected 2 × 3 features, got 0 × 0"));
+}
+
+TEST_F(VerifyTest, AVersionWithoutGoldenVectorsIsAFailedPrecondition) {
+  server_.version.mutable_certificate()->clear_self_check();
+  EXPECT_EQ(Verify().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace phimap::cli

@@ -1,0 +1,251 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "client/cli/certificate_view.h"
+#include "client/cli/error_text.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/json_text.h"
+#include "client/cli/number_text.h"
+#include "client/cli/progress_bar.h"
+#include "core/status/error.h"
+
+namespace phimap::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ProgressState Sending() {
+  return {.label = "letters", .rows = 12'288, .elapsed = absl::Seconds(2)};
+}
+
+TEST(ProgressTest, ShowsRowsAndRateWhileRowsFlow) {
+  EXPECT_EQ(RenderProgress(Sending(), 80), "letters  12,288 rows  6,144 rows/s  2 s");
+}
+
+TEST(ProgressTest, ShowsABarWhenTheTotalIsKnown) {
+  ProgressState state = Sending();
+  state.total_rows = 24'576;
+  EXPECT_EQ(RenderProgress(state, 80),
+            "letters  [############............] 50%  12,288 rows  6,144 rows/s  2 s");
+}
+
+TEST(ProgressTest, ShowsPhaseAndShareOnceRowsAreThrough) {
+  ProgressState state = Sending();
+  state.phase = "factor";
+  state.fraction = 0.25;
+  EXPECT_EQ(RenderProgress(state, 80),
+            "letters  [######..................] 25%  12,288 rows  factor  2 s");
+}
+
+TEST(ProgressTest, LeavesOutPartsThatDoNotFitAndNeverExceedsTheWidth) {
+  ProgressState state = Sending();
+  state.total_rows = 24'576;
+  EXPECT_EQ(RenderProgress(state, 40), "letters  12,288 rows  6,144 rows/s");
+  EXPECT_EQ(RenderProgress(state, 25), "letters  12,288 rows");
+  for (int width = -1; width < 100; ++width) {
+    EXPECT_LE(static_cast<int>(RenderProgress(state, width).size()), std::max(width, 0));
+  }
+}
+
+TEST(ProgressTest, SurvivesNumbersAndWordsThatMakeNoSense) {
+  ProgressState state{.label = "l", .rows = 3, .phase = "\x1b[2J", .fraction = std::nan("")};
+  EXPECT_EQ(RenderProgress(state, 80), "l  [........................] 0%  3 rows  ?[2J  0 s");
+  state.fraction = 7;
+  EXPECT_THAT(RenderProgress(state, 80), HasSubstr("] 100%"));
+}
+
+absl::Time fake_now;
+absl::Time FakeNow() { return fake_now; }
+
+TEST(ProgressTest, DrawsInPlaceTenTimesASecondAndLeavesACleanLine) {
+  std::ostringstream stream;
+  {
+    ProgressBar bar({.stream = &stream, .is_terminal = true, .width = 80}, &FakeNow);
+    for (int i = 0; i < 10; ++i) {
+      bar.Update({.label = "l", .rows = i});
+      fake_now += absl::Milliseconds(50);
+    }
+  }
+  const std::string drawn = stream.str();
+  EXPECT_EQ(std::count(drawn.begin(), drawn.end(), '\r'), 5 + 1);
+  EXPECT_TRUE(drawn.ends_with("\r\x1b[K"));
+  EXPECT_EQ(drawn.find('\n'), std::string::npos);
+}
+
+TEST(ProgressTest, KeepEndsTheLineWithTheLastState) {
+  std::ostringstream stream;
+  {
+    ProgressBar bar({.stream = &stream, .is_terminal = true, .width = 80}, &FakeNow);
+    bar.Update({.label = "l", .rows = 1});
+    bar.Update({.label = "l", .rows = 2});
+    bar.Keep();
+  }
+  EXPECT_TRUE(stream.str().ends_with("\rl  2 rows  0 s\x1b[K\n")) << stream.str();
+}
+
+TEST(ProgressTest, WritesNothingWhereThereIsNoTerminal) {
+  std::ostringstream stream;
+  {
+    ProgressBar bar({.stream = &stream, .is_terminal = false});
+    bar.Update({.label = "l", .rows = 1});
+    bar.Keep();
+  }
+  EXPECT_EQ(stream.str(), "");
+}
+
+TEST(NumberTextTest, WritesNumbersAsPeopleReadThem) {
+  EXPECT_EQ(WithThousands(0), "0");
+  EXPECT_EQ(WithThousands(999), "999");
+  EXPECT_EQ(WithThousands(1'234'567), "1,234,567");
+  EXPECT_EQ(WithThousands(-1234), "-1,234");
+  EXPECT_EQ(WithThousands(-123), "-123");
+  EXPECT_EQ(SizeText(17), "17 bytes");
+  EXPECT_EQ(SizeText(1'258'291), "1.2 MiB");
+  EXPECT_EQ(DurationText(59.9), "59 s");
+  EXPECT_EQ(DurationText(185), "3:05");
+  EXPECT_EQ(DurationText(3723), "1:02:03");
+}
+
+v1::Version Letters() {
+  v1::Version version;
+  version.mutable_ref()->set_mapping("letters");
+  version.mutable_ref()->set_number(3);
+  version.set_output_columns(499);
+  v1::Certificate& certificate = *version.mutable_certificate();
+  certificate.set_stream_rows(20'000);
+  certificate.set_landmarks(500);
+  certificate.set_rank(499);
+  certificate.mutable_kernel_error()->set_mean(0.0123456);
+  certificate.mutable_kernel_error()->set_max(0.34);
+  certificate.mutable_kernel_error()->set_count(1'999'000);
+  certificate.add_warnings("the tolerance was reached: one landmark in 500 was dropped");
+  return version;
+}
+
+TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
+  const std::string text = RenderVersion(Letters(), 80);
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("letters@3\n"),
+            HasSubstr("  rows              20,000                in the stream it was "
+                      "built from\n"),
+            HasSubstr("499 of 500"), HasSubstr("0.0123 / 0.34"), HasSubstr("over 1,999,000 pairs"),
+            HasSubstr("  WARNING: the tolerance was reached")));
+  // What was not measured is not drawn as a zero.
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
+}
+
+TEST(CertificateViewTest, SaysThatNothingWasMeasured) {
+  v1::Version version = Letters();
+  version.mutable_certificate()->clear_kernel_error();
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("not measured"));
+}
+
+TEST(CertificateViewTest, WrapsSentencesBetweenWords) {
+  v1::Version version = Letters();
+  version.mutable_certificate()->set_theorem(
+      "with probability at least 0.99 a separator of margin 0.05 has error at most 0.02 in F(x)");
+  const std::string text = RenderVersion(version, 60);
+  const size_t start = text.find("  theorem: ");
+  ASSERT_NE(start, std::string::npos);
+  std::istringstream lines(text.substr(start));
+  std::string line;
+  while (std::getline(lines, line)) EXPECT_LE(line.size(), 60) << line;
+}
+
+TEST(CertificateViewTest, FitsInOneLine) {
+  EXPECT_EQ(RenderVersionLine(Letters()),
+            "letters@3: 499 features, rank 499 of 500, kernel error mean 0.0123, max 0.34, 1 "
+            "warning");
+}
+
+TEST(JsonTextTest, KeepsProtoNamesAndZeros) {
+  const auto text = JsonText(Letters());
+  ASSERT_TRUE(text.ok());
+  EXPECT_THAT(*text, AllOf(HasSubstr("\"output_columns\": 499"),
+                           HasSubstr("\"artifact_size_bytes\": \"0\""),
+                           Not(HasSubstr("held_out_trace_residual"))));
+  EXPECT_EQ(text->back(), '\n');
+}
+
+TEST(ExitCodeTest, EveryCanonicalCodeHasItsExitCode) {
+  const int expected[] = {0, 130, 1, 2, 6, 3, 5, 5, 5, 5, 5, 2, 5, 1, 4, 1, 5};
+  for (int code = 0; code <= 16; ++code) {
+    const absl::Status status(static_cast<absl::StatusCode>(code), "m");
+    EXPECT_EQ(static_cast<int>(ExitCodeOf(status)), expected[code]) << code;
+  }
+}
+
+TEST(ErrorTextTest, SaysHowToStartAServerThatIsNotThere) {
+  EXPECT_THAT(ErrorText(absl::UnavailableError("connection refused"), "127.0.0.1:7450", "list"),
+              AllOf(HasSubstr("no server answers at 127.0.0.1:7450 (connection refused)"),
+                    HasSubstr("phimapd --data_dir=DIR --listen=127.0.0.1:7450")));
+}
+
+TEST(ErrorTextTest, ServerThatAnswersUnavailableSpeaksForItself) {
+  const absl::Status status = MakeError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "",
+                                        "the server is shutting down", {}, 1500);
+  EXPECT_EQ(ErrorText(status, "h:1", "list"),
+            "phimap: the server is shutting down\n  try again in 2 s\n");
+}
+
+absl::Status FieldError(const std::string& field, const std::string& message = "wrong",
+                        std::map<std::string, std::string> metadata = {}) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "R", field, message, std::move(metadata));
+}
+
+TEST(ErrorTextTest, NamesTheOptionThatWasTypedForAField) {
+  struct Case {
+    const char* command;
+    const char* field;
+    const char* place;
+  };
+  const Case cases[] = {
+      {"build", "spec.mapping", "NAME: "},
+      {"build", "spec.spec.text", "--mapping: "},
+      {"build", "spec.spec.landmarks", "--mapping: landmarks: "},
+      {"build", "spec.kernel", "--kernel: "},
+      {"build", "spec.seed", "--seed: "},
+      {"build", "examples", "--input: "},
+      {"build", "spec.build_id", "spec.build_id: "},  // Nobody typed it.
+      {"build", "spec.kernels", "spec.kernels: "},    // Not in spec.kernel.
+      {"transform", "examples.dense.columns", "--input: "},
+      {"transform", "reference", "NAME[@VERSION]: "},
+      {"show", "reference", "NAME[@VERSION]: "},
+      {"bench", "examples.dense.columns", "--columns: "},
+      {"verify", "examples.dense.columns", "examples.dense.columns: "},
+      {"build", "", ""},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(ErrorText(FieldError(c.field), "h:1", c.command),
+              std::string("phimap: ") + c.place + "wrong\n")
+        << c.command << " " << c.field;
+  }
+}
+
+TEST(ErrorTextTest, KeepsTheFieldsForAProgram) {
+  EXPECT_EQ(ErrorText(FieldError("spec.spec.landmarks"), "h:1", ""),
+            "phimap: spec.spec.landmarks: wrong\n");
+}
+
+TEST(ErrorTextTest, NamesTheRowOfTheInputAndNotOfTheRequest) {
+  const absl::Status status =
+      FieldError("examples.dense.rows[4]", "request 2: overflow", {{"request", "2"}, {"row", "4"}});
+  EXPECT_EQ(ErrorText(WithInputRow(status, 1000), "h:1", "transform"),
+            "phimap: --input, row 1005: overflow\n");
+  EXPECT_EQ(ErrorText(WithInputRow(absl::InternalError("m"), 1000), "h:1", "transform"),
+            "phimap: m\n");
+  // Only the server's own count of requests is dropped.
+  EXPECT_EQ(ErrorText(FieldError("", "request 2: m"), "h:1", "transform"),
+            "phimap: request 2: m\n");
+}
+
+}  // namespace
+}  // namespace phimap::cli

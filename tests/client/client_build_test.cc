@@ -1,0 +1,374 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "core/status/error.h"
+#include "phimap/rpc/error_details.pb.h"
+#include "tests/client/scripted_server.h"
+
+namespace phimap::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int32_t kColumns = 4;
+
+RowBlock Rows(int32_t rows) {
+  std::vector<double> values(size_t{kColumns} * rows);
+  std::iota(values.begin(), values.end(), 0.0);
+  return MakeRowBlock(absl::Span<const double>(values), kColumns);
+}
+
+// Rows without an end that are read once. Next waits in no way, so only the end of the stream stops
+// it.
+class EndlessRows : public RowSource {
+ public:
+  int32_t columns() const override { return kColumns; }
+  FloatType type() const override { return FloatType::kFloat64; }
+  absl::StatusOr<RowBlock> Next(int32_t) override { return Rows(1000); }
+};
+
+// A pipe that nobody writes to: Next returns only when it is interrupted.
+class SilentRows : public RowSource {
+ public:
+  int32_t columns() const override { return kColumns; }
+  FloatType type() const override { return FloatType::kFloat64; }
+  absl::StatusOr<RowBlock> Next(int32_t) override {
+    waiting.set_value();
+    interrupted_.get_future().wait();
+    return absl::CancelledError("interrupted");
+  }
+  void Interrupt() override {
+    if (!set_.exchange(true)) interrupted_.set_value();
+  }
+  std::promise<void> waiting;
+
+ private:
+  std::atomic<bool> set_ = false;
+  std::promise<void> interrupted_;
+};
+
+// Reads once: a rewind is not possible.
+class OnceRows : public MemoryRowSource {
+ public:
+  using MemoryRowSource::MemoryRowSource;
+  bool CanRewind() const override { return false; }
+};
+
+void Accept(BuildStream& stream, bool attached) {
+  v1::BuildResponse event;
+  event.mutable_accepted()->set_attached(attached);
+  stream.Write(event);
+}
+
+void SendVersion(BuildStream& stream, int64_t number) {
+  v1::BuildResponse event;
+  event.mutable_version()->mutable_ref()->set_mapping("m");
+  event.mutable_version()->mutable_ref()->set_number(number);
+  stream.Write(event);
+}
+
+// What a client sent up to its finish or the end of the stream.
+struct Received {
+  std::string build_id;
+  int64_t rows = 0;
+  int64_t finish_row_count = -1;
+};
+
+Received ReadAll(BuildStream& stream) {
+  Received received;
+  v1::BuildRequest request;
+  while (stream.Read(&request)) {
+    if (request.has_spec()) received.build_id = request.spec().build_id();
+    if (request.has_examples()) received.rows += request.examples().dense().rows();
+    if (request.has_finish()) received.finish_row_count = request.finish().row_count();
+  }
+  return received;
+}
+
+class BuildTest : public testing::Test {
+ protected:
+  std::unique_ptr<Client> Connect() {
+    // No backoff: tests do not wait.
+    return *Client::Connect(server_.target(), {.retry = {.initial_backoff = absl::ZeroDuration()}});
+  }
+  const BuildOptions options_{
+      .mapping = "m", .mapping_text = "f1(landmarks=2)", .kernel_text = "linear()"};
+  const grpc::Status broken_{grpc::StatusCode::UNAVAILABLE, "Socket closed"};
+  ScriptedServer server_;
+};
+
+TEST_F(BuildTest, SendsAllRowsAndTheirCountAndReturnsTheVersion) {
+  Received received;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
+    received = ReadAll(stream);
+    SendVersion(stream, 7);
+    return grpc::Status::OK;
+  }};
+  MemoryRowSource rows(Rows(100'000));  // Several blocks.
+  BuildProgress last;
+  const auto version =
+      Connect()->Build(options_, rows, [&](const BuildProgress& progress) { last = progress; });
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->ref().number(), 7);
+  EXPECT_EQ(received.rows, 100'000);
+  EXPECT_EQ(received.finish_row_count, 100'000);
+  EXPECT_EQ(received.build_id.size(), 36);
+  EXPECT_EQ(last.rows_sent, 100'000);
+  EXPECT_TRUE(last.sent);
+}
+
+TEST_F(BuildTest, ErrorOfARowSurfacesWithItsDetailsWhileRowsAreStillBeingSent) {
+  const StopAtEnd stop(server_);
+  server_.builds = {[](BuildStream& stream) {
+    Accept(stream, false);
+    v1::BuildRequest request;
+    stream.Read(&request);
+    stream.Read(&request);
+    rpc::BadRequest bad_request;
+    bad_request.add_field_violations()->set_field("examples.dense.rows[3].columns[1]");
+    rpc::Status details;
+    google::protobuf::Any& any = *details.add_details();
+    any.set_type_url("type.googleapis.com/google.rpc.BadRequest");
+    any.set_value(bad_request.SerializeAsString());
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
+                        "examples.dense.rows[3].columns[1]: expected a finite value, got nan",
+                        details.SerializeAsString());
+  }};
+  EndlessRows rows;
+  const absl::Status status = Connect()->Build(options_, rows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "examples.dense.rows[3].columns[1]: expected a finite value, got nan");
+  ASSERT_TRUE(DetailOf(status).has_value());
+  EXPECT_EQ(DetailOf(status)->field, "examples.dense.rows[3].columns[1]");
+}
+
+TEST_F(BuildTest, ErrorOfTheServerSurfacesWhileTheSourceWaitsForInput) {
+  SilentRows rows;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream&) {
+    rows.waiting.get_future().wait();
+    return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many builds");
+  }};
+  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(BuildTest, ErrorOfTheSourceEndsTheBuildAndIsReturnedAsItIs) {
+  class BadRows : public EndlessRows {
+    absl::StatusOr<RowBlock> Next(int32_t) override {
+      return absl::InvalidArgumentError("rows.csv, line 9");
+    }
+  };
+  int64_t finish_row_count = 0;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
+    finish_row_count = ReadAll(stream).finish_row_count;
+    return grpc::Status::CANCELLED;
+  }};
+  BadRows rows;
+  EXPECT_EQ(Connect()->Build(options_, rows).status(),
+            absl::InvalidArgumentError("rows.csv, line 9"));
+  EXPECT_LE(finish_row_count, 0);
+}
+
+TEST_F(BuildTest, AttachesWithTheSameIdWhenTheConnectionBreaksAfterFinish) {
+  Received first, second;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+                      Accept(stream, false);
+                      first = ReadAll(stream);
+                      return broken_;
+                    },
+                    [&](BuildStream& stream) {
+                      Accept(stream, true);
+                      second = ReadAll(stream);
+                      SendVersion(stream, 3);
+                      return grpc::Status::OK;
+                    }};
+  OnceRows rows(Rows(10));
+  const auto version = Connect()->Build(options_, rows);
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->ref().number(), 3);
+  EXPECT_EQ(first.rows, 10);
+  EXPECT_EQ(second.rows, 0);
+  EXPECT_EQ(first.build_id, second.build_id);
+}
+
+TEST_F(BuildTest, WaitsForTheServerToLetGoOfTheBrokenStream) {
+  const StopAtEnd stop(server_);
+  server_.builds = {
+      [&](BuildStream& stream) {
+        Accept(stream, false);
+        ReadAll(stream);
+        return broken_;
+      },
+      [&](BuildStream&) { return grpc::Status(grpc::StatusCode::ABORTED, "its stream is open"); },
+      [&](BuildStream& stream) {
+        Accept(stream, true);
+        SendVersion(stream, 3);
+        return grpc::Status::OK;
+      }};
+  OnceRows rows(Rows(10));
+  EXPECT_TRUE(Connect()->Build(options_, rows).ok());
+  EXPECT_EQ(server_.build_attempts, 3);
+}
+
+TEST_F(BuildTest, SendsAllRowsAgainWhenTheServerLostTheBuildAndTheSourceCanRewind) {
+  Received second;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+                      Accept(stream, false);
+                      v1::BuildRequest request;
+                      stream.Read(&request);
+                      stream.Read(&request);
+                      return broken_;  // Before finish.
+                    },
+                    [&](BuildStream& stream) {
+                      Accept(stream, false);
+                      second = ReadAll(stream);
+                      SendVersion(stream, 4);
+                      return grpc::Status::OK;
+                    }};
+  MemoryRowSource rows(Rows(200'000));
+  EXPECT_TRUE(Connect()->Build(options_, rows).ok());
+  EXPECT_EQ(second.rows, 200'000);
+  EXPECT_EQ(second.finish_row_count, 200'000);
+}
+
+TEST_F(BuildTest, SaysSoWhenTheServerLostTheBuildAndTheInputIsGone) {
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+                      Accept(stream, false);
+                      ReadAll(stream);
+                      return broken_;
+                    },
+                    [&](BuildStream& stream) {
+                      Accept(stream, false);
+                      ReadAll(stream);
+                      return grpc::Status::CANCELLED;
+                    }};
+  OnceRows rows(Rows(10));
+  const absl::Status status = Connect()->Build(options_, rows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(status.message(), HasSubstr("start the build again"));
+}
+
+TEST_F(BuildTest, GivesUpAfterTheLastAttempt) {
+  const StopAtEnd stop(server_);
+  const BuildScript breaks = [&](BuildStream& stream) {
+    Accept(stream, true);
+    return broken_;
+  };
+  const StopAtEnd stop_2(server_);
+  server_.builds.assign(100, breaks);
+  auto client = *Client::Connect(
+      server_.target(), {.retry = {.max_attempts = 3, .initial_backoff = absl::ZeroDuration()}});
+  MemoryRowSource rows(Rows(10));
+  EXPECT_EQ(client->Build(options_, rows).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server_.build_attempts, 3);
+}
+
+TEST_F(BuildTest, DoesNotRetryAServerThatNeverAccepted) {
+  const StopAtEnd stop(server_);
+  server_.builds.assign(2, [&](BuildStream&) { return broken_; });
+  MemoryRowSource rows(Rows(10));
+  EXPECT_EQ(Connect()->Build(options_, rows).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(server_.build_attempts, 1);
+}
+
+TEST_F(BuildTest, VersionThatWasSentCountsEvenIfTheStreamBreaksBehindIt) {
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
+    ReadAll(stream);
+    SendVersion(stream, 5);
+    return broken_;
+  }};
+  MemoryRowSource rows(Rows(10));
+  EXPECT_TRUE(Connect()->Build(options_, rows).ok());
+}
+
+TEST_F(BuildTest, CancelEndsTheCallAndTheServersBuild) {
+  SilentRows rows;
+  std::string cancelled_id;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
+    ReadAll(stream);
+    return grpc::Status::CANCELLED;
+  }};
+  const StopAtEnd stop_2(server_);
+  server_.cancel_build = [&](const v1::CancelBuildRequest& request, v1::BuildJob&) {
+    cancelled_id = request.build_id();
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such build");
+  };
+  CancelToken cancel;
+  auto canceller = std::async([&] {
+    rows.waiting.get_future().wait();
+    cancel.Cancel();
+  });
+  BuildOptions options = options_;
+  options.build_id = "11111111-2222-4333-8444-555555555555";
+  const absl::Status status = Connect()->Build(options, rows, nullptr, &cancel).status();
+  EXPECT_EQ(status, absl::CancelledError("the build was cancelled"));
+  EXPECT_EQ(cancelled_id, options.build_id);
+}
+
+TEST_F(BuildTest, CancelOfAPublishedBuildNamesTheVersion) {
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
+    ReadAll(stream);
+    return grpc::Status::CANCELLED;
+  }};
+  const StopAtEnd stop_2(server_);
+  server_.cancel_build = [&](const v1::CancelBuildRequest&, v1::BuildJob& job) {
+    job.set_state(v1::BuildJob::DONE);
+    job.mutable_version()->set_mapping("m");
+    job.mutable_version()->set_number(9);
+    return grpc::Status::OK;
+  };
+  CancelToken cancel;
+  cancel.Cancel();
+  MemoryRowSource rows(Rows(10));
+  const absl::Status status = Connect()->Build(options_, rows, nullptr, &cancel).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(status.message(), HasSubstr("m@9 was already published"));
+}
+
+TEST_F(BuildTest, ListMappingsFollowsAllPages) {
+  const StopAtEnd stop(server_);
+  server_.list_mappings = [](const v1::ListMappingsRequest& request,
+                             v1::ListMappingsResponse& response) {
+    response.add_mappings()->set_name(request.page_token().empty() ? "a" : "b");
+    if (request.page_token().empty()) response.set_next_page_token("next");
+    return grpc::Status::OK;
+  };
+  const auto mappings = Connect()->ListMappings();
+  ASSERT_TRUE(mappings.ok()) << mappings.status();
+  ASSERT_EQ(mappings->size(), 2);
+  EXPECT_EQ((*mappings)[1].name(), "b");
+}
+
+TEST(ConnectTest, RefusesTargetsWithoutAPort) {
+  for (const char* target : {"", "host", "host:", ":7450", "host:0", "host:65536", "unix:"}) {
+    EXPECT_EQ(Client::Connect(target, {}).status().code(), absl::StatusCode::kInvalidArgument)
+        << target;
+  }
+  for (const char* target : {"host:7450", "[::1]:7450", "unix:/run/phimap.sock"}) {
+    EXPECT_TRUE(Client::Connect(target, {}).ok()) << target;
+  }
+}
+
+}  // namespace
+}  // namespace phimap::client

@@ -1,0 +1,204 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "tests/client/scripted_server.h"
+
+namespace phimap::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+RowBlock Column(int32_t rows) {
+  std::vector<float> values(rows);
+  std::iota(values.begin(), values.end(), 0.0f);
+  return MakeRowBlock(absl::Span<const float>(values), 1);
+}
+
+// Answers each request with its own rows as features.
+v1::TransformStreamResponse Echo(const v1::TransformStreamRequest& request, bool first) {
+  v1::TransformStreamResponse answer;
+  if (first) {
+    answer.mutable_version()->set_mapping("m");
+    answer.mutable_version()->set_number(2);
+  }
+  *answer.mutable_features() = request.examples().dense();
+  return answer;
+}
+
+class TransformStreamTest : public testing::Test {
+ protected:
+  absl::StatusOr<TransformStreamResult> Run(RowSource& rows,
+                                            const TransformStreamOptions& options) {
+    auto client = *Client::Connect(server_.target(), {});
+    return client->TransformStream(
+        "m", rows, [this](RowBlock block) { return Take(block); }, options);
+  }
+  absl::Status Take(const RowBlock& block) {
+    if (static_cast<int>(seen_.size()) >= sink_fails_at_) return absl::InternalError("disk full");
+    for (int32_t i = 0; i < block.rows; ++i) seen_.push_back(block.At(i, 0));
+    return absl::OkStatus();
+  }
+
+  int sink_fails_at_ = 1 << 30;
+  std::vector<double> seen_;
+  ScriptedServer server_;
+};
+
+TEST_F(TransformStreamTest, FeaturesArriveInOrderAndTheVersionIsNamed) {
+  std::vector<std::string> references;
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) {
+      references.push_back(request.reference());
+      stream.Write(Echo(request, references.size() == 1));
+    }
+    return grpc::Status::OK;
+  };
+  for (const int32_t rows_per_request : {0, 7}) {
+    SCOPED_TRACE(rows_per_request);
+    references.clear();
+    seen_.clear();
+    MemoryRowSource rows(Column(1000));
+    const auto result = Run(rows, {.rows_per_request = rows_per_request});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->rows, 1000);
+    EXPECT_EQ(result->version.number(), 2);
+    std::vector<double> expected(1000);
+    std::iota(expected.begin(), expected.end(), 0.0);
+    EXPECT_EQ(seen_, expected);
+    // The reference is in the first request only, so one version answers them all.
+    ASSERT_GE(references.size(), 2);
+    EXPECT_EQ(references[0], "m");
+    EXPECT_EQ(references[1], "");
+  }
+}
+
+// The server answers nothing until it holds a full window. A client that kept fewer in flight would
+// never get an answer.
+TEST_F(TransformStreamTest, KeepsAFullWindowOfRequestsInFlight) {
+  constexpr int kWindow = 4;
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    std::vector<v1::TransformStreamRequest> held;
+    v1::TransformStreamRequest request;
+    bool first = true;
+    while (stream.Read(&request)) {
+      held.push_back(request);
+      if (held.size() < kWindow) continue;
+      for (const auto& one : held) stream.Write(Echo(one, std::exchange(first, false)));
+      held.clear();
+    }
+    return grpc::Status::OK;
+  };
+  MemoryRowSource rows(Column(40));
+  const auto result = Run(rows, {.window = kWindow, .rows_per_request = 1});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->rows, 40);
+}
+
+// A source that counts what was taken from it: the client may run ahead of the answers by the
+// window and no more.
+TEST_F(TransformStreamTest, NeverRunsAheadOfTheAnswersByMoreThanTheWindow) {
+  class CountingRows : public MemoryRowSource {
+   public:
+    using MemoryRowSource::MemoryRowSource;
+    absl::StatusOr<RowBlock> Next(int32_t max_rows) override {
+      auto block = MemoryRowSource::Next(max_rows);
+      taken += block->rows;
+      return block;
+    }
+    std::atomic<int> taken = 0;
+  };
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) stream.Write(Echo(request, false));
+    return grpc::Status::OK;
+  };
+  CountingRows rows(Column(500));
+  int answered = 0;
+  int most = 0;
+  auto client = *Client::Connect(server_.target(), {});
+  const auto sink = [&](RowBlock block) {
+    most = std::max(most, rows.taken - answered);
+    answered += block.rows;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(client->TransformStream("m", rows, sink, {.window = 3, .rows_per_request = 1}).ok());
+  EXPECT_LE(most, 3);
+}
+
+TEST_F(TransformStreamTest, ErrorOfTheServerEndsAStreamWhoseWindowIsFull) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    stream.Read(&request);
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "request 0: wrong width");
+  };
+  MemoryRowSource rows(Column(1000));
+  const absl::Status status = Run(rows, {.window = 1, .rows_per_request = 1}).status();
+  EXPECT_EQ(status, absl::InvalidArgumentError("request 0: wrong width"));
+}
+
+TEST_F(TransformStreamTest, ErrorOfTheSinkEndsTheStreamAndIsReturned) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) stream.Write(Echo(request, false));
+    return grpc::Status::CANCELLED;
+  };
+  sink_fails_at_ = 5;
+  MemoryRowSource rows(Column(100'000));
+  EXPECT_EQ(Run(rows, {.rows_per_request = 1}).status(), absl::InternalError("disk full"));
+}
+
+TEST_F(TransformStreamTest, AnswerOfTheWrongHeightIsAnError) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    stream.Read(&request);
+    v1::TransformStreamResponse answer = Echo(request, true);
+    answer.mutable_features()->set_rows(1);
+    stream.Write(answer);
+    return grpc::Status::OK;
+  };
+  MemoryRowSource rows(Column(4));
+  const absl::Status status = Run(rows, {.rows_per_request = 4}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("to a request of 4 rows"));
+}
+
+TEST_F(TransformStreamTest, MissingAnswersAreAnError) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) {
+    }
+    return grpc::Status::OK;
+  };
+  MemoryRowSource rows(Column(2));
+  EXPECT_THAT(Run(rows, {.rows_per_request = 1}).status().message(),
+              HasSubstr("2 requests unanswered"));
+}
+
+TEST_F(TransformStreamTest, SourceWithoutRowsIsAnError) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    stream.Read(&request);
+    return grpc::Status::OK;
+  };
+  MemoryRowSource rows(Column(0));
+  EXPECT_EQ(Run(rows, {}).status(), absl::InvalidArgumentError("the input has no rows"));
+}
+
+}  // namespace
+}  // namespace phimap::client

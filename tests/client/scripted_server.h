@@ -1,0 +1,113 @@
+// A gRPC server in this process whose answers a test writes: a double for the server in tests of
+// the client's own logic.
+#ifndef PHIMAP_TESTS_CLIENT_SCRIPTED_SERVER_H_
+#define PHIMAP_TESTS_CLIENT_SCRIPTED_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
+
+namespace phimap::client {
+
+using BuildStream = grpc::ServerReaderWriter<v1::BuildResponse, v1::BuildRequest>;
+using BuildScript = std::function<grpc::Status(BuildStream&)>;
+using TransformStreamStream =
+    grpc::ServerReaderWriter<v1::TransformStreamResponse, v1::TransformStreamRequest>;
+
+// Listens on a free port of the loopback while it lives. Scripts are set before calls are made.
+class ScriptedServer : public v1::MappingService::Service, public v1::TransformService::Service {
+ public:
+  ScriptedServer() {
+    grpc::ServerBuilder builder;
+    // A free port must be nobody else's: with SO_REUSEPORT it may be that of a test beside this
+    // one.
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(static_cast<v1::MappingService::Service*>(this));
+    builder.RegisterService(static_cast<v1::TransformService::Service*>(this));
+    server_ = builder.BuildAndStart();
+    target_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~ScriptedServer() override { Stop(); }
+  // Returns when no script runs any more.
+  void Stop() { server_->Shutdown(); }
+
+  const std::string& target() const { return target_; }
+
+  // One for each attempt, in order; a further attempt fails the test's expectation with INTERNAL.
+  std::vector<BuildScript> builds;
+  std::function<grpc::Status(const v1::TransformRequest&, v1::TransformResponse&)> transform;
+  std::function<grpc::Status(TransformStreamStream&)> transform_stream;
+  std::function<grpc::Status(const v1::CancelBuildRequest&, v1::BuildJob&)> cancel_build;
+  std::function<grpc::Status(const v1::ListMappingsRequest&, v1::ListMappingsResponse&)>
+      list_mappings;
+  std::atomic<size_t> build_attempts = 0;
+
+  // Addresses of the connections that Transform and TransformStream calls came from, in order.
+  std::vector<std::string> peers() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return peers_;
+  }
+
+ private:
+  grpc::Status Build(grpc::ServerContext*, BuildStream* stream) override {
+    const size_t attempt = build_attempts++;
+    if (attempt >= builds.size()) return {grpc::StatusCode::INTERNAL, "unexpected attempt"};
+    return builds[attempt](*stream);
+  }
+  grpc::Status CancelBuild(grpc::ServerContext*, const v1::CancelBuildRequest* request,
+                           v1::BuildJob* job) override {
+    return cancel_build(*request, *job);
+  }
+  grpc::Status ListMappings(grpc::ServerContext*, const v1::ListMappingsRequest* request,
+                            v1::ListMappingsResponse* response) override {
+    return list_mappings(*request, *response);
+  }
+  grpc::Status Transform(grpc::ServerContext* context, const v1::TransformRequest* request,
+                         v1::TransformResponse* response) override {
+    RecordPeer(*context);
+    return transform(*request, *response);
+  }
+  grpc::Status TransformStream(grpc::ServerContext* context,
+                               TransformStreamStream* stream) override {
+    RecordPeer(*context);
+    return transform_stream(*stream);
+  }
+
+  void RecordPeer(const grpc::ServerContext& context) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    peers_.push_back(context.peer());
+  }
+
+  std::unique_ptr<grpc::Server> server_;
+  std::string target_;
+  std::mutex mutex_;
+  std::vector<std::string> peers_;  // under mutex_
+};
+
+// A client may return while the script that served it still runs. Declared after the variables that
+// scripts use, it stops the server before they go.
+class StopAtEnd {
+ public:
+  explicit StopAtEnd(ScriptedServer& server) : server_(server) {}
+  ~StopAtEnd() { server_.Stop(); }
+  StopAtEnd(const StopAtEnd&) = delete;
+  StopAtEnd& operator=(const StopAtEnd&) = delete;
+
+ private:
+  ScriptedServer& server_;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_TESTS_CLIENT_SCRIPTED_SERVER_H_

@@ -1,0 +1,52 @@
+// What every Store must do, as a test suite. A new implementation instantiates it:
+//
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest,
+//                            testing::Values(StoreHarnessFactory{"Sqlite", MakeHarness}),
+//                            StoreHarnessName);
+#ifndef PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_
+#define PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/store/store.h"
+
+namespace phimap {
+
+// One empty store under test, with a clock that only the test moves.
+class StoreHarness {
+ public:
+  virtual ~StoreHarness() = default;
+  virtual Store& store() = 0;
+  // Closes the store and opens it again on the same data.
+  virtual void Restart() = 0;
+  virtual absl::Time Now() = 0;
+  virtual void AdvanceClock(absl::Duration duration) = 0;
+};
+
+struct StoreHarnessFactory {
+  std::string name;
+  std::function<std::unique_ptr<StoreHarness>()> make;
+};
+
+inline std::string StoreHarnessName(const testing::TestParamInfo<StoreHarnessFactory>& info) {
+  return info.param.name;
+}
+
+class StoreContractTest : public testing::TestWithParam<StoreHarnessFactory> {
+ protected:
+  StoreContractTest() : harness_(GetParam().make()) {}
+  Store& store() { return harness_->store(); }
+  // Publishes, and fails the test if that fails.
+  VersionRecord MustPublish(const std::string& mapping, const std::string& build_id,
+                            const std::string& artifact = "artifact");
+
+  const std::unique_ptr<StoreHarness> harness_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_

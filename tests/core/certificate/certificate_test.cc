@@ -1,0 +1,168 @@
+#include "core/certificate/certificate.h"
+
+#include <cstring>
+#include <string>
+
+#include "core/random/random_stream.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+Certificate Full() {
+  return {.stream_rows = 1'000'000,
+          .pool_rows = 20'000,
+          .held_out_rows = 2'000,
+          .landmarks = 500,
+          .rank = 321,
+          .tolerance = 1e-5,
+          .largest_residual = 0.25,
+          .trace_residual = 0.125,
+          .held_out_trace_residual = 0.5,
+          .kernel_error = MeasuredError{1e-3, 1e-2, 1, 1999000},
+          .serving_error = MeasuredError{1e-7, 1e-6, 2, 2000},
+          .policy = "uniform",
+          .theorem = "d ≥ (8/ε)(1/γ² + ln 1/δ)",
+          .warnings = {"first", "", "third"},
+          .pivots = {1, 0.5, 0x1p-20},
+          .self_check = SelfCheck{1, std::string(8, 'x'), std::string(12, 'y')}};
+}
+
+void ExpectEqual(const std::optional<MeasuredError>& a, const std::optional<MeasuredError>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a.has_value()) return;
+  EXPECT_EQ(a->mean, b->mean);
+  EXPECT_EQ(a->max, b->max);
+  EXPECT_EQ(a->scale, b->scale);
+  EXPECT_EQ(a->count, b->count);
+}
+
+void ExpectEqual(const Certificate& a, const Certificate& b) {
+  EXPECT_EQ(a.stream_rows, b.stream_rows);
+  EXPECT_EQ(a.pool_rows, b.pool_rows);
+  EXPECT_EQ(a.held_out_rows, b.held_out_rows);
+  EXPECT_EQ(a.landmarks, b.landmarks);
+  EXPECT_EQ(a.rank, b.rank);
+  EXPECT_EQ(a.tolerance, b.tolerance);
+  EXPECT_EQ(a.largest_residual, b.largest_residual);
+  EXPECT_EQ(a.trace_residual, b.trace_residual);
+  EXPECT_EQ(a.held_out_trace_residual, b.held_out_trace_residual);
+  ExpectEqual(a.kernel_error, b.kernel_error);
+  ExpectEqual(a.serving_error, b.serving_error);
+  EXPECT_EQ(a.policy, b.policy);
+  EXPECT_EQ(a.theorem, b.theorem);
+  EXPECT_EQ(a.warnings, b.warnings);
+  EXPECT_EQ(a.pivots, b.pivots);
+  ASSERT_EQ(a.self_check.has_value(), b.self_check.has_value());
+  if (!a.self_check.has_value()) return;
+  EXPECT_EQ(a.self_check->rows, b.self_check->rows);
+  EXPECT_EQ(a.self_check->rows_float32_le, b.self_check->rows_float32_le);
+  EXPECT_EQ(a.self_check->features_le, b.self_check->features_le);
+}
+
+template <typename T>
+std::string Bytes(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+std::string Field(uint16_t tag, const std::string& bytes) {
+  return Bytes(tag) + Bytes(static_cast<uint32_t>(bytes.size())) + bytes;
+}
+
+TEST(CertificateTest, EveryMemberSurvives) {
+  const std::string bytes = EncodeCertificate(Full());
+  const absl::StatusOr<Certificate> decoded = DecodeCertificate(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ExpectEqual(*decoded, Full());
+  EXPECT_EQ(EncodeCertificate(*decoded), bytes);
+}
+
+TEST(CertificateTest, AbsentMembersStayAbsent) {
+  const Certificate none{.stream_rows = 5, .landmarks = 5};
+  const absl::StatusOr<Certificate> decoded = DecodeCertificate(EncodeCertificate(none));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ExpectEqual(*decoded, none);
+  EXPECT_FALSE(decoded->rank.has_value());
+  EXPECT_FALSE(decoded->kernel_error.has_value());
+}
+
+TEST(CertificateTest, TheLargestMappingFits) {
+  Certificate certificate = Full();
+  certificate.pivots.assign(8192, 0.5);
+  ExpectEqual(*DecodeCertificate(EncodeCertificate(certificate)), certificate);
+}
+
+TEST(CertificateTest, UnknownTagsAreSkipped) {
+  const std::string bytes = Bytes(uint32_t{4}) + Field(1, Bytes(int64_t{7})) +
+                            Field(12, "uniform") + Field(500, "from the future") + Field(65535, "");
+  const absl::StatusOr<Certificate> decoded = DecodeCertificate(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->stream_rows, 7);
+  EXPECT_EQ(decoded->policy, "uniform");
+}
+
+TEST(CertificateTest, DamageIsDataLoss) {
+  struct Case {
+    const char* what;
+    std::string bytes;
+  };
+  const Case kCases[] = {
+      {"empty", ""},
+      {"count cut off", std::string(3, '\0')},
+      {"count beyond the fields", Bytes(uint32_t{1})},
+      {"count huge", Bytes(uint32_t{0xffffffff})},
+      {"bytes left over", Bytes(uint32_t{0}) + "x"},
+      {"field longer than the bytes",
+       Bytes(uint32_t{1}) + Bytes(uint16_t{1}) + Bytes(uint32_t{0xffffffff}) + "x"},
+      {"integer of 7 bytes", Bytes(uint32_t{1}) + Field(1, "1234567")},
+      {"integer of 9 bytes", Bytes(uint32_t{1}) + Field(1, "123456789")},
+      {"error of 31 bytes", Bytes(uint32_t{1}) + Field(10, std::string(31, 'x'))},
+      {"pivots of 12 bytes", Bytes(uint32_t{1}) + Field(15, std::string(12, 'x'))},
+      {"tags fall", Bytes(uint32_t{2}) + Field(2, Bytes(int64_t{1})) + Field(1, Bytes(int64_t{1}))},
+      {"tag twice", Bytes(uint32_t{2}) + Field(1, Bytes(int64_t{1})) + Field(1, Bytes(int64_t{1}))},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_EQ(DecodeCertificate(c.bytes).status().code(), absl::StatusCode::kDataLoss) << c.what;
+  }
+}
+
+TEST(CertificateTest, EveryTruncationIsDataLoss) {
+  const std::string bytes = EncodeCertificate(Full());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    ASSERT_EQ(DecodeCertificate(bytes.substr(0, length)).status().code(),
+              absl::StatusCode::kDataLoss)
+        << length;
+  }
+}
+
+// The certificate has no checksum of its own (its section of the artifact has): a mutation may
+// decode, but then to something that encodes again.
+TEST(CertificateTest, MutatedBytesDecodeOrAreDataLoss) {
+  const std::string seed = EncodeCertificate(Full());
+  RandomCursor random(RandomStream(7, StreamId::kStartVectors));
+  for (int iteration = 0; iteration < 50000; ++iteration) {
+    std::string bytes = seed;
+    for (uint64_t e = 0; e <= random.UniformBelow(3); ++e) {
+      const size_t at = random.UniformBelow(bytes.size());
+      switch (random.UniformBelow(3)) {
+        case 0:
+          bytes[at] = static_cast<char>(random.UniformBelow(256));
+          break;
+        case 1:
+          bytes.insert(at, 1 + random.UniformBelow(8), '\0');
+          break;
+        default:
+          bytes.erase(at, 1 + random.UniformBelow(8));
+          break;
+      }
+    }
+    const absl::StatusOr<Certificate> decoded = DecodeCertificate(bytes);
+    if (decoded.ok()) {
+      ASSERT_TRUE(DecodeCertificate(EncodeCertificate(*decoded)).ok()) << iteration;
+    } else {
+      ASSERT_EQ(decoded.status().code(), absl::StatusCode::kDataLoss) << decoded.status();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phimap

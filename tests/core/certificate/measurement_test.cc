@@ -1,0 +1,231 @@
+#include "core/certificate/measurement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/linalg/pivoted_cholesky.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::MakePlan;
+using testing::MustParseKernel;
+using testing::MustTransformWide;
+using testing::PlanShape;
+using testing::UniformRows;
+using testing::WireRows;
+using testing::WKind;
+
+constexpr int64_t kColumns = 5;
+
+PlanShape ServedShape(FloatType type) {
+  return {.serving_type = type,
+          .columns = kColumns,
+          .shift = true,
+          .scale = true,
+          .feature_count = 12,
+          .w = WKind::kTriangular};
+}
+
+// A plan that has nothing to do with the kernel: what is measured must not assume that it fits.
+struct Fixture {
+  explicit Fixture(int64_t h)
+      : served(MakePlan(ServedShape(FloatType::kFloat32))),
+        reference(MakePlan(ServedShape(FloatType::kFloat64))),
+        rows(UniformRows({.rows = h, .cols = kColumns, .seed = 21})),
+        pivots(UniformRows({.rows = 9, .cols = kColumns, .seed = 22})),
+        factor(testing::NaiveKernelMatrix(kernel, pivots, pivots)) {
+    const absl::StatusOr<PivotedCholesky> cholesky = FactorPivoted(factor.view(), 0, NeverStop);
+    EXPECT_TRUE(cholesky.ok() && cholesky->rank() == 9);
+    Matrix<double> ordered = Matrix<double>::Uninit(9, kColumns);
+    for (int64_t i = 0; i < 9; ++i) {
+      std::copy_n(pivots.row(cholesky->pivots[i]), kColumns, ordered.row(i));
+    }
+    pivots = std::move(ordered);
+    x = AfterInputStage(reference.input, rows.view());
+  }
+  MeasurementTask Task() const {
+    return {.served = &served,
+            .reference = &reference,
+            .rows = rows.view(),
+            .kernel = KernelProgram::Compile(kernel),
+            .pivots = pivots.view(),
+            .factor = factor.view()};
+  }
+  KernelExpression kernel = MustParseKernel("rbf(gamma=0.8)");
+  Plan served;
+  Plan reference;
+  Matrix<double> rows;
+  Matrix<double> pivots;
+  Matrix<double> factor;
+  Matrix<double> x;
+};
+
+TEST(MeasurementTest, InputStageShiftsScalesAndProjects) {
+  const Plan plan = MakePlan({.columns = 6, .shift = true, .scale = true, .projected = 3});
+  const Matrix<double> rows = UniformRows({.rows = 8, .cols = 6, .seed = 1});
+  const Matrix<double> x = AfterInputStage(plan.input, rows.view());
+  ASSERT_EQ(x.cols(), 3);
+  for (int64_t i = 0; i < 8; ++i) {
+    for (int64_t j = 0; j < 3; ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < 6; ++k) {
+        sum +=
+            (rows(i, k) - plan.input.shift[k]) * plan.input.scale[k] * plan.input.projection(k, j);
+      }
+      EXPECT_NEAR(x(i, j), sum, 1e-15);  // six terms under 1/3
+    }
+  }
+}
+
+TEST(MeasurementTest, FeaturesAreTheEngines) {
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    const Plan plan = MakePlan(ServedShape(type));
+    const Matrix<double> rows = UniformRows({.rows = 60, .cols = kColumns, .seed = 2});
+    EXPECT_TRUE(
+        testing::SameBits(*FeaturesOf(plan, rows.view()), MustTransformWide(plan, WireRows(rows))));
+  }
+}
+
+TEST(MeasurementTest, EveryNumberIsItsDefinition) {
+  for (const int64_t h : {20, 255, 256, 257, 300}) {
+    const Fixture f(h);
+    Certificate certificate;
+    ASSERT_TRUE(MeasureHeldOut(f.Task(), NeverStop, certificate).ok());
+    const Matrix<double> served = MustTransformWide(f.served, WireRows(f.rows));
+    const Matrix<double> reference = MustTransformWide(f.reference, WireRows(f.rows));
+
+    ASSERT_TRUE(certificate.serving_error.has_value());
+    double sum = 0;
+    double max = 0;
+    double scale = 0;
+    for (int64_t i = 0; i < h; ++i) {
+      double difference = 0;
+      double norm = 0;
+      for (int64_t j = 0; j < served.cols(); ++j) {
+        difference += std::pow(served(i, j) - reference(i, j), 2);
+        norm += std::pow(reference(i, j), 2);
+      }
+      sum += std::sqrt(difference);
+      max = std::max(max, std::sqrt(difference));
+      scale = std::max(scale, std::sqrt(norm));
+    }
+    EXPECT_NEAR(certificate.serving_error->mean, sum / static_cast<double>(h), 1e-18);
+    EXPECT_NEAR(certificate.serving_error->max, max, 1e-18);
+    EXPECT_NEAR(certificate.serving_error->scale, scale, 1e-14);
+    EXPECT_EQ(certificate.serving_error->count, h);
+    EXPECT_GT(max, 0);
+
+    // Pairs of distinct rows; K in float64 on rows after the input stage, F as served.
+    ASSERT_TRUE(certificate.kernel_error.has_value());
+    sum = max = 0;
+    for (int64_t i = 0; i < h; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        double dot = 0;
+        for (int64_t k = 0; k < served.cols(); ++k) dot += served(i, k) * served(j, k);
+        const auto k = static_cast<double>(
+            testing::NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(j), kColumns));
+        sum += std::abs(k - dot);
+        max = std::max(max, std::abs(k - dot));
+      }
+    }
+    const int64_t pairs = h * (h - 1) / 2;
+    EXPECT_EQ(certificate.kernel_error->count, pairs);
+    EXPECT_NEAR(certificate.kernel_error->mean, sum / static_cast<double>(pairs), 1e-13);
+    EXPECT_NEAR(certificate.kernel_error->max, max, 1e-13);
+    EXPECT_EQ(certificate.kernel_error->scale, 1);  // an rbf's diagonal
+
+    // ‖L⁻¹k(x)‖² by forward substitution.
+    double residual = 0;
+    for (int64_t i = 0; i < h; ++i) {
+      std::vector<double> solved(9);
+      double projected = 0;
+      for (int64_t r = 0; r < 9; ++r) {
+        auto value = static_cast<double>(
+            testing::NaiveKernel(f.kernel.root(), f.pivots.row(r), f.x.row(i), kColumns));
+        for (int64_t c = 0; c < r; ++c) value -= f.factor(r, c) * solved[c];
+        solved[r] = value / f.factor(r, r);
+        projected += solved[r] * solved[r];
+      }
+      residual += std::max(0.0, 1 - projected);
+    }
+    ASSERT_TRUE(certificate.held_out_trace_residual.has_value());
+    EXPECT_NEAR(*certificate.held_out_trace_residual, residual / static_cast<double>(h), 1e-12);
+    EXPECT_TRUE(certificate.warnings.empty());
+  }
+}
+
+TEST(MeasurementTest, WithoutAKernelOnlyTheServingErrorIsMeasured) {
+  const Fixture f(30);
+  MeasurementTask task = f.Task();
+  task.kernel = std::nullopt;
+  Certificate certificate;
+  ASSERT_TRUE(MeasureHeldOut(task, NeverStop, certificate).ok());
+  EXPECT_TRUE(certificate.serving_error.has_value());
+  EXPECT_FALSE(certificate.kernel_error.has_value());
+  EXPECT_FALSE(certificate.held_out_trace_residual.has_value());
+}
+
+TEST(MeasurementTest, UnderTwentyRowsNothingIsMeasuredAndItSaysSo) {
+  for (const int64_t h : {0, 1, 19}) {
+    const Fixture f(h);
+    Certificate certificate;
+    ASSERT_TRUE(MeasureHeldOut(f.Task(), NeverStop, certificate).ok());
+    EXPECT_FALSE(certificate.serving_error.has_value());
+    EXPECT_FALSE(certificate.kernel_error.has_value());
+    EXPECT_FALSE(certificate.held_out_trace_residual.has_value());
+    ASSERT_EQ(certificate.warnings.size(), 1u);
+    EXPECT_NE(certificate.warnings[0].find("not measured"), std::string::npos);
+    EXPECT_NE(certificate.warnings[0].find(std::to_string(h)), std::string::npos);
+  }
+}
+
+TEST(MeasurementTest, OverflowOfHeldOutRowsIsAnErrorOfTheServingType) {
+  Fixture f(30);
+  for (int64_t k = 0; k < kColumns; ++k) f.rows(17, k) = 1e200;
+  Certificate certificate;
+  const absl::Status status = MeasureHeldOut(f.Task(), NeverStop, certificate);
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DetailOf(status)->reason, "NOT_REPRESENTABLE");
+  EXPECT_EQ(DetailOf(status)->field, "spec.serving_type");
+}
+
+TEST(MeasurementTest, StopsAtAnyCheckpointAndFractionsNeverFall) {
+  const Fixture f(600);
+  std::vector<double> fractions;
+  Certificate certificate;
+  ASSERT_TRUE(MeasureHeldOut(
+                  f.Task(),
+                  [&](double fraction) {
+                    fractions.push_back(fraction);
+                    return absl::OkStatus();
+                  },
+                  certificate)
+                  .ok());
+  EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
+  EXPECT_GE(fractions.size(), 8u);
+  for (size_t stop = 0; stop < fractions.size(); ++stop) {
+    size_t calls = 0;
+    Certificate other;
+    EXPECT_EQ(MeasureHeldOut(
+                  f.Task(),
+                  [&](double) {
+                    return calls++ == stop ? absl::CancelledError("stop") : absl::OkStatus();
+                  },
+                  other),
+              absl::CancelledError("stop"));
+    EXPECT_EQ(calls, stop + 1);
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,259 @@
+#include "core/kernel/kernel_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/random_rows.h"
+#include "tests/support/vector_targets.h"
+
+namespace phimap {
+namespace {
+
+using testing::ForcedVectorTarget;
+using testing::MustParseKernel;
+using testing::SameBits;
+using testing::UniformRowsOf;
+using testing::VectorTarget;
+
+template <typename T>
+class KernelEvaluatorTest : public ::testing::Test {};
+using Types = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(KernelEvaluatorTest, Types);
+
+constexpr const char* kKernels[] = {
+    "linear()",
+    "2.5*linear()",
+    "poly(degree=1, gamma=0.5, coef0=1)",
+    "poly(degree=2, coef0=1)",
+    "poly(degree=7, gamma=0.3, coef0=0.9)",
+    "rbf(gamma=0.7)",
+    "rbf(gamma=0.1) + 0.1*poly(degree=2, coef0=1)",
+    "(linear() + rbf(gamma=1))*(poly(degree=3, gamma=0.5) + 0.5*rbf(gamma=2))",
+};
+
+// Inputs of one row: products in (−1, 1) and norms in (1, 2), so that distances are in (0, 6).
+template <typename T>
+struct Inputs {
+  explicit Inputs(int64_t count)
+      : products(UniformRowsOf<T>({.rows = 1, .cols = count, .seed = 1})),
+        norms(UniformRowsOf<T>({.rows = 1, .cols = count, .seed = 2})) {
+    for (int64_t j = 0; j < count; ++j) norms(0, j) = T{1.5} + norms(0, j) / 2;
+  }
+  Matrix<T> products;
+  Matrix<T> norms;
+  T x_norm = T{1.75};
+};
+
+template <typename T>
+std::vector<T> Evaluate(const KernelProgram& program, const Inputs<T>& in, int64_t first,
+                        int64_t count) {
+  std::vector<T> out(count);
+  EvaluateKernel(program, in.products.data() + first, in.x_norm, in.norms.data() + first, count,
+                 out.data());
+  return out;
+}
+
+// Distances carry two roundings of numbers under 4 (absolute error 4u), which γ ≤ 2 turns into 8u
+// and the rounding of −γt (≤ 12 in magnitude) and of γ itself into 24u relative error of exp,
+// beside exp's own 2u (3u in float64). A power of degree 7 has 7 times the error of its base (2u
+// for the fma with rounded parameters, relative to a base of at most 1.2 in magnitude) and 7
+// roundings. Sums and products of a few such values, each at most 4 in magnitude, stay under 200u
+// in all.
+template <typename T>
+T Tolerance() {
+  return 200 * std::numeric_limits<T>::epsilon() / 2;
+}
+
+TYPED_TEST(KernelEvaluatorTest, AgreesWithTheFormulasForAllLengthsAroundTheChunk) {
+  using T = TypeParam;
+  const Inputs<T> in(200);
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    for (const char* text : kKernels) {
+      const KernelExpression kernel = MustParseKernel(text);
+      const KernelProgram program = KernelProgram::Compile(kernel);
+      for (const int64_t count : {0, 1, 2, 7, 8, 31, 63, 64, 65, 127, 128, 129, 200}) {
+        const std::vector<T> out = Evaluate(program, in, 0, count);
+        for (int64_t j = 0; j < count; ++j) {
+          const long double product = in.products(0, j);
+          const long double distance = in.norms(0, j) + (in.x_norm - 2 * product);
+          ASSERT_NEAR(out[j],
+                      static_cast<double>(testing::NaiveKernelOf(kernel.root(), product, distance)),
+                      Tolerance<T>())
+              << target.name << " " << text << " " << j << " of " << count;
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, BitsAreEqualOnFusedTargetsAndAtAnyPosition) {
+  using T = TypeParam;
+  const Inputs<T> in(200);
+  for (const char* text : kKernels) {
+    const KernelProgram program = KernelProgram::Compile(MustParseKernel(text));
+    const std::vector<T> expected = Evaluate(program, in, 0, 200);
+    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      const ForcedVectorTarget forced(target);
+      const std::vector<T> all = Evaluate(program, in, 0, 200);
+      if (target.fused) {
+        EXPECT_TRUE(SameBits(all.data(), expected.data(), 200)) << target.name << " " << text;
+      }
+      for (int64_t first = 0; first < 200; first += 3) {
+        for (const int64_t count : {int64_t{1}, (200 - first) / 2, 200 - first}) {
+          const std::vector<T> part = Evaluate(program, in, first, count);
+          EXPECT_TRUE(SameBits(part.data(), all.data() + first, count))
+              << target.name << " " << text << " " << first << " + " << count;
+        }
+      }
+    }
+  }
+}
+
+// A last multiplication by 1 changes no bit, but such a program is not one of those that run fused.
+TYPED_TEST(KernelEvaluatorTest, FusedProgramsHaveTheBitsOfTheirOperations) {
+  using T = TypeParam;
+  const Inputs<T> in(200);
+  for (const char* text : {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.3, coef0=1)"}) {
+    const KernelProgram fused = KernelProgram::Compile(MustParseKernel(text));
+    ASSERT_NE(fused.shape(), KernelProgram::Shape::kAny) << text;
+    std::vector<KernelOp> ops = fused.ops();
+    ops.push_back({.code = KernelOpCode::kScale, .a = 1});
+    const KernelProgram plain = *KernelProgram::FromOps(ops);
+    ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny) << text;
+    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      const ForcedVectorTarget forced(target);
+      const std::vector<T> a = Evaluate(fused, in, 0, 200);
+      const std::vector<T> b = Evaluate(plain, in, 0, 200);
+      EXPECT_TRUE(SameBits(a.data(), b.data(), 200)) << target.name << " " << text;
+    }
+  }
+}
+
+// Highway documents cos and sin within 3 ULP over its range; arguments here are exact, and beyond
+// the range there is NaN.
+TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotReduce) {
+  using T = TypeParam;
+  std::vector<T> arguments;
+  for (int i = -3000; i <= 3000; ++i) arguments.push_back(static_cast<T>(i) * static_cast<T>(0.37));
+  arguments.insert(arguments.end(), {T{0}, T{39000}, T{-39000}});
+  const int64_t count = arguments.size();
+  std::vector<T> out(count);
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    for (const KernelOpCode code : {KernelOpCode::kCos, KernelOpCode::kSin}) {
+      const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = code}});
+      EvaluateKernel(program, arguments.data(), T{0}, static_cast<const T*>(nullptr), count,
+                     out.data());
+      for (int64_t i = 0; i < count; ++i) {
+        const long double t = arguments[i];
+        const long double exact = code == KernelOpCode::kCos ? std::cos(t) : std::sin(t);
+        ASSERT_NEAR(out[i], static_cast<double>(exact), 3 * std::numeric_limits<T>::epsilon())
+            << target.name << " " << arguments[i];
+      }
+      const T far[] = {T{39001}, T{-1e6}};
+      EvaluateKernel(program, far, T{0}, static_cast<const T*>(nullptr), 2, out.data());
+      EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1])) << target.name;
+    }
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, OutputMayBeTheProducts) {
+  using T = TypeParam;
+  Inputs<T> in(130);
+  for (const char* text : kKernels) {
+    const KernelProgram program = KernelProgram::Compile(MustParseKernel(text));
+    const std::vector<T> expected = Evaluate(program, in, 0, 130);
+    std::vector<T> inout(in.products.data(), in.products.data() + 130);
+    EvaluateKernel(program, inout.data(), in.x_norm, in.norms.data(), 130, inout.data());
+    EXPECT_EQ(inout, expected) << text;
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, NormsAreNotReadByProgramsWithoutDistances) {
+  using T = TypeParam;
+  const std::vector<T> products(70, T{2});
+  std::vector<T> out(70);
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("poly(degree=3)")), products.data(), T{0},
+                 static_cast<const T*>(nullptr), 70, out.data());
+  EXPECT_EQ(out, std::vector<T>(70, T{8}));
+}
+
+TYPED_TEST(KernelEvaluatorTest, NegativeDistanceOfRoundOffCountsAsZero) {
+  using T = TypeParam;
+  const T product = 1 + std::numeric_limits<T>::epsilon();
+  const T norm = 1;
+  T out = 0;
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=1000)")), &product, T{1}, &norm,
+                 1, &out);
+  EXPECT_EQ(out, T{1});
+}
+
+// Units in the last place of the exact value.
+template <typename T>
+double UlpError(T got, long double exact) {
+  const T rounded = static_cast<T>(exact);
+  const T ulp =
+      std::nextafter(std::abs(rounded), std::numeric_limits<T>::infinity()) - std::abs(rounded);
+  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) / ulp);
+}
+
+// The documented bound of exp: 1 ULP in float32, 1.5 in float64, over all arguments whose result is
+// a normal number.
+TYPED_TEST(KernelEvaluatorTest, ExpKeepsItsUlpBound) {
+  using T = TypeParam;
+  const double bound = sizeof(T) == 4 ? 1.0 : 1.5;
+  const T lowest = sizeof(T) == 4 ? T{-87} : T{-708};
+  constexpr int64_t kCount = 200000;
+  const absl::StatusOr<KernelProgram> exp =
+      KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kExp}});
+  const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = kCount, .seed = 3});
+  std::vector<T> x(kCount);
+  for (int64_t j = 0; j < kCount; ++j) {
+    // Half over the whole range, half near 0 where kernels live.
+    x[j] = j % 2 == 0 ? lowest * std::abs(unit(0, j)) : unit(0, j) * 8;
+  }
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    std::vector<T> out(kCount);
+    EvaluateKernel(*exp, x.data(), T{0}, static_cast<const T*>(nullptr), kCount, out.data());
+    double worst = 0;
+    for (int64_t j = 0; j < kCount; ++j) {
+      worst = std::max(worst, UlpError(out[j], std::exp(static_cast<long double>(x[j]))));
+    }
+    EXPECT_LE(worst, bound) << target.name;
+    ::testing::Test::RecordProperty("worst_ulp_" + target.name, std::to_string(worst));
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, ExpOfZeroIsOneAndOfMuchLessIsZero) {
+  using T = TypeParam;
+  const T norms[3] = {1, T{1e30}, 1};
+  const T products[3] = {1, 0, T{-1e30}};
+  T out[3];
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=0.5)")), products, T{1}, norms,
+                 3, out);
+  EXPECT_EQ(out[0], T{1});
+  EXPECT_EQ(out[1], T{0});
+  EXPECT_EQ(out[2], T{0});
+}
+
+TYPED_TEST(KernelEvaluatorTest, PowersEqualRepeatedMultiplicationOfExactNumbers) {
+  using T = TypeParam;
+  for (int degree = 1; degree <= 64; ++degree) {
+    const absl::StatusOr<KernelProgram> power = KernelProgram::FromOps(
+        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kPower, .n = degree}});
+    const T x = -2;  // exact in every step
+    T out = 0;
+    EvaluateKernel(*power, &x, T{0}, static_cast<const T*>(nullptr), 1, &out);
+    EXPECT_EQ(out, static_cast<T>(std::ldexp(degree % 2 == 0 ? 1.0 : -1.0, degree))) << degree;
+  }
+}
+
+}  // namespace
+}  // namespace phimap

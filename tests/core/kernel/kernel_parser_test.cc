@@ -1,0 +1,229 @@
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/kernel/call_syntax.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_program.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+std::string Repeated(const std::string& part, int count) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += part;
+  return out;
+}
+
+struct Valid {
+  std::string text;
+  std::string canonical;
+};
+
+TEST(KernelParserTest, CanonicalTextNamesEveryParameterAndReadsBackEqual) {
+  const Valid kCases[] = {
+      {"linear()", "linear()"},
+      {"  linear ( )\t", "linear()"},
+      {"((linear()))", "linear()"},
+      {"poly(degree=2)", "poly(degree=2, gamma=1, coef0=0)"},
+      {"poly(coef0=-1.5,gamma=scale,degree=64)", "poly(degree=64, gamma=scale, coef0=-1.5)"},
+      {"poly(degree=2e0, gamma=-1)", "poly(degree=2, gamma=-1, coef0=0)"},
+      {"rbf()", "rbf(gamma=scale)"},
+      {"rbf(gamma=median)", "rbf(gamma=median)"},
+      {"rbf(gamma=+.5)", "rbf(gamma=0.5)"},
+      {"rbf(gamma=0.1)", "rbf(gamma=0.1)"},
+      {"rbf(gamma=1e-300)", "rbf(gamma=1e-300)"},
+      {"rbf(gamma=5e-324)", "rbf(gamma=5e-324)"},
+      {"rbf(gamma=1.7976931348623157e308)", "rbf(gamma=1.7976931348623157e+308)"},
+      // * binds tighter than +.
+      {"linear()+2*rbf()", "linear() + 2*rbf(gamma=scale)"},
+      {"2*(linear()+rbf())", "2*(linear() + rbf(gamma=scale))"},
+      {"linear()*rbf()+poly(degree=1)",
+       "linear()*rbf(gamma=scale) + poly(degree=1, gamma=1, coef0=0)"},
+      {"linear()*(rbf()+linear())", "linear()*(rbf(gamma=scale) + linear())"},
+      // Numbers collect into one factor, wherever they stand.
+      {"2*linear()*3", "6*linear()"},
+      {"linear()*0.5*rbf()", "0.5*linear()*rbf(gamma=scale)"},
+      {"-1*linear()", "-1*linear()"},
+      {"0*linear()", "0*linear()"},
+      {"2*(3*linear())", "2*(3*linear())"},
+      {"(2*linear())*rbf()", "(2*linear())*rbf(gamma=scale)"},
+      // Grouping is kept: it fixes the order of the sums.
+      {"linear()+(rbf()+linear())", "linear() + (rbf(gamma=scale) + linear())"},
+      {"(linear()*rbf())*linear()", "(linear()*rbf(gamma=scale))*linear()"},
+      {"linear() + -2*rbf()", "linear() + -2*rbf(gamma=scale)"},
+  };
+  for (const Valid& c : kCases) {
+    const absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(c.text);
+    ASSERT_TRUE(kernel.ok()) << c.text << ": " << kernel.status();
+    EXPECT_EQ(kernel->ToText(), c.canonical) << c.text;
+    const absl::StatusOr<KernelExpression> again = KernelExpression::Parse(kernel->ToText());
+    ASSERT_TRUE(again.ok()) << kernel->ToText() << ": " << again.status();
+    EXPECT_EQ(again->ToText(), kernel->ToText());
+  }
+}
+
+TEST(KernelParserTest, TreeIsTheGrammars) {
+  const KernelExpression kernel =
+      *KernelExpression::Parse(" linear() + 2*rbf(gamma=3)*poly(degree=4, coef0=5)");
+  const KernelNode& sum = kernel.root();
+  ASSERT_EQ(sum.kind, KernelNode::Kind::kSum);
+  ASSERT_EQ(sum.children.size(), 2u);
+  EXPECT_EQ(sum.children[0]->kind, KernelNode::Kind::kLinear);
+  EXPECT_EQ(sum.children[0]->column, 2);
+  const KernelNode& scaled = *sum.children[1];
+  ASSERT_EQ(scaled.kind, KernelNode::Kind::kScaled);
+  EXPECT_EQ(scaled.factor, 2);
+  const KernelNode& product = *scaled.children[0];
+  ASSERT_EQ(product.kind, KernelNode::Kind::kProduct);
+  EXPECT_EQ(product.children[0]->gamma, 3);
+  EXPECT_EQ(product.children[0]->column, 15);
+  EXPECT_EQ(product.children[1]->degree, 4);
+  EXPECT_EQ(product.children[1]->coef0, 5);
+}
+
+struct Malformed {
+  std::string text;
+  int column;
+  // A part of the message.
+  std::string says;
+};
+
+TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
+  const Malformed kCases[] = {
+      {"", 1, "expected a kernel, a number or '(', got the end"},
+      {"   ", 4, "got the end"},
+      {"linear", 7, "expected '(', got the end"},
+      {"linear(", 8, "the name of a parameter"},
+      {"linear())", 9, "expected '+', '*' or the end, got ')'"},
+      {"linear() linear()", 10, "got 'l'"},
+      {"linear()x", 9, "got 'x'"},
+      {"linear(a=1)", 8, "linear has no parameter 'a'"},
+      {"linear(,)", 8, "the name of a parameter, got ','"},
+      {"(linear()", 10, "expected ')', got the end"},
+      {"((linear())", 12, "expected ')'"},
+      {"()", 2, "got ')'"},
+      {")", 1, "got ')'"},
+      {"+linear()", 1, "got '+'"},
+      {"linear()+", 10, "got the end"},
+      {"linear()**linear()", 10, "got '*'"},
+      {"linear()-linear()", 9, "got '-'"},
+      {"2", 2, "a number alone is not a kernel"},
+      {"2*3", 4, "a number alone is not a kernel"},
+      {"2*", 3, "got the end"},
+      {"--2*linear()", 1, "expected a number"},
+      {".*linear()", 1, "expected a number"},
+      {"2 linear()", 3, "a number alone is not a kernel"},
+      {"1e999*linear()", 1, "out of the range"},
+      {"1e200*1e200*linear()", 1, "out of range"},
+      {"sigmoid()", 1, "unknown kernel 'sigmoid'"},
+      {"  Rbf()", 3, "unknown kernel 'Rbf'"},
+      {"rbf()+ laplacian(gamma=1)", 8, "unknown kernel 'laplacian'"},
+      {"rbf(gamma)", 10, "expected '=', got ')'"},
+      {"rbf(gamma=)", 11, "expected a number"},
+      {"rbf(gamma=1,)", 13, "the name of a parameter"},
+      {"rbf(gamma=1 gamma=2)", 13, "expected ',' or ')'"},
+      {"rbf(gamma=1,gamma=2)", 13, "'gamma' is given twice"},
+      {"rbf(gamma=-1)", 11, "gamma of rbf is > 0, got -1"},
+      {"rbf( gamma = 0 )", 14, "gamma of rbf is > 0, got 0"},
+      {"rbf(gamma=-0)", 11, "gamma of rbf is > 0"},
+      {"rbf(gamma=abc)", 11, "got 'abc'"},
+      {"rbf(gamma=nan)", 11, "got 'nan'"},
+      {"rbf(gamma=inf)", 11, "got 'inf'"},
+      {"rbf(gamma=-inf)", 11, "expected a number"},
+      {"rbf(gamma=1e999)", 11, "out of the range"},
+      {"rbf(gamma=1e-999)", 11, "out of the range"},
+      {"rbf(gamma=0x10)", 12, "got 'x'"},
+      {"rbf(gamma=1.2.3)", 14, "got '.'"},
+      {"rbf(gamma=1e)", 12, "got 'e'"},
+      {"rbf(gama=1)", 5, "rbf has no parameter 'gama'; it has gamma"},
+      {"rbf(1)", 5, "the name of a parameter, got '1'"},
+      {"poly()", 1, "poly needs the parameter 'degree', an integer from 1 to 64"},
+      {"linear() + poly(gamma=1)", 12, "needs the parameter 'degree'"},
+      {"poly(degree=1.5)", 13, "integer from 1 to 64, got 1.5"},
+      {"poly(degree=0)", 13, "got 0"},
+      {"poly(degree=65)", 13, "got 65"},
+      {"poly(degree=-2)", 13, "got -2"},
+      {"poly(degree=two)", 13, "got 'two'"},
+      {"poly(degree=1e300)", 13, "got 1e+300"},
+      {"poly(degree=2, coef0=scale)", 22, "coef0 is a number, got 'scale'"},
+      {"poly(degree=2, r=1)", 16, "it has degree, gamma, coef0"},
+      {"rbf(gamma=1)\n", 13, "byte 10"},
+      {"rbf\x01()", 4, "byte 1"},
+      {std::string("rbf()\0", 6), 6, "byte 0"},
+      {"γ()", 1, "byte 206"},
+      {"rbf(γ=1)", 5, "byte 206"},
+      {"linear()\xff", 9, "byte 255"},
+      {"linear() + \x7f", 12, "byte 127"},
+  };
+  for (const Malformed& c : kCases) {
+    const absl::Status status = KernelExpression::Parse(c.text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    ASSERT_TRUE(detail.has_value()) << c.text << ": " << status;
+    EXPECT_EQ(detail->reason, "BAD_EXPRESSION") << c.text;
+    EXPECT_EQ(detail->metadata.at("column"), absl::StrCat(c.column)) << c.text << ": " << status;
+    EXPECT_NE(status.message().find(absl::StrCat("column ", c.column, ":")), std::string::npos);
+    EXPECT_NE(status.message().find(c.says), std::string::npos) << c.text << ": " << status;
+  }
+}
+
+TEST(KernelParserTest, TextIsBoundedBeforeItIsRead) {
+  const std::string most = "linear()" + std::string(4096 - 8, ' ');
+  EXPECT_TRUE(KernelExpression::Parse(most).ok());
+  const absl::Status status = KernelExpression::Parse(most + " ").status();
+  EXPECT_EQ(DetailOf(status)->metadata.at("column"), "4097");
+  EXPECT_NE(status.message().find("4097 bytes; at most 4096"), std::string::npos) << status;
+  EXPECT_FALSE(KernelExpression::Parse(std::string(50 << 20, '(')).ok());
+}
+
+TEST(KernelParserTest, DepthIsBoundedSoThatNoTextOverflowsTheStack) {
+  const auto nested = [](int depth) {
+    return Repeated("(", depth) + "linear()" + Repeated(")", depth);
+  };
+  EXPECT_TRUE(KernelExpression::Parse(nested(32)).ok());
+  const absl::Status status = KernelExpression::Parse(nested(33)).status();
+  EXPECT_EQ(DetailOf(status)->metadata.at("column"), "34") << status;
+  EXPECT_NE(status.message().find("deeper than 32"), std::string::npos);
+  EXPECT_FALSE(KernelExpression::Parse(nested(2000)).ok());
+  EXPECT_FALSE(KernelExpression::Parse(std::string(10000, '(')).ok());
+  EXPECT_FALSE(KernelExpression::Parse(std::string(4096, '(')).ok());
+}
+
+TEST(KernelParserTest, NumberOfPartsIsBounded) {
+  // 255 leaves and their sum.
+  const std::string most = Repeated("linear()+", 254) + "linear()";
+  EXPECT_TRUE(KernelExpression::Parse(most).ok());
+  const absl::Status status = KernelExpression::Parse(most + "+linear()").status();
+  EXPECT_NE(status.message().find("more than 256 parts"), std::string::npos) << status;
+}
+
+// Whatever the parser lets through can be compiled: Compile checks its program and would end the
+// process. Each level of these leaves a term and a factor waiting on the program's stack.
+TEST(KernelParserTest, DeepestExpressionsCompile) {
+  for (const char* level : {"linear()+(", "linear()*(", "linear()+linear()*(",
+                            "linear()+rbf(gamma=1)*2*(", "2*(", "linear()+2*("}) {
+    for (int depth = 1; depth <= 33; ++depth) {
+      const std::string text =
+          Repeated(level, depth) + "linear()+linear()*linear()" + Repeated(")", depth);
+      const absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(text);
+      EXPECT_EQ(kernel.ok(), depth <= 32) << text;
+      if (!kernel.ok()) continue;
+      EXPECT_FALSE(KernelProgram::Compile(*kernel).ops().empty());
+      EXPECT_EQ(KernelExpression::Parse(kernel->ToText())->ToText(), kernel->ToText());
+    }
+  }
+}
+
+TEST(NumberToTextTest, ReadsBackEqual) {
+  for (const double value : {0.1, 1.0 / 3, 1e300, -5e-324, 0.0, 123456789.0, 2.5}) {
+    double back = 0;
+    ASSERT_TRUE(absl::SimpleAtod(NumberToText(value), &back));
+    EXPECT_EQ(back, value);
+  }
+}
+
+}  // namespace
+}  // namespace phimap

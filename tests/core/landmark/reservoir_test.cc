@@ -1,0 +1,183 @@
+#include "core/landmark/reservoir.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+// Row i of the stream is (i, −i, 2i).
+Matrix<double> StreamRows(int64_t first, int64_t count) {
+  Matrix<double> rows(count, 3);
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = static_cast<double>(first + i);
+    rows(i, 0) = value;
+    rows(i, 1) = -value;
+    rows(i, 2) = 2 * value;
+  }
+  return rows;
+}
+
+Reservoir Sampled(int64_t capacity, int64_t stream_rows, uint64_t seed, int64_t block_rows) {
+  Reservoir reservoir(capacity, 3, seed);
+  for (int64_t first = 0; first < stream_rows; first += block_rows) {
+    reservoir.Offer(StreamRows(first, std::min(block_rows, stream_rows - first)).view());
+  }
+  return reservoir;
+}
+
+std::vector<int64_t> KeptRows(const Reservoir& reservoir) {
+  std::vector<int64_t> rows;
+  for (int64_t slot = 0; slot < reservoir.size(); ++slot) {
+    rows.push_back(reservoir.stream_row(slot));
+  }
+  return rows;
+}
+
+TEST(ReservoirTest, KeepsEveryRowInOrderUpToItsCapacity) {
+  for (int64_t n : {0, 1, 2, 9, 10}) {
+    const Reservoir reservoir = Sampled(10, n, 1, 4);
+    std::vector<int64_t> expected(n);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(KeptRows(reservoir), expected);
+    EXPECT_EQ(reservoir.rows_seen(), n);
+  }
+}
+
+// Capacities around the block of 256 KiB: 10,922 rows of three numbers.
+TEST(ReservoirTest, HoldsTheRowsThatItsIndicesName) {
+  for (int64_t capacity : {1, 7, 10921, 10922, 10923, 30000}) {
+    const Reservoir reservoir = Sampled(capacity, 50000, 3, 1234);
+    ASSERT_EQ(reservoir.size(), capacity);
+    for (int64_t slot = 0; slot < capacity; ++slot) {
+      const double value = static_cast<double>(reservoir.stream_row(slot));
+      ASSERT_EQ(reservoir.row(slot)[0], value);
+      ASSERT_EQ(reservoir.row(slot)[1], -value);
+      ASSERT_EQ(reservoir.row(slot)[2], 2 * value);
+    }
+    std::vector<int64_t> rows = KeptRows(reservoir);
+    std::sort(rows.begin(), rows.end());
+    EXPECT_EQ(std::adjacent_find(rows.begin(), rows.end()), rows.end());
+  }
+}
+
+TEST(ReservoirTest, DoesNotDependOnHowTheStreamIsCut) {
+  const std::vector<int64_t> expected = KeptRows(Sampled(50, 5000, 9, 5000));
+  for (int64_t block_rows : {1, 2, 49, 50, 51, 999}) {
+    EXPECT_EQ(KeptRows(Sampled(50, 5000, 9, block_rows)), expected) << block_rows;
+  }
+}
+
+TEST(ReservoirTest, NeverChangesForASeed) {
+  EXPECT_THAT(KeptRows(Sampled(6, 1000, 42, 100)),
+              testing::ElementsAre(500, 141, 375, 14, 449, 428));
+  EXPECT_NE(KeptRows(Sampled(6, 1000, 43, 100)), KeptRows(Sampled(6, 1000, 42, 100)));
+}
+
+TEST(ReservoirTest, GathersSlotsInTheOrderAsked) {
+  const Reservoir reservoir = Sampled(10, 10, 1, 10);
+  const Matrix<double> rows = reservoir.Gather({7, 0, 7});
+  ASSERT_EQ(rows.rows(), 3);
+  ASSERT_EQ(rows.cols(), 3);
+  EXPECT_EQ(rows(0, 0), 7);
+  EXPECT_EQ(rows(1, 1), 0);
+  EXPECT_EQ(rows(2, 2), 14);
+}
+
+// Each row of n is kept with probability q = k/n, in T independent trials: counts c_i have mean Tq
+// and variance Tq(1−q), and sum to Tk. X = Σ (c_i − Tq)²/(Tq(1−q)) · (n−1)/n is chi-square with n−1
+// degrees of freedom in the limit: mean n−1, variance 2(n−1). Six sigma at fixed seeds.
+TEST(ReservoirTest, EveryRowIsEquallyLikely) {
+  constexpr int kTrials = 20000;
+  for (int64_t capacity : {1, 5, 30}) {
+    for (int64_t n : {31, 100, 400}) {
+      std::vector<int> counts(n);
+      for (int seed = 0; seed < kTrials; ++seed) {
+        Reservoir reservoir(capacity, 1, seed);
+        reservoir.Offer(Matrix<double>(n, 1).view());
+        for (int64_t row : KeptRows(reservoir)) ++counts[row];
+      }
+      const double q = 1.0 * capacity / n;
+      double chi_square = 0;
+      for (int count : counts) chi_square += std::pow(count - kTrials * q, 2);
+      chi_square *= (n - 1.0) / n / (kTrials * q * (1 - q));
+      EXPECT_NEAR(chi_square, n - 1, 6 * std::sqrt(2.0 * (n - 1))) << capacity << " of " << n;
+    }
+  }
+}
+
+// All C(n,2) = 435 pairs are kept with probability q = k(k−1)/(n(n−1)). Each count is binomial:
+// none may be further off than seven sigma (P < 435·2.6e-12). The sum of the squared deviations has
+// mean 435. Counts of pairs are dependent: their correlation matrix (0.1123 for pairs that share a
+// row, −0.0193 for disjoint ones, n = 30, k = 6) has by the Johnson scheme the eigenvalues 4.439
+// (29 times), 0.756 (405 times) and 0, so the sum's variance is twice the sum of their squares,
+// 2·803.
+TEST(ReservoirTest, EveryPairIsEquallyLikely) {
+  constexpr int kTrials = 40000;
+  constexpr int64_t kRows = 30, kCapacity = 6;
+  std::vector<int> counts(kRows * kRows);
+  for (int seed = 0; seed < kTrials; ++seed) {
+    Reservoir reservoir(kCapacity, 1, seed);
+    reservoir.Offer(Matrix<double>(kRows, 1).view());
+    const std::vector<int64_t> kept = KeptRows(reservoir);
+    for (int64_t a : kept) {
+      for (int64_t b : kept) counts[a * kRows + b] += a < b ? 1 : 0;
+    }
+  }
+  const double q = 1.0 * kCapacity * (kCapacity - 1) / (kRows * (kRows - 1));
+  const double deviation = std::sqrt(kTrials * q * (1 - q));
+  const double pairs = kRows * (kRows - 1) / 2;
+  double chi_square = 0;
+  for (int64_t a = 0; a < kRows; ++a) {
+    for (int64_t b = a + 1; b < kRows; ++b) {
+      const double z = (counts[a * kRows + b] - kTrials * q) / deviation;
+      EXPECT_LE(std::abs(z), 7) << a << " and " << b;
+      chi_square += z * z;
+    }
+  }
+  EXPECT_NEAR(chi_square, pairs, 6 * std::sqrt(2 * 803.0));
+}
+
+// n rows are offered, k·(H_n − H_k) of those after the first k are kept (row i with probability
+// k/i), with a variance below that mean.
+TEST(ReservoirTest, SkipsNearlyAllOfALongStream) {
+  constexpr int64_t kCapacity = 1000, kRows = int64_t{1} << 62;
+  Reservoir reservoir(kCapacity, 1, 5);
+  int64_t kept = 0;
+  while (reservoir.rows_seen() < kRows) {
+    reservoir.Skip(std::min(reservoir.RowsToSkip(), kRows - reservoir.rows_seen()));
+    if (reservoir.rows_seen() == kRows) break;
+    const double value = static_cast<double>(reservoir.rows_seen());
+    reservoir.Keep(&value);
+    ++kept;
+  }
+  const double mean = kCapacity * std::log(1.0 * kRows / kCapacity);
+  EXPECT_NEAR(static_cast<double>(kept - kCapacity), mean, 6 * std::sqrt(mean));
+  // The kept rows are uniform over the stream: their mean has deviation 1/√(12k).
+  double sum = 0;
+  for (int64_t row : KeptRows(reservoir)) sum += static_cast<double>(row) / kRows;
+  EXPECT_NEAR(sum / kCapacity, 0.5, 6 / std::sqrt(12.0 * kCapacity));
+}
+
+TEST(ReservoirTest, OneSlotSurvivesTheLongestStream) {
+  for (int seed = 0; seed < 200; ++seed) {
+    Reservoir reservoir(1, 1, seed);
+    while (reservoir.rows_seen() < Reservoir::kMaxStreamRows) {
+      const int64_t left = Reservoir::kMaxStreamRows - reservoir.rows_seen();
+      const bool beyond = reservoir.RowsToSkip() >= left;
+      ASSERT_GE(reservoir.RowsToSkip(), 0);
+      reservoir.Skip(beyond ? left : reservoir.RowsToSkip());
+      const double value = seed;
+      if (!beyond) reservoir.Keep(&value);
+    }
+    EXPECT_EQ(reservoir.size(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,53 @@
+#include "tests/core/mapping/builds.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "core/linalg/blas.h"
+#include "core/plan/artifact.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+
+BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool standardize,
+                 uint64_t seed) {
+  const absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(mapping);
+  const absl::StatusOr<KernelExpression> expression = KernelExpression::Parse(kernel);
+  PHIMAP_CHECK(parsed.ok() && expression.ok());
+  return {.mapping = *parsed, .kernel = *expression, .standardize = standardize, .seed = seed};
+}
+
+absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
+                                   int64_t block_rows) {
+  UseOneBlasThread();
+  StreamSample sample(spec, rows.columns);
+  const int64_t step = block_rows == 0 ? std::max<int64_t>(rows.rows, 1) : block_rows;
+  for (int64_t first = 0; first < rows.rows; first += step) {
+    PHIMAP_RETURN_IF_ERROR(sample.Add(rows.Slice(first, std::min(step, rows.rows - first))));
+  }
+  RecordingMonitor monitor;
+  return BuildVersion(spec, std::move(sample), monitor);
+}
+
+absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const Matrix<double>& rows) {
+  return Build(spec, WireRows(rows));
+}
+
+BuiltVersion MustBuild(const BuildSpec& spec, const Matrix<double>& rows) {
+  absl::StatusOr<BuiltVersion> version = Build(spec, rows);
+  if (!version.ok()) std::fprintf(stderr, "%s\n", version.status().ToString().c_str());
+  PHIMAP_CHECK(version.ok());
+  return *std::move(version);
+}
+
+Matrix<double> FeaturesFrom(const BuiltVersion& version, const Matrix<double>& rows) {
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
+  PHIMAP_CHECK(artifact.ok());
+  return MustTransformWide(artifact->plan, WireRows(rows));
+}
+
+}  // namespace phimap::testing

@@ -1,0 +1,186 @@
+// What a build refuses, and stopping it at any moment.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/mapping/version_build.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using testing::NormalRows;
+using testing::RecordingMonitor;
+using testing::SpecOf;
+using testing::WireRows;
+
+void ExpectError(const absl::Status& status, absl::StatusCode code, const char* reason,
+                 const char* field) {
+  EXPECT_EQ(status.code(), code) << status;
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  ASSERT_TRUE(detail.has_value()) << status;
+  EXPECT_EQ(detail->reason, reason) << status;
+  EXPECT_EQ(detail->field, field) << status;
+}
+
+TEST(VersionBuildErrorsTest, EmptyStream) {
+  const absl::Status status =
+      Build(SpecOf("f2(landmarks=5)", "rbf(gamma=1)"), Matrix<double>(0, 3)).status();
+  ExpectError(status, absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples");
+  EXPECT_NE(status.message().find("0 rows"), std::string::npos);
+  EXPECT_NE(status.message().find('5'), std::string::npos);
+}
+
+TEST(VersionBuildErrorsTest, FewerRowsThanLandmarksNamesBothNumbers) {
+  for (const char* mapping :
+       {"f1(landmarks=31)", "f2(landmarks=31)", "f3(landmarks=31, dimensions=2)"}) {
+    const Matrix<double> x = NormalRows({.rows = 30, .cols = 3, .seed = 1});
+    const absl::Status status = Build(SpecOf(mapping, "rbf(gamma=median)"), x).status();
+    ExpectError(status, absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks");
+    EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "31");
+    EXPECT_EQ(DetailOf(status)->metadata.at("actual"), "30");
+    EXPECT_NE(status.message().find("30"), std::string::npos);
+    EXPECT_NE(status.message().find("31"), std::string::npos);
+  }
+}
+
+TEST(VersionBuildErrorsTest, BlockWithABadValueOrWidthLeavesTheSampleAsItWas) {
+  const BuildSpec spec = SpecOf("f2(landmarks=5)", "rbf(gamma=scale)");
+  const Matrix<double> good = NormalRows({.rows = 400, .cols = 3, .seed = 2});
+  StreamSample sample(spec, 3);
+  ASSERT_TRUE(sample.Add(WireRows(good)).ok());
+  Matrix<double> bad = good.Clone();
+  bad(399, 1) = std::numeric_limits<double>::infinity();
+  ExpectError(sample.Add(WireRows(bad)), absl::StatusCode::kInvalidArgument, "NOT_FINITE",
+              "examples.dense.rows[399].columns[1]");
+  const absl::Status narrow = sample.Add(WireRows(Matrix<double>(4, 2)));
+  ExpectError(narrow, absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS",
+              "examples.dense.columns");
+  EXPECT_EQ(DetailOf(narrow)->metadata.at("expected"), "3");
+  EXPECT_EQ(DetailOf(narrow)->metadata.at("actual"), "2");
+  EXPECT_EQ(sample.rows(), 400);
+  RecordingMonitor monitor;
+  EXPECT_EQ(BuildVersion(spec, std::move(sample), monitor)->bytes,
+            Build(spec, WireRows(good))->bytes);
+}
+
+TEST(VersionBuildErrorsTest, ConstantDataHaveNoScaleButANumberWorks) {
+  Matrix<double> x(100, 3);
+  std::fill_n(x.data(), x.size(), 2.5);
+  for (const char* kernel : {"rbf(gamma=scale)", "rbf(gamma=median)"}) {
+    for (const bool standardize : {false, true}) {
+      ExpectError(Build(SpecOf("f2(landmarks=10)", kernel, standardize), x).status(),
+                  absl::StatusCode::kFailedPrecondition, "NO_SCALE", "kernel");
+    }
+  }
+  const absl::StatusOr<BuiltVersion> built = Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1)"), x);
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_EQ(built->certificate.rank, 1);
+}
+
+TEST(VersionBuildErrorsTest, KernelsThatAreNotDefiniteOnTheLandmarks) {
+  const Matrix<double> x = NormalRows({.rows = 100, .cols = 3, .seed = 3});
+  // Not validated, as if the expression could not be known to be indefinite.
+  for (const char* mapping : {"f2(landmarks=30)", "f3(landmarks=30, dimensions=5)"}) {
+    ExpectError(Build(SpecOf(mapping, "poly(degree=2, coef0=-1)"), x).status(),
+                absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel");
+  }
+  EXPECT_TRUE(Build(SpecOf("f1(landmarks=30)", "poly(degree=2, coef0=-1)"), x).ok());
+}
+
+TEST(VersionBuildErrorsTest, ZeroKernel) {
+  const Matrix<double> x = NormalRows({.rows = 100, .cols = 3, .seed = 4});
+  ExpectError(Build(SpecOf("f2(landmarks=30)", "0*linear()"), x).status(),
+              absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel");
+  ExpectError(Build(SpecOf("f2(landmarks=30)", "linear()"), Matrix<double>(100, 3)).status(),
+              absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel");
+}
+
+// Inputs of 1e300: every combination ends in an error of the caller's or in a version whose numbers
+// are finite, never in a crash or a version that serves NaN.
+TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
+  Matrix<double> x = NormalRows({.rows = 300, .cols = 3, .seed = 5});
+  for (const double factor : {1e18, 1e20, 1e60, 1e150, 1e300}) {
+    Matrix<double> huge = x.Clone();
+    for (int64_t i = 0; i < x.size(); ++i) huge.data()[i] *= factor;
+    for (const char* kernel : {"rbf(gamma=scale)", "rbf(gamma=median)", "rbf(gamma=1)", "linear()",
+                               "poly(degree=5, coef0=1)"}) {
+      for (const char* type : {"float32", "float64"}) {
+        for (const bool standardize : {false, true}) {
+          const BuildSpec spec = SpecOf(std::string("f2(landmarks=30, serving_type=") + type + ")",
+                                        kernel, standardize);
+          const absl::StatusOr<BuiltVersion> built = Build(spec, huge);
+          if (built.ok()) {
+            EXPECT_TRUE(std::isfinite(*built->certificate.trace_residual)) << spec.ToText();
+            ASSERT_TRUE(built->certificate.kernel_error.has_value());
+            EXPECT_TRUE(std::isfinite(built->certificate.kernel_error->max)) << spec.ToText();
+            EXPECT_TRUE(std::isfinite(built->certificate.serving_error->max)) << spec.ToText();
+          } else {
+            EXPECT_TRUE(built.status().code() == absl::StatusCode::kFailedPrecondition ||
+                        built.status().code() == absl::StatusCode::kInvalidArgument)
+                << factor << spec.ToText() << built.status();
+            EXPECT_TRUE(DetailOf(built.status()).has_value());
+            EXPECT_NE(DetailOf(built.status())->reason, "NOT_POSITIVE_SEMIDEFINITE")
+                << factor << spec.ToText() << built.status();
+          }
+        }
+      }
+    }
+  }
+  for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = i % 2 == 0 ? 1e300 : -1e300;
+  ExpectError(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)"), x).status(),
+              absl::StatusCode::kInvalidArgument, "VALUES_TOO_LARGE", "examples");
+}
+
+TEST(VersionBuildErrorsTest, MonitorStopsTheBuildAtEveryCheckpoint) {
+  const Matrix<double> x = NormalRows({.rows = 4000, .cols = 4, .seed = 6});
+  for (const char* mapping :
+       {"f1(landmarks=50)", "f2(landmarks=150)", "f3(landmarks=150, dimensions=20)"}) {
+    const BuildSpec spec = SpecOf(mapping, "rbf(gamma=scale)", true);
+    const auto run = [&](RecordingMonitor& monitor) {
+      StreamSample sample(spec, 4);
+      EXPECT_TRUE(sample.Add(WireRows(x)).ok());
+      return BuildVersion(spec, std::move(sample), monitor).status();
+    };
+    RecordingMonitor whole;
+    ASSERT_TRUE(run(whole).ok());
+    const auto checkpoints = static_cast<int64_t>(whole.fractions.size());
+    EXPECT_GE(checkpoints, 5);
+    for (int64_t stop = 0; stop < checkpoints; ++stop) {
+      RecordingMonitor monitor(stop);
+      EXPECT_EQ(run(monitor), absl::CancelledError("stop")) << mapping << " at " << stop;
+      EXPECT_EQ(static_cast<int64_t>(monitor.fractions.size()), stop + 1);
+    }
+  }
+}
+
+TEST(VersionBuildErrorsTest, ProgressRisesFromZeroToOneThroughThePhases) {
+  const Matrix<double> x = NormalRows({.rows = 6000, .cols = 4, .seed = 7});
+  for (const char* mapping :
+       {"f1(landmarks=50)", "f2(landmarks=600)", "f3(landmarks=600, dimensions=20)"}) {
+    const BuildSpec spec = SpecOf(mapping, "rbf(gamma=scale)");
+    StreamSample sample(spec, 4);
+    ASSERT_TRUE(sample.Add(WireRows(x)).ok());
+    RecordingMonitor monitor;
+    ASSERT_TRUE(BuildVersion(spec, std::move(sample), monitor).ok());
+    EXPECT_EQ(monitor.fractions.front(), 0);
+    EXPECT_EQ(monitor.fractions.back(), 1);
+    EXPECT_TRUE(std::is_sorted(monitor.fractions.begin(), monitor.fractions.end())) << mapping;
+    const std::vector<std::string> kOrder = {"sample", "gram", "factor", "certificate", "encode"};
+    std::vector<std::ptrdiff_t> order;
+    for (const std::string& phase : monitor.phases) {
+      order.push_back(std::find(kOrder.begin(), kOrder.end(), phase) - kOrder.begin());
+    }
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end())) << mapping;
+    EXPECT_LT(order.back(), 5);
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,278 @@
+#include "core/mapping/version_build.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/certificate/certificate.h"
+#include "core/landmark/split.h"
+#include "core/plan/artifact.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using testing::FeaturesFrom;
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::SpecOf;
+using testing::UniformFloatRows;
+using testing::WireRows;
+
+Matrix<double> FloatRows(int64_t rows, int64_t cols, uint64_t seed) {
+  const Matrix<float> x = UniformFloatRows({.rows = rows, .cols = cols, .seed = seed});
+  return Converted<double, float>(x.view());
+}
+
+std::vector<BuildSpec> AllSpecs() {
+  return {SpecOf("f1(landmarks=40)", "rbf(gamma=scale)"),
+          SpecOf("f2(landmarks=40)", "rbf(gamma=median)", true),
+          SpecOf("f2(landmarks=40, pool_rows=100, serving_type=float64)",
+                 "rbf(gamma=0.5) + 0.1*poly(degree=2, coef0=1)"),
+          SpecOf("f2(landmarks=40)", "linear()", true),
+          SpecOf("f3(landmarks=40, dimensions=12)", "poly(degree=3, coef0=1)")};
+}
+
+TEST(VersionBuildTest, BytesDependOnSpecSeedAndRowsAlone) {
+  const Matrix<float> x32 = UniformFloatRows({.rows = 3000, .cols = 6, .seed = 1});
+  const Matrix<double> x64 = Converted<double, float>(x32.view());
+  std::set<std::string> different;
+  for (BuildSpec spec : AllSpecs()) {
+    const absl::StatusOr<BuiltVersion> built = Build(spec, WireRows(x64));
+    ASSERT_TRUE(built.ok()) << spec.ToText() << built.status();
+    EXPECT_EQ(Build(spec, WireRows(x64))->bytes, built->bytes) << spec.ToText();
+    EXPECT_EQ(Build(spec, WireRows(x32))->bytes, built->bytes) << spec.ToText() << " float32";
+    for (const int64_t block : {1, 7, 256, 2999}) {
+      EXPECT_EQ(Build(spec, WireRows(x64), block)->bytes, built->bytes)
+          << spec.ToText() << " in blocks of " << block;
+    }
+    different.insert(built->bytes);
+    spec.seed = 2;
+    different.insert(Build(spec, WireRows(x64))->bytes);
+    Matrix<double> other = x64.Clone();
+    for (int64_t i = 0; i < 3000; ++i) other(i, 5) *= 1 + 0x1p-20;
+    different.insert(Build(spec, WireRows(other))->bytes);
+  }
+  EXPECT_EQ(different.size(), 3 * AllSpecs().size());
+}
+
+TEST(VersionBuildTest, ArtifactSaysWhatItWasMadeFrom) {
+  const Matrix<double> x = FloatRows(500, 4, 2);
+  const BuiltVersion built =
+      MustBuild(SpecOf("f3(landmarks=30, dimensions=8)", "rbf()", true, 77), x);
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+  ASSERT_TRUE(artifact.ok()) << artifact.status();
+  EXPECT_EQ(artifact->provenance.mapping_text,
+            "f3(landmarks=30, dimensions=8, projection=gaussian, policy=uniform, "
+            "pool_rows=20000, serving_type=float32)");
+  // Standardised entries have variance 1: 1/p.
+  EXPECT_EQ(artifact->provenance.kernel_text, "rbf(gamma=0.25)");
+  EXPECT_TRUE(artifact->provenance.standardize);
+  EXPECT_EQ(artifact->provenance.seed, 77u);
+  EXPECT_EQ(built.input_columns, 4);
+  EXPECT_EQ(built.output_columns, 8);
+  EXPECT_EQ(built.serving_type, FloatType::kFloat32);
+  const absl::StatusOr<Certificate> certificate = DecodeCertificate(artifact->certificate);
+  ASSERT_TRUE(certificate.ok());
+  EXPECT_EQ(certificate->stream_rows, 500);
+  EXPECT_EQ(certificate->policy, "uniform");
+  EXPECT_EQ(certificate->rank, built.certificate.rank);
+  EXPECT_FALSE(certificate->theorem.empty());
+}
+
+TEST(VersionBuildTest, ShiftIsTheLandmarksMeanOnlyForTranslationInvariantKernels) {
+  const Matrix<double> x = FloatRows(50, 3, 3);
+  std::vector<double> mean(3);
+  for (int64_t i = 0; i < 50; ++i) {
+    for (int64_t k = 0; k < 3; ++k) mean[k] += x(i, k) / 50;
+  }
+  const auto input = [&](const char* kernel, bool standardize) {
+    const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=50)", kernel, standardize), x);
+    absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+    return std::move(artifact->plan.input);
+  };
+  for (const char* kernel : {"linear()", "poly(degree=2)", "rbf(gamma=1)*linear()"}) {
+    EXPECT_TRUE(input(kernel, false).shift.empty()) << kernel;
+    EXPECT_TRUE(input(kernel, false).scale.empty()) << kernel;
+  }
+  for (const bool standardize : {false, true}) {
+    const InputStage stage = input("rbf(gamma=1)", standardize);
+    ASSERT_EQ(stage.shift.size(), 3u);
+    EXPECT_EQ(stage.scale.size(), standardize ? 3u : 0u);
+    // Every row is a landmark here, so both means are that of the stream.
+    for (int64_t k = 0; k < 3; ++k) EXPECT_NEAR(stage.shift[k], mean[k], 1e-15);
+  }
+}
+
+TEST(VersionBuildTest, StandardisedBuildEqualsTheBuildOfStandardisedRows) {
+  Matrix<double> x = FloatRows(200, 4, 4);
+  for (int64_t i = 0; i < 200; ++i) {
+    x(i, 1) = 1000 + 30 * x(i, 1);
+    x(i, 2) = 5;  // constant: shifted to 0, not scaled
+  }
+  Matrix<double> z = x.Clone();
+  for (const int64_t k : {0, 1, 2, 3}) {
+    long double mean = 0;
+    long double square = 0;
+    for (int64_t i = 0; i < 200; ++i) mean += x(i, k) / 200.0L;
+    for (int64_t i = 0; i < 200; ++i) square += (x(i, k) - mean) * (x(i, k) - mean) / 200.0L;
+    for (int64_t i = 0; i < 200; ++i) {
+      z(i, k) = k == 2 ? 0 : static_cast<double>((x(i, k) - mean) / std::sqrt(square));
+    }
+  }
+  for (const char* kernel : {"rbf(gamma=0.2)", "poly(degree=2, gamma=0.3, coef0=1)"}) {
+    const std::string mapping = "f2(landmarks=60, serving_type=float64)";
+    const Matrix<double> f = FeaturesFrom(MustBuild(SpecOf(mapping, kernel, true), x), x);
+    const Matrix<double> g = FeaturesFrom(MustBuild(SpecOf(mapping, kernel, false), z), z);
+    const Matrix<double> gram_f = testing::NaiveGram(f, f);
+    const Matrix<double> gram_g = testing::NaiveGram(g, g);
+    for (int64_t i = 0; i < gram_f.size(); ++i) {
+      ASSERT_NEAR(gram_f.data()[i], gram_g.data()[i], 1e-9) << kernel;
+    }
+  }
+}
+
+// 1,000 rows, 900 landmarks: all of the pool. The other 100 must be those that the certificate is
+// measured on, which its numbers tell.
+TEST(VersionBuildTest, CertificateIsMeasuredOnRowsThatAreNoLandmarks) {
+  const Matrix<double> x = FloatRows(1000, 3, 5);
+  const BuiltVersion built = MustBuild(SpecOf("f1(landmarks=900)", "linear()"), x);
+  EXPECT_EQ(built.certificate.stream_rows, 1000);
+  EXPECT_EQ(built.certificate.pool_rows, 900);
+  EXPECT_EQ(built.certificate.held_out_rows, 100);
+  EXPECT_EQ(built.certificate.landmarks, 900);
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+  const auto& rows =
+      std::get<ProductFeatures<float>>(std::get<0>(artifact->plan.stages).features).rows;
+  std::set<std::vector<double>> landmarks;
+  for (int64_t i = 0; i < 900; ++i) landmarks.insert({rows.row(i), rows.row(i) + 3});
+  ASSERT_EQ(landmarks.size(), 900u);
+  std::vector<int64_t> others;
+  for (int64_t i = 0; i < 1000; ++i) {
+    if (landmarks.count({x.row(i), x.row(i) + 3}) == 0) others.push_back(i);
+  }
+  ASSERT_EQ(others.size(), 100u);
+  // ‖F(x)‖ of the longest: F1 in float64 is exact to 1e-15.
+  double longest = 0;
+  for (const int64_t i : others) {
+    double square = 0;
+    for (int64_t j = 0; j < 900; ++j) {
+      double product = 0;
+      for (int64_t k = 0; k < 3; ++k) product += x(i, k) * rows(j, k);
+      square += product * product;
+    }
+    longest = std::max(longest, std::sqrt(square));
+  }
+  ASSERT_TRUE(built.certificate.serving_error.has_value());
+  EXPECT_EQ(built.certificate.serving_error->count, 100);
+  EXPECT_NEAR(built.certificate.serving_error->scale, longest, 1e-12 * longest);
+}
+
+TEST(VersionBuildTest, KernelErrorIsSmallOnTheSpanAndMeasuredBesideIt) {
+  const Matrix<double> x = FloatRows(2000, 3, 6);
+  // Rank 4 kernel: 100 landmarks span everything.
+  const BuiltVersion full = MustBuild(SpecOf("f2(landmarks=100)", "poly(degree=1, coef0=1)"), x);
+  EXPECT_EQ(full.certificate.rank, 4);
+  EXPECT_LE(full.certificate.kernel_error->max, 1e-5);
+  EXPECT_LE(*full.certificate.held_out_trace_residual, 1e-5);
+  EXPECT_EQ(full.certificate.kernel_error->count, 200 * 199 / 2);
+  // A rough kernel: 100 landmarks do not.
+  const BuiltVersion rough = MustBuild(SpecOf("f2(landmarks=100)", "rbf(gamma=20)"), x);
+  EXPECT_GT(rough.certificate.kernel_error->max, 0.1);
+  EXPECT_GT(*rough.certificate.held_out_trace_residual, 0.05);
+  EXPECT_LT(*rough.certificate.held_out_trace_residual, 1);
+  EXPECT_GE(rough.certificate.kernel_error->max, rough.certificate.kernel_error->mean);
+  EXPECT_TRUE(rough.certificate.warnings.empty());
+}
+
+TEST(VersionBuildTest, CertificateWarnsOfWhatAUserShouldKnow) {
+  const auto warnings = [](const BuildSpec& spec, int64_t rows) {
+    std::string all;
+    for (const std::string& w : MustBuild(spec, FloatRows(rows, 2, 7)).certificate.warnings) {
+      all += w + "\n";
+    }
+    return all;
+  };
+  EXPECT_NE(warnings(SpecOf("f2(landmarks=50)", "rbf(gamma=5)"), 60).find("not measured"),
+            std::string::npos);
+  EXPECT_NE(warnings(SpecOf("f3(landmarks=50, dimensions=20)", "poly(degree=2, coef0=1)"), 500)
+                .find("rank 6 is below the 20 dimensions"),
+            std::string::npos);
+  EXPECT_NE(warnings(SpecOf("f1(landmarks=50)", "poly(degree=2, coef0=-1)"), 500)
+                .find("not positive semidefinite"),
+            std::string::npos);
+}
+
+// Two clouds 2·10⁴ apart, each of unit width: ‖x‖² is about 10⁸, so that float32 knows distances of
+// about 1 only to within 10⁸·2⁻²⁴ ≈ 6, and the rbf kernel inside of a cloud is noise.
+Matrix<double> DistantClouds() {
+  const RandomStream random(5, StreamId::kStartVectors);
+  Matrix<double> rows(600, 3);
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    rows.data()[i] = random.Normal(i) + (i / 3 % 2 == 0 ? 1e4 : -1e4);
+  }
+  return rows;
+}
+
+TEST(VersionBuildTest, AnOpenServingTypeBecomesFloat64WhereFloat32ErrsTooMuch) {
+  const Matrix<double> rows = DistantClouds();
+  const BuiltVersion open = MustBuild(SpecOf("f2(landmarks=40)", "rbf(gamma=0.3)"), rows);
+  EXPECT_EQ(open.serving_type, FloatType::kFloat64);
+  EXPECT_THAT(open.provenance.mapping_text, HasSubstr("serving_type=float64"));
+  ASSERT_FALSE(open.certificate.warnings.empty());
+  EXPECT_THAT(open.certificate.warnings.back(), HasSubstr("float32"));
+  EXPECT_LT(open.certificate.serving_error->max, 1e-6);
+  // It is the version that an explicit float64 gives, but for the warning: same rank tolerance,
+  // same features.
+  const BuiltVersion asked =
+      MustBuild(SpecOf("f2(landmarks=40, serving_type=float64)", "rbf(gamma=0.3)"), rows);
+  EXPECT_EQ(open.certificate.rank, asked.certificate.rank);
+  EXPECT_EQ(open.certificate.tolerance, asked.certificate.tolerance);
+  const Matrix<double> a = FeaturesFrom(open, rows);
+  const Matrix<double> b = FeaturesFrom(asked, rows);
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_TRUE(std::equal(a.data(), a.data() + a.size(), b.data()));
+}
+
+TEST(VersionBuildTest, AnExplicitFloat32FailsWhereItErrsTooMuch) {
+  const absl::StatusOr<BuiltVersion> built =
+      Build(SpecOf("f2(landmarks=40, serving_type=float32)", "rbf(gamma=0.3)"), DistantClouds());
+  ASSERT_EQ(built.status().code(), absl::StatusCode::kFailedPrecondition) << built.status();
+  EXPECT_EQ(DetailOf(built.status())->reason, "PRECISION");
+  EXPECT_EQ(DetailOf(built.status())->field, "spec.serving_type");
+}
+
+TEST(VersionBuildTest, AnOpenServingTypeStaysFloat32WhereThatSuffices) {
+  const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=40)", "rbf(gamma=0.3)"), [] {
+    Matrix<double> rows = DistantClouds();
+    for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] -= i / 3 % 2 == 0 ? 1e4 : -1e4;
+    return rows;
+  }());
+  EXPECT_EQ(built.serving_type, FloatType::kFloat32);
+}
+
+TEST(VersionBuildTest, PoolIsBoundedBySpecOnLongStreams) {
+  const Matrix<double> x = FloatRows(10000, 2, 8);
+  const BuildSpec spec = SpecOf("f2(landmarks=20, pool_rows=50)", "rbf(gamma=1)");
+  const BuiltVersion built = MustBuild(spec, x);
+  EXPECT_EQ(built.certificate.stream_rows, 10000);
+  EXPECT_EQ(built.certificate.pool_rows, 50);
+  EXPECT_EQ(built.certificate.held_out_rows, 1000);
+  const StreamSample sample(spec, 2);
+  EXPECT_EQ(sample.memory_bound_bytes(), (50 + kMaxHeldOutRows) * 3 * 8);
+}
+
+}  // namespace
+}  // namespace phimap

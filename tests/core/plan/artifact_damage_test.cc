@@ -1,0 +1,272 @@
+// Artifacts are untrusted: cut, flipped, and hostile ones with true checksums.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/artifact.h"
+#include "core/plan/engine.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/artifact_surgery.h"
+#include "tests/support/plans.h"
+
+// Counts what this program asks for, to show that sizes are bounded before memory is taken.
+namespace {
+std::atomic<size_t> g_largest_request{0};
+
+void* Allocate(size_t size, size_t alignment) {
+  size_t seen = g_largest_request.load();
+  while (size > seen && !g_largest_request.compare_exchange_weak(seen, size)) {
+  }
+  void* p = alignment <= alignof(std::max_align_t)
+                ? std::malloc(std::max<size_t>(size, 1))
+                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size, 1); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace phimap {
+namespace {
+
+using testing::FixChecksums;
+using testing::MakePlan;
+using testing::PlanShape;
+using testing::WithSection;
+using testing::WKind;
+
+std::string Encoded(const PlanShape& shape) {
+  return *EncodeArtifact({.plan = MakePlan(shape),
+                          .provenance = {.mapping_text = "f2(landmarks=7)",
+                                         .kernel_text = "rbf(gamma=0.5)",
+                                         .standardize = true,
+                                         .seed = 3},
+                          .certificate = "opaque"});
+}
+
+std::string EncodedExternal() {
+  Plan plan = MakePlan({.feature_count = 2, .w = WKind::kDense, .outputs = 2});
+  std::get<0>(plan.stages).features =
+      ExternalFeatures{.kernel = "k", .endpoint = "e:1", .examples = {"a", "bc"}};
+  return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
+}
+
+// One small artifact of each kind of stage.
+std::vector<std::string> SmallArtifacts() {
+  return {Encoded({.columns = 3,
+                   .shift = true,
+                   .scale = true,
+                   .feature_count = 3,
+                   .centre = true,
+                   .w = WKind::kTriangular}),
+          Encoded({.serving_type = FloatType::kFloat64,
+                   .columns = 2,
+                   .projected = 2,
+                   .features = testing::FeatureKind::kL1,
+                   .feature_count = 2,
+                   .kernel = "linear()",
+                   .w = WKind::kDense,
+                   .outputs = 2}),
+          Encoded({.columns = 2,
+                   .feature_count = 3,
+                   .kernel = "poly(degree=2)",
+                   .w = WKind::kSparse,
+                   .outputs = 3}),
+          EncodedExternal()};
+}
+
+bool IsRefusal(const absl::Status& status) {
+  return (status.code() == absl::StatusCode::kDataLoss ||
+          status.code() == absl::StatusCode::kUnimplemented) &&
+         DetailOf(status).has_value() && !status.message().empty();
+}
+
+TEST(ArtifactDamageTest, EveryTruncationIsDataLoss) {
+  for (const std::string& bytes : SmallArtifacts()) {
+    ASSERT_TRUE(DecodeArtifact(bytes).ok());
+    for (size_t length = 0; length < bytes.size(); ++length) {
+      const absl::Status status =
+          DecodeArtifact(absl::string_view(bytes).substr(0, length)).status();
+      ASSERT_EQ(status.code(), absl::StatusCode::kDataLoss) << length << ": " << status;
+      ASSERT_TRUE(DetailOf(status)->metadata.contains("offset")) << status;
+    }
+    EXPECT_EQ(DecodeArtifact(bytes + '\0').status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(DecodeArtifact(bytes + std::string(64, '\0')).status().code(),
+              absl::StatusCode::kDataLoss);
+  }
+}
+
+TEST(ArtifactDamageTest, EveryFlippedBitIsRefused) {
+  for (const std::string& bytes : SmallArtifacts()) {
+    std::string damaged = bytes;
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      for (int bit = 0; bit < 8; ++bit) {
+        damaged[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+        const absl::Status status = DecodeArtifact(damaged).status();
+        ASSERT_TRUE(IsRefusal(status)) << "bit " << bit << " of byte " << at << ": " << status;
+      }
+      damaged[at] = static_cast<char>(~bytes[at]);
+      ASSERT_TRUE(IsRefusal(DecodeArtifact(damaged).status())) << "byte " << at;
+      damaged[at] = bytes[at];
+    }
+  }
+}
+
+TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
+  struct Case {
+    int64_t offset;
+    const char* what;
+  };
+  for (const Case& c : {Case{8, "format version"}, Case{12, "arithmetic"}}) {
+    std::string bytes = SmallArtifacts()[0];
+    testing::WriteAt<uint32_t>(bytes, c.offset, 2);
+    FixChecksums(bytes);
+    const absl::Status status = DecodeArtifact(bytes).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << c.what;
+    EXPECT_NE(status.message().find(c.what), std::string::npos) << status;
+  }
+  // The kinds of stages: first byte of the features section; after centre (count and padding to 64)
+  // of the projection section.
+  for (const uint8_t kind : {3, 4, 6, 255}) {
+    std::string bytes = SmallArtifacts()[0];
+    testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
+    FixChecksums(bytes);
+    EXPECT_EQ(DecodeArtifact(bytes).status().code(), absl::StatusCode::kUnimplemented) << kind;
+  }
+}
+
+// Nothing in a decoder may ask for more than a few times the bytes that are there.
+void ExpectBoundedMemory(const std::string& bytes, size_t limit, const char* what, int64_t at) {
+  g_largest_request = 0;
+  {
+    const absl::StatusOr<Artifact> artifact = DecodeArtifact(bytes);
+    ASSERT_TRUE(artifact.ok() || IsRefusal(artifact.status())) << what << artifact.status();
+  }
+  ASSERT_LE(g_largest_request.load(), limit) << what << " at " << at;
+}
+
+TEST(ArtifactDamageTest, HugeCountsWithTrueChecksumsAreRefusedBeforeMemoryIsTaken) {
+  constexpr uint64_t kHostile[] = {
+      0,           1,           0xff,       0xffff,     0x10000,    0x10001,    0x7fffffff,
+      0x80000000u, 0xffffffffu, 1ull << 32, 1ull << 40, 1ull << 61, 1ull << 62, (1ull << 63) - 1,
+      1ull << 63,  ~0ull,       ~0ull - 63};
+  for (const std::string& bytes : SmallArtifacts()) {
+    // Error messages and the program's own strings are small; a section is at most the artifact.
+    const size_t limit = 4 * bytes.size() + 4096;
+    for (int64_t at = 20; at < static_cast<int64_t>(bytes.size()); ++at) {
+      for (const uint64_t value : kHostile) {
+        std::string hostile = bytes;
+        if (at + 8 <= static_cast<int64_t>(bytes.size())) {
+          testing::WriteAt<uint64_t>(hostile, at, value);
+          FixChecksums(hostile);
+          ASSERT_NO_FATAL_FAILURE(ExpectBoundedMemory(hostile, limit, "u64", at));
+        }
+        hostile = bytes;
+        if (at + 4 <= static_cast<int64_t>(bytes.size())) {
+          testing::WriteAt<uint32_t>(hostile, at, static_cast<uint32_t>(value));
+          FixChecksums(hostile);
+          ASSERT_NO_FATAL_FAILURE(ExpectBoundedMemory(hostile, limit, "u32", at));
+        }
+      }
+    }
+  }
+}
+
+// A sparse W of 65,536 × 65,536 without a single value is 0.5 MiB in the file; its dense form would
+// take 16 GiB.
+TEST(ArtifactDamageTest, SmallArtifactDoesNotUnfoldIntoGigabytesWhenLoaded) {
+  constexpr int64_t kN = kMaxPlanDimension;
+  Plan plan;
+  plan.input.columns = 1;
+  ServingStages<float> stages;
+  stages.features = ProductFeatures<float>{Matrix<float>(kN, 1), KernelProgram()};
+  stages.projection = SparseProjection<float>{.rows = kN,
+                                              .columns = kN,
+                                              .row_offsets = std::vector<int64_t>(kN + 1),
+                                              .column_indices = {},
+                                              .values = {}};
+  plan.stages = std::move(stages);
+  ASSERT_TRUE(plan.Validate().ok());
+  g_largest_request = 0;
+  const absl::Status status = Engine::Load(plan).status();
+  EXPECT_LE(g_largest_request.load(), size_t{1} << 30);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+}
+
+// Mutations of valid artifacts with true checksums: whatever decodes can be encoded again to the
+// same bytes, and loaded.
+TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
+  const std::vector<std::string> seeds = SmallArtifacts();
+  RandomCursor random(RandomStream(20240501, StreamId::kStartVectors));
+  int accepted = 0;
+  for (int iteration = 0; iteration < 30000; ++iteration) {
+    std::string bytes = seeds[random.UniformBelow(seeds.size())];
+    const int64_t edits = 1 + static_cast<int64_t>(random.UniformBelow(3));
+    for (int64_t e = 0; e < edits; ++e) {
+      const int section = static_cast<int>(random.UniformBelow(4));
+      std::string content = bytes.substr(testing::SectionOffset(bytes, section),
+                                         testing::SectionSize(bytes, section));
+      if (content.empty()) continue;
+      const size_t at = random.UniformBelow(content.size());
+      switch (random.UniformBelow(4)) {
+        case 0:
+          content[at] = static_cast<char>(content[at] ^ (1 << random.UniformBelow(8)));
+          break;
+        case 1:
+          content[at] = static_cast<char>(random.UniformBelow(256));
+          break;
+        case 2:
+          content.resize(at);
+          break;
+        default:
+          content.insert(at, std::string(1 + random.UniformBelow(64), '\0'));
+          break;
+      }
+      bytes = WithSection(bytes, section, content);
+    }
+    const absl::StatusOr<Artifact> artifact = DecodeArtifact(bytes);
+    if (!artifact.ok()) {
+      ASSERT_TRUE(IsRefusal(artifact.status())) << iteration << ": " << artifact.status();
+      continue;
+    }
+    ++accepted;
+    const absl::StatusOr<std::string> again = EncodeArtifact(*artifact);
+    ASSERT_TRUE(again.ok()) << iteration << ": " << again.status();
+    ASSERT_EQ(*again, bytes) << iteration;
+    const auto engine = Engine::Load(artifact->plan);
+    // An external block cannot run here; a landmark's norm can overflow though the landmark does
+    // not.
+    if (!engine.ok()) {
+      ASSERT_TRUE(engine.status().code() == absl::StatusCode::kUnimplemented ||
+                  engine.status().code() == absl::StatusCode::kFailedPrecondition)
+          << engine.status();
+      continue;
+    }
+    const std::vector<double> row((*engine)->input_columns(), 0.5);
+    const RowsView rows{reinterpret_cast<const char*>(row.data()), FloatType::kFloat64, 1,
+                        (*engine)->input_columns()};
+    std::vector<double> features((*engine)->output_columns());
+    TransformPart part{.rows = rows, .features = features.data(), .status = absl::OkStatus()};
+    EngineScratch scratch;
+    (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  }
+  EXPECT_GT(accepted, 1000);  // the mutations are not all caught at the door
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,173 @@
+#include "core/plan/artifact.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plan/crc32c.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/artifact_surgery.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::FeatureKind;
+using testing::MakePlan;
+using testing::PlanShape;
+using testing::ReadAt;
+using testing::WireRows;
+using testing::WKind;
+
+Artifact MakeArtifact(Plan plan) {
+  return {.plan = std::move(plan),
+          .provenance = {.mapping_text = "f2(landmarks=7, policy=uniform)",
+                         .kernel_text = "rbf(gamma=0.5)",
+                         .standardize = true,
+                         .seed = 0xfedcba9876543210},
+          .certificate = std::string("any\0bytes", 9)};
+}
+
+std::vector<PlanShape> AllShapes() {
+  std::vector<PlanShape> shapes;
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    for (const WKind w : {WKind::kNone, WKind::kTriangular, WKind::kDense, WKind::kSparse}) {
+      for (const FeatureKind features : {FeatureKind::kProduct, FeatureKind::kL1}) {
+        for (const bool input : {false, true}) {
+          shapes.push_back({.serving_type = type,
+                            .shift = input,
+                            .scale = input,
+                            .projected = input ? 3 : 0,
+                            .features = features,
+                            .kernel = features == FeatureKind::kL1
+                                          ? "poly(degree=2, gamma=0.3, coef0=-2)"
+                                          : "rbf(gamma=0.5) + 2*linear()*rbf(gamma=3)",
+                            .centre = input,
+                            .w = w});
+        }
+      }
+    }
+  }
+  return shapes;
+}
+
+TEST(ArtifactTest, EveryKindOfStageSurvivesWithEqualBytesAndEqualFeatures) {
+  const Matrix<double> x = testing::UniformRows({.rows = 9, .cols = 5, .seed = 1});
+  for (const PlanShape& shape : AllShapes()) {
+    const Artifact artifact = MakeArtifact(MakePlan(shape));
+    const absl::StatusOr<std::string> bytes = EncodeArtifact(artifact);
+    ASSERT_TRUE(bytes.ok()) << shape.ToText() << bytes.status();
+    const absl::StatusOr<Artifact> decoded = DecodeArtifact(*bytes);
+    ASSERT_TRUE(decoded.ok()) << shape.ToText() << decoded.status();
+    EXPECT_EQ(decoded->provenance.mapping_text, artifact.provenance.mapping_text);
+    EXPECT_EQ(decoded->provenance.kernel_text, artifact.provenance.kernel_text);
+    EXPECT_EQ(decoded->provenance.standardize, true);
+    EXPECT_EQ(decoded->provenance.seed, 0xfedcba9876543210);
+    EXPECT_EQ(decoded->certificate, artifact.certificate);
+    EXPECT_EQ(decoded->plan.arithmetic, kArithmetic);
+    EXPECT_EQ(*EncodeArtifact(*decoded), *bytes) << shape.ToText();
+    EXPECT_TRUE(testing::SameBits(testing::MustTransformWide(decoded->plan, WireRows(x)),
+                                  testing::MustTransformWide(artifact.plan, WireRows(x))))
+        << shape.ToText();
+  }
+}
+
+TEST(ArtifactTest, BytesMayStandAtAnyAlignment) {
+  const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({.w = WKind::kTriangular})));
+  for (size_t shift = 1; shift < 8; ++shift) {
+    const std::string shifted = std::string(shift, 'x') + bytes;
+    EXPECT_TRUE(DecodeArtifact(absl::string_view(shifted).substr(shift)).ok());
+  }
+}
+
+TEST(ArtifactTest, ExternalBlockSurvives) {
+  for (const auto kind :
+       {ExternalFeatures::ExampleKind::kDense, ExternalFeatures::ExampleKind::kBytes,
+        ExternalFeatures::ExampleKind::kText}) {
+    Plan plan = MakePlan({.serving_type = FloatType::kFloat64,
+                          .feature_count = 3,
+                          .centre = true,
+                          .w = WKind::kTriangular});
+    std::get<1>(plan.stages).features =
+        ExternalFeatures{.kernel = "strings",
+                         .endpoint = "similarity.example:7000",
+                         .kind = kind,
+                         .examples = {"", "one", std::string("\0\xff", 2)}};
+    const std::string bytes = *EncodeArtifact(MakeArtifact(std::move(plan)));
+    const absl::StatusOr<Artifact> decoded = DecodeArtifact(bytes);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    const auto& external = std::get<ExternalFeatures>(std::get<1>(decoded->plan.stages).features);
+    EXPECT_EQ(external.kernel, "strings");
+    EXPECT_EQ(external.endpoint, "similarity.example:7000");
+    EXPECT_EQ(external.kind, kind);
+    EXPECT_EQ(external.examples, (std::vector<std::string>{"", "one", std::string("\0\xff", 2)}));
+    EXPECT_EQ(*EncodeArtifact(*decoded), bytes);
+  }
+}
+
+TEST(ArtifactTest, InvalidPlansAreNotWritten) {
+  Artifact artifact = MakeArtifact(MakePlan({}));
+  artifact.plan.input.shift = {1};
+  EXPECT_EQ(EncodeArtifact(artifact).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// The byte table of docs/formats.md.
+TEST(ArtifactTest, HeaderAndTableStandWhereTheFormatSays) {
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({.serving_type = type})));
+    EXPECT_EQ(bytes.substr(0, 8), "PHIMAP\r\n");
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 8), 1u);   // format
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 12), 1u);  // arithmetic
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 16), type == FloatType::kFloat32 ? 1u : 2u);
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 20), 5u);  // sections
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 24), 0u);  // reserved
+    EXPECT_EQ(ReadAt<uint32_t>(bytes, 28), Crc32c(bytes.substr(0, 28) + bytes.substr(32, 5 * 24)));
+    uint64_t end = 32 + 5 * 24;
+    for (int s = 0; s < 5; ++s) {
+      const int64_t entry = 32 + 24 * s;
+      const auto offset = ReadAt<uint64_t>(bytes, entry + 8);
+      const auto size = ReadAt<uint64_t>(bytes, entry + 16);
+      EXPECT_EQ(ReadAt<uint32_t>(bytes, entry), static_cast<uint32_t>(s + 1));
+      EXPECT_EQ(ReadAt<uint32_t>(bytes, entry + 4), Crc32c(bytes.substr(offset, size)));
+      EXPECT_EQ(offset, (end + 63) / 64 * 64);
+      end = offset + size;
+    }
+    EXPECT_EQ(end, bytes.size());
+  }
+}
+
+// Frozen: an artifact that was written once is read for ever. If this fails, the format changed and
+// its version number must.
+TEST(ArtifactTest, BytesOfAFixedPlanNeverChange) {
+  Plan plan;
+  plan.input = {.columns = 2, .shift = {0.5, -1}, .scale = {2, 4}, .projection = {}};
+  Matrix<float> rows(2, 2);
+  rows(0, 0) = 1;
+  rows(0, 1) = 2;
+  rows(1, 0) = -3;
+  rows(1, 1) = 0.25;
+  ServingStages<float> stages;
+  stages.features = ProductFeatures<float>{
+      std::move(rows), *KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct},
+                                                {.code = KernelOpCode::kAffine, .a = 0.5, .b = 1},
+                                                {.code = KernelOpCode::kPower, .n = 3}})};
+  stages.centre = {0.125, 0.25};
+  TriangularProjection<float> triangle{.order = 2, .elements = AlignedArray<float>(3)};
+  triangle.elements.data()[0] = 1;
+  triangle.elements.data()[1] = -2;
+  triangle.elements.data()[2] = 3;
+  stages.projection = std::move(triangle);
+  plan.stages = std::move(stages);
+  const std::string bytes = *EncodeArtifact(
+      {.plan = std::move(plan),
+       .provenance = {.mapping_text = "m", .kernel_text = "k", .standardize = true, .seed = 42},
+       .certificate = "c"});
+  EXPECT_EQ(bytes.size(), 833u);
+  EXPECT_EQ(Crc32c(bytes), 27207439u);
+}
+
+}  // namespace
+}  // namespace phimap

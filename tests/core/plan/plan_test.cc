@@ -1,0 +1,130 @@
+#include "core/plan/plan.h"
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/plans.h"
+
+namespace phimap {
+namespace {
+
+using testing::FeatureKind;
+using testing::MakePlan;
+using testing::PlanShape;
+using testing::WKind;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+ServingStages<float>& Stages(Plan& plan) { return std::get<0>(plan.stages); }
+ProductFeatures<float>& Product(Plan& plan) {
+  return std::get<ProductFeatures<float>>(Stages(plan).features);
+}
+SparseProjection<float>& Sparse(Plan& plan) {
+  return std::get<SparseProjection<float>>(Stages(plan).projection);
+}
+
+TEST(PlanTest, ShapesOfEachProjection) {
+  for (const auto& [w, outputs] : {std::pair{WKind::kNone, 7},
+                                   {WKind::kTriangular, 7},
+                                   {WKind::kDense, 4},
+                                   {WKind::kSparse, 4}}) {
+    const Plan plan = MakePlan({.w = w});
+    EXPECT_EQ(plan.input_columns(), 5);
+    EXPECT_EQ(plan.output_columns(), outputs);
+    EXPECT_EQ(plan.serving_type(), FloatType::kFloat32);
+  }
+  EXPECT_EQ(MakePlan({.serving_type = FloatType::kFloat64}).serving_type(), FloatType::kFloat64);
+}
+
+struct Breakage {
+  const char* what;
+  PlanShape shape;
+  std::function<void(Plan&)> apply;
+};
+
+TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
+  const PlanShape plain{};
+  const PlanShape triangular{.w = WKind::kTriangular};
+  const PlanShape dense{.w = WKind::kDense};
+  const PlanShape sparse{.w = WKind::kSparse};
+  const PlanShape projected{.projected = 3};
+  const Breakage kCases[] = {
+      {"no columns", plain, [](Plan& p) { p.input.columns = 0; }},
+      {"too many columns", plain, [](Plan& p) { p.input.columns = kMaxPlanDimension + 1; }},
+      {"other columns than rows", plain, [](Plan& p) { p.input.columns = 6; }},
+      {"short shift", plain,
+       [](Plan& p) {
+         p.input.shift = {1, 2};
+       }},
+      {"NaN in shift", plain,
+       [](Plan& p) {
+         p.input.shift = {1, 2, kNaN, 4, 5};
+       }},
+      {"long scale", plain, [](Plan& p) { p.input.scale.assign(6, 1.0); }},
+      {"infinite scale", plain,
+       [](Plan& p) {
+         p.input.scale = {1, 1, 1, 1, 1 / 0.0};
+       }},
+      {"P of other height", projected, [](Plan& p) { p.input.projection = Matrix<double>(4, 3); }},
+      {"P of other width", projected, [](Plan& p) { p.input.projection = Matrix<double>(5, 2); }},
+      {"NaN in P", projected, [](Plan& p) { p.input.projection(4, 2) = kNaN; }},
+      {"no features", plain, [](Plan& p) { Product(p).rows = Matrix<float>(0, 5); }},
+      {"NaN in A'", plain, [](Plan& p) { Product(p).rows(6, 4) = static_cast<float>(kNaN); }},
+      {"norms under L1", plain,
+       [](Plan& p) {
+         Stages(p).features = L1Features<float>{Matrix<float>(7, 5), Product(p).program};
+       }},
+      {"short centre", plain,
+       [](Plan& p) {
+         Stages(p).centre = {1, 2};
+       }},
+      {"triangle of other order", triangular,
+       [](Plan& p) { std::get<TriangularProjection<float>>(Stages(p).projection).order = 6; }},
+      {"triangle with few elements", triangular,
+       [](Plan& p) {
+         std::get<TriangularProjection<float>>(Stages(p).projection).elements =
+             AlignedArray<float>(27);
+       }},
+      {"W of other height", dense,
+       [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(6, 4)}; }},
+      {"W without columns", dense,
+       [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(7, 0)}; }},
+      {"sparse offsets too few", sparse, [](Plan& p) { Sparse(p).row_offsets.pop_back(); }},
+      {"sparse offsets start late", sparse, [](Plan& p) { Sparse(p).row_offsets[0] = 1; }},
+      {"sparse offsets fall", sparse, [](Plan& p) { Sparse(p).row_offsets[2] = 0; }},
+      {"sparse offsets beyond", sparse, [](Plan& p) { Sparse(p).row_offsets[3] = 1 << 20; }},
+      {"sparse offsets far below", sparse, [](Plan& p) { Sparse(p).row_offsets[3] = -(1 << 20); }},
+      {"sparse index beyond", sparse, [](Plan& p) { Sparse(p).column_indices.back() = 4; }},
+      {"sparse index negative", sparse, [](Plan& p) { Sparse(p).column_indices[0] = -1; }},
+      {"sparse index twice", sparse,
+       [](Plan& p) { Sparse(p).column_indices[1] = Sparse(p).column_indices[0]; }},
+      {"sparse index missing", sparse, [](Plan& p) { Sparse(p).column_indices.pop_back(); }},
+      {"NaN in sparse W", sparse, [](Plan& p) { Sparse(p).values[0] = static_cast<float>(kNaN); }},
+      {"external without a name", plain,
+       [](Plan& p) { Stages(p).features = ExternalFeatures{.endpoint = "e", .examples = {"x"}}; }},
+      {"external without examples", plain,
+       [](Plan& p) { Stages(p).features = ExternalFeatures{.kernel = "k", .endpoint = "e"}; }},
+  };
+  for (const Breakage& c : kCases) {
+    Plan plan = MakePlan(c.shape);
+    ASSERT_TRUE(plan.Validate().ok()) << c.what;
+    c.apply(plan);
+    EXPECT_EQ(plan.Validate().code(), absl::StatusCode::kInvalidArgument) << c.what;
+  }
+}
+
+TEST(PlanTest, TriangleIsStoredRowAfterRow) {
+  TriangularProjection<float> triangle{.order = 4, .elements = AlignedArray<float>(10)};
+  EXPECT_EQ(triangle.ElementCount(4), 10);
+  EXPECT_EQ(triangle.RowOffset(0), 0);
+  EXPECT_EQ(triangle.RowOffset(1), 4);
+  EXPECT_EQ(triangle.RowOffset(2), 7);
+  EXPECT_EQ(triangle.RowOffset(3), 9);
+}
+
+}  // namespace
+}  // namespace phimap

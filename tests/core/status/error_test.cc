@@ -1,0 +1,86 @@
+#include "core/status/error.h"
+
+#include "core/status/status_macros.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+TEST(ErrorTest, DetailComesBackAsItWasGiven) {
+  const absl::Status status =
+      MakeError(absl::StatusCode::kUnavailable, "BUSY", "spec.landmarks", "try later",
+                {{"limit", "8"}, {"empty", ""}, {"", "no key"}}, 1500);
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  ASSERT_TRUE(detail.has_value());
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), "spec.landmarks: try later");
+  EXPECT_EQ(detail->reason, "BUSY");
+  EXPECT_EQ(detail->field, "spec.landmarks");
+  EXPECT_EQ(detail->retry_delay_ms, 1500);
+  EXPECT_EQ(detail->metadata,
+            (std::map<std::string, std::string>{{"limit", "8"}, {"empty", ""}, {"", "no key"}}));
+}
+
+TEST(ErrorTest, MessageStandsAloneWithoutAField) {
+  EXPECT_EQ(MakeError(absl::StatusCode::kInternal, "X", "", "what").message(), "what");
+}
+
+TEST(ErrorTest, OtherStatusesHaveNoDetail) {
+  EXPECT_FALSE(DetailOf(absl::OkStatus()).has_value());
+  EXPECT_FALSE(DetailOf(absl::InternalError("no payload")).has_value());
+}
+
+TEST(ErrorTest, PrefixGoesBeforeTheFieldAndKeepsEverythingElse) {
+  const absl::Status status = WithFieldPrefix(
+      MakeError(absl::StatusCode::kInvalidArgument, "R", "landmarks", "a: b", {{"k", "v"}}, 7),
+      "spec.");
+  EXPECT_EQ(status.message(), "spec.landmarks: a: b");
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  EXPECT_EQ(detail->field, "spec.landmarks");
+  EXPECT_EQ(detail->metadata.at("k"), "v");
+  EXPECT_EQ(detail->retry_delay_ms, 7);
+}
+
+TEST(ErrorTest, PrefixLeavesStatusesWithoutAFieldAlone) {
+  EXPECT_TRUE(WithFieldPrefix(absl::OkStatus(), "spec.").ok());
+  const absl::Status status = MakeError(absl::StatusCode::kAborted, "R", "", "m");
+  EXPECT_EQ(WithFieldPrefix(status, "spec."), status);
+}
+
+// Values quote what callers sent: no byte of theirs may end the program or turn into another key.
+TEST(ErrorTest, AnyByteMayStandInFieldAndMetadata) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string text = "a" + std::string(2, static_cast<char>(byte)) + "3:b";
+    const absl::Status status =
+        MakeError(absl::StatusCode::kInvalidArgument, "R", text, "m", {{text, text}, {"z", ""}});
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    ASSERT_TRUE(detail.has_value());
+    EXPECT_EQ(detail->field, text);
+    EXPECT_EQ(detail->metadata, (std::map<std::string, std::string>{{text, text}, {"z", ""}}));
+    EXPECT_EQ(DetailOf(WithFieldPrefix(status, "p."))->field, "p." + text);
+  }
+}
+
+absl::StatusOr<int> Half(int x) {
+  if (x % 2 != 0) return absl::InvalidArgumentError("odd");
+  return x / 2;
+}
+absl::StatusOr<int> Quarter(int x) {
+  PHIMAP_ASSIGN_OR_RETURN(const int half, Half(x));
+  PHIMAP_ASSIGN_OR_RETURN(const int quarter, Half(half));
+  return quarter;
+}
+absl::Status Divisible(int x) {
+  PHIMAP_RETURN_IF_ERROR(Quarter(x).status());
+  return absl::OkStatus();
+}
+
+TEST(StatusMacrosTest, ReturnTheFirstErrorOrTheValue) {
+  EXPECT_EQ(*Quarter(12), 3);
+  EXPECT_EQ(Quarter(6).status().message(), "odd");
+  EXPECT_TRUE(Divisible(4).ok());
+  EXPECT_FALSE(Divisible(5).ok());
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,142 @@
+#include "tests/core/structure/include_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Each may include itself and those before it.
+constexpr std::array<absl::string_view, 10> kCoreOrder = {
+    "status", "linalg",   "random",      "kernel",  "theory",
+    "plan",   "landmark", "certificate", "mapping", "learn"};
+constexpr std::array<absl::string_view, 10> kForeignToCore = {
+    "grpc",       "google/",   "sqlite", "libpq",   "postgres",
+    "prometheus", "phimap/v1", "proto/", "server/", "client/"};
+constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
+                                                         "core/certificate/"};
+constexpr std::array<absl::string_view, 4> kTransformPath = {
+    "server/schedule/", "server/registry/", "server/rpc/transform", "server/rpc/inference"};
+
+template <typename Prefixes>
+bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](absl::string_view p) { return absl::StartsWith(text, p); });
+}
+
+// "linalg" of "core/linalg/blas.h"; empty outside of core/.
+std::string CoreFolder(absl::string_view path) {
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
+  return parts.size() >= 3 && parts[0] == "core" ? parts[1] : "";
+}
+
+// Position in kCoreOrder; its size for a folder that it does not name.
+size_t Rank(absl::string_view folder) {
+  return std::find(kCoreOrder.begin(), kCoreOrder.end(), folder) - kCoreOrder.begin();
+}
+
+bool IsBlas(absl::string_view name) {
+  return absl::StrContains(name, "cblas") || absl::StrContains(name, "lapack");
+}
+
+// What is wrong with `file` including `name`; empty if nothing is.
+std::string DirectViolation(const std::string& file, const std::string& name) {
+  if (IsBlas(name) && file != "core/linalg/blas.cc") return "only core/linalg/blas.cc may";
+  if (absl::StartsWith(file, "core/")) {
+    if (StartsWithAny(name, kForeignToCore)) return "core/ knows nothing of it";
+    const std::string from = CoreFolder(file);
+    if (Rank(from) == kCoreOrder.size()) return absl::StrCat("core/", from, " has no place");
+    const std::string to = CoreFolder(name);
+    if (!to.empty() && Rank(to) > Rank(from)) return "it points up";
+  }
+  if (absl::StartsWith(file, "client/")) {
+    if (absl::StartsWith(name, "server/")) return "a client knows nothing of the server's inside";
+    if (absl::StartsWith(name, "core/") && CoreFolder(name) != "status") {
+      return "of core/ a client sees core/status only";
+    }
+  }
+  if (absl::StartsWith(file, "server/") && absl::StartsWith(name, "client/")) {
+    return "the server knows nothing of its clients";
+  }
+  return "";
+}
+
+// Depth first over project headers; `path` is the chain so far, for the message.
+void FindBuildOnly(const Includes& includes, const std::string& file, const std::string& path,
+                   std::set<std::string>& seen, std::vector<std::string>& violations) {
+  if (!seen.insert(file).second) return;
+  const auto found = includes.find(file);
+  if (found == includes.end()) return;
+  for (const std::string& name : found->second) {
+    const std::string chain = absl::StrCat(path, " -> ", name);
+    if (StartsWithAny(name, kBuildOnly)) {
+      violations.push_back(absl::StrCat(chain, ": the Transform path must not reach it"));
+    } else {
+      FindBuildOnly(includes, name, chain, seen, violations);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> IncludesOf(const std::string& text) {
+  std::vector<std::string> names;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "#")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "include")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (line.empty() || (line[0] != '"' && line[0] != '<')) continue;
+    const size_t end = line.find(line[0] == '"' ? '"' : '>', 1);
+    if (end != line.npos) names.emplace_back(line.substr(1, end - 1));
+  }
+  return names;
+}
+
+Includes IncludesUnder(const std::string& root) {
+  Includes includes;
+  for (const char* folder : {"core", "server", "client", "proto"}) {
+    if (!fs::exists(fs::path(root) / folder)) continue;
+    for (const fs::directory_entry& entry :
+         fs::recursive_directory_iterator(fs::path(root) / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (!entry.is_regular_file() || (extension != ".h" && extension != ".cc")) continue;
+      std::ifstream file(entry.path());
+      const std::string text((std::istreambuf_iterator<char>(file)), {});
+      includes[fs::relative(entry.path(), root).generic_string()] = IncludesOf(text);
+    }
+  }
+  return includes;
+}
+
+std::vector<std::string> Violations(const Includes& includes) {
+  std::vector<std::string> violations;
+  for (const auto& [file, names] : includes) {
+    for (const std::string& name : names) {
+      const std::string what = DirectViolation(file, name);
+      if (!what.empty()) {
+        violations.push_back(absl::StrCat(file, " includes ", name, ": ", what));
+      }
+    }
+    if (StartsWithAny(file, kTransformPath)) {
+      std::set<std::string> seen;
+      FindBuildOnly(includes, file, file, seen, violations);
+    }
+  }
+  return violations;
+}
+
+}  // namespace phimap::testing

@@ -1,0 +1,108 @@
+// The layout that the documentation describes is the layout that the code has.
+#include "tests/core/structure/include_rules.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using phimap::testing::Includes;
+using phimap::testing::Violations;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Includes& Tree() {
+  static const Includes* const tree = new Includes(
+      phimap::testing::IncludesUnder(std::filesystem::canonical(PHIMAP_SOURCE_DIR).string()));
+  return *tree;
+}
+
+TEST(IncludeRulesTest, TheTreeHasNoViolation) {
+  EXPECT_GT(Tree().size(), 50u);
+  EXPECT_TRUE(Tree().contains("core/plan/engine.cc"));
+  EXPECT_TRUE(Tree().contains("core/linalg/blas.cc"));
+  EXPECT_THAT(Violations(Tree()), IsEmpty());
+}
+
+// Each rule finds a line that breaks it, put into the real tree.
+TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
+  struct Case {
+    const char* file;
+    const char* includes;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {"core/plan/plan.h", "grpcpp/grpcpp.h", "core/ knows nothing of it"},
+      {"core/status/error.cc", "google/protobuf/message.h", "core/ knows nothing of it"},
+      {"core/mapping/gamma.cc", "sqlite3.h", "core/ knows nothing of it"},
+      {"core/mapping/gamma.cc", "libpq-fe.h", "core/ knows nothing of it"},
+      {"core/plan/engine.cc", "prometheus/counter.h", "core/ knows nothing of it"},
+      {"core/plan/rows.h", "phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
+      {"core/plan/rows.h", "proto/phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
+      {"core/plan/rows.h", "server/rpc/limits.h", "core/ knows nothing of it"},
+      {"core/status/error.h", "core/linalg/matrix.h", "it points up"},
+      {"core/linalg/matrix.h", "core/random/philox.h", "it points up"},
+      {"core/plan/engine.h", "core/landmark/split.h", "it points up"},
+      {"core/landmark/split.cc", "core/certificate/certificate.h", "it points up"},
+      {"core/linalg/pivoted_cholesky.cc", "cblas.h", "only core/linalg/blas.cc may"},
+      {"server/build/x.cc", "lapacke.h", "only core/linalg/blas.cc may"},
+      {"core/kernel/kernel_block.cc", "openblas/cblas.h", "only core/linalg/blas.cc may"},
+      {"core/helpers/strings.h", "string", "core/helpers has no place"},
+      {"client/cli/x.cc", "server/rpc/limits.h", "the server's inside"},
+      {"client/cli/x.cc", "core/plan/rows.h", "core/status only"},
+      {"server/rpc/x.cc", "client/cpp/client.h", "its clients"},
+      {"server/schedule/x.cc", "core/mapping/version_build.h", "Transform path"},
+      {"server/registry/x.h", "core/certificate/certificate.h", "Transform path"},
+      {"server/rpc/transform_call.cc", "core/landmark/reservoir.h", "Transform path"},
+  };
+  for (const Case& c : kCases) {
+    Includes tree = Tree();
+    tree[c.file].push_back(c.includes);
+    const std::vector<std::string> violations = Violations(tree);
+    EXPECT_TRUE(std::any_of(violations.begin(), violations.end(),
+                            [&](const std::string& v) {
+                              return v.find(c.says) != std::string::npos &&
+                                     v.find(c.includes) != std::string::npos;
+                            }))
+        << c.file << " with " << c.includes;
+  }
+}
+
+TEST(IncludeRulesTest, TransformPathIsFollowedThroughHeaders) {
+  const Includes tree = {{"server/schedule/queue.cc", {"server/schedule/queue.h", "vector"}},
+                         {"server/schedule/queue.h", {"server/observe/metrics.h"}},
+                         {"server/observe/metrics.h", {"core/mapping/build_spec.h"}}};
+  EXPECT_THAT(Violations(tree),
+              ElementsAre(HasSubstr("queue.cc -> server/schedule/queue.h -> "
+                                    "server/observe/metrics.h -> core/mapping/build_spec.h"),
+                          HasSubstr("queue.h -> server/observe/metrics.h")));
+}
+
+TEST(IncludeRulesTest, WhatIsAllowedIsNotReported) {
+  const Includes tree = {
+      {"core/linalg/blas.cc", {"cblas.h", "lapacke.h", "core/linalg/blas.h"}},
+      {"core/mapping/x.cc",
+       {"core/certificate/certificate.h", "core/mapping/y.h", "hwy/highway.h"}},
+      {"client/cli/x.cc",
+       {"core/status/error.h", "proto/phimap/v1/mapping.pb.h", "grpcpp/grpcpp.h"}},
+      {"server/build/x.cc", {"core/mapping/version_build.h", "proto/phimap/v1/mapping.pb.h"}},
+      {"server/schedule/x.cc", {"core/plan/engine.h", "core/kernel/kernel_program.h"}}};
+  EXPECT_THAT(Violations(tree), IsEmpty());
+}
+
+TEST(IncludeRulesTest, EveryFormOfAnIncludeLineIsSeen) {
+  EXPECT_THAT(phimap::testing::IncludesOf("#include \"a.h\"\n  #  include<b.h>  // why\n"
+                                          "#include \"c.h\"  // IWYU\n// #include \"no.h\"\n"
+                                          "#define X \"no.h\"\n#include MACRO\n#include \"open\n"),
+              ElementsAre("a.h", "b.h", "c.h"));
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,283 @@
+// The command as a user types it, against a real server.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server_process.h"
+
+namespace phimap::e2e {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
+
+class CliTest : public testing::Test {
+ protected:
+  ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
+    return RunProcess(arguments, input);
+  }
+  ProcessResult BuildLetters(const std::string& name, const std::string& mapping,
+                             std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"build",
+                                          name,
+                                          "--input=" + kLetters,
+                                          "--label=label",
+                                          "--mapping=" + mapping,
+                                          "--kernel=rbf(gamma=scale)",
+                                          "--standardize"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Phimap(arguments);
+  }
+  // A CSV file of the given text.
+  std::string File(const std::string& text, const std::string& name = "rows.csv") {
+    const std::string path = folder_.path() + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  void ExpectNothingStored() {
+    const ProcessResult list = Phimap({"list", "--json"});
+    EXPECT_EQ(list.exit_code, 0) << list.err;
+    EXPECT_THAT(list.out, Not(HasSubstr("newest_version")));
+  }
+
+  TemporaryFolder folder_;
+  TemporaryFolder data_;
+  ServerProcess server_{data_.path()};
+};
+
+std::string FirstLines(const std::string& path, int count) {
+  std::ifstream file(path);
+  std::string text;
+  for (std::string line; count > 0 && std::getline(file, line); --count) text += line + "\n";
+  return text;
+}
+
+TEST_F(CliTest, BuildsListsShowsAndTransforms) {
+  const ProcessResult built = BuildLetters("letters", "f2(landmarks=100)", {"--seed=7"});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_THAT(built.out + built.err, HasSubstr("letters@1"));
+  EXPECT_THAT(Phimap({"list"}).out, HasSubstr("letters"));
+  const ProcessResult shown = Phimap({"show", "letters@1"});
+  EXPECT_EQ(shown.exit_code, 0);
+  EXPECT_THAT(shown.out, HasSubstr("rank"));
+  const ProcessResult json = Phimap({"show", "letters", "--json"});
+  EXPECT_THAT(json.out, HasSubstr("\"kernel_error\""));
+
+  const std::string input = File(FirstLines(kLetters, 11));
+  const ProcessResult mapped =
+      Phimap({"transform", "letters", "--input=" + input, "--label=label", "--output=-"});
+  ASSERT_EQ(mapped.exit_code, 0) << mapped.err;
+  const std::vector<std::string> lines = absl::StrSplit(mapped.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 11u);  // a header and ten rows
+  EXPECT_THAT(lines[0], HasSubstr("f0,f1,"));
+  const std::vector<std::string> cells = absl::StrSplit(lines[1], ',');
+  EXPECT_EQ(cells.size(), 100u);
+  double squared = 0;
+  for (const std::string& cell : cells) {
+    double value = 0;
+    ASSERT_TRUE(absl::SimpleAtod(cell, &value)) << cell;
+    squared += value * value;
+  }
+  EXPECT_GT(squared, 0.05);  // ‖F2(x)‖² ≤ K(x, x) = 1
+  EXPECT_LT(squared, 1 + 1e-5);
+}
+
+TEST_F(CliTest, AVersionIsVerifiedBitForBit) {
+  for (const char* mapping :
+       {"f1(landmarks=30)", "f2(landmarks=100)", "f2(landmarks=100, serving_type=float64)",
+        "f3(landmarks=100, dimensions=40)"}) {
+    SCOPED_TRACE(mapping);
+    ASSERT_EQ(BuildLetters("letters", mapping).exit_code, 0);
+    const ProcessResult verified = Phimap({"verify", "letters"});
+    EXPECT_EQ(verified.exit_code, 0) << verified.err;
+    EXPECT_THAT(verified.out, HasSubstr("4 golden rows"));
+  }
+  EXPECT_EQ(Phimap({"verify", "nothing"}).exit_code, 3);
+}
+
+TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
+  ASSERT_EQ(BuildLetters("letters", "f2(landmarks=50)").exit_code, 0);
+  const std::string text = FirstLines(kLetters, 101);
+  const std::string input = File(text);
+  const std::string npy = folder_.path() + "/features.npy";
+  const ProcessResult from_file =
+      Phimap({"transform", "letters", "--input=" + input, "--label=label", "--output=-"});
+  const ProcessResult from_stdin = Phimap(
+      {"transform", "letters", "--input=-", "--format=csv", "--label=label", "--output=-"}, text);
+  EXPECT_EQ(from_file.exit_code, 0) << from_file.err;
+  EXPECT_EQ(from_file.out, from_stdin.out) << from_stdin.err;
+  const ProcessResult to_npy =
+      Phimap({"transform", "letters", "--input=" + input, "--label=label", "--output=" + npy});
+  EXPECT_EQ(to_npy.exit_code, 0) << to_npy.err;
+  EXPECT_GT(std::filesystem::file_size(npy), 100u * 50 * 4);
+  // The features are a matrix like any other: they can be built on.
+  EXPECT_EQ(Phimap({"build", "second", "--input=" + npy, "--mapping=f1(landmarks=10)",
+                    "--kernel=linear()"})
+                .exit_code,
+            0);
+}
+
+TEST_F(CliTest, TheSameSeedGivesTheSameDigest) {
+  ASSERT_EQ(BuildLetters("a", "f3(landmarks=60, dimensions=20)", {"--seed=5"}).exit_code, 0);
+  ASSERT_EQ(BuildLetters("b", "f3(landmarks=60, dimensions=20)", {"--seed=5"}).exit_code, 0);
+  ASSERT_EQ(BuildLetters("c", "f3(landmarks=60, dimensions=20)", {"--seed=6"}).exit_code, 0);
+  const auto client = server_.Connect();
+  EXPECT_EQ(client->GetVersion("a")->ref().digest(), client->GetVersion("b")->ref().digest());
+  EXPECT_NE(client->GetVersion("a")->ref().digest(), client->GetVersion("c")->ref().digest());
+}
+
+struct BadBuild {
+  const char* what;
+  std::string csv;
+  std::vector<std::string> flags;
+  int exit_code;
+  std::vector<const char*> says;
+};
+
+TEST_F(CliTest, BadInputIsNamedAndNothingIsStored) {
+  const std::string header = "a,b,label\n";
+  std::string good = header;
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&good, i, ",", i * i % 7, ",x\n");
+  const std::string f2 = "--mapping=f2(landmarks=10)";
+  const std::string rbf = "--kernel=rbf(gamma=scale)";
+  const BadBuild cases[] = {
+      {"NaN", header + "1,2,x\n3,nan,x\n", {f2, rbf}, 2, {"nan", "b"}},
+      {"infinity", header + "1,inf,x\n", {f2, rbf}, 2, {"inf"}},
+      {"text in a number", header + "1,2,x\n3,four,x\n", {f2, rbf}, 2, {"four", "line 3"}},
+      {"short row", header + "1,2,x\n3,x\n", {f2, rbf}, 2, {"line 3"}},
+      {"empty stream", header, {f2, rbf}, 5, {"phimap: --input: ", "0 rows"}},
+      {"few rows",
+       header + "1,2,x\n3,4,x\n",
+       {f2, rbf},
+       5,
+       {"phimap: --mapping: landmarks: ", "2 rows", "10"}},
+      {"mapping",
+       good,
+       {"--mapping=f2(landmark=10)", rbf},
+       2,
+       {"phimap: --mapping: column 4: ", "landmark"}},
+      {"kernel", good, {f2, "--kernel=rbf(gamma=)"}, 2, {"phimap: --kernel: column 11: "}},
+      {"not PSD", good, {f2, "--kernel=poly(degree=2, coef0=-1)"}, 2, {"coef0"}},
+      {"landmarks", good, {"--mapping=f2(landmarks=9000)", rbf}, 2, {"8192"}},
+      {"same names", "a,b,a\n1,2,3\n", {f2, rbf, "--label=b"}, 2, {"columns 1 and 3", "'a'"}},
+      {"negative seed",
+       good,
+       {f2, rbf, "--label=label", "--seed=-1"},
+       2,
+       {"--seed", "from 0 to 18446744073709551615", "'-1'"}},
+      {"large seed",
+       good,
+       {f2, rbf, "--label=label", "--seed=18446744073709551616"},
+       2,
+       {"--seed", "from 0 to 18446744073709551615"}},
+      {"label", good, {f2, rbf, "--label=lable"}, 2, {"lable", "label"}},
+  };
+  for (const BadBuild& bad : cases) {
+    SCOPED_TRACE(bad.what);
+    std::vector<std::string> arguments = {"build", "bad", "--input=" + File(bad.csv),
+                                          "--label=label"};
+    if (bad.flags.size() > 2) arguments.pop_back();
+    arguments.insert(arguments.end(), bad.flags.begin(), bad.flags.end());
+    const ProcessResult result = Phimap(arguments);
+    EXPECT_EQ(result.exit_code, bad.exit_code) << result.err;
+    for (const char* word : bad.says) EXPECT_THAT(result.err, HasSubstr(word));
+    EXPECT_EQ(result.out, "");
+  }
+  ExpectNothingStored();
+}
+
+TEST_F(CliTest, UnknownMappingsAndUnreachableServersHaveTheirOwnExitCodes) {
+  const ProcessResult unknown = Phimap({"show", "nothing"});
+  EXPECT_EQ(unknown.exit_code, 3) << unknown.err;
+  EXPECT_THAT(unknown.err, HasSubstr("nothing"));
+  const ProcessResult unreachable = RunProcess({PHIMAP_BINARY, "--server=127.0.0.1:1", "list"});
+  EXPECT_EQ(unreachable.exit_code, 4) << unreachable.err;
+  EXPECT_THAT(unreachable.err, HasSubstr("phimapd"));
+}
+
+TEST_F(CliTest, AnUnknownOrMissingCommandIsNamedAndTheCommandsAreListed) {
+  const ProcessResult unknown = Phimap({"frob", "--input=x"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("no command 'frob'"));
+  EXPECT_THAT(unknown.err, HasSubstr("build, transform, list, show, verify, bench"));
+  const ProcessResult missing = Phimap({});
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("build, transform, list, show, verify, bench"));
+  EXPECT_THAT(Phimap({""}).err, HasSubstr("no command ''"));
+  EXPECT_EQ(Phimap({"--help"}).exit_code, 0);
+  // Another fault is not taken for this one.
+  EXPECT_THAT(RunProcess({PHIMAP_BINARY, "--server"}).err, HasSubstr("--server"));
+}
+
+TEST_F(CliTest, ErrorsOfTransformNameWhatWasTypedAndForJsonTheFields) {
+  const ProcessResult unknown =
+      Phimap({"transform", "nothing", "--input=" + File("a\n1\n"), "--output=-"});
+  EXPECT_EQ(unknown.exit_code, 3);
+  EXPECT_EQ(unknown.err, "phimap: no mapping is named \"nothing\"\n");
+  const ProcessResult program =
+      Phimap({"build", "x", "--input=" + File("a\n1\n"), "--mapping=f2(landmarks=1)",
+              "--kernel=rbf(gama=1)", "--json"});
+  EXPECT_EQ(program.exit_code, 2);
+  EXPECT_THAT(program.err, HasSubstr("phimap: spec.kernel: column 5: "));
+
+  std::string rows = "a,b\n";
+  for (int i = 0; i < 3000; ++i) absl::StrAppend(&rows, i % 17, ",", i % 5, "\n");
+  ASSERT_EQ(Phimap({"build", "small", "--input=" + File(rows), "--mapping=f1(landmarks=10)",
+                    "--kernel=linear()"})
+                .exit_code,
+            0);
+  // Its features overflow float32; rows before it fill more than the first request.
+  const ProcessResult row = Phimap({"transform", "small", "--input=" + File(rows + "1e300,1\n"),
+                                    "--output=/dev/null", "--output-format=csv"});
+  EXPECT_EQ(row.exit_code, 2) << row.err;
+  EXPECT_THAT(row.err, HasSubstr("phimap: --input, row 3001: "));
+  EXPECT_THAT(row.err, Not(HasSubstr("request")));
+}
+
+TEST_F(CliTest, AnOutputThatIsTheInputIsRefusedAndTheInputStays) {
+  const std::string text = "a,b\n1,2\n3,4\n5,6\n";
+  const std::string input = File(text);
+  ASSERT_EQ(Phimap({"build", "small", "--input=" + input, "--mapping=f1(landmarks=2)",
+                    "--kernel=linear()"})
+                .exit_code,
+            0);
+  const std::string link = folder_.path() + "/link.csv";
+  std::filesystem::create_symlink(input, link);
+  const std::string dots = folder_.path() + "/./rows.csv";
+  for (const std::string& output : {input, link, dots}) {
+    SCOPED_TRACE(output);
+    // A mapping that is not there: refused before anything is read or sent.
+    const ProcessResult refused =
+        Phimap({"transform", "nothing", "--input=" + input, "--output=" + output});
+    EXPECT_EQ(refused.exit_code, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--output=" + output + " is the same file as"));
+  }
+  EXPECT_EQ(Phimap({"transform", "small", "--input=" + link, "--output=" + input}).exit_code, 2);
+  EXPECT_EQ(FirstLines(input, 9), text);
+  // A device is no file that could be lost.
+  EXPECT_EQ(Phimap({"transform", "small", "--input=" + input, "--output=/dev/null"}).exit_code, 0);
+}
+
+TEST_F(CliTest, ATransformOfTheWrongWidthLeavesNoOutputFile) {
+  ASSERT_EQ(BuildLetters("letters", "f2(landmarks=50)").exit_code, 0);
+  const std::string output = folder_.path() + "/out.csv";
+  const ProcessResult result =
+      Phimap({"transform", "letters", "--input=" + File("a,b\n1,2\n"), "--output=" + output});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("16"));
+  EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+}  // namespace
+}  // namespace phimap::e2e

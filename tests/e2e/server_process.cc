@@ -1,0 +1,105 @@
+#include "tests/e2e/server_process.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status/check.h"
+
+namespace phimap::e2e {
+namespace {
+
+// The value of key=value in a line.
+std::string ValueOf(const std::string& line, absl::string_view key) {
+  for (absl::string_view word : absl::StrSplit(line, ' ')) {
+    if (absl::StartsWith(word, absl::StrCat(key, "="))) {
+      return std::string(word.substr(key.size() + 1));
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags) {
+  std::vector<std::string> arguments = {PHIMAPD_BINARY, "--data_dir=" + data_dir,
+                                        "--listen=127.0.0.1:0", "--http=127.0.0.1:0"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  process_ = std::make_unique<Process>(arguments);
+  const std::string line = process_->ReadLine();
+  address_ = ValueOf(line, "grpc");
+  http_address_ = ValueOf(line, "http");
+  if (address_.empty()) {
+    std::fprintf(stderr, "phimapd did not start: '%s'\n%s\n", line.c_str(),
+                 process_->Wait().err.c_str());
+    PHIMAP_CHECK(false);
+  }
+}
+
+std::unique_ptr<client::Client> ServerProcess::Connect(client::RetryPolicy retry) const {
+  absl::StatusOr<std::unique_ptr<client::Client>> client =
+      client::Client::Connect(address_, {.retry = retry});
+  PHIMAP_CHECK(client.ok());
+  return *std::move(client);
+}
+
+int64_t ServerProcess::PeakMemoryBytes() const {
+  std::ifstream status(absl::StrCat("/proc/", process_->pid(), "/status"));
+  for (std::string line; std::getline(status, line);) {
+    int64_t kib = 0;
+    if (absl::StartsWith(line, "VmHWM:") && std::sscanf(line.c_str(), "VmHWM: %ld", &kib) == 1) {
+      return kib * 1024;
+    }
+  }
+  PHIMAP_CHECK(false);
+}
+
+std::string HttpGet(const std::string& address, const std::string& path) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (!absl::SimpleAtoi(address.substr(colon + 1), &port)) return "";
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string answer;
+  if (connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0) {
+    const std::string request =
+        absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", address, "\r\nConnection: close\r\n\r\n");
+    if (write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
+      char chunk[65536];
+      for (ssize_t got; (got = read(fd, chunk, sizeof(chunk))) > 0;) {
+        answer.append(chunk, static_cast<size_t>(got));
+      }
+    }
+  }
+  close(fd);
+  const size_t body = answer.find("\r\n\r\n");
+  return body == std::string::npos ? "" : answer.substr(body + 4);
+}
+
+absl::StatusOr<client::RowBlock> GeneratedRows::Next(int32_t max_rows) {
+  const int32_t count = static_cast<int32_t>(std::min<int64_t>(max_rows, rows_ - next_));
+  if (count == 0) return client::RowBlock{};
+  std::vector<float> values(static_cast<size_t>(count) * columns_);
+  uint64_t state = seed_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(next_);
+  for (float& value : values) {
+    // One step of a linear congruence, its high bits: enough for rows that differ.
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    value = static_cast<float>(static_cast<int32_t>(state >> 40)) * 0x1p-23f - 1.0f;
+  }
+  next_ += count;
+  return client::MakeRowBlock(absl::MakeConstSpan(values), columns_);
+}
+
+}  // namespace phimap::e2e

@@ -1,0 +1,62 @@
+// A real phimapd on free ports.
+#ifndef PHIMAP_TESTS_E2E_SERVER_PROCESS_H_
+#define PHIMAP_TESTS_E2E_SERVER_PROCESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cpp/client.h"
+#include "tests/e2e/process.h"
+
+namespace phimap::e2e {
+
+// Started by the constructor, which returns once it is ready; killed by the destructor.
+class ServerProcess {
+ public:
+  explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {});
+
+  // "127.0.0.1:41234"
+  const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }
+  Process& process() { return *process_; }
+  // A new connection.
+  std::unique_ptr<client::Client> Connect(client::RetryPolicy retry = {}) const;
+  // Highest resident memory so far, from /proc.
+  int64_t PeakMemoryBytes() const;
+
+ private:
+  std::unique_ptr<Process> process_;
+  std::string address_;
+  std::string http_address_;
+};
+
+// The body of an HTTP GET, or "" when nothing answers.
+std::string HttpGet(const std::string& address, const std::string& path);
+
+// Rows of numbers that depend on (seed, row, column) alone, made as they are read.
+class GeneratedRows : public client::RowSource {
+ public:
+  GeneratedRows(int64_t rows, int32_t columns, uint64_t seed)
+      : rows_(rows), columns_(columns), seed_(seed) {}
+
+  int32_t columns() const override { return columns_; }
+  client::FloatType type() const override { return client::FloatType::kFloat32; }
+  absl::StatusOr<client::RowBlock> Next(int32_t max_rows) override;
+  bool CanRewind() const override { return true; }
+  absl::Status Rewind() override {
+    next_ = 0;
+    return absl::OkStatus();
+  }
+
+ private:
+  const int64_t rows_;
+  const int32_t columns_;
+  const uint64_t seed_;
+  int64_t next_ = 0;
+};
+
+}  // namespace phimap::e2e
+
+#endif  // PHIMAP_TESTS_E2E_SERVER_PROCESS_H_

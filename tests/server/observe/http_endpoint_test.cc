@@ -1,0 +1,126 @@
+#include "server/observe/http_endpoint.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "prometheus/counter.h"
+#include "prometheus/registry.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A connected socket.
+class Peer {
+ public:
+  explicit Peer(int port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  }
+  Peer(Peer&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  ~Peer() {
+    if (fd_ >= 0) close(fd_);
+  }
+  void Send(const std::string& text) { send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // All that comes until the other side closes.
+  std::string Rest() {
+    std::string all;
+    char chunk[4096];
+    for (ssize_t got; (got = recv(fd_, chunk, sizeof(chunk), 0)) > 0;) {
+      all.append(chunk, static_cast<size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  int fd_;
+};
+
+class HttpEndpointTest : public ::testing::Test {
+ protected:
+  HttpEndpointTest() : metrics_(std::make_shared<prometheus::Registry>()) {
+    prometheus::BuildCounter().Name("things_total").Register(*metrics_).Add({}).Increment(7);
+    absl::StatusOr<std::unique_ptr<HttpEndpoint>> endpoint =
+        HttpEndpoint::Listen("localhost:0", metrics_);
+    EXPECT_TRUE(endpoint.ok()) << endpoint.status();
+    endpoint_ = *std::move(endpoint);
+  }
+  std::string Ask(const std::string& request) {
+    Peer peer(endpoint_->port());
+    peer.Send(request);
+    return peer.Rest();
+  }
+
+  std::shared_ptr<prometheus::Registry> metrics_;
+  std::unique_ptr<HttpEndpoint> endpoint_;
+};
+
+TEST_F(HttpEndpointTest, MetricsAreServed) {
+  for (const char* target : {"/metrics", "/metrics?name=x"}) {
+    const std::string answer = Ask(std::string("GET ") + target + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(answer, HasSubstr("text/plain; version=0.0.4"));
+    EXPECT_THAT(answer, HasSubstr("things_total 7"));
+  }
+}
+
+TEST_F(HttpEndpointTest, EverythingElseIsAnErrorAndServiceGoesOn) {
+  const std::pair<std::string, const char*> cases[] = {
+      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "},
+      {"GET /favicon.ico HTTP/1.0\r\n\r\n", "HTTP/1.1 404 "},
+      {"GET /metricsandmore HTTP/1.1\r\n\r\n", "HTTP/1.1 404 "},
+      {"POST /metrics HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 405 "},
+      {"garbage\r\n\r\n", "HTTP/1.1 400 "},
+      {"\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET /metrics SMTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
+      {std::string("\x16\x03\x01\x00", 4) + "\r\n\r\n", "HTTP/1.1 400 "},
+      {"GET /" + std::string(9000, 'a') + " HTTP/1.1", "HTTP/1.1 431 "},
+  };
+  for (const auto& [request, begin] : cases) {
+    EXPECT_THAT(Ask(request), StartsWith(begin)) << request.substr(0, 40);
+  }
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("things_total"));
+}
+
+TEST_F(HttpEndpointTest, ARequestInPiecesIsOneRequest) {
+  Peer peer(endpoint_->port());
+  for (const char* piece : {"GE", "T /metrics HT", "TP/1.1\r\n", "A: b\r\n", "\r", "\n"}) {
+    peer.Send(piece);
+  }
+  EXPECT_THAT(peer.Rest(), HasSubstr("things_total"));
+}
+
+TEST_F(HttpEndpointTest, SilentAndVanishedClientsHoldNobodyUp) {
+  std::vector<Peer> silent;
+  for (int i = 0; i < 20; ++i) silent.emplace_back(endpoint_->port());
+  { Peer vanished(endpoint_->port()); }
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("things_total"));
+  endpoint_.reset();  // returns though they are still connected
+}
+
+TEST_F(HttpEndpointTest, ATakenPortAndAForeignAddressAreRefused) {
+  for (const std::string& address :
+       {"127.0.0.1:" + std::to_string(endpoint_->port()), std::string("192.0.2.1:0"),
+        std::string("nonsense"), std::string("nobody.invalid:80")}) {
+    const auto second = HttpEndpoint::Listen(address, metrics_);
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << address;
+    EXPECT_THAT(second.status().message(), HasSubstr(address));
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,53 @@
+#include "server/observe/log.h"
+
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+TEST(LogTest, OneLineHoldsTimeLevelEventAndFieldsInOrder) {
+  EXPECT_EQ(FormatLogLine(absl::FromUnixMillis(1'500), LogLevel::kInfo, "build_done",
+                          {{"mapping", "letter"}, {"rows", "20000"}}),
+            "1970-01-01T00:00:01.500Z INFO build_done mapping=letter rows=20000\n");
+}
+
+TEST(LogTest, ValuesThatCouldBreakTheLineAreQuotedAndEscaped) {
+  const struct {
+    const char* value;
+    const char* shown;
+  } cases[] = {
+      {"", "\"\""},
+      {"two words", "\"two words\""},
+      {"a\nlevel=ERROR", "\"a\\nlevel=ERROR\""},
+      {"say \"hi\"", "\"say \\\"hi\\\"\""},
+      {"127.0.0.1:80", "127.0.0.1:80"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(FormatLogLine(absl::UnixEpoch(), LogLevel::kError, "e", {{"k", c.value}}),
+                testing::EndsWith(std::string(" ERROR e k=") + c.shown + "\n"));
+  }
+}
+
+TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
+  std::vector<std::string> lines;
+  const Logger logger(LogLevel::kWarning,
+                      [&](absl::string_view line) { lines.emplace_back(line); });
+  logger.Log(LogLevel::kDebug, "debug", {});
+  logger.Log(LogLevel::kInfo, "info", {});
+  logger.Log(LogLevel::kWarning, "warning", {});
+  logger.Log(LogLevel::kError, "error", {});
+  EXPECT_THAT(lines, testing::ElementsAre(testing::HasSubstr("WARNING warning"),
+                                          testing::HasSubstr("ERROR error")));
+}
+
+TEST(LogTest, UnknownLevelIsRefusedWithTheKnownOnes) {
+  EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);
+  EXPECT_THAT(std::string(ParseLogLevel("loud").status().message()),
+              testing::AllOf(testing::HasSubstr("warning"), testing::HasSubstr("loud")));
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,78 @@
+#include "server/registry/live_versions.h"
+
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+class SizedEngine : public Engine {
+ public:
+  explicit SizedEngine(int64_t bytes) : bytes_(bytes) {}
+  int64_t input_columns() const override { return 1; }
+  int64_t output_columns() const override { return 1; }
+  FloatType serving_type() const override { return FloatType::kFloat32; }
+  int64_t memory_bytes() const override { return bytes_; }
+  int64_t multiplications_per_row() const override { return 1; }
+  void Transform(absl::Span<TransformPart>, EngineScratch&) const override {}
+
+ private:
+  const int64_t bytes_;
+};
+
+std::shared_ptr<const LiveVersion> Version(const char* mapping, int64_t number, int64_t bytes) {
+  auto version = std::make_shared<LiveVersion>();
+  version->record.mapping = mapping;
+  version->record.number = number;
+  version->engine = std::make_unique<SizedEngine>(bytes);
+  return version;
+}
+
+void Add(LiveVersions& live, const char* mapping, int64_t number, int64_t bytes) {
+  ASSERT_TRUE(live.MakeRoom(bytes));
+  live.Insert(Version(mapping, number, bytes));
+}
+
+TEST(LiveVersionsTest, TheLongestUnusedMakeRoom) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 40);
+  Add(live, "b", 1, 40);
+  EXPECT_NE(live.Find("a", 1), nullptr);  // now b is the longest unused
+  Add(live, "a", 2, 40);
+  EXPECT_EQ(live.Find("b", 1), nullptr);
+  EXPECT_NE(live.Find("a", 1), nullptr);
+  EXPECT_NE(live.Find("a", 2), nullptr);
+  EXPECT_EQ(live.bytes(), 80);
+  EXPECT_EQ(live.count(), 2);
+  EXPECT_EQ(live.evictions(), 1);
+}
+
+TEST(LiveVersionsTest, VersionsThatAreHeldStay) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 60);
+  Add(live, "b", 1, 40);
+  {
+    const VersionHandle pinned(live.Find("a", 1));
+    EXPECT_NE(live.Find("b", 1), nullptr);
+    // a is held, and dropping b would not be enough: b stays too.
+    EXPECT_FALSE(live.MakeRoom(60));
+    EXPECT_NE(live.Find("b", 1), nullptr);
+    EXPECT_NE(live.Find("a", 1), nullptr);
+    // The engine alone holds its version too.
+    const std::shared_ptr<const Engine> engine = pinned.pinned_engine();
+    EXPECT_EQ(engine->memory_bytes(), 60);
+  }
+  EXPECT_TRUE(live.MakeRoom(60));
+  EXPECT_EQ(live.bytes(), 0);
+}
+
+TEST(LiveVersionsTest, WhatIsOverTheLimitAloneNeverFits) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 60);
+  EXPECT_FALSE(live.MakeRoom(101));
+  EXPECT_NE(live.Find("a", 1), nullptr);  // and did not empty the cache
+  EXPECT_EQ(live.evictions(), 0);
+  EXPECT_TRUE(live.MakeRoom(100));
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,75 @@
+#include "server/registry/reference.h"
+
+#include <string>
+
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+const std::string k63(63, 'a');
+
+TEST(ReferenceTest, ReadsNameNumberAndAlias) {
+  const auto newest = ParseReference("letter");
+  ASSERT_TRUE(newest.ok());
+  EXPECT_EQ(newest->mapping, "letter");
+  EXPECT_EQ(newest->number, std::nullopt);
+  EXPECT_EQ(newest->alias, "");
+  EXPECT_EQ(*ParseReference("letter@7")->number, 7);
+  EXPECT_EQ(*ParseReference("a@9223372036854775807")->number, INT64_MAX);
+  EXPECT_EQ(ParseReference("a-b-1@prod-2")->alias, "prod-2");
+}
+
+TEST(ReferenceTest, AnythingElseIsRefusedAndNamesTheField) {
+  const std::string bad[] = {"",
+                             "@",
+                             "@7",
+                             "A",
+                             "a_b",
+                             "-a",
+                             "a-",
+                             "7a",
+                             "a@",
+                             "a@0",
+                             "a@01",
+                             "a@-1",
+                             "a@+1",
+                             "a@ 1",
+                             "a@1 ",
+                             "a@P",
+                             "a@1@2",
+                             "a@prod@1",
+                             "a b",
+                             "a\n",
+                             "ä",
+                             "a@1e3",
+                             "a@@1",
+                             k63 + "a",
+                             "a@9223372036854775808",
+                             "a@" + k63 + "a",
+                             std::string("a\0b", 3)};
+  for (const std::string& text : bad) {
+    const auto parsed = ParseReference(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(DetailOf(parsed.status())->field, "reference");
+  }
+}
+
+TEST(ReferenceTest, NamesHaveAtMostSixtyThreeBytes) {
+  EXPECT_TRUE(IsMappingName(k63));
+  EXPECT_FALSE(IsMappingName(k63 + "a"));
+  EXPECT_TRUE(IsMappingName("a"));
+  EXPECT_FALSE(IsMappingName("a-"));
+  EXPECT_TRUE(IsAliasName("a-"));
+  EXPECT_FALSE(IsAliasName("1"));
+}
+
+TEST(ReferenceTest, AnErrorShowsLittleOfALongText) {
+  const absl::Status status = CheckMappingName(std::string(100'000, 'X'), "mapping");
+  EXPECT_LT(status.message().size(), 500);
+}
+
+}  // namespace
+}  // namespace phimap

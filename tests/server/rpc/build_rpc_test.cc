@@ -1,0 +1,325 @@
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <thread>
+
+#include "server/rpc/build_call.h"
+#include "server/store/sqlite_store.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using Code = grpc::StatusCode;
+
+class BuildRpcTest : public ServerFixture {
+ protected:
+  BuildRpcTest() { Start(); }
+
+  v1::BuildJob GetBuild(const v1::BuildSpec& spec) {
+    grpc::ClientContext context;
+    v1::GetBuildRequest request;
+    request.set_mapping(spec.mapping());
+    request.set_build_id(spec.build_id());
+    v1::BuildJob job;
+    get_status_ = mappings_->GetBuild(&context, request, &job);
+    return job;
+  }
+
+  v1::BuildJob CancelBuild(const v1::BuildSpec& spec) {
+    grpc::ClientContext context;
+    v1::CancelBuildRequest request;
+    request.set_mapping(spec.mapping());
+    request.set_build_id(spec.build_id());
+    v1::BuildJob job;
+    EXPECT_TRUE(mappings_->CancelBuild(&context, request, &job).ok());
+    return job;
+  }
+
+  // A build that computes and waits at the gate.
+  std::unique_ptr<BuildStream> BeginComputing() {
+    auto stream = std::make_unique<BuildStream>(*mappings_);
+    stream->Send(Spec());
+    EXPECT_TRUE(stream->AwaitAccepted().has_value());
+    build_gate_.Close();
+    stream->Send(UniformExamples(40, 3));
+    stream->SendFinish(40);
+    build_gate_.AwaitWaiting();  // the block
+    build_gate_.Pass();
+    build_gate_.AwaitWaiting();  // the first tile
+    return stream;
+  }
+
+  grpc::Status get_status_;
+};
+
+TEST_F(BuildRpcTest, AnswersWithAcceptedProgressAndTheCertifiedVersion) {
+  BuildStream stream(*mappings_);
+  stream.Send(Spec());
+  const auto accepted = stream.AwaitAccepted();
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_FALSE(accepted->attached());
+  EXPECT_EQ(accepted->build_id(), Spec().build_id());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(stream.Send(UniformExamples(100, 3, i)));
+  stream.SendFinish(300);
+  stream.HalfClose();
+  const grpc::Status status = stream.Finish();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(stream.version().has_value());
+  const v1::Version& version = *stream.version();
+  EXPECT_EQ(version.ref().mapping(), "letter");
+  EXPECT_EQ(version.ref().number(), 1);
+  EXPECT_EQ(version.ref().digest().size(), 64);
+  EXPECT_EQ(version.input_columns(), 3);
+  EXPECT_EQ(version.certificate().stream_rows(), 300);
+  EXPECT_TRUE(version.certificate().has_rank());
+  EXPECT_EQ(GetBuild(Spec()).state(), v1::BuildJob::DONE);
+  EXPECT_EQ(GetBuild(Spec()).version().digest(), version.ref().digest());
+}
+
+TEST_F(BuildRpcTest, AClientThatVanishesBeforeFinishLeavesNoTrace) {
+  {
+    BuildStream stream(*mappings_);
+    stream.Send(Spec());
+    ASSERT_TRUE(stream.AwaitAccepted().has_value());
+    stream.Send(UniformExamples(100, 3));
+    stream.Vanish();
+    EXPECT_EQ(stream.Finish().error_code(), Code::CANCELLED);
+  }
+  // The server hears of it in its own time; until then the id is taken.
+  do {
+    GetBuild(Spec());
+  } while (get_status_.ok());
+  EXPECT_EQ(get_status_.error_code(), Code::NOT_FOUND);
+  ExpectNothingStored();
+  EXPECT_TRUE(Build(Spec()).ok());
+}
+
+TEST_F(BuildRpcTest, ABuildOutlivesItsClientAfterFinish) {
+  std::unique_ptr<BuildStream> stream = BeginComputing();
+  stream->Vanish();
+  EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
+  build_gate_.Open();
+  BuildStream again(*mappings_);
+  again.Send(Spec());
+  ASSERT_TRUE(again.Finish().ok());
+  EXPECT_EQ(again.version()->ref().number(), 1);
+}
+
+TEST_F(BuildRpcTest, ASecondStreamAttachesAndItsRowsAreIgnored) {
+  std::unique_ptr<BuildStream> first = BeginComputing();
+  BuildStream second(*mappings_);
+  second.Send(Spec());
+  const auto accepted = second.AwaitAccepted();
+  ASSERT_TRUE(accepted.has_value());
+  EXPECT_TRUE(accepted->attached());
+  for (int i = 0; i < 20; ++i) second.Send(UniformExamples(1000, 3));
+  second.SendFinish(12345);
+  second.HalfClose();
+  build_gate_.Open();
+  ASSERT_TRUE(first->Finish().ok());
+  ASSERT_TRUE(second.Finish().ok());
+  EXPECT_EQ(first->version()->ref().digest(), second.version()->ref().digest());
+  Restart();  // now only the store knows
+  BuildStream third(*mappings_);
+  third.Send(Spec());
+  ASSERT_TRUE(third.Finish().ok());
+  EXPECT_EQ(third.version()->ref().digest(), first->version()->ref().digest());
+  EXPECT_EQ(third.version()->certificate().stream_rows(), 40);
+}
+
+TEST_F(BuildRpcTest, AnOpenStreamIsAbortedAndAnotherSpecExists) {
+  BuildStream open(*mappings_);
+  open.Send(Spec());
+  ASSERT_TRUE(open.AwaitAccepted().has_value());
+  const grpc::Status aborted = Build(Spec());
+  EXPECT_EQ(aborted.error_code(), Code::ABORTED);
+  EXPECT_TRUE(FactsOf(aborted).retry_ms.has_value());
+  EXPECT_EQ(Build(Spec("letter", "f2(landmarks=6)")).error_code(), Code::ALREADY_EXISTS);
+  // The same id under another name is another build.
+  EXPECT_TRUE(Build(Spec("digit")).ok());
+}
+
+TEST_F(BuildRpcTest, CancelBuildWhileReceivingEndsTheStream) {
+  BuildStream stream(*mappings_);
+  stream.Send(Spec());
+  ASSERT_TRUE(stream.AwaitAccepted().has_value());
+  EXPECT_EQ(CancelBuild(Spec()).state(), v1::BuildJob::CANCELLED);
+  EXPECT_EQ(stream.Finish().error_code(), Code::CANCELLED);
+  EXPECT_EQ(CancelBuild(Spec()).state(), v1::BuildJob::CANCELLED);
+  ExpectNothingStored();
+}
+
+TEST_F(BuildRpcTest, CancelBuildWhileComputingPublishesNothing) {
+  std::unique_ptr<BuildStream> stream = BeginComputing();
+  EXPECT_EQ(GetBuild(Spec()).state(), v1::BuildJob::COMPUTING);
+  EXPECT_EQ(CancelBuild(Spec()).state(), v1::BuildJob::CANCELLED);
+  EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
+  build_gate_.Open();
+  Restart();
+  ExpectNothingStored();
+  EXPECT_EQ(GetBuild(Spec()).state(), v1::BuildJob::CANCELLED);
+}
+
+TEST_F(BuildRpcTest, TooManyBuildsAreRefusedWithTheLimit) {
+  Stop();
+  options_.max_builds = 1;
+  Start();
+  BuildStream open(*mappings_);
+  open.Send(Spec());
+  ASSERT_TRUE(open.AwaitAccepted().has_value());
+  const grpc::Status refused = Build(Spec("digit"));
+  EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(FactsOf(refused).metadata.at("limit"), "1");
+  EXPECT_TRUE(FactsOf(refused).retry_ms.has_value());
+}
+
+TEST_F(BuildRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
+  Stop();
+  std::atomic<int64_t> minutes{0};
+  hooks_.build_clock = [&] {
+    return std::chrono::steady_clock::time_point(std::chrono::minutes(minutes.load()));
+  };
+  Start();
+  BuildStream silent(*mappings_);
+  silent.Send(Spec());
+  ASSERT_TRUE(silent.AwaitAccepted().has_value());
+  minutes = 5;
+  server_->EndIdleBuilds();
+  EXPECT_EQ(silent.Finish().error_code(), Code::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Build(Spec()).ok());
+  Stop();  // before `minutes` is gone
+}
+
+TEST_F(BuildRpcTest, AClientThatHearsOfAnErrorMayUseItsIdAtOnce) {
+  v1::Examples bad = UniformExamples(1, 3);
+  bad.mutable_dense()->mutable_numbers()->add_values(std::numeric_limits<double>::quiet_NaN());
+  bad.mutable_dense()->set_columns(1);
+  for (int i = 0; i < 100; ++i) {
+    // In turn, so that each finds an id that another spec had.
+    BuildStream stream(*mappings_);
+    stream.Send(Spec("letter", i % 2 == 0 ? "f2(landmarks=5)" : "f2(landmarks=6)"));
+    stream.Send(i % 4 < 2 ? bad : v1::Examples());  // found by a build thread, and by gRPC's
+    ASSERT_EQ(stream.Finish().error_code(), Code::INVALID_ARGUMENT) << i;
+  }
+  EXPECT_TRUE(Build(Spec()).ok());
+}
+
+// gRPC as a call sees it, one step at a time: the moment between a call's decision to read and the
+// library's knowing of it is a few instructions wide on the wire.
+class SteppedStream : public grpc::ServerCallbackReaderWriter<v1::BuildRequest, v1::BuildResponse> {
+ public:
+  explicit SteppedStream(BuildCall* call) : call_(call) { BindReactor(call); }
+
+  void Read(v1::BuildRequest* request) override {
+    MutexLock lock(&mutex_);
+    const int number = ++reads_;
+    request_ = request;
+    changed_.NotifyAll();
+    while (let_through_ < number) changed_.Wait(&mutex_);
+  }
+  void Write(const v1::BuildResponse* /*response*/, grpc::WriteOptions /*options*/) override {
+    MutexLock lock(&mutex_);
+    ++writes_;
+    changed_.NotifyAll();
+  }
+  void Finish(grpc::Status /*status*/) override {
+    MutexLock lock(&mutex_);
+    finished_ = true;
+    changed_.NotifyAll();
+  }
+  void SendInitialMetadata() override {}
+  void WriteAndFinish(const v1::BuildResponse* /*response*/, grpc::WriteOptions /*options*/,
+                      grpc::Status /*status*/) override {}
+
+  // The call's n-th read is being started; it is held until LetThrough(n).
+  void AwaitRead(int n) {
+    MutexLock lock(&mutex_);
+    while (reads_ < n) changed_.Wait(&mutex_);
+  }
+  void LetThrough(int n) {
+    MutexLock lock(&mutex_);
+    let_through_ = n;
+    changed_.NotifyAll();
+  }
+  void AwaitWrite() {
+    MutexLock lock(&mutex_);
+    while (writes_ == 0) changed_.Wait(&mutex_);
+  }
+  void AwaitFinish() {
+    MutexLock lock(&mutex_);
+    while (!finished_) changed_.Wait(&mutex_);
+  }
+  bool finished() {
+    MutexLock lock(&mutex_);
+    return finished_;
+  }
+  // The read that was started last completes.
+  void Receive(const v1::BuildRequest& request) {
+    {
+      MutexLock lock(&mutex_);
+      *request_ = request;
+    }
+    call_->OnReadDone(true);
+  }
+
+ private:
+  grpc::internal::ServerReactor* reactor() override { return call_; }
+  void CallOnDone() override {}
+
+  BuildCall* const call_;
+  Mutex mutex_;
+  CondVar changed_;
+  v1::BuildRequest* request_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  int let_through_ ABSL_GUARDED_BY(mutex_) = 0;
+  int writes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+TEST(BuildCallTest, TheEndWaitsForAReadThatAnotherThreadStarts) {
+  const TemporaryFolder folder;
+  const auto store = *SqliteStore::Open({.data_dir = folder.path()}, PosixFileSystem());
+  Metrics metrics;
+  const Logger logger(LogLevel::kOff);
+  VersionRegistry registry({}, *store, metrics.registry(), logger);
+  TaskPool store_pool("store calls", 1, 4);
+  BuildManager builds({}, *store, registry, store_pool, metrics.build(), logger);
+  const MethodMetrics method = metrics.AddMethod("service", "Build", "bidi_stream");
+  grpc::CallbackServerContext context;
+  const auto call = std::make_shared<BuildCall>(builds, method, logger, context);
+  SteppedStream stream(call.get());
+
+  stream.LetThrough(1);
+  call->Start();
+  v1::BuildRequest request;
+  request.mutable_spec()->set_mapping("letter");
+  request.mutable_spec()->set_build_id("00000000-0000-4000-8000-000000000001");
+  request.mutable_spec()->mutable_spec()->set_text("f2(landmarks=5)");
+  request.mutable_spec()->set_kernel("rbf(gamma=0.5)");
+  stream.Receive(request);
+  stream.AwaitRead(2);  // a store thread starts it, and has not come back
+  *request.mutable_examples() = UniformExamples(2, 3);
+  stream.Receive(request);
+  stream.AwaitRead(3);  // a build thread has decided on it
+  // Now the store thread comes back: it goes on to tell `accepted`.
+  stream.LetThrough(2);
+  stream.AwaitWrite();
+  std::atomic<bool> back{false};
+  ASSERT_TRUE(store_pool.Submit([&] { back = true; }).ok());
+  while (!back) std::this_thread::yield();
+  call->OnWriteDone(true);
+  call->OnCancel();
+  EXPECT_FALSE(stream.finished());  // gRPC does not know of the third read
+  stream.LetThrough(3);
+  stream.AwaitFinish();
+  call->OnDone();
+  builds.Drain(BuildManager::Clock::now());
+}
+
+TEST_F(BuildRpcTest, TheSameStreamSpecAndSeedGiveTheSameArtifact) {
+  EXPECT_EQ(MustBuild("a").ref().digest(), MustBuild("b").ref().digest());
+}
+
+}  // namespace
+}  // namespace phimap::testing

@@ -1,0 +1,198 @@
+#include "tests/server/rpc/server_fixture.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status/check.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "server/store/sqlite_store.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+
+ErrorFacts FactsOf(const grpc::Status& status) {
+  ErrorFacts facts;
+  rpc::Status details;
+  PHIMAP_CHECK(details.ParseFromString(status.error_details()));
+  for (const google::protobuf::Any& any : details.details()) {
+    if (any.type_url() == "type.googleapis.com/google.rpc.BadRequest") {
+      rpc::BadRequest bad;
+      PHIMAP_CHECK(bad.ParseFromString(any.value()));
+      facts.field = bad.field_violations(0).field();
+    } else if (any.type_url() == "type.googleapis.com/google.rpc.ErrorInfo") {
+      rpc::ErrorInfo info;
+      PHIMAP_CHECK(info.ParseFromString(any.value()) && info.domain() == "phimap");
+      facts.reason = info.reason();
+      facts.metadata = {info.metadata().begin(), info.metadata().end()};
+    } else if (any.type_url() == "type.googleapis.com/google.rpc.RetryInfo") {
+      rpc::RetryInfo retry;
+      PHIMAP_CHECK(retry.ParseFromString(any.value()));
+      facts.retry_ms =
+          retry.retry_delay().seconds() * 1000 + retry.retry_delay().nanos() / 1'000'000;
+    }
+  }
+  return facts;
+}
+
+v1::Examples UniformExamples(int rows, int columns, uint64_t seed) {
+  const Matrix<float> numbers = UniformFloatRows({.rows = rows, .cols = columns, .seed = seed});
+  const RowsView view = WireRows(numbers);
+  v1::Examples examples;
+  examples.mutable_dense()->set_rows(rows);
+  examples.mutable_dense()->set_columns(columns);
+  examples.mutable_dense()->set_float32_le(view.data, rows * view.RowBytes());
+  return examples;
+}
+
+bool BuildStream::Send(const v1::BuildSpec& spec) {
+  v1::BuildRequest request;
+  *request.mutable_spec() = spec;
+  return stream_->Write(request);
+}
+
+bool BuildStream::Send(const v1::Examples& examples) {
+  v1::BuildRequest request;
+  *request.mutable_examples() = examples;
+  return stream_->Write(request);
+}
+
+bool BuildStream::SendFinish(int64_t row_count) {
+  v1::BuildRequest request;
+  request.mutable_finish()->set_row_count(row_count);
+  return stream_->Write(request);
+}
+
+std::optional<v1::BuildAccepted> BuildStream::AwaitAccepted() {
+  v1::BuildResponse response;
+  while (Read(&response)) {
+    if (response.has_accepted()) return response.accepted();
+  }
+  return std::nullopt;
+}
+
+grpc::Status BuildStream::Finish() {
+  v1::BuildResponse response;
+  while (Read(&response)) {
+    if (response.has_version()) version_ = response.version();
+  }
+  return stream_->Finish();
+}
+
+ServerFixture::ServerFixture() {
+  options_.data_dir = folder_.path();
+  options_.listen = "127.0.0.1:0";
+  options_.http = "";
+  options_.compute_threads = 2;
+  hooks_.build_yield = [this] { build_gate_.Wait(); };
+}
+
+ServerFixture::~ServerFixture() { Stop(); }
+
+void ServerFixture::Start() {
+  auto store = SqliteStore::Open({.data_dir = options_.data_dir}, PosixFileSystem());
+  ASSERT_TRUE(store.ok()) << store.status();
+  auto server = Server::Start(options_, *std::move(store), logger_, hooks_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  // A channel of its own for each fixture: none is left over from a server before.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  channel_ = grpc::CreateCustomChannel(server_->grpc_address(), grpc::InsecureChannelCredentials(),
+                                       arguments);
+  mappings_ = v1::MappingService::NewStub(channel_);
+  transforms_ = v1::TransformService::NewStub(channel_);
+  evaluations_ = v1::EvaluationService::NewStub(channel_);
+}
+
+void ServerFixture::Stop(absl::Duration drain) {
+  if (server_ == nullptr) return;
+  server_->Shutdown(drain);
+  build_gate_.Open();  // what was cancelled at the gate ends now
+  server_.reset();
+}
+
+void ServerFixture::Restart() {
+  Stop();
+  Start();
+}
+
+v1::BuildSpec ServerFixture::Spec(const std::string& mapping, const std::string& expression,
+                                  const std::string& id) {
+  v1::BuildSpec spec;
+  spec.set_mapping(mapping);
+  spec.set_build_id(id);
+  spec.mutable_spec()->set_text(expression);
+  spec.set_kernel("rbf(gamma=0.5)");
+  return spec;
+}
+
+grpc::Status ServerFixture::Build(const v1::BuildSpec& spec, int rows,
+                                  std::optional<v1::Version>* version) {
+  BuildStream stream(*mappings_);
+  stream.Send(spec);
+  if (rows > 0) stream.Send(UniformExamples(rows, 3));
+  stream.SendFinish(rows);
+  stream.HalfClose();
+  const grpc::Status status = stream.Finish();
+  if (version != nullptr) *version = stream.version();
+  return status;
+}
+
+v1::Version ServerFixture::MustBuild(const std::string& mapping, const std::string& expression) {
+  std::optional<v1::Version> version;
+  const std::string id = absl::StrFormat("00000000-0000-4000-8000-%012d", next_id_++);
+  const grpc::Status status = Build(Spec(mapping, expression, id), 40, &version);
+  PHIMAP_CHECK(status.ok() && version.has_value());
+  return *version;
+}
+
+grpc::Status ServerFixture::Transform(const v1::TransformRequest& request,
+                                      v1::TransformResponse* response) {
+  grpc::ClientContext context;
+  return transforms_->Transform(&context, request, response);
+}
+
+void ServerFixture::ExpectNothingStored() {
+  grpc::ClientContext context;
+  v1::ListMappingsResponse mappings;
+  ASSERT_TRUE(mappings_->ListMappings(&context, {}, &mappings).ok());
+  EXPECT_EQ(mappings.mappings_size(), 0);
+  EXPECT_EQ(folder_.CountBlobs(), 0);
+  grpc::ClientContext list_context;
+  v1::ListBuildsResponse builds;
+  ASSERT_TRUE(mappings_->ListBuilds(&list_context, {}, &builds).ok());
+  for (const v1::BuildJob& build : builds.builds()) {
+    EXPECT_GE(build.state(), v1::BuildJob::DONE) << build.ShortDebugString();
+  }
+}
+
+std::string ServerFixture::Scrape() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int port = 0;
+  const std::string& http = server_->http_address();
+  PHIMAP_CHECK(absl::SimpleAtoi(http.substr(http.rfind(':') + 1), &port));
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  PHIMAP_CHECK(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  PHIMAP_CHECK(write(socket, request.data(), request.size()) == request.size());
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = read(socket, buffer, sizeof(buffer))) > 0;) text.append(buffer, n);
+  close(socket);
+  return text;
+}
+
+}  // namespace phimap::testing

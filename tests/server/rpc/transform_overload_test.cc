@@ -1,0 +1,73 @@
+// What a client sees of a server that has more to do than its queue holds.
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using Code = grpc::StatusCode;
+
+class TransformOverloadTest : public ServerFixture {
+ protected:
+  TransformOverloadTest() {
+    options_.queue_bytes = 65536;
+    options_.http = "127.0.0.1:0";
+    // The scheduler asks for the time when a request comes (1) and when it is taken (2): there the
+    // first one stays until the test lets it go.
+    hooks_.transform_clock = [this] {
+      if (++readings_ == 2) taken_.Wait();
+      return absl::Now();
+    };
+    Start();
+  }
+  ~TransformOverloadTest() override {
+    taken_.Open();
+    Stop();
+  }
+
+  static v1::TransformRequest Request(int rows) {
+    v1::TransformRequest request;
+    request.set_reference("letter");
+    *request.mutable_examples() = UniformExamples(rows, 3);
+    return request;
+  }
+
+  std::atomic<int> readings_{0};
+  Gate taken_;
+};
+
+TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestIsServed) {
+  // 12 bytes of a row in, 120 out: 500 rows are more than the queue's bytes, and let in because
+  // nothing else is there.
+  MustBuild("letter", "f1(landmarks=30)");
+  grpc::Status first;
+  v1::TransformResponse features;
+  std::thread client([&] { first = Transform(Request(500), &features); });
+  taken_.AwaitWaiting();
+
+  v1::TransformResponse response;
+  const grpc::Status refused = Transform(Request(1), &response);
+  EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED);
+  const ErrorFacts facts = FactsOf(refused);
+  EXPECT_EQ(facts.reason, "QUEUE_FULL");
+  EXPECT_EQ(facts.metadata.at("limit"), "65536");
+  ASSERT_TRUE(facts.retry_ms.has_value());
+  EXPECT_GE(*facts.retry_ms, 10);
+  EXPECT_LE(*facts.retry_ms, 2000);
+  EXPECT_TRUE(
+      absl::StrContains(Scrape(), "phimap_transform_refused_total{reason=\"queue_full\"} 1"));
+
+  taken_.Open();
+  client.join();
+  EXPECT_TRUE(first.ok()) << first.error_message();
+  EXPECT_EQ(features.features().rows(), 500);
+  EXPECT_TRUE(Transform(Request(1), &response).ok());
+  EXPECT_TRUE(absl::StrContains(Scrape(), "phimap_transform_batch_requests_count 2"));
+}
+
+}  // namespace
+}  // namespace phimap::testing

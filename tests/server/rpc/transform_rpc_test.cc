@@ -1,0 +1,291 @@
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+class TransformRpcTest : public ServerFixture {
+ protected:
+  TransformRpcTest() { Start(); }
+
+  static v1::TransformRequest Request(const v1::Examples& examples) {
+    v1::TransformRequest request;
+    request.set_reference("letter");
+    *request.mutable_examples() = examples;
+    return request;
+  }
+
+  std::string MustTransform(const v1::Examples& examples) {
+    v1::TransformResponse response;
+    const grpc::Status status = Transform(Request(examples), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.features().float32_le();
+  }
+};
+
+// The i-th row alone.
+v1::Examples Row(const v1::Examples& all, int i) {
+  v1::Examples one = all;
+  one.mutable_dense()->set_rows(1);
+  const int row_bytes = all.dense().columns() * 4;
+  one.mutable_dense()->set_float32_le(all.dense().float32_le().substr(i * row_bytes, row_bytes));
+  return one;
+}
+
+// The same values as float64 bytes or plain numbers.
+v1::Examples Widened(const v1::Examples& all, bool numbers) {
+  v1::Examples wide = all;
+  const std::string bytes = all.dense().float32_le();
+  std::vector<double> values(bytes.size() / 4);
+  for (size_t i = 0; i < values.size(); ++i) {
+    float value;
+    std::memcpy(&value, bytes.data() + 4 * i, 4);
+    values[i] = value;
+  }
+  if (numbers) {
+    wide.mutable_dense()->mutable_numbers()->mutable_values()->Add(values.begin(), values.end());
+  } else {
+    wide.mutable_dense()->set_float64_le(values.data(), values.size() * 8);
+  }
+  return wide;
+}
+
+TEST_F(TransformRpcTest, ARowAloneInABatchAndInAnyEncodingGivesTheSameBits) {
+  const v1::Version version = MustBuild();
+  const v1::Examples all = UniformExamples(100, 3, 7);
+  const std::string features = MustTransform(all);
+  const size_t row_bytes = version.output_columns() * 4;
+  ASSERT_EQ(features.size(), 100 * row_bytes);
+  for (int i = 0; i < 100; i += 9) {
+    EXPECT_EQ(MustTransform(Row(all, i)), features.substr(i * row_bytes, row_bytes));
+  }
+  EXPECT_EQ(MustTransform(Widened(all, false)), features);
+  EXPECT_EQ(MustTransform(Widened(all, true)), features);
+}
+
+TEST_F(TransformRpcTest, AnswersWithTheVersionAndInItsServingType) {
+  const v1::Version version = MustBuild("letter", "f2(landmarks=5, serving_type=float64)");
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(Request(UniformExamples(2, 3)), &response).ok());
+  EXPECT_EQ(response.version().digest(), version.ref().digest());
+  EXPECT_EQ(response.version().number(), 1);
+  EXPECT_EQ(response.features().rows(), 2);
+  EXPECT_EQ(response.features().columns(), version.output_columns());
+  EXPECT_EQ(response.features().float64_le().size(), 2 * 8 * version.output_columns());
+}
+
+TEST_F(TransformRpcTest, TheBareNameMeansTheNewestVersionAndOldOnesStay) {
+  MustBuild("letter", "f2(landmarks=5)");
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(Request(UniformExamples(1, 3)), &response).ok());
+  EXPECT_EQ(response.version().number(), 1);
+  MustBuild("letter", "f1(landmarks=6)");
+  ASSERT_TRUE(Transform(Request(UniformExamples(1, 3)), &response).ok());
+  EXPECT_EQ(response.version().number(), 2);
+  v1::TransformRequest old = Request(UniformExamples(1, 3));
+  old.set_reference("letter@1");
+  ASSERT_TRUE(Transform(old, &response).ok());
+  EXPECT_EQ(response.version().number(), 1);
+}
+
+TEST_F(TransformRpcTest, AnotherDigestThanExpectedIsAFailedPrecondition) {
+  const v1::Version version = MustBuild();
+  v1::TransformRequest request = Request(UniformExamples(1, 3));
+  request.set_expected_digest(version.ref().digest());
+  v1::TransformResponse response;
+  EXPECT_TRUE(Transform(request, &response).ok());
+  request.set_expected_digest(std::string(64, '0'));
+  const grpc::Status status = Transform(request, &response);
+  EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION);
+  EXPECT_EQ(FactsOf(status).field, "expected_digest");
+  EXPECT_EQ(FactsOf(status).metadata.at("actual"), version.ref().digest());
+}
+
+TEST_F(TransformRpcTest, FeaturesThatDoNotFitAMessageAreRefusedWithTheRowsThatWould) {
+  Stop();
+  options_.max_message_bytes = 64 * 1024;
+  Start();
+  MustBuild("letter", "f1(landmarks=30)");  // 120 bytes a row; 12 in
+  const grpc::Status status = [&] {
+    v1::TransformResponse response;
+    return Transform(Request(UniformExamples(600, 3)), &response);
+  }();
+  EXPECT_EQ(status.error_code(), Code::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(FactsOf(status).metadata.at("limit"), "537");  // (65536 - 1024) / 120
+  EXPECT_EQ(MustTransform(UniformExamples(537, 3)).size(), 537 * 120);
+  // A request that is too large itself.
+  v1::TransformResponse response;
+  const grpc::Status large = Transform(Request(UniformExamples(6000, 3)), &response);
+  EXPECT_EQ(large.error_code(), Code::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(large.error_message(), HasSubstr("65536"));
+}
+
+TEST_F(TransformRpcTest, AnExpiredDeadlineIsAnswered) {
+  MustBuild();
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() - std::chrono::seconds(1));
+  v1::TransformResponse response;
+  EXPECT_EQ(
+      transforms_->Transform(&context, Request(UniformExamples(1, 3)), &response).error_code(),
+      Code::DEADLINE_EXCEEDED);
+}
+
+TEST_F(TransformRpcTest, ADamagedArtifactIsDataLossAndOthersServeOn) {
+  const v1::Version good = MustBuild("good", "f2(landmarks=5)");
+  const v1::Version bad = MustBuild("bad", "f2(landmarks=6)");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+    if (absl::StartsWith(entry.path().filename().string(), bad.ref().digest())) {
+      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+      std::filesystem::resize_file(entry.path(), 100);
+    }
+  }
+  v1::TransformRequest request = Request(UniformExamples(1, 3));
+  v1::TransformResponse response;
+  request.set_reference("bad");
+  EXPECT_EQ(Transform(request, &response).error_code(), Code::DATA_LOSS);
+  request.set_reference("good");
+  EXPECT_TRUE(Transform(request, &response).ok());
+}
+
+class TransformStreamTest : public TransformRpcTest {
+ protected:
+  using Stream = grpc::ClientReaderWriter<v1::TransformStreamRequest, v1::TransformStreamResponse>;
+
+  static v1::TransformStreamRequest First(const v1::Examples& examples) {
+    v1::TransformStreamRequest request;
+    request.set_reference("letter");
+    *request.mutable_examples() = examples;
+    return request;
+  }
+  static v1::TransformStreamRequest Next(const v1::Examples& examples) {
+    v1::TransformStreamRequest request;
+    *request.mutable_examples() = examples;
+    return request;
+  }
+
+  grpc::ClientContext context_;
+};
+
+TEST_F(TransformStreamTest, AnswersInOrderAndNamesTheVersionOnce) {
+  MustBuild();
+  const auto stream = transforms_->TransformStream(&context_);
+  constexpr int kRequests = 500;
+  // Sizes vary, so that later requests are ready before earlier ones.
+  const auto examples = [](int i) { return UniformExamples(1 + (i * 37) % 300, 3, i); };
+  std::thread writer([&] {
+    for (int i = 0; i < kRequests; ++i) {
+      ASSERT_TRUE(stream->Write(i == 0 ? First(examples(i)) : Next(examples(i))));
+    }
+    stream->WritesDone();
+  });
+  v1::TransformStreamResponse response;
+  int answered = 0;
+  for (; stream->Read(&response); ++answered) {
+    EXPECT_EQ(response.has_version(), answered == 0);
+    if (answered % 50 == 0) {
+      EXPECT_EQ(response.features().float32_le(), MustTransform(examples(answered)));
+    }
+    EXPECT_EQ(response.features().rows(), examples(answered).dense().rows());
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(answered, kRequests);
+}
+
+TEST_F(TransformStreamTest, AVersionPublishedLaterDoesNotChangeIt) {
+  MustBuild("letter", "f1(landmarks=5)");
+  const auto stream = transforms_->TransformStream(&context_);
+  v1::TransformStreamResponse response;
+  ASSERT_TRUE(stream->Write(First(UniformExamples(1, 3))));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.version().number(), 1);
+  MustBuild("letter", "f1(landmarks=6)");
+  ASSERT_TRUE(stream->Write(Next(UniformExamples(1, 3))));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.features().columns(), 5);
+  stream->WritesDone();
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(TransformStreamTest, AnErrorEndsTheStreamAfterTheAnswersBeforeItAndNamesTheRequest) {
+  MustBuild();
+  const auto stream = transforms_->TransformStream(&context_);
+  stream->Write(First(UniformExamples(1, 3)));
+  stream->Write(Next(UniformExamples(2, 3)));
+  stream->Write(Next(UniformExamples(1, 4)));  // request 2
+  stream->Write(Next(UniformExamples(1, 3)));
+  stream->WritesDone();
+  v1::TransformStreamResponse response;
+  int answered = 0;
+  while (stream->Read(&response)) ++answered;
+  EXPECT_EQ(answered, 2);
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("request 2"));
+  EXPECT_EQ(FactsOf(status).field, "examples.dense.columns");
+  EXPECT_EQ(FactsOf(status).metadata.at("request"), "2");
+}
+
+TEST_F(TransformStreamTest, OnlyTheFirstRequestMayNameAVersion) {
+  MustBuild();
+  const auto stream = transforms_->TransformStream(&context_);
+  stream->Write(First(UniformExamples(1, 3)));
+  stream->Write(First(UniformExamples(1, 3)));
+  v1::TransformStreamResponse response;
+  while (stream->Read(&response)) {
+  }
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT);
+  EXPECT_EQ(FactsOf(status).field, "reference");
+}
+
+TEST_F(TransformStreamTest, AnUnknownReferenceOrAnotherDigestEndsIt) {
+  const auto stream = transforms_->TransformStream(&context_);
+  stream->Write(First(UniformExamples(1, 3)));
+  EXPECT_EQ(stream->Finish().error_code(), Code::NOT_FOUND);
+  MustBuild();
+  grpc::ClientContext context;
+  const auto pinned = transforms_->TransformStream(&context);
+  v1::TransformStreamRequest first = First(UniformExamples(1, 3));
+  first.set_expected_digest("0");
+  pinned->Write(first);
+  EXPECT_EQ(pinned->Finish().error_code(), Code::FAILED_PRECONDITION);
+}
+
+TEST_F(TransformStreamTest, AnEmptyStreamIsOk) {
+  const auto stream = transforms_->TransformStream(&context_);
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(TransformStreamTest, AClientThatDoesNotReadCanVanish) {
+  MustBuild("letter", "f1(landmarks=40)");
+  const auto stream = transforms_->TransformStream(&context_);
+  ASSERT_TRUE(stream->Write(First(UniformExamples(1, 3))));
+  // Writes block once window and flow control are full; cancelling ends them.
+  std::thread writer([&] {
+    while (stream->Write(Next(UniformExamples(1000, 3)))) {
+    }
+  });
+  v1::TransformStreamResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  context_.TryCancel();
+  writer.join();
+  EXPECT_EQ(stream->Finish().error_code(), Code::CANCELLED);
+  // The server is whole.
+  EXPECT_FALSE(MustTransform(UniformExamples(1, 3)).empty());
+}
+
+}  // namespace
+}  // namespace phimap::testing

@@ -1,0 +1,78 @@
+#include "server/schedule/batch_policy.h"
+
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
+  const struct {
+    std::vector<int64_t> rows;
+    int64_t max_rows;
+    int64_t taken;
+  } cases[] = {
+      {{1}, 64, 1},         {{1, 1, 1}, 64, 3},   {{1, 1, 1}, 2, 2},
+      {{32, 32, 1}, 64, 2}, {{32, 33, 1}, 64, 1},  // never out of order
+      {{1000, 1}, 64, 1},                          // one large request goes alone
+      {{1, 1000}, 64, 1},                          // nor does it make a small one wait for it
+      {{64, 1}, 64, 1},     {{1, 1}, 0, 1},
+  };
+  for (const auto& c : cases) EXPECT_EQ(RequestsToTake(c.rows, c.max_rows), c.taken);
+}
+
+TEST(BatchPolicyTest, OnlyATinyRequestOnAnIdleServerRunsInline) {
+  const absl::Duration limit = absl::Microseconds(20);
+  const struct {
+    bool idle;
+    double multiplications;
+    double rate;
+    absl::Duration limit;
+    bool runs_inline;
+  } cases[] = {
+      {true, 19'000, 0, limit, true},  // nothing measured: one a nanosecond
+      {true, 21'000, 0, limit, false},     {true, 199'000, 1e10, limit, true},
+      {true, 201'000, 1e10, limit, false}, {true, 5'000, 1e8, limit, false},  // measured to be slow
+      {false, 1, 1e10, limit, false},      {true, 1, 1e10, absl::ZeroDuration(), false},
+      {true, 0, 0, limit, true},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(RunsInline(c.idle, c.multiplications, c.rate, c.limit), c.runs_inline)
+        << c.multiplications << " at " << c.rate;
+  }
+}
+
+TEST(BatchPolicyTest, AdmitsUpToTheLimitAndOneLargeRequestWhenNothingElseIsThere) {
+  const struct {
+    int64_t queued, bytes, limit;
+    bool admitted;
+  } cases[] = {
+      {0, 10, 100, true},
+      {90, 10, 100, true},
+      {91, 10, 100, false},
+      {0, 500, 100, true},
+      {1, 500, 100, false},
+      // No overflow near the end of the range.
+      {1, INT64_MAX, INT64_MAX, false},
+  };
+  for (const auto& c : cases) EXPECT_EQ(Admits(c.queued, c.bytes, c.limit), c.admitted) << c.bytes;
+}
+
+TEST(BatchPolicyTest, RetryDelayIsTheTimeOfTheQueuedWorkWithinBounds) {
+  EXPECT_EQ(RetryDelayMs(1e9, 1e10), 100);
+  EXPECT_EQ(RetryDelayMs(1e6, 1e10), 10);
+  EXPECT_EQ(RetryDelayMs(1e13, 1e10), 2000);
+  EXPECT_EQ(RetryDelayMs(1e9, 0), 100);  // nothing was measured yet
+}
+
+TEST(BatchPolicyTest, TilesAreWholeBlocksOfAboutTheSameWork) {
+  EXPECT_EQ(TileRows(1), 65536);
+  EXPECT_EQ(TileRows(0), 65536);
+  EXPECT_EQ(TileRows(100'000), 640);
+  EXPECT_EQ(TileRows(1'000'000), 64);
+  EXPECT_EQ(TileRows(INT64_MAX), 64);
+}
+
+}  // namespace
+}  // namespace phimap

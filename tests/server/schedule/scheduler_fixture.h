@@ -1,0 +1,112 @@
+// A scheduler that tests crank by hand, an engine that tells what it was asked, and requests that
+// tell what became of them.
+#ifndef PHIMAP_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
+#define PHIMAP_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "server/schedule/transform_scheduler.h"
+
+namespace phimap::testing {
+
+// One float64 in, its double out.
+class FakeEngine : public Engine {
+ public:
+  explicit FakeEngine(int64_t multiplications_per_row = 1)
+      : multiplications_per_row_(multiplications_per_row) {}
+
+  int64_t input_columns() const override { return 1; }
+  int64_t output_columns() const override { return 1; }
+  FloatType serving_type() const override { return FloatType::kFloat64; }
+  int64_t memory_bytes() const override { return 8; }
+  int64_t multiplications_per_row() const override { return multiplications_per_row_; }
+  void Transform(absl::Span<TransformPart> parts, EngineScratch&) const override {
+    if (before) before(parts);
+    for (TransformPart& part : parts) {
+      for (int64_t i = 0; i < part.rows.rows; ++i) {
+        double x = 0;
+        part.rows.CopyRow(i, &x);
+        static_cast<double*>(part.features)[i] = 2 * x;
+        if (x == overflows) part.status = Overflow(i);
+      }
+    }
+  }
+
+  // Called with what a pass is about to compute.
+  std::function<void(absl::Span<const TransformPart>)> before;
+  // The input whose double is too large.
+  double overflows = -1;
+
+ private:
+  static absl::Status Overflow(int64_t row) {
+    return MakeError(absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE",
+                     absl::StrCat("examples.dense.rows[", row, "]"), "too large",
+                     {{"row", absl::StrCat(row)}});
+  }
+
+  const int64_t multiplications_per_row_;
+};
+
+struct Request {
+  std::vector<double> rows;
+  std::vector<double> features;
+  std::atomic<bool> cancelled{false};
+  int prepared = 0;
+  int done = 0;
+  absl::Status status;
+};
+
+class SchedulerFixture : public ::testing::Test {
+ protected:
+  explicit SchedulerFixture(absl::Duration inline_limit = absl::ZeroDuration())
+      : scheduler_(Options(inline_limit), metrics_.transform()) {}
+  // Tests run all they submit.
+  ~SchedulerFixture() override { scheduler_.Drain(); }
+
+  TransformScheduler::Options Options(absl::Duration inline_limit) {
+    TransformScheduler::Options options;
+    options.queue_bytes = 1600;  // 100 rows: 8 bytes in, 8 bytes out
+    options.inline_limit = inline_limit;
+    options.now = [this] { return now_; };
+    return options;
+  }
+
+  TransformWork Work(Request& request, std::shared_ptr<const Engine> engine) {
+    TransformWork work;
+    work.engine = std::move(engine);
+    work.rows = {reinterpret_cast<const char*>(request.rows.data()), FloatType::kFloat64,
+                 static_cast<int64_t>(request.rows.size()), 1};
+    work.cancelled = &request.cancelled;
+    work.prepare = [&request]() -> absl::StatusOr<char*> {
+      ++request.prepared;
+      request.features.resize(request.rows.size());
+      return reinterpret_cast<char*>(request.features.data());
+    };
+    work.done = [&request](const absl::Status& status) {
+      ++request.done;
+      request.status = status;
+    };
+    return work;
+  }
+
+  void RunAll() {
+    while (scheduler_.RunOne(scratch_)) {
+    }
+  }
+
+  absl::Time now_ = absl::UnixEpoch();
+  Metrics metrics_;
+  EngineScratch scratch_;
+  TransformScheduler scheduler_;
+};
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_SCHEDULE_SCHEDULER_FIXTURE_H_

@@ -1,0 +1,162 @@
+#include "server/schedule/transform_scheduler.h"
+
+#include <atomic>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/schedule/compute_pool.h"
+#include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/server/support/gate.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Code = absl::StatusCode;
+
+using TransformSchedulerTest = SchedulerFixture;
+
+TEST_F(TransformSchedulerTest, ComputesWhatWasSubmitted) {
+  Request request{.rows = {1, 2, 3}};
+  scheduler_.Submit(Work(request, std::make_shared<FakeEngine>()));
+  EXPECT_EQ(request.done, 0);
+  EXPECT_TRUE(scheduler_.RunOne(scratch_));
+  EXPECT_EQ(request.done, 1);
+  EXPECT_TRUE(request.status.ok()) << request.status;
+  EXPECT_THAT(request.features, ElementsAre(2, 4, 6));
+  EXPECT_FALSE(scheduler_.RunOne(scratch_));
+}
+
+TEST_F(TransformSchedulerTest, RefusesAtOnceWhatDoesNotFitWithADelay) {
+  Request fits{.rows = std::vector<double>(100)};
+  Request refused{.rows = {1}};
+  scheduler_.Submit(Work(fits, std::make_shared<FakeEngine>()));
+  scheduler_.Submit(Work(refused, std::make_shared<FakeEngine>()));
+  EXPECT_EQ(refused.done, 1);
+  EXPECT_EQ(refused.status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(DetailOf(refused.status)->reason, "QUEUE_FULL");
+  EXPECT_GT(DetailOf(refused.status)->retry_delay_ms, 0);
+  EXPECT_THAT(std::string(refused.status.message()), HasSubstr("1600"));
+  EXPECT_EQ(metrics_.transform().refused[static_cast<int>(Refusal::kQueueFull)]->Value(), 1);
+  scheduler_.RunOne(scratch_);
+  Request later{.rows = {1}};
+  scheduler_.Submit(Work(later, std::make_shared<FakeEngine>()));
+  scheduler_.RunOne(scratch_);
+  EXPECT_TRUE(later.status.ok());
+}
+
+TEST_F(TransformSchedulerTest, DropsCancelledAndExpiredWorkBeforeItCostsAnything) {
+  Request cancelled{.rows = {1}};
+  Request expired{.rows = {1}};
+  scheduler_.Submit(Work(cancelled, std::make_shared<FakeEngine>()));
+  TransformWork late = Work(expired, std::make_shared<FakeEngine>());
+  late.deadline = now_ + absl::Seconds(1);
+  scheduler_.Submit(std::move(late));
+  cancelled.cancelled = true;
+  now_ += absl::Seconds(1);
+  RunAll();
+  EXPECT_EQ(cancelled.status.code(), Code::kCancelled);
+  EXPECT_EQ(expired.status.code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(cancelled.prepared + expired.prepared, 0);
+}
+
+TEST_F(TransformSchedulerTest, LooksAtCancellationBetweenTiles) {
+  // 64 rows a tile: the second tile is not computed.
+  const auto engine = std::make_shared<FakeEngine>(1'000'000);
+  Request request{.rows = std::vector<double>(90, 1.0)};
+  engine->before = [&](auto) { request.cancelled = true; };
+  scheduler_.Submit(Work(request, engine));
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(request.status.code(), Code::kCancelled);
+  EXPECT_EQ(request.features[63], 2);
+  EXPECT_EQ(request.features[64], 0);
+}
+
+TEST_F(TransformSchedulerTest, NamesTheRowOfTheRequestNotOfTheTile) {
+  const auto engine = std::make_shared<FakeEngine>(1'000'000);
+  engine->overflows = 7;
+  Request request{.rows = std::vector<double>(90, 1.0)};
+  request.rows[70] = 7;
+  scheduler_.Submit(Work(request, engine));
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(request.status.code(), Code::kOutOfRange);
+  EXPECT_EQ(request.status.message(), "examples.dense.rows[70]: too large");
+  EXPECT_EQ(DetailOf(request.status)->metadata["row"], "70");
+}
+
+TEST_F(TransformSchedulerTest, AnErrorOrExhaustedMemoryInPrepareEndsTheRequestOnly) {
+  Request bad{.rows = {1}};
+  Request huge{.rows = {1}};
+  TransformWork first = Work(bad, std::make_shared<FakeEngine>());
+  first.prepare = []() -> absl::StatusOr<char*> { return absl::InvalidArgumentError("NaN"); };
+  TransformWork second = Work(huge, std::make_shared<FakeEngine>());
+  second.prepare = []() -> absl::StatusOr<char*> { throw std::bad_alloc(); };
+  scheduler_.Submit(std::move(first));
+  scheduler_.Submit(std::move(second));
+  RunAll();
+  EXPECT_EQ(bad.status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(huge.status.code(), Code::kResourceExhausted);
+  EXPECT_FALSE(scheduler_.TransformsPending());
+}
+
+TEST_F(TransformSchedulerTest, WaitersForIdlenessGoOnWhenTheLastRequestIsDone) {
+  Request request{.rows = {1}};
+  scheduler_.WaitWhilePending(absl::Hours(1));  // idle: at once
+  scheduler_.Submit(Work(request, std::make_shared<FakeEngine>()));
+  EXPECT_TRUE(scheduler_.TransformsPending());
+  std::thread build([&] { scheduler_.WaitWhilePending(absl::Hours(1)); });
+  scheduler_.RunOne(scratch_);
+  build.join();
+  EXPECT_FALSE(scheduler_.TransformsPending());
+}
+
+TEST_F(TransformSchedulerTest, WaitersForIdlenessGoOnAfterTheirPatienceOnABusyServer) {
+  Request request{.rows = {1}};
+  scheduler_.Submit(Work(request, std::make_shared<FakeEngine>()));
+  scheduler_.WaitWhilePending(absl::ZeroDuration());
+  EXPECT_TRUE(scheduler_.TransformsPending());
+  scheduler_.RunOne(scratch_);
+}
+
+TEST(TransformSchedulerDrainTest, FinishesWhatWasAcceptedAndRefusesTheRest) {
+  Metrics metrics;
+  TransformScheduler scheduler({.inline_limit = absl::ZeroDuration()}, metrics.transform());
+  Gate gate;
+  const auto engine = std::make_shared<FakeEngine>();
+  engine->before = [&](auto) { gate.Wait(); };
+  std::atomic<int> done{0};
+  double in = 1;
+  double out[3] = {};
+  int next = 0;
+  const auto work = [&] {
+    TransformWork w;
+    w.engine = engine;
+    w.rows = {reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
+    w.prepare = [to = &out[next++]]() -> absl::StatusOr<char*> {
+      return reinterpret_cast<char*>(to);
+    };
+    w.done = [&](const absl::Status& status) { done += status.ok() ? 1 : 100; };
+    return w;
+  };
+  ComputePool pool(2, [&] { scheduler.RunWorker(); });
+  scheduler.Submit(work());
+  scheduler.Submit(work());
+  gate.AwaitWaiting();
+  std::thread drain([&] { scheduler.Drain(); });
+  gate.Open();
+  drain.join();
+  EXPECT_EQ(done, 2);
+  scheduler.Submit(work());
+  EXPECT_EQ(done, 102);
+}
+
+}  // namespace
+}  // namespace phimap::testing

@@ -1,0 +1,43 @@
+// A folder that is gone with its object.
+#ifndef PHIMAP_TESTS_SERVER_SUPPORT_TEMPORARY_FOLDER_H_
+#define PHIMAP_TESTS_SERVER_SUPPORT_TEMPORARY_FOLDER_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "core/status/check.h"
+
+namespace phimap::testing {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "phimap-test-XXXXXX").string();
+    PHIMAP_CHECK(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // Artifacts of the store in this folder, whole (named by 64 digits) or temporary.
+  int CountBlobs() const {
+    int count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+      const bool whole = entry.path().filename().string().size() == 64;
+      const bool temporary = entry.path().parent_path().filename() == "tmp";
+      count += entry.is_regular_file() && (whole || temporary) ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_SUPPORT_TEMPORARY_FOLDER_H_

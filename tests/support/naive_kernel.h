@@ -1,0 +1,44 @@
+// Kernel expressions by their formulas, in long double, without compiling them.
+#ifndef PHIMAP_TESTS_SUPPORT_NAIVE_KERNEL_H_
+#define PHIMAP_TESTS_SUPPORT_NAIVE_KERNEL_H_
+
+#include <cstdint>
+
+#include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap::testing {
+
+// K from xᵀy and ‖x−y‖². REQUIRES: no unresolved parameters.
+long double NaiveKernelOf(const KernelNode& node, long double product,
+                          long double squared_distance);
+
+// K(x, y) of two rows of `cols` numbers.
+template <typename T>
+long double NaiveKernel(const KernelNode& node, const T* x, const T* y, int64_t cols) {
+  long double product = 0;
+  long double squared_distance = 0;
+  for (int64_t k = 0; k < cols; ++k) {
+    const long double a = x[k];
+    const long double b = y[k];
+    product += a * b;
+    squared_distance += (a - b) * (a - b);
+  }
+  return NaiveKernelOf(node, product, squared_distance);
+}
+
+// K(x_i, z_j) for all rows, rounded to float64.
+Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<double>& x,
+                                 const Matrix<double>& z);
+
+// A compiled program, operation by operation, in long double.
+long double NaiveProgram(const KernelProgram& program, long double product,
+                         long double squared_distance);
+
+// The expression of `text`; ends the test program when it is malformed.
+KernelExpression MustParseKernel(const char* text);
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SUPPORT_NAIVE_KERNEL_H_

@@ -1,0 +1,79 @@
+// Products as a textbook writes them: the oracles that fast code is compared with.
+#ifndef PHIMAP_TESTS_SUPPORT_NAIVE_LINALG_H_
+#define PHIMAP_TESTS_SUPPORT_NAIVE_LINALG_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "core/linalg/matrix.h"
+
+namespace phimap::testing {
+
+// z · W in long double, and Σ |z||W| beside it, which error bounds are made of.
+struct NaiveSum {
+  long double value = 0;
+  long double magnitude = 0;
+};
+template <typename T, typename ElementZ, typename ElementW>
+NaiveSum NaiveDot(int64_t depth, ElementZ z, ElementW w) {
+  NaiveSum sum;
+  for (int64_t k = 0; k < depth; ++k) {
+    const long double term = static_cast<long double>(z(k)) * w(k);
+    sum.value += term;
+    sum.magnitude += std::abs(term);
+  }
+  return sum;
+}
+
+// Arithmetic 1, word by word: for blocks of 512 in k a chain of fused multiply-adds from +0 in the
+// order of k; block sums added in order to +0. The 512 is written out: it is a part of the format.
+template <typename T, typename ElementZ, typename ElementW>
+T ChainDot(int64_t depth, ElementZ z, ElementW w) {
+  T total = 0;
+  for (int64_t begin = 0; begin < depth; begin += 512) {
+    T sum = 0;
+    for (int64_t k = begin; k < std::min<int64_t>(depth, begin + 512); ++k) {
+      sum = std::fma(static_cast<T>(z(k)), static_cast<T>(w(k)), sum);
+    }
+    total += sum;
+  }
+  return total;
+}
+
+template <typename T>
+Matrix<T> NaiveTransposed(const Matrix<T>& a) {
+  Matrix<T> t = Matrix<T>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+// a · bᵀ in float64, for sizes where long double would be slow.
+inline Matrix<double> NaiveGram(const Matrix<double>& a, const Matrix<double>& b) {
+  Matrix<double> gram(a.rows(), b.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < b.rows(); ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < a.cols(); ++k) sum += a(i, k) * b(j, k);
+      gram(i, j) = sum;
+    }
+  }
+  return gram;
+}
+
+// Equal in every bit, the sign of zeros and the payload of NaNs included.
+template <typename T>
+bool SameBits(const T* a, const T* b, int64_t count) {
+  return count == 0 || std::memcmp(a, b, sizeof(T) * static_cast<size_t>(count)) == 0;
+}
+template <typename T>
+bool SameBits(const Matrix<T>& a, const Matrix<T>& b) {
+  return a.rows() == b.rows() && a.cols() == b.cols() && SameBits(a.data(), b.data(), a.size());
+}
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SUPPORT_NAIVE_LINALG_H_

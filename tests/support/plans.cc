@@ -1,0 +1,143 @@
+#include "tests/support/plans.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+namespace {
+
+// Random numbers for one plan: each part takes its own seed, so that shapes that share a part share
+// its numbers.
+class Source {
+ public:
+  explicit Source(uint64_t seed) : seed_(seed) {}
+  template <typename T>
+  Matrix<T> Rows(int64_t rows, int64_t cols, double factor, uint64_t part) const {
+    Matrix<double> wide = UniformRows({.rows = rows, .cols = cols, .seed = seed_ * 100 + part});
+    for (int64_t i = 0; i < wide.size(); ++i) wide.data()[i] *= factor;
+    return Converted<T, double>(std::as_const(wide).view());
+  }
+  template <typename T>
+  std::vector<T> Vector(int64_t count, uint64_t part) const {
+    const Matrix<T> row = Rows<T>(1, count, 1, part);
+    return std::vector<T>(row.data(), row.data() + count);
+  }
+
+ private:
+  uint64_t seed_;
+};
+
+template <typename T>
+void SetProjection(const PlanShape& shape, const Source& source, ServingStages<T>& stages) {
+  const int64_t d = shape.feature_count;
+  const double factor = 1.0 / static_cast<double>(d);
+  if (shape.w == WKind::kTriangular) {
+    TriangularProjection<T> triangle;
+    triangle.order = d;
+    triangle.elements = AlignedArray<T>(triangle.ElementCount(d));
+    const Matrix<T> numbers = source.Rows<T>(1, triangle.elements.size(), factor, 5);
+    std::copy_n(numbers.data(), numbers.size(), triangle.elements.data());
+    stages.projection = std::move(triangle);
+  }
+  if (shape.w == WKind::kDense) {
+    stages.projection = DenseProjection<T>{source.Rows<T>(d, shape.outputs, factor, 6)};
+  }
+  if (shape.w == WKind::kSparse) {  // about every third element; some rows are empty
+    const Matrix<T> dense = source.Rows<T>(d, shape.outputs, factor, 6);
+    SparseProjection<T> sparse{.rows = d, .columns = shape.outputs, .row_offsets = {0}};
+    for (int64_t k = 0; k < d; ++k) {
+      for (int64_t j = 0; j < shape.outputs; ++j) {
+        if (k % 5 == 4 || (k + j) % 3 != 0) continue;
+        sparse.column_indices.push_back(static_cast<int32_t>(j));
+        sparse.values.push_back(dense(k, j));
+      }
+      sparse.row_offsets.push_back(static_cast<int64_t>(sparse.values.size()));
+    }
+    stages.projection = std::move(sparse);
+  }
+}
+
+template <typename T>
+ServingStages<T> Stages(const PlanShape& shape, const Source& source) {
+  ServingStages<T> stages;
+  const int64_t columns = shape.projected == 0 ? shape.columns : shape.projected;
+  Matrix<T> rows = source.Rows<T>(shape.feature_count, columns, 1, 3);
+  KernelProgram program = KernelProgram::Compile(MustParseKernel(shape.kernel));
+  if (shape.features == FeatureKind::kProduct) {
+    stages.features = ProductFeatures<T>{std::move(rows), std::move(program)};
+  } else {
+    stages.features = L1Features<T>{std::move(rows), std::move(program)};
+  }
+  if (shape.centre) stages.centre = source.Vector<T>(shape.feature_count, 4);
+  SetProjection(shape, source, stages);
+  return stages;
+}
+
+}  // namespace
+
+std::string PlanShape::ToText() const {
+  return absl::StrCat(
+      FloatTypeName(serving_type), " p=", columns, " shift=", shift, " scale=", scale,
+      " projected=", projected, features == FeatureKind::kL1 ? " L1 " : " product ", kernel,
+      " d=", feature_count, " centre=", centre, " W=", static_cast<int>(w), "/", outputs);
+}
+
+Plan MakePlan(const PlanShape& shape) {
+  const Source source(shape.seed);
+  Plan plan;
+  plan.input.columns = shape.columns;
+  if (shape.shift) plan.input.shift = source.Vector<double>(shape.columns, 1);
+  if (shape.scale) plan.input.scale = source.Vector<double>(shape.columns, 2);
+  if (shape.projected != 0) {
+    plan.input.projection = source.Rows<double>(shape.columns, shape.projected,
+                                                1.0 / static_cast<double>(shape.columns), 7);
+  }
+  if (shape.serving_type == FloatType::kFloat32) {
+    plan.stages = Stages<float>(shape, source);
+  } else {
+    plan.stages = Stages<double>(shape, source);
+  }
+  PHIMAP_CHECK(plan.Validate().ok());
+  return plan;
+}
+
+template <typename T>
+Matrix<T> MustTransform(const Engine& engine, const RowsView& rows) {
+  PHIMAP_CHECK(FloatTypeBytes(engine.serving_type()) == sizeof(T));
+  Matrix<T> features = Matrix<T>::Uninit(rows.rows, engine.output_columns());
+  EngineScratch scratch;
+  TransformPart part{.rows = rows, .features = features.data(), .status = absl::OkStatus()};
+  engine.Transform(absl::MakeSpan(&part, 1), scratch);
+  if (!part.status.ok()) std::fprintf(stderr, "%s\n", part.status.ToString().c_str());
+  PHIMAP_CHECK(part.status.ok());
+  return features;
+}
+
+template <typename T>
+Matrix<T> MustTransform(const Plan& plan, const RowsView& rows) {
+  const absl::StatusOr<std::unique_ptr<const Engine>> engine = Engine::Load(plan);
+  if (!engine.ok()) std::fprintf(stderr, "%s\n", engine.status().ToString().c_str());
+  PHIMAP_CHECK(engine.ok());
+  return MustTransform<T>(**engine, rows);
+}
+
+template Matrix<float> MustTransform(const Engine&, const RowsView&);
+template Matrix<double> MustTransform(const Engine&, const RowsView&);
+template Matrix<float> MustTransform(const Plan&, const RowsView&);
+template Matrix<double> MustTransform(const Plan&, const RowsView&);
+
+Matrix<double> MustTransformWide(const Plan& plan, const RowsView& rows) {
+  if (plan.serving_type() == FloatType::kFloat64) return MustTransform<double>(plan, rows);
+  const Matrix<float> features = MustTransform<float>(plan, rows);
+  return Converted<double, float>(features.view());
+}
+
+}  // namespace phimap::testing

@@ -1,0 +1,50 @@
+// Plans of every combination of stages, filled with random numbers, and running them.
+#ifndef PHIMAP_TESTS_SUPPORT_PLANS_H_
+#define PHIMAP_TESTS_SUPPORT_PLANS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "core/linalg/matrix.h"
+#include "core/plan/engine.h"
+#include "core/plan/plan.h"
+
+namespace phimap::testing {
+
+enum class FeatureKind { kProduct, kL1 };
+enum class WKind { kNone, kTriangular, kDense, kSparse };
+
+struct PlanShape {
+  FloatType serving_type = FloatType::kFloat32;
+  int64_t columns = 5;
+  bool shift = false;
+  bool scale = false;
+  // Columns after the projection of the input stage; 0: no projection.
+  int64_t projected = 0;
+  FeatureKind features = FeatureKind::kProduct;
+  int64_t feature_count = 7;
+  const char* kernel = "rbf(gamma=0.5)";
+  bool centre = false;
+  WKind w = WKind::kNone;
+  // Columns of a dense or sparse W.
+  int64_t outputs = 4;
+  uint64_t seed = 1;
+
+  std::string ToText() const;
+};
+
+// Numbers are uniform in (-1, 1), those of W and P divided by the length of the sums they go into,
+// so that no stage makes numbers larger.
+Plan MakePlan(const PlanShape& shape);
+
+// Features of each row in the serving type T. Ends the program on an error.
+template <typename T>
+Matrix<T> MustTransform(const Engine& engine, const RowsView& rows);
+template <typename T>
+Matrix<T> MustTransform(const Plan& plan, const RowsView& rows);
+// Widened to float64, for either serving type.
+Matrix<double> MustTransformWide(const Plan& plan, const RowsView& rows);
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SUPPORT_PLANS_H_
