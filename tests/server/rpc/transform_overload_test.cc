@@ -65,7 +65,13 @@ TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestI
   client.join();
   EXPECT_TRUE(first.ok()) << first.error_message();
   EXPECT_EQ(features.features().rows(), 500);
-  EXPECT_TRUE(Transform(Request(1), &response).ok());
+  // The bytes of an answer count until the library has let it go, which can be after the client has
+  // read it: so the next call may be refused too, and goes on as a client does.
+  grpc::Status second;
+  do {
+    second = Transform(Request(1), &response);
+  } while (second.error_code() == Code::RESOURCE_EXHAUSTED);
+  EXPECT_TRUE(second.ok()) << second.error_message();
   EXPECT_TRUE(absl::StrContains(Scrape(), "phimap_transform_batch_requests_count 2"));
 }
 
