@@ -45,10 +45,13 @@ absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& data_dir,
   return *std::move(store);
 }
 
-// The one line on stdout: scripts wait for it and read the ports from it.
-void AnnounceReady(const Server& server) {
-  std::printf("phimapd ready: grpc=%s http=%s\n", server.grpc_address().c_str(),
-              server.http_address().empty() ? "none" : server.http_address().c_str());
+// The one line on stdout: scripts wait for it and read the addresses from it.
+void AnnounceReady(const ServerOptions& options, const Server& server) {
+  const std::string unix_address =
+      options.unix_listen.empty() ? "" : absl::StrCat(" unix=", options.unix_listen);
+  std::printf("phimapd ready: grpc=%s http=%s%s\n", server.grpc_address().c_str(),
+              server.http_address().empty() ? "none" : server.http_address().c_str(),
+              unix_address.c_str());
   std::fflush(stdout);
 }
 
@@ -63,7 +66,7 @@ int Run(const ServerOptions& options) {
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, *std::move(store), logger);
   if (!server.ok()) return Refuse("cannot start", server.status());
-  AnnounceReady(**server);
+  AnnounceReady(options, **server);
   const int signal = WaitForStopSignal();
   logger.Log(
       LogLevel::kInfo, "draining",

@@ -32,8 +32,10 @@ class Server {
     std::function<void()> build_yield;
   };
 
-  // Listens and serves. `logger` outlives the server. Errors: INVALID_ARGUMENT (an address that
-  // needs --insecure), FAILED_PRECONDITION (an address that cannot be bound).
+  // Listens and serves. `logger` outlives the server. Errors: FAILED_PRECONDITION (an address that
+  // cannot be bound), INVALID_ARGUMENT (the path of a socket is too long).
+  // REQUIRES: options that ParseOptions let pass; which addresses other machines may reach is
+  // checked there, before anything is created.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        std::unique_ptr<Store> store,
                                                        const Logger& logger, Hooks hooks = {});

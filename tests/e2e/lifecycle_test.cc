@@ -98,6 +98,15 @@ TEST(LifecycleTest, NoFileOfTheStoreIsForOtherUsers) {
   EXPECT_GE(files, 5);  // a blob, the lock, the database and its two logs
 }
 
+TEST(LifecycleTest, TheReadyLineNamesTheUnixSocketToo) {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/phimapd.sock";
+  Process server({PHIMAPD_BINARY, "--data_dir=" + folder.path() + "/data", "--listen=127.0.0.1:0",
+                  "--http=none", "--unix_listen=" + path});
+  EXPECT_THAT(server.ReadLine(),
+              testing::MatchesRegex("phimapd ready: grpc=127.0.0.1:[0-9]+ http=none unix=" + path));
+}
+
 TEST(LifecycleTest, AReadOnlyOrMissingParentFolderIsNamed) {
   const ProcessResult missing =
       RunProcess({PHIMAPD_BINARY, "--data_dir=/proc/phimap-cannot-be-here", "--listen=127.0.0.1:0",
