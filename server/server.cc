@@ -95,7 +95,8 @@ struct Server::Parts {
         registry(RegistryOptions(options), *store, metrics.registry(), logger),
         builds(BuildOptions(options, threads, hooks, scheduler), *store, registry, store_pool,
                metrics.build(), logger),
-        transform_service(registry, scheduler, Limits(options), metrics, logger),
+        limits(Limits(options)),
+        transform_service(transform_environment, metrics),
         mapping_service(*store, registry, builds, store_pool, metrics, logger),
         evaluation_service(metrics, logger),
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {}
@@ -111,6 +112,9 @@ struct Server::Parts {
   TransformScheduler scheduler;
   VersionRegistry registry;
   BuildManager builds;
+  const RpcLimits limits;
+  AnswerBudget answers{limits.answer_bytes};
+  const TransformEnvironment transform_environment{registry, scheduler, answers, limits, logger};
   TransformService transform_service;
   MappingService mapping_service;
   EvaluationService evaluation_service;

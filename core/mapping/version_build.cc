@@ -69,7 +69,7 @@ absl::Status StreamSample::Add(const RowsView& rows) {
         absl::StrCat("expected ", columns(), " as in the first block, got ", rows.columns),
         {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
   }
-  PHIMAP_RETURN_IF_ERROR(CheckFinite(rows, "examples.dense"));
+  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckFinite(rows), "examples.dense."));
   // About 64 KiB at a time, so that the widened rows stay in the cache.
   const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
   if (state_->block.rows() != at_once) {

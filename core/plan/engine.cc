@@ -294,13 +294,12 @@ class TypedEngine final : public Engine {
         (l1_rows_.empty() || AllFinite(typed.x.data() + i * stage_columns_, stage_columns_)) &&
         AllFinite(typed.y_rows[i], output_columns_);
     if (finite || !place.part->status.ok()) return;
-    place.part->status =
-        MakeError(absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE",
-                  absl::StrCat("examples.dense.rows[", place.row, "]"),
-                  absl::StrCat("kernel values or features of this row overflow ",
-                               FloatTypeName(serving_type()),
-                               "; scale the inputs, build with standardize, or serve in float64"),
-                  {{"row", absl::StrCat(place.row)}});
+    place.part->status = MakeError(
+        absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE", absl::StrCat("rows[", place.row, "]"),
+        absl::StrCat("kernel values or features of this row overflow ",
+                     FloatTypeName(serving_type()),
+                     "; scale the inputs, build with standardize, or serve in float64"),
+        {{"row", absl::StrCat(place.row)}});
   }
 
   InputStage input_;  // without its projection, which is packed

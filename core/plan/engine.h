@@ -43,7 +43,7 @@ struct TransformPart {
   // rows.rows × output_columns() numbers of the serving type, at any alignment of that type;
   // aliases nothing.
   void* features = nullptr;
-  // Filled in: OK, or OUT_OF_RANGE (reason NOT_REPRESENTABLE, names the row) when a row's kernel
+  // Filled in: OK, or OUT_OF_RANGE (reason NOT_REPRESENTABLE, field rows[i]) when a row's kernel
   // values or features overflow the serving type. Other parts are not affected.
   absl::Status status;
 };

@@ -30,13 +30,13 @@ bool AllFinite(const char* data, int64_t count) {
 }
 
 template <typename T>
-absl::Status NotFinite(const RowsView& rows, absl::string_view field) {
+absl::Status NotFinite(const RowsView& rows) {
   for (int64_t i = 0; i < rows.rows; ++i) {
     for (int64_t j = 0; j < rows.columns; ++j) {
       const T value = ValueAt<T>(rows.data, i * rows.columns + j);
       if (std::isfinite(value)) continue;
       return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE",
-                       absl::StrCat(field, ".rows[", i, "].columns[", j, "]"),
+                       absl::StrCat("rows[", i, "].columns[", j, "]"),
                        absl::StrCat("expected a finite number, got ", value),
                        {{"row", absl::StrCat(i)}, {"column", absl::StrCat(j)}});
     }
@@ -59,14 +59,14 @@ void RowsView::CopyRow(int64_t i, double* out) const {
   for (int64_t j = 0; j < columns; ++j) out[j] = static_cast<double>(ValueAt<float>(row, j));
 }
 
-absl::Status CheckFinite(const RowsView& rows, absl::string_view field) {
+absl::Status CheckFinite(const RowsView& rows) {
   const int64_t count = rows.rows * rows.columns;
   if (rows.type == FloatType::kFloat32) {
     if (AllFinite<float, uint32_t>(rows.data, count)) return absl::OkStatus();
-    return NotFinite<float>(rows, field);
+    return NotFinite<float>(rows);
   }
   if (AllFinite<double, uint64_t>(rows.data, count)) return absl::OkStatus();
-  return NotFinite<double>(rows, field);
+  return NotFinite<double>(rows);
 }
 
 }  // namespace phimap

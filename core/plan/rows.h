@@ -40,9 +40,10 @@ struct RowsView {
 };
 
 // OK when every value is finite. Otherwise INVALID_ARGUMENT, reason NOT_FINITE, that names the
-// first offending row and column, counted from 0, as `field`.rows[i].columns[j], and the value.
-// Cost: one pass over the bytes.
-absl::Status CheckFinite(const RowsView& rows, absl::string_view field);
+// first offending row and column, counted from 0, as field rows[i].columns[j], and the value. What
+// the rows are part of is for the caller to put before (WithFieldPrefix). Cost: one pass over the
+// bytes.
+absl::Status CheckFinite(const RowsView& rows);
 
 }  // namespace phimap
 

@@ -1,9 +1,11 @@
 #include "core/status/error.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
@@ -70,12 +72,29 @@ std::optional<ErrorDetail> DetailOf(const absl::Status& status) {
 }
 
 absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefix) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return status;
+  return WithField(status, absl::StrCat(prefix, detail->field));
+}
+
+absl::Status WithField(const absl::Status& status, absl::string_view field) {
   std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value() || detail->field.empty()) return status;
   // The message begins with "field: " (MakeError); the new field replaces it.
   const absl::string_view message = status.message().substr(detail->field.size() + 2);
-  return MakeError(status.code(), detail->reason, absl::StrCat(prefix, detail->field), message,
-                   detail->metadata, detail->retry_delay_ms);
+  return MakeError(status.code(), detail->reason, field, message, std::move(detail->metadata),
+                   detail->retry_delay_ms);
+}
+
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 100;
+  size_t end = std::min(text.size(), kShown);
+  // Not within a character: what is left must be UTF-8 as the whole was.
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
+    --end;
+  }
+  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text.substr(0, end)),
+                      end < text.size() ? "…\"" : "\"");
 }
 
 }  // namespace phimap

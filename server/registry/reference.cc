@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -15,13 +14,6 @@ namespace {
 constexpr size_t kMaxNameBytes = 63;
 
 bool IsNameByte(char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-'; }
-
-// At most this much of a bad text comes back in the error.
-std::string Quoted(absl::string_view text) {
-  constexpr size_t kShown = 100;
-  const absl::string_view shown = text.substr(0, kShown);
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(shown), text.size() > kShown ? "…\"" : "\"");
-}
 
 absl::Status BadReference(absl::string_view text) {
   return MakeError(

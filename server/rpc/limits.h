@@ -8,6 +8,8 @@ namespace phimap {
 
 inline constexpr int64_t kMaxRowsPerMessage = 65536;
 inline constexpr int64_t kMaxColumnsPerMessage = 65536;
+// Room in an answer for everything but the features.
+inline constexpr int64_t kEnvelopeBytes = 1024;
 inline constexpr int kDefaultPageSize = 100;
 inline constexpr int kMaxPageSize = 1000;
 

@@ -3,15 +3,13 @@
 #include <memory>
 
 #include "google/protobuf/descriptor.h"
+#include "server/rpc/transform_call.h"
 #include "server/rpc/transform_stream_call.h"
 
 namespace phimap {
 
-TransformService::TransformService(VersionRegistry& registry, TransformScheduler& scheduler,
-                                   const RpcLimits& limits, Metrics& metrics, const Logger& logger)
-    : limits_(limits),
-      answers_(limits.answer_bytes),
-      environment_{registry, scheduler, answers_, limits_, logger},
+TransformService::TransformService(const TransformEnvironment& environment, Metrics& metrics)
+    : environment_(environment),
       methods_(*v1::TransformRequest::descriptor()->file()->FindServiceByName("TransformService"),
                metrics),
       transform_(methods_.Get("Transform")),

@@ -3,17 +3,15 @@
 #define PHIMAP_SERVER_RPC_TRANSFORM_SERVICE_H_
 
 #include "phimap/v1/transform_service.grpc.pb.h"
-#include "server/rpc/limits.h"
 #include "server/rpc/service_methods.h"
-#include "server/rpc/transform_call.h"
+#include "server/rpc/transform_path.h"
 
 namespace phimap {
 
 // Thread-safe. What it is made from outlives it.
 class TransformService final : public v1::TransformService::CallbackService {
  public:
-  TransformService(VersionRegistry& registry, TransformScheduler& scheduler,
-                   const RpcLimits& limits, Metrics& metrics, const Logger& logger);
+  TransformService(const TransformEnvironment& environment, Metrics& metrics);
 
   grpc::ServerUnaryReactor* Transform(grpc::CallbackServerContext* context,
                                       const v1::TransformRequest* request,
@@ -22,9 +20,7 @@ class TransformService final : public v1::TransformService::CallbackService {
       grpc::CallbackServerContext* context) override;
 
  private:
-  const RpcLimits limits_;
-  AnswerBudget answers_;
-  const TransformCall::Environment environment_;
+  const TransformEnvironment& environment_;
   const ServiceMethods methods_;
   const MethodMetrics& transform_;
   const MethodMetrics& transform_stream_;

@@ -30,7 +30,7 @@ absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
 
 }  // namespace
 
-TransformStreamCall::TransformStreamCall(const TransformCall::Environment& environment,
+TransformStreamCall::TransformStreamCall(const TransformEnvironment& environment,
                                          const MethodMetrics& method,
                                          const grpc::CallbackServerContext& context)
     : environment_(environment), scope_(context, method, environment.logger) {}
@@ -121,17 +121,15 @@ void TransformStreamCall::Compute(Slot* slot) {
   if (absl::Status later = CheckLater(*slot); !later.ok()) return SlotDone(slot, later);
   absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
   if (!rows.ok()) return SlotDone(slot, rows.status());
-  absl::Status shape = CheckShape(version_, *rows, environment_.limits);
-  if (!shape.ok()) return SlotDone(slot, shape);
-  absl::StatusOr<AnswerBudget::Reservation> answer =
-      environment_.answers.Reserve(FeatureBytes(version_, rows->rows));
-  if (!answer.ok()) return SlotDone(slot, answer.status());
-  slot->answer = *std::move(answer);
-  environment_.scheduler.Submit(
-      MakeWork(version_, *rows, slot->response.mutable_features(), scope_,
-               [self = shared_from_this(), slot](const absl::Status& status) {
-                 self->SlotDone(slot, status);
-               }));
+  if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return SlotDone(slot, s);
+  MapRows(
+      environment_, version_, {*rows, kRowsField, scope_.deadline()}, scope_, slot->answer,
+      [this, slot, count = rows->rows] {
+        return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
+      },
+      [self = shared_from_this(), slot](const absl::Status& status) {
+        self->SlotDone(slot, status);
+      });
 }
 
 void TransformStreamCall::SlotDone(Slot* slot, const absl::Status& status) {

@@ -10,9 +10,8 @@
 #include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
 #include "phimap/v1/transform_service.pb.h"
-#include "server/registry/version_registry.h"
 #include "server/rpc/rpc_scope.h"
-#include "server/rpc/transform_call.h"
+#include "server/rpc/transform_path.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -32,7 +31,7 @@ class TransformStreamCall final
     : public grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>,
       public std::enable_shared_from_this<TransformStreamCall> {
  public:
-  TransformStreamCall(const TransformCall::Environment& environment, const MethodMetrics& method,
+  TransformStreamCall(const TransformEnvironment& environment, const MethodMetrics& method,
                       const grpc::CallbackServerContext& context);
 
   void Start();
@@ -73,7 +72,7 @@ class TransformStreamCall final
   // Counts a request whose version is known, answer included, before the next is read.
   void TakeWindow(Slot& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const TransformCall::Environment& environment_;
+  const TransformEnvironment& environment_;
   RpcScope scope_;
   std::shared_ptr<TransformStreamCall> self_;
   // Written once, before the second request is read.

@@ -26,7 +26,7 @@ absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
   detail->metadata["row"] = actual;
   // MakeError puts the field before the message; the new field takes its place.
   const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
-  return MakeError(status.code(), detail->reason, absl::StrCat("examples.dense.rows[", actual, "]"),
+  return MakeError(status.code(), detail->reason, absl::StrCat("rows[", actual, "]"),
                    status.message().substr(prefix), detail->metadata, detail->retry_delay_ms);
 }
 
@@ -271,7 +271,7 @@ void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
                                 Books& finished) const {
   finished.Add(work);
   if (!status.ok()) CountRefusal(status);
-  work.done(status);
+  work.done(WithFieldPrefix(status, work.field));
   // `work` ends here, before Release: after Drain nothing of the request is left.
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
 #include "core/plan/rows.h"
@@ -20,12 +21,15 @@ struct TransformWork {
   std::shared_ptr<const Engine> engine;
   // REQUIRES: columns are those of the engine; the bytes stay readable until `done`.
   RowsView rows;
+  // Where the rows are in the request: what errors about a row put before "rows[i]", a last dot
+  // included. Outlives `done`.
+  absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
   // Set by whoever gives the request up; outlives `done`. Null: never.
   const std::atomic<bool>* cancelled = nullptr;
   // Called once on the thread that computes, right before the first row is: checks the values and
-  // returns where the features go. Not called for work that is dropped, so that waiting costs no
-  // memory.
+  // returns where the features go; its errors name fields within the rows. Not called for work that
+  // is dropped, so that waiting costs no memory.
   std::function<absl::StatusOr<char*>()> prepare;
   // Called exactly once, on a worker, or within Submit if the work is refused or computed there.
   std::function<void(const absl::Status&)> done;

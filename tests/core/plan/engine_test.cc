@@ -190,6 +190,7 @@ TEST(EngineTest, OverflowingRowIsNamedAndOthersAreServed) {
     EXPECT_EQ(parts[1].status.code(), absl::StatusCode::kOutOfRange) << c.what;
     ASSERT_TRUE(DetailOf(parts[1].status).has_value()) << c.what;
     EXPECT_EQ(DetailOf(parts[1].status)->reason, "NOT_REPRESENTABLE");
+    EXPECT_EQ(DetailOf(parts[1].status)->field, "rows[3]") << c.what;
     EXPECT_EQ(DetailOf(parts[1].status)->metadata.at("row"), "3") << c.what;
     for (int64_t i = 0; i < 30; ++i) {
       if (i == 13 || i == 17) continue;

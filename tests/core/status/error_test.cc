@@ -61,6 +61,29 @@ TEST(ErrorTest, AnyByteMayStandInFieldAndMetadata) {
   }
 }
 
+TEST(ErrorTest, AnotherFieldTakesThePlaceOfTheFirstAndKeepsEverythingElse) {
+  const absl::Status status = WithField(
+      MakeError(absl::StatusCode::kNotFound, "R", "reference", "a: b", {{"k", "v"}}, 7), "name");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(status.message(), "name: a: b");
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  EXPECT_EQ(detail->field, "name");
+  EXPECT_EQ(detail->metadata.at("k"), "v");
+  EXPECT_EQ(detail->retry_delay_ms, 7);
+  const absl::Status bare = MakeError(absl::StatusCode::kAborted, "R", "", "m");
+  EXPECT_EQ(WithField(bare, "name"), bare);
+}
+
+TEST(QuotedTest, WhatACallerSentIsShownShortPrintableAndStillUtf8) {
+  EXPECT_EQ(Quoted("x"), "\"x\"");
+  EXPECT_EQ(Quoted(""), "\"\"");
+  EXPECT_EQ(Quoted("a\"\n\x01"), "\"a\\\"\\n\\x01\"");
+  EXPECT_EQ(Quoted(std::string(100, 'a')), "\"" + std::string(100, 'a') + "\"");
+  EXPECT_EQ(Quoted(std::string(101, 'a')), "\"" + std::string(100, 'a') + "…\"");
+  // The hundredth byte is the first of the two of "é".
+  EXPECT_EQ(Quoted(std::string(99, 'a') + "ééé"), "\"" + std::string(99, 'a') + "…\"");
+}
+
 absl::StatusOr<int> Half(int x) {
   if (x % 2 != 0) return absl::InvalidArgumentError("odd");
   return x / 2;

@@ -47,8 +47,7 @@ class FakeEngine : public Engine {
  private:
   static absl::Status Overflow(int64_t row) {
     return MakeError(absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE",
-                     absl::StrCat("examples.dense.rows[", row, "]"), "too large",
-                     {{"row", absl::StrCat(row)}});
+                     absl::StrCat("rows[", row, "]"), "too large", {{"row", absl::StrCat(row)}});
   }
 
   const int64_t multiplications_per_row_;
@@ -83,6 +82,7 @@ class SchedulerFixture : public ::testing::Test {
     work.engine = std::move(engine);
     work.rows = {reinterpret_cast<const char*>(request.rows.data()), FloatType::kFloat64,
                  static_cast<int64_t>(request.rows.size()), 1};
+    work.field = "examples.dense.";
     work.cancelled = &request.cancelled;
     work.prepare = [&request]() -> absl::StatusOr<char*> {
       ++request.prepared;

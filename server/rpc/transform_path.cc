@@ -1,0 +1,59 @@
+#include "server/rpc/transform_path.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+int64_t RowBytes(const Engine& engine) {
+  return engine.output_columns() * FloatTypeBytes(engine.serving_type());
+}
+
+absl::Status CheckFits(const VersionHandle& version, int64_t rows, int64_t max_message_bytes) {
+  const int64_t row_bytes = RowBytes(version.engine());
+  const int64_t fitting = (max_message_bytes - kEnvelopeBytes) / row_bytes;
+  if (rows <= fitting) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kResourceExhausted, "MESSAGE_TOO_LARGE", "rows",
+                   absl::StrCat("the features of ", rows, " rows take ", rows * row_bytes,
+                                " bytes, over the message limit of ", max_message_bytes,
+                                "; send at most ", fitting, " rows at once"),
+                   {{"actual", absl::StrCat(rows)}, {"limit", absl::StrCat(fitting)}});
+}
+
+}  // namespace
+
+int64_t FeatureBytes(const VersionHandle& version, int64_t rows) {
+  return rows * RowBytes(version.engine());
+}
+
+void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
+             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Reservation& answer,
+             std::function<char*()> allocate, std::function<void(const absl::Status&)> done) {
+  PHIMAP_CHECK(rows.rows.columns == version.engine().input_columns());
+  const absl::Status fits =
+      CheckFits(version, rows.rows.rows, environment.limits.max_message_bytes);
+  if (!fits.ok()) return done(WithFieldPrefix(fits, rows.field));
+  absl::StatusOr<AnswerBudget::Reservation> reserved =
+      environment.answers.Reserve(FeatureBytes(version, rows.rows.rows));
+  if (!reserved.ok()) return done(reserved.status());
+  answer = *std::move(reserved);  // until the answer is sent and the call deleted
+  TransformWork work;
+  work.engine = version.pinned_engine();
+  work.rows = rows.rows;
+  work.field = rows.field;
+  work.deadline = rows.deadline;
+  work.cancelled = scope.cancelled();
+  work.prepare = [view = rows.rows, allocate = std::move(allocate)]() -> absl::StatusOr<char*> {
+    PHIMAP_RETURN_IF_ERROR(CheckFinite(view));
+    return allocate();
+  };
+  work.done = std::move(done);
+  environment.scheduler.Submit(std::move(work));
+}
+
+}  // namespace phimap

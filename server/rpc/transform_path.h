@@ -1,0 +1,56 @@
+// The way of rows from a request that was read to the engine: what every call that maps rows has in
+// common, whichever protocol it came by.
+#ifndef PHIMAP_SERVER_RPC_TRANSFORM_PATH_H_
+#define PHIMAP_SERVER_RPC_TRANSFORM_PATH_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/rows.h"
+#include "server/observe/log.h"
+#include "server/registry/version_handle.h"
+#include "server/registry/version_registry.h"
+#include "server/rpc/answer_budget.h"
+#include "server/rpc/limits.h"
+#include "server/rpc/rpc_scope.h"
+#include "server/schedule/transform_scheduler.h"
+
+namespace phimap {
+
+// What such calls work with; outlives them.
+struct TransformEnvironment {
+  VersionRegistry& registry;
+  TransformScheduler& scheduler;
+  AnswerBudget& answers;
+  const RpcLimits& limits;
+  const Logger& logger;
+};
+
+// Rows that were checked against nothing but themselves (RowsFromProto), and where they came from.
+struct RowsToMap {
+  RowsView rows;
+  // Where they are in the request, for errors, a last dot included: "examples.dense.".
+  absl::string_view field;
+  absl::Time deadline = absl::InfiniteFuture();
+};
+
+// Bytes of the features of `rows` rows.
+int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
+
+// Makes features of `rows`: checks that they fit into a message, takes their bytes from the budget
+// of answers into `answer`, and hands the work to the scheduler. On the thread that computes, the
+// values are checked and `allocate` returns where the features go: FeatureBytes, in the serving
+// type, row after row. That is the one copy out. The version stays pinned until after `done`.
+//
+// `done` is called exactly once, here or on that thread. Errors: RESOURCE_EXHAUSTED (reason
+// MESSAGE_TOO_LARGE, with the rows that would fit; ANSWERS_FULL; QUEUE_FULL), INVALID_ARGUMENT
+// (reason NOT_FINITE, the row and the column), and those of the engine and the scheduler.
+// REQUIRES: the columns are the version's; the rows' bytes, `scope` and `answer` live until `done`.
+void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
+             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Reservation& answer,
+             std::function<char*()> allocate, std::function<void(const absl::Status&)> done);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_TRANSFORM_PATH_H_
