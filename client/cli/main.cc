@@ -8,6 +8,7 @@
 #include "client/cli/build_command.h"
 #include "client/cli/error_text.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/health_command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/list_command.h"
 #include "client/cli/show_command.h"
@@ -26,6 +27,7 @@ struct Arguments {
   ListArguments list;
   ShowArguments show;
   VerifyArguments verify;
+  HealthArguments health;
   BenchArguments bench;
 };
 
@@ -89,6 +91,18 @@ void AddVerify(CLI::App& app, VerifyArguments& verify) {
       ->required();
 }
 
+void AddHealth(CLI::App& app, HealthArguments& health) {
+  CLI::App* command =
+      app.add_subcommand("health", "Ask the server whether it serves: exit code 0 if it does");
+  command->add_option("SERVICE", health.service,
+                      "As in phimap.v1.TransformService; the server as a whole unless named");
+  command
+      ->add_option("--timeout", health.timeout_seconds,
+                   "Seconds for the connection and the answer together")
+      ->check(CLI::Range(0.01, 3'600.0))
+      ->capture_default_str();
+}
+
 void AddBenchLoad(CLI::App& command, LoadOptions& load) {
   command.add_option("--callers", load.callers, "Closed loop: each sends when it was answered")
       ->check(CLI::Range(1, 10'000))
@@ -140,6 +154,7 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "list") return RunList(arguments.list, context);
   if (command == "show") return RunShow(arguments.show, context);
   if (command == "verify") return RunVerify(arguments.verify, context);
+  if (command == "health") return RunHealth(arguments.health, context);
   const Interrupt interrupt(cancel);
   if (command == "bench") {
     BenchArguments bench = arguments.bench;
@@ -190,6 +205,7 @@ int Run(int argc, char** argv) {
   AddList(app, arguments.list);
   AddShow(app, arguments.show);
   AddVerify(app, arguments.verify);
+  AddHealth(app, arguments.health);
   AddBench(app, arguments.bench);
   try {
     app.parse(argc, argv);

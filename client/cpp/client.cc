@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/build_call.h"
 #include "client/cpp/grpc_status.h"
+#include "client/cpp/health_call.h"
 #include "client/cpp/row_messages.h"
 #include "client/cpp/transform_stream_call.h"
 #include "client/cpp/uuid.h"
@@ -68,9 +69,10 @@ class GrpcClient final : public Client {
     for (int i = 0; i < options.channels; ++i) {
       const auto channel =
           grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), ChannelOptions());
-      if (i == 0) mappings_ = v1::MappingService::NewStub(channel);
+      if (i == 0) first_ = channel;
       transforms_.push_back(v1::TransformService::NewStub(channel));
     }
+    mappings_ = v1::MappingService::NewStub(first_);
   }
 
   absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
@@ -167,6 +169,10 @@ class GrpcClient final : public Client {
     return CancelWithin(options_.call_timeout, mapping, build_id);
   }
 
+  absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) override {
+    return CallHealth(first_, service, absl::Now() + timeout);
+  }
+
  private:
   using Stub = v1::MappingService::StubInterface;
 
@@ -218,6 +224,7 @@ class GrpcClient final : public Client {
   }
 
   const ConnectOptions options_;
+  std::shared_ptr<grpc::Channel> first_;
   std::unique_ptr<v1::MappingService::StubInterface> mappings_;
   // One for each channel.
   std::vector<std::unique_ptr<v1::TransformService::StubInterface>> transforms_;

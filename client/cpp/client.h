@@ -149,6 +149,10 @@ class Client {
                                                 absl::string_view build_id) = 0;
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
+  // Whether the server says that it serves `service` ("phimap.v1.TransformService"; empty: the
+  // server as a whole), asked by the standard health protocol. False while it drains. NOT_FOUND: it
+  // has no such service.
+  virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
 
  protected:
   Client() = default;
