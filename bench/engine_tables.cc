@@ -66,13 +66,17 @@ EngineResult MeasureProjection(const BenchMapping& mapping, const BenchNumbers& 
                                const TimingOptions& timing, std::mt19937_64& random) {
   const int64_t d = mapping.landmarks;
   const Matrix<float> z = NormalMatrix(rows, d, 1, random);
+  // As the engine lays out a tile.
+  const int64_t stride = SpreadStride<float>(d);
+  Matrix<float> spread(rows, stride);
+  for (int64_t i = 0; i < rows; ++i) std::copy_n(z.row(i), d, spread.row(i));
   Matrix<float> y(rows, d);
   std::vector<float*> y_rows;
   for (int64_t i = 0; i < rows; ++i) y_rows.push_back(y.row(i));
   BlasMapping blas(mapping, numbers, rows);
   Limits limits(panels.memory_bytes());
   std::vector<Contender> contenders = {
-      {"phimap", [&] { panels.Multiply(z.data(), d, rows, y_rows.data()); }},
+      {"phimap", [&] { panels.Multiply(spread.data(), stride, rows, y_rows.data()); }},
       limits.Peak(),
       limits.Read()};
   for (const BlasWay way : BlasWaysFor(mapping, rows)) {

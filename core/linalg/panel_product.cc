@@ -21,6 +21,7 @@ struct PanelTask {
   const T* elements;       // of the whole matrix
   const int64_t* offsets;  // of each panel in `elements`
   const int64_t* heights;  // rows stored of each panel, never falling; what lies below is zero
+  int64_t left_height;     // of one panel: rows of which its left vector is not zero
   int64_t panels;
   int64_t columns;  // columns of these panels that exist in W
   const T* z;       // rows × depth
@@ -28,6 +29,7 @@ struct PanelTask {
   int64_t rows;
   T* const* y;  // y[i] + first_column is where row i's result goes
   int64_t first_column;
+  const T* ahead;  // the panel that comes next, or any memory; only ever prefetched
 };
 
 }  // namespace phimap
@@ -51,10 +53,13 @@ constexpr int kBlockRows = 6;
 // several streams of memory.
 constexpr int GroupPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 
-// The two vectors of row r, columns `first` …; a panel's last columns may lie outside of W.
-template <class D, class V, typename T = hn::TFromD<D>>
-HWY_INLINE void StoreSums(D d, V left, V right, int64_t columns, T* out) {
+// The sums of panel p for one row, to where they go; a panel's last columns may lie outside of W.
+template <class D, class V, typename T>
+HWY_INLINE void StoreSums(D d, V left, V right, const PanelTask<T>& task, int64_t row, int p) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t first = p * 2 * lanes;
+  const int64_t columns = std::min(2 * lanes, task.columns - first);
+  T* const out = task.y[row] + task.first_column + first;
   if (columns == 2 * lanes) {
     hn::StoreU(left, d, out);
     hn::StoreU(right, d, out + lanes);
@@ -66,6 +71,10 @@ HWY_INLINE void StoreSums(D d, V left, V right, int64_t columns, T* out) {
   std::copy_n(buffer, columns, out);
 }
 
+// Whether a block fetches the next panel while it computes: those high enough to have time for it.
+template <int kRows, int kPanels>
+constexpr bool kPrefetches = kPanels == 1 && kRows >= 4;
+
 // Sums of kRows rows × kPanels panels × two vectors.
 template <int kRows, int kPanels, class V>
 struct Sums {
@@ -73,12 +82,25 @@ struct Sums {
   V right[kPanels][kRows];
 };
 
-// Adds k = begin … end − 1 of the panels first_panel and later to the sums. `w` walks along.
+template <int kRows, int kPanels, class V, class F>
+HWY_INLINE void ForEachSum(Sums<kRows, kPanels, V>& sums, const F& f) {
+  for (int p = 0; p < kPanels; ++p) {
+    for (int r = 0; r < kRows; ++r) f(sums.left[p][r], sums.right[p][r], p, r);
+  }
+}
+
+// Adds k = begin … end − 1 of the panels first_panel and later to the sums. `w` walks along, and so
+// does `ahead`, a cache line a step, if it is not null.
 template <int kFirst, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
-                            const T* HWY_RESTRICT* w, Sums<kRows, kPanels, V>& sums) {
+                            const T* HWY_RESTRICT* w, const T*& ahead,
+                            Sums<kRows, kPanels, V>& sums) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t k = begin; k < end; ++k) {
+    if constexpr (kPrefetches<kRows, kPanels>) {
+      __builtin_prefetch(ahead, 0, 2);  // to the second level
+      ahead += static_cast<int64_t>(kAlignmentBytes / sizeof(T));
+    }
     for (int p = kFirst; p < kPanels; ++p) {
       const V w_left = hn::Load(d, w[p]);
       const V w_right = hn::Load(d, w[p] + lanes);
@@ -92,71 +114,98 @@ HWY_INLINE void AddProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRI
   }
 }
 
+// As AddProducts for the rows of one panel whose left vector is zero: a quarter of a triangle's
+// diagonal block. A multiply-add with zero would not change a sum.
+template <int kRows, class D, class V, typename T>
+HWY_INLINE void AddRightProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
+                                 const T* HWY_RESTRICT w, Sums<kRows, 1, V>& sums) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t k = begin; k < end; ++k, w += 2 * lanes) {
+    const V w_right = hn::Load(d, w + lanes);
+    for (int r = 0; r < kRows; ++r) {
+      sums.right[0][r] = hn::MulAdd(hn::Set(d, z[r][k]), w_right, sums.right[0][r]);
+    }
+  }
+}
+
 // The panels of a triangle end one after the other: each stage runs those that are left, up to the
 // end of the lowest.
 template <int kFirst, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights,
-                         const T* HWY_RESTRICT const* z, const T* HWY_RESTRICT* w,
+                         const T* HWY_RESTRICT const* z, const T* HWY_RESTRICT* w, const T*& ahead,
                          Sums<kRows, kPanels, V>& sums) {
   if constexpr (kFirst < kPanels) {
     const int64_t stage_end = std::min(end, heights[kFirst]);
-    AddProducts<kFirst>(d, begin, stage_end, z, w, sums);
-    AddBlock<kFirst + 1>(d, std::max(begin, stage_end), end, heights, z, w, sums);
+    AddProducts<kFirst>(d, begin, stage_end, z, w, ahead, sums);
+    AddBlock<kFirst + 1>(d, std::max(begin, stage_end), end, heights, z, w, ahead, sums);
   }
 }
 
+// `ahead` is memory that is read next.
 template <int kRows, int kPanels, typename T>
-HWY_INLINE void MultiplyRows(const PanelTask<T>& task, int64_t row) {
+HWY_INLINE void MultiplyRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const T* HWY_RESTRICT z[kRows];
   for (int r = 0; r < kRows; ++r) z[r] = task.z + (row + r) * task.z_stride;
   const T* HWY_RESTRICT w[kPanels];
   for (int p = 0; p < kPanels; ++p) w[p] = task.elements + task.offsets[p];
-  // Block sums so far; the compiler keeps them in memory while a block runs.
+  // Block sums so far; the compiler keeps them in memory while a block runs. The first block's are
+  // added to +0.
   Sums<kRows, kPanels, V> totals;
-  for (int p = 0; p < kPanels; ++p) {
-    for (int r = 0; r < kRows; ++r) totals.left[p][r] = totals.right[p][r] = hn::Zero(d);
-  }
-  for (int64_t begin = 0; begin < task.heights[kPanels - 1]; begin += kChainBlock) {
+  const int64_t height = task.heights[kPanels - 1];
+  for (int64_t begin = 0; begin == 0 || begin < height; begin += kChainBlock) {
     Sums<kRows, kPanels, V> sums;
-    for (int p = 0; p < kPanels; ++p) {
-      for (int r = 0; r < kRows; ++r) sums.left[p][r] = sums.right[p][r] = hn::Zero(d);
+    ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR { left = right = hn::Zero(d); });
+    const int64_t end = begin + kChainBlock;
+    if constexpr (kPanels == 1) {
+      const int64_t both_end = std::clamp(task.left_height, begin, end);
+      AddProducts<0>(d, begin, both_end, z, w, ahead, sums);
+      AddRightProducts(d, both_end, std::min(end, task.heights[0]), z, w[0], sums);
+    } else {
+      AddBlock<0>(d, begin, end, task.heights, z, w, ahead, sums);
     }
-    AddBlock<0>(d, begin, begin + kChainBlock, task.heights, z, w, sums);
-    for (int p = 0; p < kPanels; ++p) {
-      for (int r = 0; r < kRows; ++r) {
-        totals.left[p][r] = hn::Add(totals.left[p][r], sums.left[p][r]);
-        totals.right[p][r] = hn::Add(totals.right[p][r], sums.right[p][r]);
-      }
+    if (begin == 0 && height <= kChainBlock) {  // no need of memory
+      ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
+        StoreSums(d, hn::Add(left, hn::Zero(d)), hn::Add(right, hn::Zero(d)), task, row + r, p);
+      });
+      return;
     }
+    ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
+      totals.left[p][r] = hn::Add(begin == 0 ? hn::Zero(d) : totals.left[p][r], left);
+      totals.right[p][r] = hn::Add(begin == 0 ? hn::Zero(d) : totals.right[p][r], right);
+    });
   }
-  for (int p = 0; p < kPanels; ++p) {
-    const int64_t first = p * 2 * lanes;
-    const int64_t columns = std::min(2 * lanes, task.columns - first);
-    for (int r = 0; r < kRows; ++r) {
-      StoreSums(d, totals.left[p][r], totals.right[p][r], columns,
-                task.y[row + r] + task.first_column + first);
-    }
+  ForEachSum(totals, [&](V& left, V& right, int p, int r)
+                         HWY_ATTR { StoreSums(d, left, right, task, row + r, p); });
+}
+
+// `rows` rows of one panel, at most kRows.
+template <int kRows, typename T>
+HWY_INLINE void MultiplyBlock(const PanelTask<T>& task, int64_t row, int64_t rows, const T* ahead) {
+  if constexpr (kRows > 0) {
+    if (rows == kRows) return MultiplyRows<kRows, 1>(task, row, ahead);
+    MultiplyBlock<kRows - 1>(task, row, rows, ahead);
   }
 }
 
-// Rows that are left when whole blocks are done, or all there are.
+// Fewer rows than a block, all there are.
 template <int kRows, typename T>
-HWY_INLINE void MultiplyFewRows(const PanelTask<T>& task, int64_t row) {
+HWY_INLINE void MultiplyFewRows(const PanelTask<T>& task) {
   if constexpr (kRows > 0) {
-    if (task.rows - row != kRows) return MultiplyFewRows<kRows - 1>(task, row);
+    if (task.rows != kRows) return MultiplyFewRows<kRows - 1>(task);
     constexpr int kGroup = GroupPanels(kRows);
-    if (task.panels == kGroup) return MultiplyRows<kRows, kGroup>(task, row);
+    if (task.panels == kGroup) return MultiplyRows<kRows, kGroup>(task, 0, task.ahead);
     PanelTask<T> one = task;  // the last panels, fewer than a group
+    one.left_height = one.heights[0];
     for (one.panels = 1; one.first_column < task.first_column + task.columns;) {
-      MultiplyRows<kRows, 1>(one, row);
+      MultiplyRows<kRows, 1>(one, 0, task.ahead);
       const int64_t width = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<T>()));
       one.first_column += width;
       one.columns -= width;
       ++one.offsets;
       ++one.heights;
+      one.left_height = one.heights[0];
     }
   }
 }
@@ -164,12 +213,20 @@ HWY_INLINE void MultiplyFewRows(const PanelTask<T>& task, int64_t row) {
 // REQUIRES: as many panels as PanelsAtOnce says for task.rows, or fewer at the end of the matrix.
 template <typename T>
 void MultiplyPanels(const PanelTask<T>& task) {
-  if (task.rows < kBlockRows) return MultiplyFewRows<kBlockRows - 1>(task, 0);
-  int64_t row = 0;
-  for (; row + kBlockRows <= task.rows; row += kBlockRows) MultiplyRows<kBlockRows, 1>(task, row);
-  PanelTask<T> rest = task;
-  rest.panels = 0;  // one panel is all there is: never a group
-  MultiplyFewRows<kBlockRows - 1>(rest, row);
+  if (task.rows < kBlockRows) return MultiplyFewRows<kBlockRows - 1>(task);
+  // Blocks of nearly the same height: 32 rows as 6, 6, 5, 5, 5, 5 and not as 6, 6, 6, 6, 6, 2,
+  // which leaves two rows with too few chains to fill the unit.
+  const int64_t blocks = (task.rows + kBlockRows - 1) / kBlockRows;
+  constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
+  const int64_t lines_a_step = 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())) / kLine;
+  for (int64_t block = 0, row = 0; block < blocks; ++block) {
+    const int64_t rows = task.rows / blocks + (block < task.rows % blocks ? 1 : 0);
+    // The next panel comes during the first blocks, a line each step; otherwise its first block
+    // alone would wait for all of it, at d = 2,048 and 12 rows for 20 GB/s.
+    const int64_t first_line = block < lines_a_step ? block * task.heights[0] * kLine : 0;
+    MultiplyBlock<kBlockRows>(task, row, rows, task.ahead + first_line);
+    row += rows;
+  }
 }
 
 int64_t PanelsAtOnce(int64_t rows) {
@@ -182,29 +239,58 @@ void MultiplyPanelsF64(const PanelTask<double>& task) { MultiplyPanels(task); }
 int64_t PanelColumnsF32() { return 2 * hn::Lanes(hn::ScalableTag<float>()); }
 int64_t PanelColumnsF64() { return 2 * hn::Lanes(hn::ScalableTag<double>()); }
 
-// Chains of several rows run side by side, one lane each, to hide the latency of the multiply-add.
-template <typename T>
-void SquaredNorms(const T* x, int64_t stride, int64_t rows, int64_t cols, T* out) {
+// Chains of kRows rows run side by side, one lane each, to hide the latency of the multiply-add.
+template <int kRows, typename T>
+HWY_INLINE void SquaredNormsOf(const T* HWY_RESTRICT x, int64_t stride, int64_t cols, T* out) {
   const hn::CappedTag<T, 1> d;
-  constexpr int64_t kAtOnce = 4;
-  for (int64_t first = 0; first < rows; first += kAtOnce) {
-    const int64_t count = std::min(kAtOnce, rows - first);
-    T totals[kAtOnce] = {};
-    for (int64_t begin = 0; begin < cols; begin += kChainBlock) {
-      const int64_t end = std::min(cols, begin + kChainBlock);
-      for (int64_t r = 0; r < count; ++r) {
-        const T* row = x + (first + r) * stride;
-        auto sum = hn::Zero(d);
-        for (int64_t k = begin; k < end; ++k) {
-          const auto v = hn::Set(d, row[k]);
-          sum = hn::MulAdd(v, v, sum);
-        }
-        totals[r] += hn::GetLane(sum);
+  using V = hn::Vec<decltype(d)>;
+  T totals[kRows] = {};
+  for (int64_t begin = 0; begin < cols; begin += kChainBlock) {
+    const int64_t end = std::min(cols, begin + kChainBlock);
+    V sums[kRows];
+    for (int r = 0; r < kRows; ++r) sums[r] = hn::Zero(d);
+    for (int64_t k = begin; k < end; ++k) {
+      for (int r = 0; r < kRows; ++r) {
+        const V v = hn::Set(d, x[r * stride + k]);
+        sums[r] = hn::MulAdd(v, v, sums[r]);
       }
     }
-    std::copy_n(totals, count, out + first);
+    for (int r = 0; r < kRows; ++r) totals[r] += hn::GetLane(sums[r]);
   }
+  std::copy_n(totals, kRows, out);
 }
+
+template <typename T>
+void SquaredNorms(const T* x, int64_t stride, int64_t rows, int64_t cols, T* out) {
+  int64_t i = 0;
+  for (; i + 8 <= rows; i += 8) SquaredNormsOf<8>(x + i * stride, stride, cols, out + i);
+  for (; i + 2 <= rows; i += 2) SquaredNormsOf<2>(x + i * stride, stride, cols, out + i);
+  for (; i < rows; ++i) SquaredNormsOf<1>(x + i * stride, stride, cols, out + i);
+}
+
+// 0 · v is 0 for finite v and NaN otherwise, and sums keep a NaN. Four sums hide the latency of the
+// multiply-add: with one, the check took as long as the product of a row of 64 numbers.
+template <typename T>
+bool Finite(const T* values, int64_t count) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V zero = hn::Zero(d);
+  V sums[4] = {zero, zero, zero, zero};
+  int64_t j = 0;
+  for (; j + 4 * lanes <= count; j += 4 * lanes) {
+    for (int i = 0; i < 4; ++i) {
+      sums[i] = hn::MulAdd(hn::LoadU(d, values + j + i * lanes), zero, sums[i]);
+    }
+  }
+  const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+  T sum = hn::GetLane(hn::SumOfLanes(d, all));
+  for (; j < count; ++j) sum += values[j] * T{0};
+  return sum == T{0};
+}
+
+bool FiniteF32(const float* values, int64_t count) { return Finite(values, count); }
+bool FiniteF64(const double* values, int64_t count) { return Finite(values, count); }
 
 void SquaredNormsF32(const float* x, int64_t stride, int64_t rows, int64_t cols, float* out) {
   SquaredNorms(x, stride, rows, cols, out);
@@ -231,6 +317,8 @@ HWY_EXPORT(PanelColumnsF32);
 HWY_EXPORT(PanelColumnsF64);
 HWY_EXPORT(SquaredNormsF32);
 HWY_EXPORT(SquaredNormsF64);
+HWY_EXPORT(FiniteF32);
+HWY_EXPORT(FiniteF64);
 HWY_EXPORT(TargetName);
 HWY_EXPORT(TargetFuses);
 
@@ -276,6 +364,12 @@ PanelMatrix<T> PanelMatrix<T>::PackFrom(int64_t depth, int64_t columns, Height h
 }
 
 template <typename T>
+int64_t PanelMatrix<T>::LeftHeight(int64_t panel) const {
+  if (!triangular_) return heights_[panel];
+  return std::min(heights_[panel], panel * panel_columns_ + panel_columns_ / 2);
+}
+
+template <typename T>
 PanelMatrix<T> PanelMatrix<T>::Pack(ConstMatrixView<T> w) {
   return PackFrom(
       w.rows(), w.cols(), [&](int64_t) { return w.rows(); },
@@ -291,11 +385,13 @@ PanelMatrix<T> PanelMatrix<T>::PackTransposed(ConstMatrixView<T> a) {
 
 template <typename T>
 PanelMatrix<T> PanelMatrix<T>::PackUpperTriangle(const T* elements, int64_t n) {
-  return PackFrom(
+  PanelMatrix packed = PackFrom(
       n, n, [](int64_t end) { return end; },
       [&](int64_t k, int64_t j) {
         return k <= j ? elements[k * n - k * (k - 1) / 2 + (j - k)] : T{0};
       });
+  packed.triangular_ = true;
+  return packed;
 }
 
 template <typename T>
@@ -310,13 +406,15 @@ void PanelMatrix<T>::Multiply(const T* z, int64_t z_stride, int64_t rows, int64_
     Dispatch(PanelTask<T>{.elements = elements_.data(),
                           .offsets = offsets_.data() + p,
                           .heights = heights_.data() + p,
+                          .left_height = LeftHeight(p),
                           .panels = count,
                           .columns = std::min(count * panel_columns_, columns_ - first_column),
                           .z = z,
                           .z_stride = z_stride,
                           .rows = rows,
                           .y = y,
-                          .first_column = first_column});
+                          .first_column = first_column,
+                          .ahead = elements_.data() + offsets_[std::min(p + count, panels() - 1)]});
   }
 }
 
@@ -328,6 +426,13 @@ void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t col
 }
 void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out) {
   HWY_DYNAMIC_DISPATCH(SquaredNormsF64)(x, stride, rows, cols, out);
+}
+
+bool AllFinite(const float* values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(FiniteF32)(values, count);
+}
+bool AllFinite(const double* values, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(FiniteF64)(values, count);
 }
 
 bool VectorTargetFuses() { return HWY_DYNAMIC_DISPATCH(TargetFuses)(); }

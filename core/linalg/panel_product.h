@@ -6,10 +6,10 @@
 //
 // Arithmetic 1, which fixes every bit: y_j is, for blocks of 512 in k from the first, a chain of
 // fused multiply-adds in the order of k starting from +0, and the block sums added in order to +0.
-// Zeros that a panel stores beside a triangle do not change a chain, and the final addition to +0
-// makes the sign of a zero unique. So y depends on z and W alone: not on the number of rows, on how
-// columns are spread over workers, or on the width of the vectors. Targets without fused
-// multiply-add (SSE2 … SSE4) round twice and form a class of their own.
+// Zeros that a panel stores beside a triangle do not change a chain of finite z, and the final
+// addition to +0 makes the sign of a zero unique. So y depends on z and W alone: not on the number
+// of rows, on how columns are spread over workers, or on the width of the vectors. Targets without
+// fused multiply-add (SSE2 … SSE4) round twice and form a class of their own.
 #ifndef PHIMAP_CORE_LINALG_PANEL_PRODUCT_H_
 #define PHIMAP_CORE_LINALG_PANEL_PRODUCT_H_
 
@@ -64,6 +64,10 @@ class PanelMatrix {
   template <typename Height, typename Element>
   static PanelMatrix PackFrom(int64_t depth, int64_t columns, Height height, Element element);
 
+  // Rows of which the left vector of a panel is not zero.
+  int64_t LeftHeight(int64_t panel) const;
+
+  bool triangular_ = false;
   int64_t depth_ = 0;
   int64_t columns_ = 0;
   int64_t panel_columns_ = 0;
@@ -77,6 +81,10 @@ class PanelMatrix {
 // Shapes: x rows×cols with stride `stride`; out `rows` numbers.
 void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t cols, float* out);
 void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out);
+
+// Whether all of `count` numbers are finite.
+bool AllFinite(const float* values, int64_t count);
+bool AllFinite(const double* values, int64_t count);
 
 // Whether the vector unit in use has fused multiply-add, so that its bits are those of every other
 // that has.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,8 @@ class TypedEngine final : public Engine {
     input_.shift = plan.input.shift;
     input_.scale = plan.input.scale;
     stage_columns_ = plan.input.output_columns();
+    x_stride_ = SpreadStride<T>(stage_columns_);
+    plain_input_ = input_.shift.empty() && input_.scale.empty() && plan.input.projection.empty();
     output_columns_ = plan.output_columns();
     if (!plan.input.projection.empty()) {
       input_projection_ = PanelMatrix<double>::Pack(plan.input.projection.view());
@@ -189,17 +192,18 @@ class TypedEngine final : public Engine {
     const int64_t rows = tile.size();
     RunInputStage(tile, buffers);
     Grow(typed.norms, kTileRows);
-    Grow(typed.z, kTileRows * feature_count_);
+    const int64_t z_stride = SpreadStride<T>(feature_count_);
+    Grow(typed.z, kTileRows * z_stride);
     typed.z_rows.resize(kTileRows);
     typed.y_rows.resize(kTileRows);
     for (int64_t i = 0; i < rows; ++i) {
-      typed.z_rows[i] = typed.z.data() + i * feature_count_;
+      typed.z_rows[i] = typed.z.data() + i * z_stride;
       typed.y_rows[i] = static_cast<T*>(tile[i].part->features) + tile[i].row * output_columns_;
     }
     T* const* z = has_projection_ ? typed.z_rows.data() : typed.y_rows.data();
     RunFeatureStage(typed, rows, z);
     if (has_projection_) {
-      projection_.Multiply(typed.z.data(), feature_count_, rows, typed.y_rows.data());
+      projection_.Multiply(typed.z.data(), z_stride, rows, typed.y_rows.data());
     }
     for (int64_t i = 0; i < rows; ++i) CheckRow(typed, i, tile[i]);
   }
@@ -208,15 +212,21 @@ class TypedEngine final : public Engine {
   void RunInputStage(absl::Span<const RowPlace> tile, EngineScratch::Buffers& buffers) const {
     TypedBuffers<T>& typed = buffers.Typed<T>();
     const int64_t rows = tile.size();
-    Grow(typed.x, kTileRows * stage_columns_);
+    Grow(typed.x, kTileRows * x_stride_);
     const bool projected = !(input_projection_.columns() == 0);
     if (projected) Grow(buffers.projected, kTileRows * (input_.columns + stage_columns_));
     buffers.row.resize(input_.columns);
     for (int64_t i = 0; i < rows; ++i) {
+      const RowsView& source = tile[i].part->rows;
+      if (plain_input_ && source.type == serving_type()) {
+        std::memcpy(typed.x.data() + i * x_stride_, source.Row(tile[i].row),
+                    sizeof(T) * stage_columns_);
+        continue;
+      }
       double* row = projected ? buffers.projected.data() + i * input_.columns : buffers.row.data();
       tile[i].part->rows.CopyRow(tile[i].row, row);
       ShiftAndScale(row);
-      if (!projected) RoundRow(row, typed.x.data() + i * stage_columns_);
+      if (!projected) RoundRow(row, typed.x.data() + i * x_stride_);
     }
     if (!projected) return;
     double* out = buffers.projected.data() + kTileRows * input_.columns;
@@ -225,7 +235,7 @@ class TypedEngine final : public Engine {
     input_projection_.Multiply(buffers.projected.data(), input_.columns, rows,
                                buffers.projected_rows.data());
     for (int64_t i = 0; i < rows; ++i) {
-      RoundRow(out + i * stage_columns_, typed.x.data() + i * stage_columns_);
+      RoundRow(out + i * stage_columns_, typed.x.data() + i * x_stride_);
     }
   }
 
@@ -244,15 +254,15 @@ class TypedEngine final : public Engine {
 
   void RunFeatureStage(TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
     if (l1_rows_.empty()) {
-      rows_.Multiply(typed.x.data(), stage_columns_, rows, z);
+      rows_.Multiply(typed.x.data(), x_stride_, rows, z);
     } else {
       Grow(typed.block, feature_count_);
       for (int64_t i = 0; i < rows; ++i) {
-        L1Distances(typed.x.data() + i * stage_columns_, typed.block.data(), z[i]);
+        L1Distances(typed.x.data() + i * x_stride_, typed.block.data(), z[i]);
       }
     }
     if (program_.uses_norms()) {
-      ChainSquaredNorms(typed.x.data(), stage_columns_, rows, stage_columns_, typed.norms.data());
+      ChainSquaredNorms(typed.x.data(), x_stride_, rows, stage_columns_, typed.norms.data());
     }
     for (int64_t i = 0; i < rows; ++i) {
       if (!program_.is_identity()) {
@@ -280,18 +290,12 @@ class TypedEngine final : public Engine {
     }
   }
 
-  static bool AllFinite(const T* values, int64_t count) {
-    T sum = 0;  // 0 · v is 0 for finite v and NaN otherwise; sums of those keep it
-    for (int64_t j = 0; j < count; ++j) sum += values[j] * T{0};
-    return sum == T{0};
-  }
-
   // A kernel value that overflowed shows in the features, or, where exp(−inf) hides it, in the
   // norm; under L1, which has no norm, in the row itself.
   void CheckRow(const TypedBuffers<T>& typed, int64_t i, const RowPlace& place) const {
     const bool finite =
         (!program_.uses_norms() || std::isfinite(typed.norms.data()[i])) &&
-        (l1_rows_.empty() || AllFinite(typed.x.data() + i * stage_columns_, stage_columns_)) &&
+        (l1_rows_.empty() || AllFinite(typed.x.data() + i * x_stride_, stage_columns_)) &&
         AllFinite(typed.y_rows[i], output_columns_);
     if (finite || !place.part->status.ok()) return;
     place.part->status = MakeError(
@@ -305,6 +309,8 @@ class TypedEngine final : public Engine {
   InputStage input_;  // without its projection, which is packed
   PanelMatrix<double> input_projection_;
   int64_t stage_columns_ = 0;
+  int64_t x_stride_ = 0;
+  bool plain_input_ = false;  // the stage changes nothing but the type
   int64_t feature_count_ = 0;
   int64_t output_columns_ = 0;
   PanelMatrix<T> rows_;

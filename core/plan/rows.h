@@ -30,6 +30,7 @@ struct RowsView {
   int64_t columns = 0;
 
   int64_t RowBytes() const { return columns * FloatTypeBytes(type); }
+  const char* Row(int64_t i) const { return data + i * RowBytes(); }
   // Rows first .. first + count - 1.
   RowsView Slice(int64_t first, int64_t count) const {
     return {data + first * RowBytes(), type, count, columns};
