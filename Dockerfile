@@ -1,24 +1,40 @@
-# phimapd in a container. Build: docker build -t phimap .    Run: docker run -p 7450:7450 -v phimap:/data phimap
-FROM debian:bookworm-slim AS build
+# phimapd and phimap in a container: Debian slim, not root, nothing written outside of /data.
+#
+#   docker build -t phimap .
+#   docker run --read-only -p 127.0.0.1:7450:7450 -v phimap:/data phimap --insecure
+#
+# What follows the image's name is flags of phimapd. In a container it listens on all of the container's interfaces, so
+# it starts only with TLS or with --insecure, which is right where nobody else can reach the published port.
+# docs/operations.md, "Container", says more; deploy/compose.yaml adds Prometheus and Grafana.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS build
 WORKDIR /src
 COPY tools/setup tools/setup
-RUN tools/setup
+RUN tools/setup --build
 COPY . .
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPHIMAP_TESTS=OFF \
+RUN --mount=type=cache,target=/ccache \
+    export CCACHE_DIR=/ccache CCACHE_NOHASHDIR=1 \
+ && cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPHIMAP_TESTS=OFF \
  && cmake --build build --target phimapd phimap \
- && strip build/server/phimapd build/client/cli/phimap
+ && install -D -s -t /image build/server/phimapd build/client/cli/phimap \
+ && tools/runtime_packages /image/phimapd /image/phimap >/image/packages
 
-FROM debian:bookworm-slim
-RUN apt-get update \
- && apt-get install -y --no-install-recommends \
-      libgrpc++1.51 libprotobuf32 libabsl20220623 libopenblas0-pthread liblapacke libhwy1 libsqlite3-0 libssl3 \
-      libprometheus-cpp-core1.0 \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 7450 phimap \
- && install -d -o phimap /data
-COPY --from=build /src/build/server/phimapd /src/build/client/cli/phimap /usr/local/bin/
-USER phimap
+FROM ${BASE}
+# The packages of the shared libraries that the two programs load, as ldd found them, and nothing else.
+RUN --mount=type=bind,from=build,source=/image,target=/image \
+    apt-get update \
+ && xargs -a /image/packages env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/cache/ldconfig/* /var/log/* \
+ && groupadd --gid 7450 phimap \
+ && useradd --uid 7450 --gid 7450 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin phimap \
+ && install -d -o phimap -g phimap -m 0700 /data
+COPY --from=build /image/phimapd /image/phimap /usr/local/bin/
+# By number, so that Kubernetes can tell that it is not root.
+USER 7450:7450
 VOLUME /data
 EXPOSE 7450 7451
-# A container's own interface is not the loopback: whoever publishes the ports decides who reaches them.
-ENTRYPOINT ["phimapd", "--data_dir=/data", "--listen=0.0.0.0:7450", "--http=0.0.0.0:7451", "--insecure"]
+# SIGTERM drains for --drain_seconds: give the container longer than that to stop (docker run --stop-timeout=30).
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 CMD ["phimap", "health"]
+ENTRYPOINT ["phimapd", "--data_dir=/data", "--listen=0.0.0.0:7450", "--http=0.0.0.0:7451"]
