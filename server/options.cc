@@ -40,6 +40,13 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                "Allow addresses that other machines can reach, without encryption.");
 }
 
+void AddAccessFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--token_file", options.token_file,
+                 "File of bearer tokens, a line each: ROLE TOKEN or ROLE sha256:DIGEST, the role "
+                 "reader, builder or admin. Calls without one of them are refused. The file is "
+                 "read again when it changes.");
+}
+
 void AddLimitFlags(CLI::App& app, ServerOptions& options) {
   const CLI::Range bytes(kKiB, kTiB);
   app.add_option("--max_message_bytes", options.max_message_bytes,
@@ -93,6 +100,7 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   app.set_version_flag("--version", PHIMAP_VERSION);
   app.footer(kExitCodeHelp);
   AddAddressFlags(app, options);
+  AddAccessFlags(app, options);
   AddLimitFlags(app, options);
   AddTimeFlags(app, options);
   app.add_option("--log_level", log_level, "What goes to stderr.")

@@ -18,6 +18,8 @@ struct ServerOptions {
   // Empty: no endpoint.
   std::string http = "127.0.0.1:7451";
   bool insecure = false;
+  // Bearer tokens and their roles (server/auth/token_table.h); empty: nobody is asked for one.
+  std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
   int64_t queue_bytes = int64_t{256} << 20;
   int64_t max_live_bytes = int64_t{4} << 30;

@@ -11,6 +11,8 @@
 #include "core/status/status_macros.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/auth/access_control.h"
+#include "server/auth/token_file.h"
 #include "server/build/build_manager.h"
 #include "server/grpc_listener.h"
 #include "server/listen_address.h"
@@ -86,9 +88,10 @@ RpcLimits Limits(const ServerOptions& options) {
 
 // In the order of dependence: a part uses only those above it, and is destroyed before them.
 struct Server::Parts {
-  Parts(const ServerOptions& options, std::unique_ptr<Store> the_store, const Logger& the_logger,
-        const Hooks& hooks)
+  Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
+        std::unique_ptr<Store> the_store, const Logger& the_logger, const Hooks& hooks)
       : logger(the_logger),
+        access(std::move(tokens), /*certificate_role=*/std::nullopt),
         store(std::move(the_store)),
         threads(ComputeThreads(options)),
         scheduler(SchedulerOptions(options, hooks, *metrics.collectable()), metrics.transform()),
@@ -96,15 +99,16 @@ struct Server::Parts {
         builds(BuildOptions(options, threads, hooks, scheduler), *store, registry, store_pool,
                metrics.build(), logger),
         limits(Limits(options)),
-        transform_service(transform_environment, metrics),
-        mapping_service(*store, registry, builds, store_pool, metrics, logger),
-        evaluation_service(metrics, logger),
+        transform_service(transform_environment, access, metrics),
+        mapping_service(*store, registry, builds, store_pool, access, metrics, logger),
+        evaluation_service(access, metrics, logger),
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {}
 
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
 
   const Logger& logger;
+  const AccessControl access;
   Metrics metrics;
   const std::unique_ptr<Store> store;
   const int threads;
@@ -148,9 +152,13 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::unique_ptr<Store> store,
                                                       const Logger& logger, Hooks hooks) {
+  std::unique_ptr<TokenFile> tokens;
+  if (!options.token_file.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
+  }
   // From here on the server shuts down properly, whatever fails.
-  auto server = absl::WrapUnique(
-      new Server(std::make_unique<Parts>(options, std::move(store), logger, hooks)));
+  auto server = absl::WrapUnique(new Server(
+      std::make_unique<Parts>(options, std::move(tokens), std::move(store), logger, hooks)));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeCalls(options));
   return server;

@@ -7,11 +7,12 @@
 
 namespace phimap {
 
-BlockingCall::BlockingCall(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+BlockingCall::BlockingCall(const grpc::CallbackServerContext& context, const RpcMethod& method,
                            const Logger& logger, TaskPool& pool, std::function<absl::Status()> body)
     : scope_(context, method, logger), body_(std::move(body)) {
   scope_.MessageReceived();
-  const absl::Status queued = pool.Submit([this] { End(Run()); });
+  const absl::Status queued =
+      scope_.admission().ok() ? pool.Submit([this] { End(Run()); }) : scope_.admission();
   if (!queued.ok()) End(queued);
 }
 

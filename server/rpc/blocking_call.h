@@ -16,7 +16,7 @@ class BlockingCall final : public grpc::ServerUnaryReactor {
  public:
   // Runs `body`, which fills in the response, on a thread of `pool`, and finishes with its status.
   // A call that was given up before its turn is not run.
-  BlockingCall(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+  BlockingCall(const grpc::CallbackServerContext& context, const RpcMethod& method,
                const Logger& logger, TaskPool& pool, std::function<absl::Status()> body);
 
   void OnCancel() override { scope_.Cancel(); }

@@ -22,12 +22,13 @@ absl::Status ClientGone() { return absl::CancelledError("the client gave the str
 
 }  // namespace
 
-BuildCall::BuildCall(BuildManager& builds, const MethodMetrics& method, const Logger& logger,
+BuildCall::BuildCall(BuildManager& builds, const RpcMethod& method, const Logger& logger,
                      const grpc::CallbackServerContext& context)
     : builds_(builds), scope_(context, method, logger) {}
 
 void BuildCall::Start() {
   self_ = shared_from_this();
+  if (!scope_.admission().ok()) return Fail(scope_.admission());
   WantRead();
 }
 

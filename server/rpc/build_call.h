@@ -31,7 +31,7 @@ class BuildCall final : public grpc::ServerBidiReactor<v1::BuildRequest, v1::Bui
                         public BuildObserver,
                         public std::enable_shared_from_this<BuildCall> {
  public:
-  BuildCall(BuildManager& builds, const MethodMetrics& method, const Logger& logger,
+  BuildCall(BuildManager& builds, const RpcMethod& method, const Logger& logger,
             const grpc::CallbackServerContext& context);
 
   void Start();

@@ -5,10 +5,11 @@
 
 namespace phimap {
 
-EvaluationService::EvaluationService(Metrics& metrics, const Logger& logger)
+EvaluationService::EvaluationService(const AccessControl& access, Metrics& metrics,
+                                     const Logger& logger)
     : logger_(logger),
       methods_(*v1::EvaluateRequest::descriptor()->file()->FindServiceByName("EvaluationService"),
-               metrics),
+               access, metrics),
       evaluate_(methods_.Get("Evaluate")) {}
 
 grpc::ServerReadReactor<v1::EvaluateRequest>* EvaluationService::Evaluate(

@@ -11,7 +11,7 @@ namespace phimap {
 // Thread-safe. What it is made from outlives it.
 class EvaluationService final : public v1::EvaluationService::CallbackService {
  public:
-  EvaluationService(Metrics& metrics, const Logger& logger);
+  EvaluationService(const AccessControl& access, Metrics& metrics, const Logger& logger);
 
   grpc::ServerReadReactor<v1::EvaluateRequest>* Evaluate(grpc::CallbackServerContext* context,
                                                          v1::EvaluateResponse* response) override;
@@ -19,7 +19,7 @@ class EvaluationService final : public v1::EvaluationService::CallbackService {
  private:
   const Logger& logger_;
   const ServiceMethods methods_;
-  const MethodMetrics& evaluate_;
+  const RpcMethod& evaluate_;
 };
 
 }  // namespace phimap

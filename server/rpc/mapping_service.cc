@@ -42,13 +42,14 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
 }  // namespace
 
 MappingService::MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
-                               TaskPool& store_pool, Metrics& metrics, const Logger& logger)
+                               TaskPool& store_pool, const AccessControl& access, Metrics& metrics,
+                               const Logger& logger)
     : store_(store),
       registry_(registry),
       builds_(builds),
       store_pool_(store_pool),
       logger_(logger),
-      methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"),
+      methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"), access,
                metrics),
       build_(methods_.Get("Build")) {}
 

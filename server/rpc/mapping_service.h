@@ -19,7 +19,8 @@ class MappingService final : public v1::MappingService::CallbackService {
  public:
   // Store calls run on `store_pool`.
   MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
-                 TaskPool& store_pool, Metrics& metrics, const Logger& logger);
+                 TaskPool& store_pool, const AccessControl& access, Metrics& metrics,
+                 const Logger& logger);
 
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
@@ -77,7 +78,7 @@ class MappingService final : public v1::MappingService::CallbackService {
   TaskPool& store_pool_;
   const Logger& logger_;
   const ServiceMethods methods_;
-  const MethodMetrics& build_;
+  const RpcMethod& build_;
 };
 
 }  // namespace phimap

@@ -15,16 +15,20 @@ namespace phimap {
 template <typename Reactor>
 class NotOffered final : public Reactor {
  public:
-  NotOffered(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+  NotOffered(const grpc::CallbackServerContext& context, const RpcMethod& method,
              const Logger& logger)
       : scope_(context, method, logger) {
-    this->Finish(scope_.Finish(MakeError(
-        absl::StatusCode::kUnimplemented, "RPC_NOT_OFFERED", "",
-        absl::StrCat(method.full_name, " is part of the API and not offered by this server"))));
+    this->Finish(scope_.Finish(scope_.admission().ok() ? Refusal(method) : scope_.admission()));
   }
   void OnDone() override { delete this; }
 
  private:
+  static absl::Status Refusal(const RpcMethod& method) {
+    return MakeError(absl::StatusCode::kUnimplemented, "RPC_NOT_OFFERED", "",
+                     absl::StrCat(method.metrics.full_name,
+                                  " is part of the API and not offered by this server"));
+  }
+
   RpcScope scope_;
 };
 

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/status/check.h"
+#include "server/rpc/caller.h"
 #include "server/rpc/grpc_status.h"
 
 namespace phimap {
@@ -13,6 +15,11 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   const std::chrono::system_clock::time_point deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
   return absl::FromChrono(deadline);
+}
+
+absl::Status Admission(const grpc::CallbackServerContext& context, const RpcMethod& method) {
+  if (method.access->open()) return absl::OkStatus();
+  return method.access->Admit(CallerOf(context), method.metrics.full_name, method.role);
 }
 
 // What went well is of interest to who debugs a client; what the client got wrong, to who runs the
@@ -32,25 +39,28 @@ LogLevel LevelOf(absl::StatusCode code) {
 
 }  // namespace
 
-RpcScope::RpcScope(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+RpcScope::RpcScope(const grpc::CallbackServerContext& context, const RpcMethod& method,
                    const Logger& logger)
     : context_(context),
       method_(method),
       logger_(logger),
       started_(absl::Now()),
-      deadline_(DeadlineOf(context)) {
-  method_.started->Increment();
+      deadline_(DeadlineOf(context)),
+      admission_(Admission(context, method)) {
+  method_.metrics.started->Increment();
 }
 
-grpc::Status RpcScope::Finish(const absl::Status& status) {
+grpc::Status RpcScope::Finish(const absl::Status& outcome) {
+  PHIMAP_CHECK(asked_);
+  const absl::Status& status = admission_.ok() ? outcome : admission_;
   const double seconds = absl::ToDoubleSeconds(absl::Now() - started_);
-  method_.handled[static_cast<int>(status.code())]->Increment();
-  method_.handling_seconds->Observe(seconds);
+  method_.metrics.handled[static_cast<int>(status.code())]->Increment();
+  method_.metrics.handling_seconds->Observe(seconds);
   const LogLevel level = LevelOf(status.code());
   if (logger_.Enabled(level)) {
     const LoggedError error = ErrorForLog(status);
     logger_.Log(level, "rpc",
-                {{"method", method_.full_name},
+                {{"method", method_.metrics.full_name},
                  {"code", std::string(CodeLabel(status.code()))},
                  {"reason", error.reason},
                  {"field", error.field},

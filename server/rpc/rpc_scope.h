@@ -1,7 +1,9 @@
-// What every RPC has in common, once for all handlers: deadline, cancellation, metrics, the log
-// line and the mapping of errors to the wire.
+// What every RPC has in common, once for all handlers: whether the caller may make it, deadline,
+// cancellation, metrics, the log line and the mapping of errors to the wire.
 //
-// Requires:   one scope for each call, alive until OnDone; Finish exactly once.
+// Requires:   one scope for each call, alive until OnDone; admission() before anything is done for
+//             the caller; Finish exactly once.
+// Guarantees: a call that was not admitted ends with the reason, whatever Finish is given.
 // Thread-safety: all methods may be called from any thread; Finish after all others but Cancel.
 #ifndef PHIMAP_SERVER_RPC_RPC_SCOPE_H_
 #define PHIMAP_SERVER_RPC_RPC_SCOPE_H_
@@ -14,15 +16,22 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 #include "server/observe/log.h"
-#include "server/observe/metrics.h"
+#include "server/rpc/rpc_method.h"
 
 namespace phimap {
 
 class RpcScope {
  public:
   // `context`, `method` and `logger` outlive the scope.
-  RpcScope(const grpc::CallbackServerContext& context, const MethodMetrics& method,
+  RpcScope(const grpc::CallbackServerContext& context, const RpcMethod& method,
            const Logger& logger);
+
+  // Why the caller may not make this call; OK if they may. Finish aborts the server when nobody
+  // asked, so that no handler can forget to.
+  const absl::Status& admission() {
+    asked_ = true;
+    return admission_;
+  }
 
   // InfiniteFuture when the client set none.
   absl::Time deadline() const { return deadline_; }
@@ -31,18 +40,20 @@ class RpcScope {
   // From the reactor's OnCancel.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
-  void MessageReceived() { method_.messages_received->Increment(); }
-  void MessageSent() { method_.messages_sent->Increment(); }
+  void MessageReceived() { method_.metrics.messages_received->Increment(); }
+  void MessageSent() { method_.metrics.messages_sent->Increment(); }
 
   // Counts and logs the end of the call, and returns what the client gets.
-  grpc::Status Finish(const absl::Status& status);
+  grpc::Status Finish(const absl::Status& outcome);
 
  private:
   const grpc::CallbackServerContext& context_;
-  const MethodMetrics& method_;
+  const RpcMethod& method_;
   const Logger& logger_;
   const absl::Time started_;
   const absl::Time deadline_;
+  const absl::Status admission_;
+  bool asked_ = false;
   std::atomic<bool> cancelled_{false};
 };
 

@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-TransformCall::TransformCall(const TransformEnvironment& environment, const MethodMetrics& method,
+TransformCall::TransformCall(const TransformEnvironment& environment, const RpcMethod& method,
                              const grpc::CallbackServerContext& context,
                              const v1::TransformRequest& request, v1::TransformResponse* response)
     : TransformUnaryCall(environment, method, context), request_(request), response_(response) {}

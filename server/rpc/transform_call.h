@@ -9,7 +9,7 @@ namespace phimap {
 
 class TransformCall final : public TransformUnaryCall {
  public:
-  TransformCall(const TransformEnvironment& environment, const MethodMetrics& method,
+  TransformCall(const TransformEnvironment& environment, const RpcMethod& method,
                 const grpc::CallbackServerContext& context, const v1::TransformRequest& request,
                 v1::TransformResponse* response);
 

@@ -8,10 +8,11 @@
 
 namespace phimap {
 
-TransformService::TransformService(const TransformEnvironment& environment, Metrics& metrics)
+TransformService::TransformService(const TransformEnvironment& environment,
+                                   const AccessControl& access, Metrics& metrics)
     : environment_(environment),
       methods_(*v1::TransformRequest::descriptor()->file()->FindServiceByName("TransformService"),
-               metrics),
+               access, metrics),
       transform_(methods_.Get("Transform")),
       transform_stream_(methods_.Get("TransformStream")) {}
 

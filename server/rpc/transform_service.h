@@ -11,7 +11,8 @@ namespace phimap {
 // Thread-safe. What it is made from outlives it.
 class TransformService final : public v1::TransformService::CallbackService {
  public:
-  TransformService(const TransformEnvironment& environment, Metrics& metrics);
+  TransformService(const TransformEnvironment& environment, const AccessControl& access,
+                   Metrics& metrics);
 
   grpc::ServerUnaryReactor* Transform(grpc::CallbackServerContext* context,
                                       const v1::TransformRequest* request,
@@ -22,8 +23,8 @@ class TransformService final : public v1::TransformService::CallbackService {
  private:
   const TransformEnvironment& environment_;
   const ServiceMethods methods_;
-  const MethodMetrics& transform_;
-  const MethodMetrics& transform_stream_;
+  const RpcMethod& transform_;
+  const RpcMethod& transform_stream_;
 };
 
 }  // namespace phimap

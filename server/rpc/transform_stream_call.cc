@@ -31,12 +31,16 @@ absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
 }  // namespace
 
 TransformStreamCall::TransformStreamCall(const TransformEnvironment& environment,
-                                         const MethodMetrics& method,
+                                         const RpcMethod& method,
                                          const grpc::CallbackServerContext& context)
     : environment_(environment), scope_(context, method, environment.logger) {}
 
 void TransformStreamCall::Start() {
   self_ = shared_from_this();
+  if (!scope_.admission().ok()) {
+    MutexLock lock(&mutex_);
+    broken_ = true;  // ends it before anything is read
+  }
   Advance();
 }
 

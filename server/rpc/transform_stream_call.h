@@ -31,7 +31,7 @@ class TransformStreamCall final
     : public grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>,
       public std::enable_shared_from_this<TransformStreamCall> {
  public:
-  TransformStreamCall(const TransformEnvironment& environment, const MethodMetrics& method,
+  TransformStreamCall(const TransformEnvironment& environment, const RpcMethod& method,
                       const grpc::CallbackServerContext& context);
 
   void Start();

@@ -5,7 +5,7 @@
 namespace phimap {
 
 TransformUnaryCall::TransformUnaryCall(const TransformEnvironment& environment,
-                                       const MethodMetrics& method,
+                                       const RpcMethod& method,
                                        const grpc::CallbackServerContext& context)
     : environment_(environment), scope_(context, method, environment.logger) {
   scope_.MessageReceived();
@@ -14,12 +14,13 @@ TransformUnaryCall::TransformUnaryCall(const TransformEnvironment& environment,
 // One line per step; what is longer belongs to the step. Nothing on an RPC thread waits: a version
 // that is not live is loaded elsewhere, and the call goes on from there.
 void TransformUnaryCall::Start() {
+  if (!scope_.admission().ok()) return End(scope_.admission());
   const absl::StatusOr<Wanted> wanted = Read();
   if (!wanted.ok()) return End(wanted.status());
   rows_ = wanted->rows;
-  environment_.registry.Acquire(
-      wanted->reference,
-      [this](absl::StatusOr<VersionHandle> version) { Map(std::move(version)); });
+  environment_.registry.Acquire(wanted->reference, [this](absl::StatusOr<VersionHandle> version) {
+    Map(std::move(version));
+  });
 }
 
 void TransformUnaryCall::Map(absl::StatusOr<VersionHandle> version) {

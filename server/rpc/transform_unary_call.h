@@ -29,7 +29,7 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
   };
 
   // `environment` and `method` outlive the call.
-  TransformUnaryCall(const TransformEnvironment& environment, const MethodMetrics& method,
+  TransformUnaryCall(const TransformEnvironment& environment, const RpcMethod& method,
                      const grpc::CallbackServerContext& context);
   ~TransformUnaryCall() override = default;
 

@@ -285,7 +285,9 @@ TEST(BuildCallTest, TheEndWaitsForAReadThatAnotherThreadStarts) {
   VersionRegistry registry({}, *store, metrics.registry(), logger);
   TaskPool store_pool("store calls", 1, 4);
   BuildManager builds({}, *store, registry, store_pool, metrics.build(), logger);
-  const MethodMetrics method = metrics.AddMethod("service", "Build", "bidi_stream");
+  const AccessControl everyone(/*tokens=*/nullptr, /*certificate_role=*/std::nullopt);
+  const RpcMethod method{metrics.AddMethod("service", "Build", "bidi_stream"), Role::kBuilder,
+                         &everyone};
   grpc::CallbackServerContext context;
   const auto call = std::make_shared<BuildCall>(builds, method, logger, context);
   SteppedStream stream(call.get());

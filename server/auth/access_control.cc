@@ -1,0 +1,70 @@
+#include "server/auth/access_control.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr absl::string_view kScheme = "Bearer ";
+
+absl::Status Unauthenticated(absl::string_view reason, absl::string_view message) {
+  return MakeError(absl::StatusCode::kUnauthenticated, reason, "", message);
+}
+
+// The token of an authorization; nullopt for any other scheme. It is not quoted in errors: it may
+// be a password.
+std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return authorization.substr(kScheme.size());
+}
+
+}  // namespace
+
+AccessControl::AccessControl(std::unique_ptr<TokenFile> tokens,
+                             std::optional<Role> certificate_role)
+    : tokens_(std::move(tokens)), certificate_role_(certificate_role) {}
+
+absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
+  if (tokens_ == nullptr) {
+    if (caller.unix_socket) return Role::kAdmin;
+    if (caller.certificate_verified) return *certificate_role_;
+    return Unauthenticated("CERTIFICATE_MISSING",
+                           "this server asks for a client certificate; connect with one that its "
+                           "--tls_client_ca has signed");
+  }
+  if (caller.authorizations == 0) {
+    return Unauthenticated("TOKEN_MISSING",
+                           "this server asks who calls; send the metadata \"authorization: Bearer "
+                           "TOKEN\" with a token of its operator (phimap: set PHIMAP_TOKEN)");
+  }
+  const std::optional<absl::string_view> token = BearerToken(caller.authorization);
+  if (caller.authorizations > 1 || !token.has_value()) {
+    return Unauthenticated("TOKEN_MALFORMED",
+                           "expected the metadata \"authorization\" once, as \"Bearer TOKEN\"");
+  }
+  const std::optional<Role> role = tokens_->table()->RoleOf(*token);
+  if (role.has_value()) return *role;
+  return Unauthenticated("TOKEN_UNKNOWN",
+                         "this server does not know the token; was it replaced? Ask its operator "
+                         "for a new one");
+}
+
+absl::Status AccessControl::Admit(const Caller& caller, absl::string_view method,
+                                  Role needed) const {
+  if (open()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const Role role, RoleOf(caller));
+  if (role >= needed) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kPermissionDenied, "ROLE_TOO_LOW", "",
+      absl::StrCat(method, " needs the role ", RoleName(needed), ", and this caller has ",
+                   RoleName(role), "; ask the server's operator for a token or a role that may"),
+      {{"needed", std::string(RoleName(needed))}, {"actual", std::string(RoleName(role))}});
+}
+
+}  // namespace phimap

@@ -1,0 +1,26 @@
+#include "server/auth/role.h"
+
+#include "core/status/check.h"
+
+namespace phimap {
+
+absl::string_view RoleName(Role role) {
+  switch (role) {
+    case Role::kReader:
+      return "reader";
+    case Role::kBuilder:
+      return "builder";
+    case Role::kAdmin:
+      return "admin";
+  }
+  PHIMAP_CHECK(false);
+}
+
+std::optional<Role> ParseRole(absl::string_view name) {
+  for (const Role role : {Role::kReader, Role::kBuilder, Role::kAdmin}) {
+    if (name == RoleName(role)) return role;
+  }
+  return std::nullopt;
+}
+
+}  // namespace phimap

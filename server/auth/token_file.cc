@@ -1,0 +1,156 @@
+#include "server/auth/token_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+constexpr auto kInterval = std::chrono::seconds(1);
+// kMaxTokens lines of a role, a digest and a comment.
+constexpr size_t kMaxFileBytes = size_t{4} << 20;
+
+absl::Status Refuse(const std::string& path, absl::string_view why) {
+  return MakeError(Code::kFailedPrecondition, "BAD_TOKEN_FILE", "token_file",
+                   absl::StrCat(path, ": ", why), {{"path", path}});
+}
+
+struct Content {
+  std::string text;
+  mode_t mode = 0;
+};
+
+absl::StatusOr<Content> ReadOpen(const std::string& path, int fd) {
+  struct stat file {};
+  if (fstat(fd, &file) != 0) return Refuse(path, std::strerror(errno));
+  if (!S_ISREG(file.st_mode)) return Refuse(path, "expected a regular file");
+  Content content{.text = {}, .mode = file.st_mode};
+  char chunk[65536];
+  for (ssize_t got; (got = read(fd, chunk, sizeof(chunk))) != 0;) {
+    if (got < 0) return Refuse(path, std::strerror(errno));
+    content.text.append(chunk, static_cast<size_t>(got));
+    if (content.text.size() > kMaxFileBytes) {
+      return Refuse(path, absl::StrCat("it has over ", kMaxFileBytes, " bytes"));
+    }
+  }
+  return content;
+}
+
+absl::StatusOr<Content> Read(const std::string& path) {
+  // Not to wait for the other end should it be a pipe.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Refuse(path, std::strerror(errno));
+  absl::StatusOr<Content> content = ReadOpen(path, fd);
+  close(fd);
+  return content;
+}
+
+absl::Status CheckMode(const std::string& path, mode_t mode, const TokenTable& table) {
+  if ((mode & S_IWOTH) != 0) return Refuse(path, "other users may write it; chmod o-w");
+  if ((mode & S_IROTH) != 0 && table.holds_secrets()) {
+    return Refuse(path,
+                  "other users may read the tokens in it; chmod o-r, or put \"sha256:\" and "
+                  "the SHA-256 of each token in its place");
+  }
+  return absl::OkStatus();
+}
+
+int64_t Nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path,
+                                                           const Logger& logger) {
+  auto file = absl::WrapUnique(new TokenFile(path, logger));
+  {
+    MutexLock lock(&file->refresh_);
+    PHIMAP_RETURN_IF_ERROR(file->Load(StampOf(path)));
+  }
+  file->watcher_ = std::thread([raw = file.get()] { raw->Watch(); });
+  return file;
+}
+
+TokenFile::TokenFile(std::string path, const Logger& logger)
+    : path_(std::move(path)), logger_(logger) {}
+
+TokenFile::~TokenFile() {
+  {
+    MutexLock lock(&mutex_);
+    stop_ = true;
+  }
+  stopping_.NotifyAll();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+std::shared_ptr<const TokenTable> TokenFile::table() const {
+  MutexLock lock(&mutex_);
+  return table_;
+}
+
+TokenFile::Stamp TokenFile::StampOf(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) return {};
+  return {static_cast<int64_t>(file.st_dev), static_cast<int64_t>(file.st_ino), file.st_size,
+          Nanoseconds(file.st_mtim), Nanoseconds(file.st_ctim)};
+}
+
+absl::Status TokenFile::Load(const Stamp& stamp) {
+  // Whatever comes of it: the same state of the file is looked at once. A change while it is read
+  // has another stamp, and is read again.
+  loaded_ = stamp;
+  PHIMAP_ASSIGN_OR_RETURN(const Content content, Read(path_));
+  absl::StatusOr<TokenTable> table = TokenTable::Parse(content.text);
+  if (!table.ok()) {
+    return MakeError(Code::kInvalidArgument, "BAD_TOKEN_FILE", "token_file",
+                     absl::StrCat(path_, ": ", table.status().message()),
+                     DetailOf(table.status()).value_or(ErrorDetail()).metadata);
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckMode(path_, content.mode, *table));
+  logger_.Log(LogLevel::kInfo, "tokens_loaded",
+              {{"path", path_}, {"tokens", absl::StrCat(table->size())}});
+  auto loaded = std::make_shared<const TokenTable>(*std::move(table));
+  MutexLock lock(&mutex_);
+  table_.swap(loaded);
+  return absl::OkStatus();
+}
+
+void TokenFile::Refresh() {
+  MutexLock lock(&refresh_);
+  const Stamp stamp = StampOf(path_);
+  if (stamp == loaded_) return;
+  if (const absl::Status loaded = Load(stamp); !loaded.ok()) {
+    // It speaks of the file by lines and numbers, never by what is in it.
+    logger_.Log(LogLevel::kError, "tokens_not_loaded",
+                {{"error", std::string(loaded.message())}, {"in_force", "the tokens before"}});
+  }
+}
+
+void TokenFile::Watch() {
+  while (true) {
+    {
+      const auto deadline = std::chrono::steady_clock::now() + kInterval;
+      MutexLock lock(&mutex_);
+      while (!stop_ && stopping_.WaitUntil(&mutex_, deadline)) {
+      }
+      if (stop_) return;
+    }
+    Refresh();
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,15 @@
+// Who makes a call, as far as gRPC knows.
+#ifndef PHIMAP_SERVER_RPC_CALLER_H_
+#define PHIMAP_SERVER_RPC_CALLER_H_
+
+#include "grpcpp/server_context.h"
+#include "server/auth/access_control.h"
+
+namespace phimap {
+
+// Points into `context`.
+Caller CallerOf(const grpc::CallbackServerContext& context);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_CALLER_H_

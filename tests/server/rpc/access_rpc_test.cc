@@ -1,0 +1,146 @@
+// Who may call what, on a server that asks for tokens.
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "server/auth/method_roles.h"
+#include "tests/server/rpc/raw_call.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+constexpr Role kRoles[] = {Role::kReader, Role::kBuilder, Role::kAdmin};
+
+std::string TokenOf(Role role) { return absl::StrCat(RoleName(role), "-token-0123456789"); }
+
+std::map<std::string, std::string> Bearer(const std::string& token) {
+  return {{"authorization", absl::StrCat("Bearer ", token)}};
+}
+
+class AccessRpcTest : public ServerFixture {
+ protected:
+  AccessRpcTest() {
+    options_.http = "127.0.0.1:0";
+    options_.token_file = tokens_.path() + "/tokens";
+    std::string text;
+    for (const Role role : kRoles) absl::StrAppend(&text, RoleName(role), " ", TokenOf(role), "\n");
+    WriteTokens(text);
+    Start();
+  }
+
+  void WriteTokens(const std::string& text) {
+    const std::string fresh = options_.token_file + ".new";
+    std::ofstream(fresh) << text;
+    ASSERT_EQ(chmod(fresh.c_str(), 0600), 0);
+    std::filesystem::rename(fresh, options_.token_file);
+  }
+
+  TemporaryFolder tokens_;
+};
+
+// All RPCs that the server has, as itself tells, without those that gRPC brings.
+std::vector<const google::protobuf::MethodDescriptor*> MethodsOf(
+    const std::shared_ptr<grpc::Channel>& channel) {
+  std::vector<const google::protobuf::MethodDescriptor*> methods;
+  for (const std::string& name : ListServices(channel)) {
+    if (absl::StartsWith(name, "grpc.")) continue;
+    const google::protobuf::ServiceDescriptor* const service =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+    EXPECT_NE(service, nullptr) << name;
+    for (int i = 0; i < service->method_count(); ++i) methods.push_back(service->method(i));
+  }
+  return methods;
+}
+
+TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
+  const auto methods = MethodsOf(channel_);
+  EXPECT_GE(methods.size(), 19u);
+  for (const google::protobuf::MethodDescriptor* method : methods) {
+    const std::string name = absl::StrCat(method->service()->full_name(), "/", method->name());
+    SCOPED_TRACE(name);
+    const std::optional<Role> needed = RoleForMethod(name);
+    ASSERT_TRUE(needed.has_value());
+    // One empty message, which methods of every kind take, and which none of them likes.
+    const auto call = [&](const std::map<std::string, std::string>& metadata) {
+      return CallRaw(channel_, absl::StrCat("/", name), {""}, metadata).status;
+    };
+    const grpc::Status nobody = call({});
+    EXPECT_EQ(nobody.error_code(), Code::UNAUTHENTICATED) << nobody.error_message();
+    EXPECT_EQ(FactsOf(nobody).reason, "TOKEN_MISSING");
+    const grpc::Status stranger = call(Bearer("a-token-of-another-server"));
+    EXPECT_EQ(stranger.error_code(), Code::UNAUTHENTICATED);
+    EXPECT_EQ(FactsOf(stranger).reason, "TOKEN_UNKNOWN");
+    for (const Role role : kRoles) {
+      SCOPED_TRACE(RoleName(role));
+      const grpc::Status status = call(Bearer(TokenOf(role)));
+      if (role < *needed) {
+        EXPECT_EQ(status.error_code(), Code::PERMISSION_DENIED) << status.error_message();
+        EXPECT_EQ(FactsOf(status).reason, "ROLE_TOO_LOW");
+      } else {
+        EXPECT_NE(status.error_code(), Code::PERMISSION_DENIED) << status.error_message();
+        EXPECT_NE(status.error_code(), Code::UNAUTHENTICATED) << status.error_message();
+      }
+    }
+  }
+  EXPECT_THAT(Scrape(), HasSubstr("grpc_server_handled_total{grpc_code=\"Unauthenticated\","
+                                  "grpc_method=\"Transform\","
+                                  "grpc_service=\"phimap.v1.TransformService\","
+                                  "grpc_type=\"unary\"} 2"));
+}
+
+TEST_F(AccessRpcTest, HealthAndReflectionAreOpenToAll) {
+  EXPECT_TRUE(CallRaw(channel_, "/grpc.health.v1.Health/Check", {""}).status.ok());
+  EXPECT_THAT(ListServices(channel_), Contains("phimap.v1.TransformService"));
+}
+
+TEST_F(AccessRpcTest, ABuilderBuildsAndAReaderTransforms) {
+  grpc::ClientContext refused;
+  v1::BuildRequest spec;
+  *spec.mutable_spec() = Spec();
+  refused.AddMetadata("authorization", absl::StrCat("Bearer ", TokenOf(Role::kReader)));
+  {
+    const auto stream = mappings_->Build(&refused);
+    stream->Write(spec);
+    EXPECT_EQ(stream->Finish().error_code(), Code::PERMISSION_DENIED);
+  }
+  v1::BuildRequest rows;
+  *rows.mutable_examples() = UniformExamples(40, 3);
+  v1::BuildRequest finish;
+  finish.mutable_finish()->set_row_count(40);
+  const RawAnswer built =
+      CallRaw(channel_, "/phimap.v1.MappingService/Build",
+              {spec.SerializeAsString(), rows.SerializeAsString(), finish.SerializeAsString()},
+              Bearer(TokenOf(Role::kBuilder)));
+  EXPECT_TRUE(built.status.ok()) << built.status.error_message();
+  v1::TransformRequest request;
+  request.set_reference("letter");
+  *request.mutable_examples() = UniformExamples(1, 3);
+  const RawAnswer mapped = CallRaw(channel_, "/phimap.v1.TransformService/Transform",
+                                   {request.SerializeAsString()}, Bearer(TokenOf(Role::kReader)));
+  EXPECT_TRUE(mapped.status.ok()) << mapped.status.error_message();
+}
+
+TEST_F(AccessRpcTest, ATokenThatIsTakenOutOfTheFileIsNotKnownAnyLonger) {
+  const auto list = [&](const std::string& token) {
+    return CallRaw(channel_, "/phimap.v1.MappingService/ListMappings", {""}, Bearer(token))
+        .status.error_code();
+  };
+  EXPECT_EQ(list(TokenOf(Role::kReader)), Code::OK);
+  WriteTokens("reader another-token-0123456789\n");
+  while (list("another-token-0123456789") != Code::OK) std::this_thread::yield();
+  EXPECT_EQ(list(TokenOf(Role::kReader)), Code::UNAUTHENTICATED);
+}
+
+}  // namespace
+}  // namespace phimap::testing

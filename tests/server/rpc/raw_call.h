@@ -1,0 +1,30 @@
+// A call of any method by its name, with bytes for messages.
+#ifndef PHIMAP_TESTS_SERVER_RPC_RAW_CALL_H_
+#define PHIMAP_TESTS_SERVER_RPC_RAW_CALL_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "grpcpp/channel.h"
+#include "grpcpp/support/status.h"
+
+namespace phimap::testing {
+
+struct RawAnswer {
+  grpc::Status status;
+  std::vector<std::string> messages;
+};
+
+// Sends `messages`, ends the stream, and reads what comes. Works for methods of every kind.
+RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
+                  const std::vector<std::string>& messages,
+                  const std::map<std::string, std::string>& metadata = {});
+
+// Full names of all services that the server says it has, by server reflection.
+std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel);
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_RPC_RAW_CALL_H_
