@@ -5,41 +5,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "client/cli/number_text.h"
+#include "client/cli/paragraph.h"
 
 namespace phimap::cli {
 namespace {
 
 constexpr int kNameWidth = 18;
 constexpr int kValueWidth = 22;
-constexpr int kMinTextWidth = 40;
 
 // Name, value, and what the value means.
 void Line(std::string& out, absl::string_view name, absl::string_view value,
           absl::string_view meaning = "") {
   std::string line = absl::StrFormat("  %-*s%-*s%s", kNameWidth, name, kValueWidth, value, meaning);
   line.erase(line.find_last_not_of(' ') + 1);
-  absl::StrAppend(&out, line, "\n");
-}
-
-// `text` broken between words, each line behind `indent` spaces; `first` stands before the first
-// line instead.
-void Paragraph(std::string& out, absl::string_view first, absl::string_view text, int width) {
-  const int room = std::max(width, kMinTextWidth);
-  const std::string indent(first.size(), ' ');
-  std::string line(first);
-  bool empty = true;
-  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
-    if (!empty && static_cast<int>(line.size() + 1 + word.size()) > room) {
-      absl::StrAppend(&out, line, "\n");
-      line = indent;
-      empty = true;
-    }
-    absl::StrAppend(&line, empty ? "" : " ", word);
-    empty = false;
-  }
   absl::StrAppend(&out, line, "\n");
 }
 
@@ -148,9 +128,10 @@ std::string RenderVersion(const v1::Version& version, int width) {
   RenderCounts(out, certificate);
   RenderFactor(out, certificate);
   RenderMeasured(out, certificate);
-  if (!certificate.theorem().empty()) Paragraph(out, "  theorem: ", certificate.theorem(), width);
+  if (!certificate.theorem().empty())
+    AppendParagraph(out, "  theorem: ", certificate.theorem(), width);
   for (const std::string& warning : certificate.warnings()) {
-    Paragraph(out, "  WARNING: ", warning, width);
+    AppendParagraph(out, "  WARNING: ", warning, width);
   }
   return out;
 }

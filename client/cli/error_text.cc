@@ -32,6 +32,14 @@ constexpr OptionOfField kOptions[] = {
     {"transform", "examples", "--input"},
     {"bench", "examples.dense.columns", "--columns"},
     {"bench", "examples.dense.rows", "--rows"},
+    {"advise", "margin", "--margin"},
+    {"advise", "error", "--error"},
+    {"advise", "confidence", "--confidence"},
+    {"advise", "alpha", "--alpha"},
+    {"advise", "points", "--points"},
+    {"advise", "classes", "--classes"},
+    {"advise", "distortion", "--distortion"},
+    {"advise", "kernel_error", "--kernel-error"},
     {"", "reference", "NAME[@VERSION]"},
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "client/cli/advise_command.h"
 #include "client/cli/bench_command.h"
 #include "client/cli/build_command.h"
 #include "client/cli/error_text.h"
@@ -29,6 +30,7 @@ struct Arguments {
   VerifyArguments verify;
   HealthArguments health;
   BenchArguments bench;
+  AdviseArguments advise;
 };
 
 constexpr char kInputHelp[] = "File of rows; - is standard input and needs --format";
@@ -89,6 +91,30 @@ void AddVerify(CLI::App& app, VerifyArguments& verify) {
       app.add_subcommand("verify", "Check that the server answers a version bit for bit");
   command->add_option("NAME[@VERSION]", verify.reference, "A mapping, newest version unless named")
       ->required();
+}
+
+void AddAdvise(CLI::App& app, AdviseArguments& advise) {
+  CLI::App* command = app.add_subcommand(
+      "advise", "Say how many landmarks and dimensions suffice, by the theorems of the papers");
+  command
+      ->add_option("--margin", advise.margin,
+                   "Margin of the separator, a cosine; divide one that is not by the largest |phi|")
+      ->required();
+  command->add_option("--error", advise.error, "Error that the mapping may add, as in 0.1")
+      ->required();
+  command
+      ->add_option("--confidence", advise.confidence,
+                   "Probability that it holds, 1 - delta, as in 0.95")
+      ->required();
+  command->add_option("--alpha", advise.alpha, "Share of the examples that misses the margin");
+  command->add_option("--points", advise.points, "Points of a data set, for statements about all");
+  command->add_option("--classes", advise.classes, "Classes, for statements about several");
+  command->add_option("--distortion", advise.distortion,
+                      "How far squared lengths may be off; what halves the margin unless given, "
+                      "and 0.1 where there is none");
+  command->add_option("--kernel-error", advise.kernel_error,
+                      "How far random Fourier features may be off; 0.1 unless given");
+  command->add_flag("--json", advise.json, "Print it as JSON");
 }
 
 void AddHealth(CLI::App& app, HealthArguments& health) {
@@ -154,6 +180,7 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "list") return RunList(arguments.list, context);
   if (command == "show") return RunShow(arguments.show, context);
   if (command == "verify") return RunVerify(arguments.verify, context);
+  if (command == "advise") return RunAdvise(arguments.advise, context);
   if (command == "health") return RunHealth(arguments.health, context);
   const Interrupt interrupt(cancel);
   if (command == "bench") {
@@ -205,6 +232,7 @@ int Run(int argc, char** argv) {
   AddList(app, arguments.list);
   AddShow(app, arguments.show);
   AddVerify(app, arguments.verify);
+  AddAdvise(app, arguments.advise);
   AddHealth(app, arguments.health);
   AddBench(app, arguments.bench);
   try {
@@ -217,8 +245,8 @@ int Run(int argc, char** argv) {
   if (status.ok() && !std::cout.flush())
     status = absl::InternalError("writing standard output failed");
   // Who asks for JSON is a program, and compares the API's names.
-  const bool json =
-      arguments.build.json || arguments.list.json || arguments.show.json || arguments.bench.json;
+  const bool json = arguments.advise.json || arguments.build.json || arguments.list.json ||
+                    arguments.show.json || arguments.bench.json;
   if (!status.ok()) {
     std::cerr << ErrorText(status, arguments.server, json ? "" : command) << std::flush;
   }

@@ -169,6 +169,10 @@ class GrpcClient final : public Client {
     return CancelWithin(options_.call_timeout, mapping, build_id);
   }
 
+  absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
+    return Call<v1::AdviseResponse>(&Stub::Advise, request);
+  }
+
   absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) override {
     return CallHealth(first_, service, absl::Now() + timeout);
   }

@@ -26,6 +26,7 @@
 #include "client/cpp/retry_policy.h"
 #include "client/cpp/row_source.h"
 #include "phimap/v1/mapping.pb.h"
+#include "phimap/v1/mapping_service.pb.h"
 
 namespace phimap::client {
 
@@ -149,6 +150,9 @@ class Client {
                                                 absl::string_view build_id) = 0;
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
+
+  // Dimensions that suffice for a margin, an error and a confidence.
+  virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
   // Whether the server says that it serves `service` ("phimap.v1.TransformService"; empty: the
   // server as a whole), asked by the standard health protocol. False while it drains. NOT_FOUND: it
   // has no such service.

@@ -13,6 +13,7 @@
 #include "google/protobuf/descriptor.h"
 #include "server/build/version_reader.h"
 #include "server/registry/reference.h"
+#include "server/rpc/advise_from_proto.h"
 #include "server/rpc/blocking_call.h"
 #include "server/rpc/build_call.h"
 #include "server/rpc/build_spec_from_proto.h"
@@ -198,6 +199,11 @@ absl::Status MappingService::DoListVersions(const v1::ListVersionsRequest& reque
   return absl::OkStatus();
 }
 
+MappingService::Unary* MappingService::Advise(Context* context, const v1::AdviseRequest* request,
+                                              v1::AdviseResponse* response) {
+  return OnStoreThread(context, "Advise", [=] { return AdviseFromProto(*request, response); });
+}
+
 MappingService::Unary* MappingService::DeleteVersion(Context* context,
                                                      const v1::DeleteVersionRequest*,
                                                      v1::DeleteVersionResponse*) {
@@ -229,11 +235,6 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(Context* con
 grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* context, v1::Version*) {
   return new NotOffered<grpc::ServerReadReactor<v1::ImportRequest>>(
       *context, methods_.Get("Import"), logger_);
-}
-
-MappingService::Unary* MappingService::Advise(Context* context, const v1::AdviseRequest*,
-                                              v1::AdviseResponse*) {
-  return Refuse(context, "Advise");
 }
 
 MappingService::Unary* MappingService::EstimateBuild(Context* context,

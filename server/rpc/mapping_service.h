@@ -42,6 +42,9 @@ class MappingService final : public v1::MappingService::CallbackService {
   Unary* ListVersions(Context* context, const v1::ListVersionsRequest* request,
                       v1::ListVersionsResponse* response) override;
 
+  Unary* Advise(Context* context, const v1::AdviseRequest* request,
+                v1::AdviseResponse* response) override;
+
   // Not offered by this server.
   Unary* DeleteVersion(Context* context, const v1::DeleteVersionRequest*,
                        v1::DeleteVersionResponse*) override;
@@ -53,7 +56,6 @@ class MappingService final : public v1::MappingService::CallbackService {
   grpc::ServerWriteReactor<v1::ArtifactChunk>* Export(Context* context,
                                                       const v1::ExportRequest*) override;
   grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context, v1::Version*) override;
-  Unary* Advise(Context* context, const v1::AdviseRequest*, v1::AdviseResponse*) override;
   Unary* EstimateBuild(Context* context, const v1::EstimateBuildRequest*,
                        v1::EstimateBuildResponse*) override;
 

@@ -49,6 +49,9 @@ class VersionDouble : public client::Client {
   absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view, absl::string_view) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest&) override {
+    return NotCalled();
+  }
   absl::StatusOr<bool> CheckHealth(absl::string_view, absl::Duration) override {
     return NotCalled();
   }

@@ -279,5 +279,35 @@ TEST_F(CliTest, ATransformOfTheWrongWidthLeavesNoOutputFile) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
+TEST_F(CliTest, AdvisesByTheGoldenValues) {
+  const ProcessResult advice = Phimap({"advise", "--margin=0.1", "--error=0.01",
+                                       "--confidence=0.95", "--points=1000", "--classes=10"});
+  ASSERT_EQ(advice.exit_code, 0) << advice.err;
+  for (const char* number : {"82,397", "43,329", "165,903", "1,110,708", "241,285", "21,399",
+                             "4,282", "no number", "F3 helps", "8,192"}) {
+    EXPECT_THAT(advice.out, HasSubstr(number));
+  }
+  const ProcessResult json = Phimap({"advise", "--margin=0.5", "--error=0.1", "--confidence=0.95",
+                                     "--points=1000", "--alpha=0.05", "--json"});
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  for (const char* text : {"\"dimensions\": \"1350\"", "\"dimensions\": \"4093\"",
+                           "\"proposal\": \"f2(landmarks=227)\"", "\"f3_helps\": false"}) {
+    EXPECT_THAT(json.out, HasSubstr(text));
+  }
+}
+
+TEST_F(CliTest, AdviseNamesTheOptionThatIsOutOfRange) {
+  const ProcessResult percent =
+      Phimap({"advise", "--margin=0.1", "--error=0.01", "--confidence=95"});
+  EXPECT_EQ(percent.exit_code, 2);
+  EXPECT_THAT(percent.err,
+              HasSubstr("phimap: --confidence: expected 1e-09 to 0.999999999, got 95"));
+  const ProcessResult kernel =
+      Phimap({"advise", "--margin=0.1", "--error=0.01", "--confidence=0.9", "--kernel-error=7"});
+  EXPECT_EQ(kernel.exit_code, 2);
+  EXPECT_THAT(kernel.err, HasSubstr("phimap: --kernel-error: "));
+  EXPECT_EQ(Phimap({"advise", "--margin=0.1"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace phimap::e2e

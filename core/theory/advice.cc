@@ -1,0 +1,66 @@
+#include "core/theory/advice.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+template <typename Number>
+absl::Status InRange(absl::string_view field, Number value, Number low, Number high,
+                     absl::string_view what_to_do) {
+  if (value >= low && value <= high) return absl::OkStatus();  // NaN is not.
+  // Enough digits to tell 1 − 1e-9 from 1.
+  const std::string limits[] = {absl::StrFormat("%.12g", static_cast<double>(low)),
+                                absl::StrFormat("%.12g", static_cast<double>(high))};
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+      absl::StrCat("expected ", limits[0], " to ", limits[1], ", got ", value, "; ", what_to_do),
+      {{"limit", value < low ? limits[0] : limits[1]}, {"actual", absl::StrCat(value)}});
+}
+
+}  // namespace
+
+absl::Status AdviceQuery::Validate() const {
+  PHIMAP_RETURN_IF_ERROR(
+      InRange("margin", margin, 1e-4, 1.0,
+              "the margin is a cosine; divide one that is not by the largest ‖φ(x)‖"));
+  PHIMAP_RETURN_IF_ERROR(InRange("error", error, 1e-6, 1 - 1e-6,
+                                 "the error is the share of examples that may be misclassified, "
+                                 "as in 0.1"));
+  PHIMAP_RETURN_IF_ERROR(
+      InRange("confidence", confidence, 1e-9, 1 - 1e-9,
+              "the confidence is the probability 1 − δ that the statement holds, as in 0.95"));
+  PHIMAP_RETURN_IF_ERROR(InRange("alpha", alpha, 0.0, 1 - 1e-6,
+                                 "alpha is the share of examples that misses the margin"));
+  if (!(alpha + error < 1)) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "alpha",
+                     absl::StrCat("a mapping leaves error alpha + error, here ", alpha, " + ",
+                                  error, "; expected less than 1"),
+                     {{"limit", absl::StrCat(1 - error)}, {"actual", absl::StrCat(alpha)}});
+  }
+  if (points != 0) {
+    PHIMAP_RETURN_IF_ERROR(InRange<int64_t>("points", points, 1, 1'000'000'000'000'000,
+                                            "or leave it out, without a data set"));
+  }
+  if (classes != 0) {
+    PHIMAP_RETURN_IF_ERROR(
+        InRange<int64_t>("classes", classes, 2, 1'000'000, "or leave it out, without classes"));
+  }
+  if (distortion != 0) {
+    PHIMAP_RETURN_IF_ERROR(InRange(
+        "distortion", distortion, 1e-6, 1 - 1e-6,
+        "it is how far squared lengths may be off; left out, it is what halves the margin"));
+  }
+  if (kernel_error != 0) {
+    PHIMAP_RETURN_IF_ERROR(InRange("kernel_error", kernel_error, 1e-6, 1.0,
+                                   "it is how far a kernel value may be off; left out, it is 0.1"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phimap

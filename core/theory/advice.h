@@ -1,0 +1,81 @@
+// Questions to the advisor and its answers.
+#ifndef PHIMAP_CORE_THEORY_ADVICE_H_
+#define PHIMAP_CORE_THEORY_ADVICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/theory/tier.h"
+
+namespace phimap {
+
+struct AdviceQuery {
+  // γ, a cosine: y·w·φ(x)/(‖w‖‖φ(x)‖) of the separator that the kernel is believed to have; for a
+  // margin that was not divided by ‖φ(x)‖, or a separator with an offset, divide by R = max ‖φ(x)‖.
+  // 1e-4..1.
+  double margin = 0;
+  // ε, the error that the mapping may add. 1e-6 <= ε < 1, and alpha + error < 1.
+  double error = 0;
+  // 1 − δ, the probability that the statement holds (not δ). 1e-9..1 − 1e-9.
+  double confidence = 0;
+  // α, the share of the examples that misses the margin. 0 <= α < 1.
+  double alpha = 0;
+  // Points of a data set that a statement is to hold for all of; 0: not said. Up to 10^15.
+  int64_t points = 0;
+  // Classes; 0: not said. 2..10^6.
+  int64_t classes = 0;
+  // e, how far squared lengths may be off after a projection. 0: what halves the margin, and 0.1
+  // for statements without one. 1e-6..1 − 1e-6.
+  double distortion = 0;
+  // a, how far a kernel value may be off under random Fourier features. 0: 0.1. 1e-6..1.
+  double kernel_error = 0;
+  // Most landmarks of a mapping that can be built; 0: no limit.
+  int64_t max_landmarks = 0;
+
+  double delta() const { return 1 - confidence; }
+  // INVALID_ARGUMENT (OUT_OF_RANGE) names the field, what came, the range, and what to do.
+  absl::Status Validate() const;
+};
+
+// A theorem with its numbers. A number that the theorem does not give is absent, and `note` says
+// why.
+struct AdviceLine {
+  // What is advised on: "F1", "F2", "F3" … (advisor.h).
+  std::string what;
+  // Paper and theorem.
+  std::string source;
+  Tier tier = Tier::kLiteral;
+  // F1, F2, F3: uniform landmarks.
+  std::optional<int64_t> landmarks;
+  // Features of the mapping, rows of the projection.
+  std::optional<int64_t> dimensions;
+  // The margin that is left.
+  std::optional<double> margin;
+  // The error of the separator that then exists: α + ε.
+  std::optional<double> error;
+  // The e that the line is for.
+  std::optional<double> distortion;
+  // Weak learner: the probability that a draw succeeds, and how many draws hold one that does.
+  std::optional<double> success;
+  std::optional<int64_t> draws;
+  std::string note;
+};
+
+struct Advice {
+  std::vector<AdviceLine> lines;
+  // Whether F3 has fewer features than F2, by the sharpest tier of each.
+  bool f3_helps = false;
+  // Below this error it does, at the same margin and confidence; to two digits.
+  double f3_helps_below_error = 0;
+  // A sentence or two: F2 or F3, and why.
+  std::string verdict;
+  // The mapping to build, as in "f2(landmarks=227)"; empty when it has more than max_landmarks.
+  std::string proposal;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_THEORY_ADVICE_H_

@@ -1,0 +1,111 @@
+// Which of F2 and F3 the advisor proposes, and why.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/theory/advisor.h"
+#include "core/theory/landmark_bounds.h"
+#include "core/theory/projection_bounds.h"
+
+namespace phimap {
+namespace {
+
+// A tier of F2's dimensions against one of F3's.
+struct Contest {
+  Tier f2;
+  Tier f3;
+};
+constexpr Contest kSharpest = {Tier::kDerived, Tier::kExact};
+constexpr Contest kSharperF3 = {Tier::kLiteral, Tier::kDerived};
+constexpr Contest kPrinted = {Tier::kLiteral, Tier::kLiteral};
+
+std::optional<int64_t> F2Dimensions(Tier tier, double margin, double error, double delta) {
+  return tier == Tier::kLiteral ? LiteralLandmarks(margin, error, delta)
+                                : BinomialLandmarks(margin, error, delta);
+}
+
+bool F3Wins(const Contest& contest, double margin, double error, double delta) {
+  const std::optional<int64_t> f3 = F3Dimensions(contest.f3, margin, error, delta);
+  const std::optional<int64_t> f2 = F2Dimensions(contest.f2, margin, error, delta);
+  return f3.has_value() && (!f2.has_value() || *f3 < *f2);
+}
+
+// The error below which F3 has fewer dimensions, within 1 %; 0 if there is none from 1e-6 up. F2's
+// grow with 1/ε, F3's with ln 1/ε, so that they meet once.
+double F3WinsBelow(const Contest& contest, double margin, double delta) {
+  double low = std::log(1e-6);
+  double high = std::log(1 - 1e-6);
+  if (!F3Wins(contest, margin, std::exp(low), delta)) return 0;
+  while (high - low > 0.01) {
+    const double middle = (low + high) / 2;
+    (F3Wins(contest, margin, std::exp(middle), delta) ? low : high) = middle;
+  }
+  return std::exp((low + high) / 2);
+}
+
+std::string Thousands(int64_t number) {
+  std::string text = absl::StrCat(number);
+  for (int i = static_cast<int>(text.size()) - 3; i > 0; i -= 3) text.insert(text.begin() + i, ',');
+  return text;
+}
+
+std::string CountText(const std::optional<int64_t>& count) {
+  return count.has_value() ? Thousands(*count) : "over 2^53";
+}
+
+std::string BelowText(double error) {
+  return error > 0 ? absl::StrFormat("below %.2g", error) : "at no error from 1e-06 up";
+}
+
+// Why there is no proposal, and what the landmarks at hand are good for.
+std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landmarks) {
+  std::string text =
+      absl::StrCat(" That takes ", CountText(landmarks), " landmarks, and a mapping has at most ",
+                   Thousands(query.max_landmarks), ": ");
+  const std::optional<double> error =
+      ErrorOfLandmarks(query.margin, query.max_landmarks, query.delta());
+  if (!error.has_value() || query.alpha + *error >= 1) {
+    return absl::StrCat(text, "for this margin the theorem says nothing of so few.");
+  }
+  return absl::StrCat(text, absl::StrFormat("with these, F2 has error at most %.3g at this margin "
+                                            "and confidence.",
+                                            query.alpha + *error));
+}
+
+}  // namespace
+
+void DecideF2OrF3(const AdviceQuery& query, Advice& advice) {
+  const double margin = query.margin;
+  const double delta = query.delta();
+  const std::optional<int64_t> f2 = F2Dimensions(kSharpest.f2, margin, query.error, delta);
+  const std::optional<int64_t> f3 = F3Dimensions(kSharpest.f3, margin, query.error, delta);
+  advice.f3_helps = F3Wins(kSharpest, margin, query.error, delta);
+  advice.f3_helps_below_error = F3WinsBelow(kSharpest, margin, delta);
+  if (advice.f3_helps) {
+    advice.verdict = absl::StrCat(
+        "F3 helps: ", CountText(f3), " features where F2 has ", CountText(f2),
+        ", at margin γ/4 instead of γ/2. It still evaluates the kernel on every landmark it keeps, "
+        "and has no use for more dimensions than those.");
+  } else {
+    advice.verdict = absl::StrCat(
+        "F3 cannot help: it takes ", CountText(f3), " features where F2 has ", CountText(f2),
+        ", and leaves margin γ/4 instead of γ/2. Use F2. At this margin and confidence F3 is the "
+        "smaller one for errors ",
+        BelowText(advice.f3_helps_below_error), " (exact law against binomial), ",
+        BelowText(F3WinsBelow(kSharperF3, margin, delta)), " (derived against literal), ",
+        BelowText(F3WinsBelow(kPrinted, margin, delta)), " (both literal).");
+  }
+  const std::optional<int64_t> landmarks =
+      advice.f3_helps ? BinomialLandmarks(margin, query.error / 2, delta / 2) : f2;
+  const bool fits =
+      landmarks.has_value() && (query.max_landmarks == 0 || *landmarks <= query.max_landmarks);
+  if (!fits) {
+    if (query.max_landmarks != 0) advice.verdict += OverTheLimit(query, landmarks);
+  } else if (advice.f3_helps) {
+    advice.proposal = absl::StrCat("f3(landmarks=", *landmarks, ", dimensions=", *f3, ")");
+  } else {
+    advice.proposal = absl::StrCat("f2(landmarks=", *landmarks, ")");
+  }
+}
+
+}  // namespace phimap

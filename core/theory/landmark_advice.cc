@@ -1,0 +1,105 @@
+// What the advisor says of F1, F2 and F3.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/theory/advisor.h"
+#include "core/theory/landmark_bounds.h"
+#include "core/theory/projection_bounds.h"
+
+namespace phimap {
+namespace {
+
+constexpr char kTooMany[] = "over 2^53: not a number that anybody can build";
+constexpr char kBinomial[] =
+    "the proof's ⌈4/γ²⌉ helpful draws counted by the binomial law, not by Chernoff's bound";
+
+// F1 and F2 have the same landmarks; F2 keeps a margin.
+AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {
+  AdviceLine line{.what = f2 ? "F2" : "F1",
+                  .source = f2 ? "Balcan, Blum, Vempala 2006, Theorem 1"
+                               : "Balcan, Blum, Vempala 2006, Corollary 1",
+                  .tier = tier};
+  line.landmarks = tier == Tier::kLiteral
+                       ? LiteralLandmarks(query.margin, query.error, query.delta())
+                       : BinomialLandmarks(query.margin, query.error, query.delta());
+  line.dimensions = line.landmarks;
+  line.error = query.alpha + query.error;
+  if (f2) line.margin = query.margin / 2;
+  if (!line.landmarks.has_value()) {
+    line.note = kTooMany;
+  } else if (tier == Tier::kDerived) {
+    line.note = kBinomial;
+  } else {
+    line.note = f2 ? "(8/ε)(1/γ² + ln 1/δ)" : "(8/ε)(1/γ² + ln 1/δ); no margin is promised";
+  }
+  return line;
+}
+
+// Landmarks for F3's first step, which has half of ε and δ: sharp beside the sharpest second step.
+std::optional<int64_t> F3Landmarks(Tier tier, double margin, double error, double delta) {
+  return tier == Tier::kExact ? BinomialLandmarks(margin, error / 2, delta / 2)
+                              : LiteralLandmarks(margin, error / 2, delta / 2);
+}
+
+const char* F3Note(Tier tier) {
+  switch (tier) {
+    case Tier::kLiteral:
+      return "three squared lengths within 1 ± γ/16";
+    case Tier::kDerived:
+      return "three lengths within 1 ± γ/(8 − 3γ), one tail each, by the sharper bound";
+    case Tier::kExact:
+      break;
+  }
+  return "Gaussian entries only; binomial landmarks";
+}
+
+AdviceLine F3Line(const AdviceQuery& query, Tier tier) {
+  AdviceLine line{.what = "F3", .source = "Balcan, Blum, Vempala 2006, Theorem 3", .tier = tier};
+  line.landmarks = F3Landmarks(tier, query.margin, query.error, query.delta());
+  line.dimensions = F3Dimensions(tier, query.margin, query.error, query.delta());
+  line.margin = query.margin / 4;
+  line.error = query.alpha + query.error;
+  line.note = line.dimensions.has_value() ? F3Note(tier) : kTooMany;
+  if (line.landmarks.has_value() && line.dimensions > line.landmarks) {
+    absl::StrAppend(&line.note, "; more dimensions than landmarks: F2 on these is the smaller one");
+  }
+  return line;
+}
+
+AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
+  AdviceLine line{.what = "F3, perfect sample",
+                  .source = "Balcan, Blum, Vempala 2006, Corollary 2",
+                  .tier = tier};
+  if (query.alpha > 0) {
+    line.note = "needs alpha = 0: with examples that miss the margin no sample need be separable";
+    return line;
+  }
+  const PerfectSample sample = F3PerfectSample(tier, query.margin, query.error, query.delta());
+  line.landmarks = F3Landmarks(tier, query.margin, sample.error, query.delta());
+  line.dimensions = sample.dimensions;
+  line.margin = query.margin / 4;
+  line.error = sample.error;
+  line.note = line.landmarks.has_value() && line.dimensions.has_value()
+                  ? absl::StrCat("d ln d = ", sample.examples,
+                                 " labeled examples are all separable with probability ",
+                                 query.confidence - query.error)
+                  : kTooMany;
+  return line;
+}
+
+}  // namespace
+
+std::vector<AdviceLine> LandmarkAdvice(const AdviceQuery& query) {
+  std::vector<AdviceLine> lines;
+  for (const bool f2 : {false, true}) {
+    for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
+      lines.push_back(SpanLine(query, f2, tier));
+    }
+  }
+  constexpr Tier kAll[] = {Tier::kLiteral, Tier::kDerived, Tier::kExact};
+  for (const Tier tier : kAll) lines.push_back(F3Line(query, tier));
+  for (const Tier tier : kAll) lines.push_back(PerfectSampleLine(query, tier));
+  return lines;
+}
+
+}  // namespace phimap

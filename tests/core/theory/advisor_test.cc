@@ -1,0 +1,261 @@
+#include "core/theory/advisor.h"
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Advice MustAdvise(const AdviceQuery& query) {
+  const absl::StatusOr<Advice> advice = Advise(query);
+  EXPECT_TRUE(advice.ok()) << advice.status();
+  return advice.ok() ? *advice : Advice();
+}
+
+// The line of (what, tier); an empty one, and a failure, if there is none.
+AdviceLine LineOf(const Advice& advice, const std::string& what, Tier tier) {
+  for (const AdviceLine& line : advice.lines) {
+    if (line.what == what && line.tier == tier) return line;
+  }
+  ADD_FAILURE() << "no line " << what << ", " << TierName(tier);
+  return {};
+}
+
+TEST(AdvisorTest, MatchesTheGoldenTable) {
+  struct {
+    double margin, error, confidence;
+    int64_t literal, binomial, d2, d3_literal, d3_derived, d3_exact, direct;
+  } const cases[] = {{0.5, 0.1, 0.95, 560, 227, 1231, 35840, 5546, 544, 78},
+                     {0.2, 0.1, 0.95, 2240, 1161, 4591, 219742, 43403, 3615, 634},
+                     {0.1, 0.1, 0.95, 8240, 4317, 16591, 873440, 186200, 14584, 2624},
+                     {0.1, 0.01, 0.95, 82397, 43329, 165903, 1110708, 241285, 21399, 4282}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(testing::Message() << c.margin << " " << c.error);
+    const Advice advice =
+        MustAdvise({.margin = c.margin, .error = c.error, .confidence = c.confidence});
+    for (const char* what : {"F1", "F2"}) {
+      EXPECT_EQ(LineOf(advice, what, Tier::kLiteral).landmarks, c.literal);
+      EXPECT_EQ(LineOf(advice, what, Tier::kLiteral).dimensions, c.literal);
+      EXPECT_EQ(LineOf(advice, what, Tier::kDerived).landmarks, c.binomial);
+    }
+    EXPECT_EQ(LineOf(advice, "F1", Tier::kLiteral).margin, std::nullopt);
+    EXPECT_EQ(LineOf(advice, "F2", Tier::kLiteral).margin, c.margin / 2);
+    EXPECT_EQ(LineOf(advice, "F3", Tier::kLiteral).landmarks, c.d2);
+    EXPECT_EQ(LineOf(advice, "F3", Tier::kLiteral).margin, c.margin / 4);
+    EXPECT_EQ(LineOf(advice, "F3", Tier::kLiteral).dimensions, c.d3_literal);
+    EXPECT_EQ(LineOf(advice, "F3", Tier::kDerived).dimensions, c.d3_derived);
+    EXPECT_EQ(LineOf(advice, "F3", Tier::kExact).dimensions, c.d3_exact);
+    EXPECT_EQ(LineOf(advice, "projection", Tier::kExact).dimensions, c.direct);
+  }
+}
+
+TEST(AdvisorTest, MatchesTheGoldenValuesOfDataSetsAndClasses) {
+  const AdviceQuery query{.margin = 0.5, .error = 0.1, .confidence = 0.95, .points = 1000};
+  const Advice halves = MustAdvise(query);
+  const AdviceLine derived = LineOf(halves, "data set", Tier::kDerived);
+  EXPECT_EQ(derived.dimensions, 1350);
+  EXPECT_NEAR(derived.distortion.value_or(0), 0.2, 1e-14);
+  EXPECT_NEAR(derived.margin.value_or(0), 0.25, 1e-14);
+  const AdviceLine printed = LineOf(halves, "data set", Tier::kLiteral);
+  EXPECT_EQ(printed.dimensions, 4093);
+  EXPECT_NEAR(printed.distortion.value_or(0), 1.0 / 9, 1e-14);
+  EXPECT_NEAR(printed.margin.value_or(0), 0.25, 1e-14);
+
+  AdviceQuery classes = query;
+  classes.classes = 10;
+  classes.distortion = 0.05;
+  const Advice advice = MustAdvise(classes);
+  EXPECT_EQ(LineOf(advice, "classes", Tier::kLiteral).dimensions, 23169);
+  EXPECT_NEAR(LineOf(advice, "classes", Tier::kLiteral).margin.value_or(0), 0.3509391, 5e-8);
+  EXPECT_THAT(LineOf(advice, "one parameter", Tier::kLiteral).note, HasSubstr("e < 0.0592117"));
+  EXPECT_GT(LineOf(advice, "one parameter", Tier::kLiteral).margin.value_or(0), 0);
+  classes.distortion = 0.0593;  // just over the critical one
+  const AdviceLine over = LineOf(MustAdvise(classes), "one parameter", Tier::kLiteral);
+  EXPECT_EQ(over.dimensions, std::nullopt);
+  EXPECT_THAT(over.note, HasSubstr("under 0.0592117"));
+  EXPECT_THAT(
+      LineOf(
+          MustAdvise({.margin = 0.9, .error = 0.1, .confidence = 0.95, .points = 10, .classes = 3}),
+          "one parameter", Tier::kLiteral)
+          .note,
+      HasSubstr("e < 0.225057"));
+}
+
+TEST(AdvisorTest, MatchesTheGoldenValuesOfLengthsKernelsAndFeatures) {
+  const Advice advice = MustAdvise(
+      {.margin = 0.5, .error = 0.1, .confidence = 0.99, .distortion = 0.1, .kernel_error = 0.1});
+  EXPECT_EQ(LineOf(advice, "length", Tier::kLiteral).dimensions, 2355);
+  EXPECT_EQ(LineOf(advice, "length", Tier::kDerived).dimensions, 2271);
+  EXPECT_EQ(LineOf(advice, "random Fourier", Tier::kLiteral).dimensions, 4239);
+  EXPECT_EQ(LineOf(advice, "random Fourier", Tier::kDerived).dimensions, 2120);
+  // β = 1 is confidence 1 − 1/n.
+  const Advice kernels = MustAdvise(
+      {.margin = 0.5, .error = 0.1, .confidence = 0.999, .points = 1000, .distortion = 0.2});
+  EXPECT_EQ(LineOf(kernels, "projected kernel", Tier::kLiteral).dimensions, 2392);
+}
+
+TEST(AdvisorTest, MatchesTheGoldenValueOfTheWeakLearner) {
+  const AdviceLine line = LineOf(MustAdvise({.margin = 0.5, .error = 0.1, .confidence = 0.95}),
+                                 "weak learner", Tier::kDerived);
+  EXPECT_NEAR(line.success.value_or(0), 0.5 * 0.0683099, 5e-8);
+  EXPECT_EQ(line.error, 0.375);
+  EXPECT_THAT(line.note, HasSubstr("0.416667"));  // 1/2 − γ/6
+}
+
+// A bare O() or Ω() has no number, ever.
+TEST(AdvisorTest, WhatThePapersSayWithOAloneHasNoNumber) {
+  const Advice advice = MustAdvise({.margin = 0.5, .error = 0.1, .confidence = 0.95});
+  for (const char* what : {"projection", "weak learner"}) {
+    const AdviceLine line = LineOf(advice, what, Tier::kLiteral);
+    EXPECT_EQ(line.dimensions, std::nullopt);
+    EXPECT_EQ(line.draws, std::nullopt);
+    EXPECT_THAT(line.note, HasSubstr("only"));
+  }
+}
+
+TEST(AdvisorTest, EveryRowHasItsTiersAndALineWithoutANumberSaysWhy) {
+  for (const AdviceQuery& query :
+       {AdviceQuery{.margin = 0.5, .error = 0.1, .confidence = 0.95},
+        AdviceQuery{.margin = 0.5, .error = 0.1, .confidence = 0.95, .points = 9, .classes = 3},
+        AdviceQuery{.margin = 0.5, .error = 0.1, .confidence = 0.95, .alpha = 0.3},
+        AdviceQuery{.margin = 1e-4, .error = 1e-6, .confidence = 1 - 1e-9}}) {
+    const Advice advice = MustAdvise(query);
+    std::set<std::string> rows;
+    for (const AdviceLine& line : advice.lines) {
+      rows.insert(line.what);
+      EXPECT_THAT(line.source, Not(IsEmpty()));
+      EXPECT_THAT(line.note, Not(IsEmpty())) << line.what << " " << TierName(line.tier);
+    }
+    EXPECT_THAT(rows, testing::UnorderedElementsAre("F1", "F2", "F3", "F3, perfect sample",
+                                                    "projection", "length", "angle", "data set",
+                                                    "classes", "one parameter", "projected kernel",
+                                                    "random Fourier", "weak learner"));
+  }
+}
+
+// The whole range: no overflow, no number that is not one.
+TEST(AdvisorTest, EveryNumberIsSaneOnTheWholeRange) {
+  for (double margin : {1e-4, 0.7, 1.0}) {
+    for (double error : {1e-6, 1 - 1e-6}) {
+      for (double confidence : {1e-9, 1 - 1e-9}) {
+        for (double distortion : {0.0, 1e-6, 1 - 1e-6}) {
+          const Advice advice = MustAdvise({.margin = margin,
+                                            .error = error,
+                                            .confidence = confidence,
+                                            .points = 1'000'000'000'000'000,
+                                            .classes = 1'000'000,
+                                            .distortion = distortion,
+                                            .kernel_error = 1e-6});
+          for (const AdviceLine& line : advice.lines) {
+            SCOPED_TRACE(line.what);
+            EXPECT_GE(line.dimensions.value_or(1), 1);
+            EXPECT_GE(line.landmarks.value_or(1), 1);
+            EXPECT_GT(line.margin.value_or(1), 0);
+            EXPECT_LE(line.margin.value_or(0), margin);
+            EXPECT_GT(line.error.value_or(1), 0);
+            EXPECT_LT(line.distortion.value_or(0), 1);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AdvisorTest, SaysWhenF3CannotHelpAndFromWhichErrorOnItDoes) {
+  const Advice cannot = MustAdvise({.margin = 0.1, .error = 0.1, .confidence = 0.95});
+  EXPECT_FALSE(cannot.f3_helps);
+  EXPECT_EQ(cannot.proposal, "f2(landmarks=4317)");
+  EXPECT_THAT(cannot.verdict, HasSubstr("F3 cannot help"));
+  // At γ = 0.1: below .023 by the exact law against the binomial one, 3e-3 derived against literal,
+  // 6e-4 literal against literal.
+  EXPECT_NEAR(cannot.f3_helps_below_error, 0.023, 0.0005);
+  EXPECT_THAT(cannot.verdict, HasSubstr("below 0.023 (exact law against binomial)"));
+  EXPECT_THAT(cannot.verdict, HasSubstr("below 0.0031 (derived against literal)"));
+  EXPECT_THAT(cannot.verdict, HasSubstr("below 0.00059 (both literal)"));
+  for (const Tier tier : {Tier::kLiteral, Tier::kDerived, Tier::kExact}) {
+    EXPECT_THAT(LineOf(cannot, "F3", tier).note, HasSubstr("more dimensions than landmarks"));
+  }
+  const Advice helps = MustAdvise({.margin = 0.1, .error = 0.01, .confidence = 0.95});
+  EXPECT_TRUE(helps.f3_helps);
+  EXPECT_THAT(helps.verdict, HasSubstr("F3 helps: 21,399 features where F2 has 43,329"));
+  EXPECT_EQ(helps.proposal, "f3(landmarks=88007, dimensions=21399)");
+  EXPECT_NEAR(helps.f3_helps_below_error, cannot.f3_helps_below_error, 1e-12);
+}
+
+TEST(AdvisorTest, TheTurningPointIsOne) {
+  for (double margin : {0.5, 0.05}) {
+    const double turn =
+        MustAdvise({.margin = margin, .error = 0.1, .confidence = 0.9}).f3_helps_below_error;
+    EXPECT_TRUE(MustAdvise({.margin = margin, .error = turn * 0.98, .confidence = 0.9}).f3_helps);
+    EXPECT_FALSE(MustAdvise({.margin = margin, .error = turn * 1.02, .confidence = 0.9}).f3_helps);
+  }
+}
+
+TEST(AdvisorTest, ProposesNothingThatCannotBeBuiltAndSaysWhatCan) {
+  AdviceQuery query{.margin = 0.1, .error = 0.01, .confidence = 0.95, .max_landmarks = 8192};
+  const Advice advice = MustAdvise(query);
+  EXPECT_EQ(advice.proposal, "");
+  EXPECT_THAT(advice.verdict, HasSubstr("a mapping has at most 8,192: with these, F2 has error at "
+                                        "most 0.0528"));
+  query.error = 0.053;
+  EXPECT_EQ(MustAdvise(query).proposal.substr(0, 13), "f2(landmarks=");
+  query.margin = 0.01;
+  EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("says nothing of so few"));
+}
+
+TEST(AdvisorTest, ExamplesThatMissTheMarginAddToTheError) {
+  const Advice advice =
+      MustAdvise({.margin = 0.5, .error = 0.1, .confidence = 0.95, .alpha = 0.25});
+  EXPECT_EQ(LineOf(advice, "F2", Tier::kLiteral).landmarks, 560);
+  EXPECT_EQ(LineOf(advice, "F2", Tier::kLiteral).error, 0.35);
+  EXPECT_EQ(LineOf(advice, "F3", Tier::kExact).error, 0.35);
+  EXPECT_THAT(LineOf(advice, "F3, perfect sample", Tier::kExact).note, HasSubstr("alpha = 0"));
+  EXPECT_EQ(LineOf(advice, "F3, perfect sample", Tier::kExact).dimensions, std::nullopt);
+}
+
+TEST(AdvisorTest, WhatIsOutOfRangeIsNamedWithItsRange) {
+  const AdviceQuery good{.margin = 0.5, .error = 0.1, .confidence = 0.95};
+  struct {
+    const char* field;
+    AdviceQuery query;
+  } cases[] = {{"margin", good},      {"margin", good},  {"margin", good},
+               {"error", good},       {"error", good},   {"confidence", good},
+               {"confidence", good},  {"alpha", good},   {"alpha", good},
+               {"points", good},      {"classes", good}, {"distortion", good},
+               {"kernel_error", good}};
+  cases[0].query.margin = 0;
+  cases[1].query.margin = 1.5;
+  cases[2].query.margin = std::nan("");
+  cases[3].query.error = 0;
+  cases[4].query.error = 1;
+  cases[5].query.confidence = 95;
+  cases[6].query.confidence = 1;
+  cases[7].query.alpha = -0.1;
+  cases[8].query.alpha = 0.9;  // with an error of 0.1 nothing is promised
+  cases[9].query.points = -1;
+  cases[10].query.classes = 1;
+  cases[11].query.distortion = 1;
+  cases[12].query.kernel_error = 2;
+  for (const auto& c : cases) {
+    const absl::Status status = Advise(c.query).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    ASSERT_TRUE(DetailOf(status).has_value()) << c.field;
+    EXPECT_EQ(DetailOf(status)->field, c.field);
+    EXPECT_EQ(DetailOf(status)->reason, "OUT_OF_RANGE");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("expected"));
+  }
+  EXPECT_TRUE(good.Validate().ok());
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,98 @@
+#include "core/theory/landmark_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/random/random_stream.h"
+#include "core/theory/binomial.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+TEST(LandmarkBoundsTest, HaveTheirGoldenValues) {
+  struct {
+    double margin, error, delta;
+    int64_t literal, binomial, f3_literal;
+  } const cases[] = {{0.5, 0.1, 0.05, 560, 227, 1231},
+                     {0.2, 0.1, 0.05, 2240, 1161, 4591},
+                     {0.1, 0.1, 0.05, 8240, 4317, 16591},
+                     {0.1, 0.01, 0.05, 82397, 43329, 165903}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(LiteralLandmarks(c.margin, c.error, c.delta), c.literal);
+    EXPECT_EQ(BinomialLandmarks(c.margin, c.error, c.delta), c.binomial);
+    EXPECT_EQ(LiteralLandmarks(c.margin, c.error / 2, c.delta / 2), c.f3_literal);
+  }
+}
+
+// Chernoff's bound is one on the binomial law: the sharper number is never the larger one.
+TEST(LandmarkBoundsTest, TheBinomialLawIsNeverWorse) {
+  for (double margin : {1.0, 0.7, 0.3, 0.05, 0.001}) {
+    for (double error : {0.9, 0.3, 0.01, 1e-5}) {
+      for (double delta : {0.9, 0.05, 1e-9}) {
+        EXPECT_LE(BinomialLandmarks(margin, error, delta), LiteralLandmarks(margin, error, delta))
+            << margin << " " << error << " " << delta;
+      }
+    }
+  }
+}
+
+TEST(LandmarkBoundsTest, WholeNumbersAreNotRoundedUp) {
+  struct {
+    double margin;
+    int64_t draws;
+  } const cases[] = {{1, 4},       {0.5, 16},     {0.4, 25},           {0.2, 100}, {0.1, 400},
+                     {0.05, 1600}, {0.01, 40000}, {1e-4, 400'000'000}, {0.3, 45},  {0.7, 9}};
+  for (const auto& c : cases) EXPECT_EQ(HelpfulDraws(c.margin), c.draws) << c.margin;
+}
+
+TEST(LandmarkBoundsTest, TheErrorOfLandmarksIsTheInverse) {
+  for (double margin : {0.5, 0.1}) {
+    for (double error : {0.3, 0.01}) {
+      const int64_t landmarks = BinomialLandmarks(margin, error, 0.05).value();
+      const double least = ErrorOfLandmarks(margin, landmarks, 0.05).value();
+      EXPECT_LE(least, error);
+      EXPECT_EQ(BinomialLandmarks(margin, least, 0.05), landmarks);
+    }
+  }
+  EXPECT_EQ(ErrorOfLandmarks(0.1, 399, 0.05), std::nullopt);  // 400 draws must help
+  // All 400 must: ε^400 >= 1 − δ.
+  EXPECT_NEAR(ErrorOfLandmarks(0.1, 400, 0.05).value_or(1), std::pow(0.95, 1 / 400.0), 1e-9);
+}
+
+TEST(LandmarkBoundsTest, OverTwoToThe53ThereIsNoNumber) {
+  EXPECT_EQ(LiteralLandmarks(1e-4, 1e-12, 0.05), std::nullopt);
+  EXPECT_EQ(BinomialLandmarks(1e-4, 1e-12, 0.05), std::nullopt);
+}
+
+// Lemma 1 where it can be seen through: the distribution is uniform on the k axes of R^k, w is
+// (1, …, 1)/√k, so that γ = 1/√k. The part of w in the span of a sample is 1/√k on each axis that
+// was drawn and 0 elsewhere: its error at margin γ/2 is the share of axes that were not. For the
+// stated d that exceeds ε with probability at most δ: by binomial counting, in T samples more than
+// δT + 6√(δT) times only for a bug.
+TEST(LandmarkBoundsTest, TheLemmaHoldsOnTheAxes) {
+  constexpr int kAxes = 25;
+  constexpr int kTrials = 2000;
+  const double error = 0.2;
+  const double delta = 0.05;
+  const int64_t d = BinomialLandmarks(1 / std::sqrt(kAxes), error, delta).value();
+  const RandomStream random(3, StreamId::kLandmarks);
+  uint64_t index = 0;
+  int failures = 0;
+  int failures_of_few = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<bool> drawn(kAxes);
+    const auto missed = [&] { return std::count(drawn.begin(), drawn.end(), false); };
+    for (int64_t i = 0; i < d; ++i) {
+      drawn[random.UniformBelow(index++, kAxes)] = true;
+      if (i == d / 20) failures_of_few += missed() > error * kAxes;
+    }
+    failures += missed() > error * kAxes;
+  }
+  EXPECT_LE(failures, delta * kTrials + 6 * std::sqrt(delta * kTrials));
+  EXPECT_GT(failures_of_few, kTrials / 2);  // so the test can fail
+}
+
+}  // namespace
+}  // namespace phimap
