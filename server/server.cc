@@ -9,8 +9,6 @@
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
 #include "core/status/status_macros.h"
-#include "prometheus/histogram.h"
-#include "prometheus/registry.h"
 #include "server/auth/access_control.h"
 #include "server/auth/token_file.h"
 #include "server/build/build_manager.h"
@@ -43,15 +41,9 @@ int ComputeThreads(const ServerOptions& options) {
 }
 
 TransformScheduler::Options SchedulerOptions(const ServerOptions& options,
-                                             const Server::Hooks& hooks,
-                                             prometheus::Registry& registry) {
+                                             const Server::Hooks& hooks) {
   TransformScheduler::Options out;
   out.queue_bytes = options.queue_bytes;
-  out.batch_requests = &prometheus::BuildHistogram()
-                            .Name("phimap_transform_batch_requests")
-                            .Help("Requests that were computed in one pass.")
-                            .Register(registry)
-                            .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 4, 8, 16, 32});
   if (hooks.transform_clock) out.now = hooks.transform_clock;
   return out;
 }
@@ -94,7 +86,7 @@ struct Server::Parts {
         access(std::move(tokens), /*certificate_role=*/std::nullopt),
         store(std::move(the_store)),
         threads(ComputeThreads(options)),
-        scheduler(SchedulerOptions(options, hooks, *metrics.collectable()), metrics.transform()),
+        scheduler(SchedulerOptions(options, hooks), metrics.transform()),
         registry(RegistryOptions(options), *store, metrics.registry(), logger),
         builds(BuildOptions(options, threads, hooks, scheduler), *store, registry, store_pool,
                metrics.build(), logger),
@@ -117,7 +109,7 @@ struct Server::Parts {
   VersionRegistry registry;
   BuildManager builds;
   const RpcLimits limits;
-  AnswerBudget answers{limits.answer_bytes};
+  AnswerBudget answers{limits.answer_bytes, metrics.transform()};
   const TransformEnvironment transform_environment{registry, scheduler, answers, limits, logger};
   TransformService transform_service;
   MappingService mapping_service;
@@ -131,7 +123,13 @@ struct Server::Parts {
 };
 
 absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
-  metrics.SetBuildInfo(PHIMAP_VERSION, BlasCoreName(), EngineTargetName(), threads);
+  metrics.SetBuildInfo(PHIMAP_VERSION, BlasCoreName(), EngineTargetName());
+  metrics.SetLimits({.compute_threads = threads,
+                     .queue_bytes = options.queue_bytes,
+                     .live_bytes = options.max_live_bytes,
+                     .build_memory_bytes = options.build_memory_bytes,
+                     .builds = options.max_builds});
+  metrics.WatchDisk(options.data_dir);
   if (options.http.empty()) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(http, HttpEndpoint::Listen(options.http, metrics.collectable()));
   http_address = WithPort(options.http, http->port());

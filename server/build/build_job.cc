@@ -11,6 +11,20 @@ namespace {
 constexpr int64_t kRowStep = 65536;
 constexpr double kFractionStep = 0.01;
 
+// What the metrics call the time in a state. The phases of kComputing come with its checkpoints.
+absl::string_view PhaseOf(BuildState state) {
+  switch (state) {
+    case BuildState::kReceiving:
+      return "receive";
+    case BuildState::kQueued:
+      return "queue";
+    case BuildState::kPublishing:
+      return "publish";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 BuildJob::BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
@@ -20,6 +34,8 @@ BuildJob::BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::t
       spec_digest_(std::move(spec_digest)),
       yield_(std::move(yield)),
       metrics_(metrics),
+      timed_phase_(PhaseOf(BuildState::kReceiving)),
+      phase_begin_(Clock::now()),
       last_activity_(now) {
   snapshot_.id = id_;
   Gauge(snapshot_.state).Increment();
@@ -59,6 +75,9 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   if (!next.has_value()) return false;
   Gauge(snapshot_.state).Decrement();
   Gauge(*next).Increment();
+  // A phase that was broken off says nothing about how long it takes.
+  if (*next == BuildState::kFailed || *next == BuildState::kCancelled) timed_phase_.clear();
+  EnterPhase(PhaseOf(*next));
   snapshot_.state = *next;
   snapshot_.error = std::move(error);
   snapshot_.version = std::move(version);
@@ -123,6 +142,7 @@ absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
     MutexLock lock(&mutex_);
     if (IsFinished(snapshot_.state)) return absl::CancelledError("the build was cancelled");
     snapshot_.fraction = fraction;
+    if (timed_phase_ != phase) EnterPhase(phase);
     if (snapshot_.phase == phase && fraction - told_fraction_ < kFractionStep) {
       return absl::OkStatus();
     }
@@ -131,6 +151,15 @@ absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
   }
   NotifyObservers();
   return absl::OkStatus();
+}
+
+void BuildJob::EnterPhase(absl::string_view phase) {
+  const Clock::time_point now = Clock::now();
+  if (!timed_phase_.empty()) {
+    metrics_.PhaseEnded(timed_phase_, std::chrono::duration<double>(now - phase_begin_).count());
+  }
+  timed_phase_ = std::string(phase);
+  phase_begin_ = now;
 }
 
 void BuildJob::NotifyObservers() {

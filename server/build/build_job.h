@@ -104,6 +104,8 @@ class BuildJob final : public BuildMonitor {
 
  private:
   void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Counts the time of the phase that ends here; "" is no phase.
+  void EnterPhase(absl::string_view phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   prometheus::Gauge& Gauge(BuildState state) const;
 
   const BuildId id_;
@@ -117,6 +119,9 @@ class BuildJob final : public BuildMonitor {
   // Rows and share of the work that observers were last told of.
   int64_t told_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   double told_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
+  // What the metrics call the time since phase_begin_.
+  std::string timed_phase_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point phase_begin_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   Clock::time_point last_activity_ ABSL_GUARDED_BY(mutex_);

@@ -20,7 +20,8 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "prometheus/registry.h"
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
 #include "prometheus/text_serializer.h"
 
 namespace phimap {
@@ -82,7 +83,7 @@ std::string Answer(absl::string_view status, absl::string_view type, absl::strin
                       "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
 }
 
-std::string AnswerTo(absl::string_view head, prometheus::Registry& metrics) {
+std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metrics) {
   switch (JudgeHttpRequest(head)) {
     case HttpVerdict::kMetrics:
       return Answer("200 OK", "text/plain; version=0.0.4; charset=utf-8",
@@ -106,12 +107,12 @@ struct Connection {
   bool answering = false;
 
   // Reads or writes what is possible; false when the connection is done with.
-  bool Step(prometheus::Registry& metrics) {
+  bool Step(const prometheus::Collectable& metrics) {
     if (!answering && !Read(metrics)) return false;
     return !answering || Write();
   }
 
-  bool Read(prometheus::Registry& metrics) {
+  bool Read(const prometheus::Collectable& metrics) {
     char chunk[2048];
     const ssize_t got = recv(fd, chunk, sizeof(chunk), 0);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
@@ -140,7 +141,7 @@ struct Connection {
 // The thread's life: one poll loop over the listener, the stop signal and the clients.
 class PollLoop {
  public:
-  PollLoop(int listener, int stop, prometheus::Registry& metrics)
+  PollLoop(int listener, int stop, const prometheus::Collectable& metrics)
       : listener_(listener), stop_(stop), metrics_(metrics) {}
   ~PollLoop() {
     for (const Connection& connection : connections_) close(connection.fd);
@@ -192,7 +193,7 @@ class PollLoop {
 
   const int listener_;
   const int stop_;
-  prometheus::Registry& metrics_;
+  const prometheus::Collectable& metrics_;
   std::vector<Connection> connections_;
 };
 
@@ -211,12 +212,13 @@ HttpVerdict JudgeHttpRequest(absl::string_view head) {
 }
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Listen(
-    const std::string& address, const std::shared_ptr<prometheus::Registry>& metrics) {
+    const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics) {
   PHIMAP_ASSIGN_OR_RETURN(const int listener, OpenListener(address));
-  return absl::WrapUnique(new HttpEndpoint(listener, PortOf(listener), metrics));
+  return absl::WrapUnique(new HttpEndpoint(listener, PortOf(listener), std::move(metrics)));
 }
 
-HttpEndpoint::HttpEndpoint(int listener, int port, std::shared_ptr<prometheus::Registry> metrics)
+HttpEndpoint::HttpEndpoint(int listener, int port,
+                           std::shared_ptr<const prometheus::Collectable> metrics)
     : port_(port) {
   PHIMAP_CHECK(pipe2(stop_, O_CLOEXEC) == 0);
   thread_ = std::thread([listener, stop = stop_[0], metrics = std::move(metrics)] {

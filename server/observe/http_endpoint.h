@@ -18,7 +18,7 @@
 #include "absl/strings/string_view.h"
 
 namespace prometheus {
-class Registry;
+class Collectable;
 }  // namespace prometheus
 
 namespace phimap {
@@ -33,7 +33,7 @@ class HttpEndpoint {
   // Listens on `address`, "host:port" with a numeric host or "localhost"; port 0 picks a free one.
   // FAILED_PRECONDITION when it cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Listen(
-      const std::string& address, const std::shared_ptr<prometheus::Registry>& metrics);
+      const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics);
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
@@ -41,7 +41,7 @@ class HttpEndpoint {
   int port() const { return port_; }
 
  private:
-  HttpEndpoint(int listener, int port, std::shared_ptr<prometheus::Registry> metrics);
+  HttpEndpoint(int listener, int port, std::shared_ptr<const prometheus::Collectable> metrics);
 
   const int port_;
   // Closing the writing end tells the thread to stop.

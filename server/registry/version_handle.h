@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/plan/engine.h"
+#include "server/observe/version_series.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -18,6 +19,8 @@ struct LiveVersion {
   std::unique_ptr<const Engine> engine;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
+  // Its series among the metrics. May be null.
+  std::unique_ptr<const VersionSeries::Lease> series;
 
   int64_t memory_bytes() const {
     return engine->memory_bytes() + static_cast<int64_t>(certificate.size());
@@ -36,6 +39,10 @@ class VersionHandle {
   const VersionRecord& record() const { return version_->record; }
   const Engine& engine() const { return *version_->engine; }
   const std::string& certificate() const { return version_->certificate; }
+  // Counts rows that the version mapped; null if nobody counts.
+  prometheus::Counter* version_rows() const {
+    return version_->series == nullptr ? nullptr : version_->series->rows();
+  }
   // The engine, with the pin attached.
   std::shared_ptr<const Engine> pinned_engine() const {
     return std::shared_ptr<const Engine>(version_, version_->engine.get());

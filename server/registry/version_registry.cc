@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -119,11 +120,13 @@ absl::StatusOr<VersionHandle> VersionRegistry::LoadKey(const Key& key) {
   }
   // Roughly; loading packs the artifact into memory of about its size.
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, record.artifact_size_bytes));
+  const absl::Time started = absl::Now();
   PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<const LiveVersion> version, Load(record));
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, version->memory_bytes()));
   MutexLock lock(&mutex_);
   live_.Insert(version);  // Only this thread inserts: the room is still there.
   metrics_.loads->Increment();
+  metrics_.load_seconds->Observe(absl::ToDoubleSeconds(absl::Now() - started));
   UpdateMetrics();
   return VersionHandle(std::move(version));
 }
@@ -138,6 +141,7 @@ absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionRegistry::Load(
     bytes = std::string();  // Before packing, which needs as much again.
     version->certificate = std::move(artifact.certificate);
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
+    version->series = metrics_.versions->Open(record.mapping, record.number);
     return version;
   } catch (const std::bad_alloc&) {
     return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",

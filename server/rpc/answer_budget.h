@@ -1,5 +1,7 @@
 // The memory that answers may take together, from when they are decided on until they are sent.
 //
+// The time that they take to be sent is measured here too.
+//
 // The scheduler bounds what is queued and computed; a client that does not fetch its answers keeps
 // them for as long as it likes, and many such clients would keep any amount.
 #ifndef PHIMAP_SERVER_RPC_ANSWER_BUDGET_H_
@@ -10,6 +12,9 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/observe/transform_metrics.h"
 
 namespace phimap {
 
@@ -24,11 +29,14 @@ class AnswerBudget {
     Reservation& operator=(Reservation&& other) noexcept {
       std::swap(budget_, other.budget_);
       std::swap(bytes_, other.bytes_);
+      std::swap(computed_, other.computed_);
       return *this;
     }
     ~Reservation() {
-      if (budget_ != nullptr) budget_->reserved_.fetch_sub(bytes_);
+      if (budget_ != nullptr) budget_->Return(*this);
     }
+    // The features are there: from now on the answer is being sent.
+    void Computed() { computed_ = absl::Now(); }
     int64_t bytes() const { return bytes_; }
 
    private:
@@ -37,9 +45,12 @@ class AnswerBudget {
 
     AnswerBudget* budget_ = nullptr;
     int64_t bytes_ = 0;
+    absl::Time computed_ = absl::InfinitePast();
   };
 
-  explicit AnswerBudget(int64_t max_bytes) : max_bytes_(max_bytes) {}
+  // `metrics` outlives the budget.
+  AnswerBudget(int64_t max_bytes, const TransformMetrics& metrics)
+      : max_bytes_(max_bytes), metrics_(metrics) {}
 
   // RESOURCE_EXHAUSTED (reason ANSWERS_FULL, a retry delay) when `bytes` more do not fit. What
   // alone exceeds the budget is let in when nothing else is: messages have a limit of their own.
@@ -48,7 +59,10 @@ class AnswerBudget {
   int64_t reserved_bytes() const { return reserved_.load(); }
 
  private:
+  void Return(const Reservation& reservation);
+
   const int64_t max_bytes_;
+  const TransformMetrics& metrics_;
   std::atomic<int64_t> reserved_{0};
 };
 

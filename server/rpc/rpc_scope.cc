@@ -54,8 +54,7 @@ grpc::Status RpcScope::Finish(const absl::Status& outcome) {
   PHIMAP_CHECK(asked_);
   const absl::Status& status = admission_.ok() ? outcome : admission_;
   const double seconds = absl::ToDoubleSeconds(absl::Now() - started_);
-  method_.metrics.handled[static_cast<int>(status.code())]->Increment();
-  method_.metrics.handling_seconds->Observe(seconds);
+  method_.metrics.Ended(status, seconds);
   const LogLevel level = LevelOf(status.code());
   if (logger_.Enabled(level)) {
     const LoggedError error = ErrorForLog(status);

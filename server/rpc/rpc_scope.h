@@ -33,6 +33,8 @@ class RpcScope {
     return admission_;
   }
 
+  // When gRPC handed the call over.
+  absl::Time started() const { return started_; }
   // InfiniteFuture when the client set none.
   absl::Time deadline() const { return deadline_; }
   // Becomes true when the client gives up, or its deadline passes.

@@ -48,11 +48,16 @@ void MapRows(const TransformEnvironment& environment, const VersionHandle& versi
   work.field = rows.field;
   work.deadline = rows.deadline;
   work.cancelled = scope.cancelled();
+  work.received = rows.received == absl::InfinitePast() ? scope.started() : rows.received;
+  work.version_rows = version.version_rows();
   work.prepare = [view = rows.rows, allocate = std::move(allocate)]() -> absl::StatusOr<char*> {
     PHIMAP_RETURN_IF_ERROR(CheckFinite(view));
     return allocate();
   };
-  work.done = std::move(done);
+  work.done = [&answer, done = std::move(done)](const absl::Status& status) {
+    if (status.ok()) answer.Computed();
+    done(status);
+  };
   environment.scheduler.Submit(std::move(work));
 }
 

@@ -33,6 +33,8 @@ struct RowsToMap {
   // Where they are in the request, for errors, a last dot included: "examples.dense.".
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
+  // When they were read, for the metrics; InfinitePast: when the call began.
+  absl::Time received = absl::InfinitePast();
 };
 
 // Bytes of the features of `rows` rows.

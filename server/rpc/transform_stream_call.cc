@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "server/rpc/features_to_proto.h"
 #include "server/rpc/rows_from_proto.h"
@@ -84,6 +85,7 @@ void TransformStreamCall::OnReadDone(bool ok) {
   }
   if (slot == nullptr) return Advance();
   scope_.MessageReceived();
+  slot->received = absl::Now();
   if (slot->number == 0) return Resolve(slot);
   Advance();  // reads on while this one is computed
   Compute(slot);
@@ -127,7 +129,8 @@ void TransformStreamCall::Compute(Slot* slot) {
   if (!rows.ok()) return SlotDone(slot, rows.status());
   if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return SlotDone(slot, s);
   MapRows(
-      environment_, version_, {*rows, kRowsField, scope_.deadline()}, scope_, slot->answer,
+      environment_, version_, {*rows, kRowsField, scope_.deadline(), slot->received}, scope_,
+      slot->answer,
       [this, slot, count = rows->rows] {
         return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
       },

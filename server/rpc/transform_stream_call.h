@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "grpcpp/support/server_callback.h"
 #include "phimap/v1/transform_service.pb.h"
 #include "server/rpc/rpc_scope.h"
@@ -45,6 +46,7 @@ class TransformStreamCall final
   // One request and its answer.
   struct Slot {
     int64_t number = 0;
+    absl::Time received;
     v1::TransformStreamRequest request;
     v1::TransformStreamResponse response;
     // What it takes of the window: request and answer.

@@ -75,13 +75,13 @@ void TransformScheduler::Submit(TransformWork work) {
       wake = !here && sleeping_ > 0;
     }
   }
-  if (!status.ok()) {
-    CountRefusal(status);
-    queued.work.done(status);
-  } else if (here) {
+  if (!status.ok()) return queued.work.done(status);
+  if (here) {
+    metrics_.inline_requests->Increment();
+    const absl::Time started = queued.enqueued;
     std::vector<QueuedWork> take;
     take.push_back(std::move(queued));
-    Run(std::move(take), inline_scratch_);
+    Run(std::move(take), started, inline_scratch_);
   } else if (wake) {
     work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
   }
@@ -140,7 +140,7 @@ void TransformScheduler::RunWorker() {
       take = queues_.Take();
     }
     if (take.empty()) return;
-    Run(std::move(take), scratch);
+    RunOnPool(std::move(take), scratch);
   }
 }
 
@@ -151,15 +151,19 @@ bool TransformScheduler::RunOne(EngineScratch& scratch) {
     take = queues_.Take();
   }
   if (take.empty()) return false;
-  Run(std::move(take), scratch);
+  RunOnPool(std::move(take), scratch);
   return true;
 }
 
-void TransformScheduler::Run(std::vector<QueuedWork> take, EngineScratch& scratch) {
+void TransformScheduler::RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) {
   const absl::Time started = options_.now();
-  for (const QueuedWork& queued : take) {
-    metrics_.queue_seconds->Observe(absl::ToDoubleSeconds(started - queued.enqueued));
-  }
+  Run(std::move(take), started, scratch);
+  metrics_.pool_busy_seconds->Increment(absl::ToDoubleSeconds(options_.now() - started));
+}
+
+void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started,
+                             EngineScratch& scratch) {
+  for (const QueuedWork& queued : take) CountWait(queued, started);
   Books dropped;
   std::vector<Share> shares = Prepare(std::move(take), dropped);
   Release(dropped);
@@ -254,13 +258,12 @@ void TransformScheduler::Observe(const std::vector<Share>& shares, absl::Duratio
     multiplications += share.work.Multiplications();
     whole = whole && share.status.ok();
     if (!share.status.ok()) continue;
-    metrics_.rows->Increment(static_cast<double>(share.work.rows.rows));
-    metrics_.compute_seconds->Observe(seconds);
+    metrics_.RequestComputed(share.work.rows.rows, seconds);
+    if (share.work.version_rows != nullptr) {
+      share.work.version_rows->Increment(static_cast<double>(share.work.rows.rows));
+    }
   }
-  metrics_.batch_rows->Observe(static_cast<double>(rows));
-  if (options_.batch_requests != nullptr) {
-    options_.batch_requests->Observe(static_cast<double>(shares.size()));
-  }
+  metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
   // What ended early says nothing about speed.
   if (!whole || seconds <= 0) return;
   MutexLock lock(&mutex_);
@@ -270,23 +273,27 @@ void TransformScheduler::Observe(const std::vector<Share>& shares, absl::Duratio
 void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
                                 Books& finished) const {
   finished.Add(work);
-  if (!status.ok()) CountRefusal(status);
+  CountDrop(status);
   work.done(WithFieldPrefix(status, work.field));
   // `work` ends here, before Release: after Drain nothing of the request is left.
 }
 
-void TransformScheduler::CountRefusal(const absl::Status& status) const {
-  switch (status.code()) {
-    case Code::kResourceExhausted:
-      return metrics_.refused[static_cast<int>(Refusal::kQueueFull)]->Increment();
-    case Code::kDeadlineExceeded:
-      return metrics_.refused[static_cast<int>(Refusal::kDeadline)]->Increment();
-    case Code::kCancelled:
-      return metrics_.refused[static_cast<int>(Refusal::kCancelled)]->Increment();
-    case Code::kUnavailable:
-      return metrics_.refused[static_cast<int>(Refusal::kShutdown)]->Increment();
-    default:
-      return;  // The request itself was at fault: grpc_server_handled_total counts it.
+void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) const {
+  if (queued.work.received != absl::InfinitePast()) {
+    // The clock of the whole system: it may be set back meanwhile.
+    const absl::Duration parse = queued.enqueued - queued.work.received;
+    metrics_.parse_seconds->Observe(std::max(0.0, absl::ToDoubleSeconds(parse)));
+  }
+  const absl::Duration wait = taken - queued.enqueued;
+  metrics_.queue_seconds->Observe(std::max(0.0, absl::ToDoubleSeconds(wait)));
+}
+
+// Other errors of accepted work are the request's fault or the engine's: the call counts them.
+void TransformScheduler::CountDrop(const absl::Status& status) const {
+  if (status.code() == Code::kDeadlineExceeded) {
+    metrics_.dropped[static_cast<int>(Drop::kDeadline)]->Increment();
+  } else if (status.code() == Code::kCancelled) {
+    metrics_.dropped[static_cast<int>(Drop::kCancelled)]->Increment();
   }
 }
 

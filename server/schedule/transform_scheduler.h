@@ -22,7 +22,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
-#include "server/observe/metrics.h"
+#include "server/observe/transform_metrics.h"
 #include "server/schedule/batch_policy.h"
 #include "server/schedule/compute_speed.h"
 #include "server/schedule/transform_work.h"
@@ -39,8 +39,6 @@ class TransformScheduler {
     // A request that is expected to take less runs within Submit if nothing else is queued or
     // running; 0: none does.
     absl::Duration inline_limit = absl::Microseconds(20);
-    // Observes how many requests each pass computed; may be null.
-    prometheus::Histogram* batch_requests = nullptr;
     // What time it is; tests turn it by hand.
     std::function<absl::Time()> now = [] { return absl::Now(); };
   };
@@ -89,7 +87,11 @@ class TransformScheduler {
 
   absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakesInline(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Run(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A pass, from when it was taken, `started`, to its answers.
+  void Run(std::vector<QueuedWork> take, absl::Time started, EngineScratch& scratch)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // The same on a thread of the pool.
+  void RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // What may be computed; the rest is finished, and entered into `finished`.
   std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
   absl::StatusOr<char*> PrepareOne(const TransformWork& work) const;
@@ -102,7 +104,9 @@ class TransformScheduler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `done` and lets go of the request.
   void Finish(TransformWork work, const absl::Status& status, Books& finished) const;
-  void CountRefusal(const absl::Status& status) const;
+  // The time of `queued` until it was taken.
+  void CountWait(const QueuedWork& queued, absl::Time taken) const;
+  void CountDrop(const absl::Status& status) const;
   // Takes finished requests off the books.
   void Release(const Books& finished) ABSL_LOCKS_EXCLUDED(mutex_);
 

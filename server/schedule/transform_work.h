@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
 #include "core/plan/rows.h"
+#include "prometheus/counter.h"
 
 namespace phimap {
 
@@ -27,6 +28,10 @@ struct TransformWork {
   absl::Time deadline = absl::InfiniteFuture();
   // Set by whoever gives the request up; outlives `done`. Null: never.
   const std::atomic<bool>* cancelled = nullptr;
+  // When the request was read, for the metrics; InfinitePast: not known.
+  absl::Time received = absl::InfinitePast();
+  // Counts the rows of the version; lives until `done`. May be null.
+  prometheus::Counter* version_rows = nullptr;
   // Called once on the thread that computes, right before the first row is: checks the values and
   // returns where the features go; its errors name fields within the rows. Not called for work that
   // is dropped, so that waiting costs no memory.

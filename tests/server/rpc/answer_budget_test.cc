@@ -4,12 +4,14 @@
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "server/observe/metrics.h"
 
 namespace phimap {
 namespace {
 
 TEST(AnswerBudgetTest, ReservationsAreGivenBackOnceWhoeverHoldsThem) {
-  AnswerBudget budget(100);
+  Metrics metrics;
+  AnswerBudget budget(100, metrics.transform());
   {
     absl::StatusOr<AnswerBudget::Reservation> a = budget.Reserve(60);
     ASSERT_TRUE(a.ok());
@@ -24,7 +26,8 @@ TEST(AnswerBudgetTest, ReservationsAreGivenBackOnceWhoeverHoldsThem) {
 }
 
 TEST(AnswerBudgetTest, WhatDoesNotFitIsRefusedWithARetryDelayAndTakesNothing) {
-  AnswerBudget budget(100);
+  Metrics metrics;
+  AnswerBudget budget(100, metrics.transform());
   const absl::StatusOr<AnswerBudget::Reservation> held = budget.Reserve(60);
   const absl::Status refused = budget.Reserve(41).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
@@ -35,10 +38,29 @@ TEST(AnswerBudgetTest, WhatDoesNotFitIsRefusedWithARetryDelayAndTakesNothing) {
 }
 
 TEST(AnswerBudgetTest, OneThatIsOverTheBudgetAloneIsLetInWhenNothingElseIs) {
-  AnswerBudget budget(100);
+  Metrics metrics;
+  AnswerBudget budget(100, metrics.transform());
   const absl::StatusOr<AnswerBudget::Reservation> large = budget.Reserve(500);
   EXPECT_TRUE(large.ok());
   EXPECT_FALSE(budget.Reserve(1).ok());
+}
+
+TEST(AnswerBudgetTest, BytesAreShownAndTheTimeOfAnAnswerCountsOnceFromItsFeatures) {
+  Metrics metrics;
+  const TransformMetrics& shown = metrics.transform();
+  AnswerBudget budget(100, shown);
+  {
+    const absl::StatusOr<AnswerBudget::Reservation> never_computed = budget.Reserve(10);
+    absl::StatusOr<AnswerBudget::Reservation> a = budget.Reserve(60);
+    a->Computed();
+    const AnswerBudget::Reservation moved = *std::move(a);
+    EXPECT_EQ(shown.answer_bytes->Value(), 70);
+    EXPECT_FALSE(budget.Reserve(31).ok());
+    EXPECT_EQ(shown.answer_bytes->Value(), 70);
+    EXPECT_EQ(shown.answer_seconds->Collect().histogram.sample_count, 0);
+  }
+  EXPECT_EQ(shown.answer_bytes->Value(), 0);
+  EXPECT_EQ(shown.answer_seconds->Collect().histogram.sample_count, 1);
 }
 
 }  // namespace

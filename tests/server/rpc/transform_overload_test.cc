@@ -58,8 +58,9 @@ TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestI
   ASSERT_TRUE(facts.retry_ms.has_value());
   EXPECT_GE(*facts.retry_ms, 10);
   EXPECT_LE(*facts.retry_ms, 2000);
-  EXPECT_TRUE(
-      absl::StrContains(Scrape(), "phimap_transform_refused_total{reason=\"queue_full\"} 1"));
+  EXPECT_TRUE(absl::StrContains(Scrape(),
+                                "phimap_refused_total{grpc_service=\"phimap.v1.TransformService\","
+                                "reason=\"queue_full\"} 1"));
 
   taken_.Open();
   client.join();

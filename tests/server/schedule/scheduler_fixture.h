@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
+#include "server/observe/metrics.h"
 #include "server/schedule/transform_scheduler.h"
 
 namespace phimap::testing {

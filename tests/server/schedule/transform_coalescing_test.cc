@@ -134,31 +134,34 @@ TEST_F(TransformCoalescingTest, VersionsTakeTurnsAndEachIsServedOldestFirst) {
   EXPECT_EQ(order, "12xy3");
 }
 
-TEST_F(TransformCoalescingTest, APassIsCountedWithItsRequestsAndRows) {
-  prometheus::Registry registry;
-  prometheus::Histogram& requests = prometheus::BuildHistogram()
-                                        .Name("requests")
-                                        .Register(registry)
-                                        .Add({}, prometheus::Histogram::BucketBoundaries{1, 2, 4});
-  TransformScheduler::Options options = Options(absl::ZeroDuration());
-  options.batch_requests = &requests;
-  TransformScheduler scheduler(std::move(options), metrics_.transform());
+TEST_F(TransformCoalescingTest, APassIsCountedWithItsRequestsAndRowsAndPhases) {
+  prometheus::Counter version_rows;
   const auto engine = std::make_shared<FakeEngine>();
   for (int i = 0; i < 3; ++i) {
     Request& request = requests_.emplace_back();
     request.rows = {1, 2};
-    scheduler.Submit(Work(request, engine));
+    TransformWork work = Work(request, engine);
+    work.received = now_ - absl::Milliseconds(4);
+    work.version_rows = &version_rows;
+    scheduler_.Submit(std::move(work));
     now_ += absl::Milliseconds(1);
   }
-  EXPECT_TRUE(scheduler.RunOne(scratch_));
-  EXPECT_EQ(requests.Collect().histogram.sample_count, 1);
-  EXPECT_EQ(requests.Collect().histogram.sample_sum, 3);
+  engine->before = [this](auto) { now_ += absl::Milliseconds(10); };
+  EXPECT_TRUE(scheduler_.RunOne(scratch_));
+  EXPECT_EQ(version_rows.Value(), 6);
+  EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_count, 1);
+  EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_sum, 3);
   EXPECT_EQ(metrics_.transform().batch_rows->Collect().histogram.sample_sum, 6);
   EXPECT_EQ(metrics_.transform().rows->Value(), 6);
   // They waited 3, 2 and 1 ms.
   EXPECT_EQ(metrics_.transform().queue_seconds->Collect().histogram.sample_count, 3);
   EXPECT_NEAR(metrics_.transform().queue_seconds->Collect().histogram.sample_sum, 6e-3, 1e-9);
-  scheduler.Drain();
+  EXPECT_NEAR(metrics_.transform().parse_seconds->Collect().histogram.sample_sum, 12e-3, 1e-9);
+  // The pass took 10 ms: each of its requests has them, the pool only once.
+  EXPECT_EQ(metrics_.transform().compute_seconds->Collect().histogram.sample_count, 3);
+  EXPECT_NEAR(metrics_.transform().compute_seconds->Collect().histogram.sample_sum, 30e-3, 1e-9);
+  EXPECT_NEAR(metrics_.transform().pool_busy_seconds->Value(), 10e-3, 1e-9);
+  EXPECT_EQ(metrics_.transform().inline_requests->Value(), 0);
 }
 
 // The real engine: three requests of 1, 5 and 58 rows, whose borders fall inside its tiles.

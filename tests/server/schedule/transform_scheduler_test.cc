@@ -45,7 +45,6 @@ TEST_F(TransformSchedulerTest, RefusesAtOnceWhatDoesNotFitWithADelay) {
   EXPECT_EQ(DetailOf(refused.status)->reason, "QUEUE_FULL");
   EXPECT_GT(DetailOf(refused.status)->retry_delay_ms, 0);
   EXPECT_THAT(std::string(refused.status.message()), HasSubstr("1600"));
-  EXPECT_EQ(metrics_.transform().refused[static_cast<int>(Refusal::kQueueFull)]->Value(), 1);
   scheduler_.RunOne(scratch_);
   Request later{.rows = {1}};
   scheduler_.Submit(Work(later, std::make_shared<FakeEngine>()));
@@ -66,6 +65,8 @@ TEST_F(TransformSchedulerTest, DropsCancelledAndExpiredWorkBeforeItCostsAnything
   EXPECT_EQ(cancelled.status.code(), Code::kCancelled);
   EXPECT_EQ(expired.status.code(), Code::kDeadlineExceeded);
   EXPECT_EQ(cancelled.prepared + expired.prepared, 0);
+  EXPECT_EQ(metrics_.transform().dropped[static_cast<int>(Drop::kCancelled)]->Value(), 1);
+  EXPECT_EQ(metrics_.transform().dropped[static_cast<int>(Drop::kDeadline)]->Value(), 1);
 }
 
 TEST_F(TransformSchedulerTest, LooksAtCancellationBetweenTiles) {

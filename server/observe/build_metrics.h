@@ -1,0 +1,47 @@
+// What is counted of builds. Thread-safe.
+#ifndef PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
+
+#include <array>
+
+#include "absl/strings/string_view.h"
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "server/observe/rpc_metrics.h"
+
+namespace phimap {
+
+inline constexpr int kBuildStates = 7;
+inline constexpr int kBuildPhases = 8;
+
+class BuildMetrics {
+ public:
+  explicit BuildMetrics(prometheus::Registry& registry);
+  BuildMetrics(const BuildMetrics&) = delete;
+  BuildMetrics& operator=(const BuildMetrics&) = delete;
+
+  // A build spent `seconds` in `phase`: "receive", "queue", "publish" or one that BuildVersion
+  // (core/mapping/version_build.h) names while it computes. Another one is not counted.
+  void PhaseEnded(absl::string_view phase, double seconds) const;
+  // For tests: null for a phase that is not counted.
+  prometheus::Histogram* PhaseSeconds(absl::string_view phase) const;
+
+  // Builds that are in a state, indexed by BuildState. The last three count the builds that are
+  // remembered.
+  const std::array<prometheus::Gauge*, kBuildStates> in_state;
+  // Builds that ended, by the canonical code they ended with.
+  const std::array<prometheus::Counter*, kStatusCodes> ended;
+  prometheus::Counter* const rows;
+  // From when it began to compute to the stored version.
+  prometheus::Histogram* const seconds;
+  prometheus::Gauge* const memory_bytes;
+
+ private:
+  const std::array<prometheus::Histogram*, kBuildPhases> phase_seconds_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_

@@ -1,0 +1,17 @@
+// The bounds of the histograms of durations.
+#ifndef PHIMAP_SERVER_OBSERVE_LATENCY_BUCKETS_H_
+#define PHIMAP_SERVER_OBSERVE_LATENCY_BUCKETS_H_
+
+#include <vector>
+
+namespace phimap {
+
+// Seconds from 25 µs, half of what an empty call takes, to 10 s: of calls and of their phases.
+const std::vector<double>& LatencyBuckets();
+
+// Seconds from 1 ms to half an hour: of what computes for long or waits for a disk.
+const std::vector<double>& LongLatencyBuckets();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_LATENCY_BUCKETS_H_

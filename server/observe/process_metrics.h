@@ -1,0 +1,48 @@
+// What the operating system knows of this process, read anew at each scrape. The names are those of
+// all Prometheus client libraries.
+#ifndef PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
+
+namespace phimap {
+
+// The part of /proc/PID/stat that is shown.
+struct ProcessStat {
+  double cpu_seconds = 0;  // user and system
+  int64_t threads = 0;
+  double start_seconds = 0;  // since the system booted
+  int64_t virtual_bytes = 0;
+  int64_t resident_bytes = 0;
+};
+
+// nullopt if `text` is no such line. The name of the program in it may hold anything, brackets and
+// blanks too.
+std::optional<ProcessStat> ParseProcessStat(absl::string_view text);
+
+// What cannot be read is left out.
+class ProcessMetrics final : public prometheus::Collectable {
+ public:
+  std::vector<prometheus::MetricFamily> Collect() const override;
+};
+
+// The file system that holds a folder: how large it is and what is free for us.
+class DiskMetrics final : public prometheus::Collectable {
+ public:
+  explicit DiskMetrics(std::string folder) : folder_(std::move(folder)) {}
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const std::string folder_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_

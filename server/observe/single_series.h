@@ -1,0 +1,33 @@
+// Families of metrics that have one series and no labels.
+#ifndef PHIMAP_SERVER_OBSERVE_SINGLE_SERIES_H_
+#define PHIMAP_SERVER_OBSERVE_SINGLE_SERIES_H_
+
+#include <vector>
+
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+
+namespace phimap {
+
+// What they return lives as long as `registry`.
+inline prometheus::Counter* OneCounter(prometheus::Registry& registry, const char* name,
+                                       const char* help) {
+  return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
+}
+
+inline prometheus::Gauge* OneGauge(prometheus::Registry& registry, const char* name,
+                                   const char* help) {
+  return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
+}
+
+inline prometheus::Histogram* OneHistogram(prometheus::Registry& registry, const char* name,
+                                           const char* help, const std::vector<double>& buckets) {
+  return &prometheus::BuildHistogram().Name(name).Help(help).Register(registry).Add({}, buckets);
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_SINGLE_SERIES_H_

@@ -1,0 +1,54 @@
+// What is counted of requests for features, whatever protocol they came by.
+//
+// The life of a request is cut into four phases: parse, from when gRPC handed the message over to
+// when the scheduler has the work (checks, the reference, and the load of a version that is not
+// live); queue; compute; and answer, from the features to when they are sent. Thread-safe.
+#ifndef PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "prometheus/counter.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+
+namespace phimap {
+
+// Why work that had been accepted was not computed.
+enum class Drop { kDeadline, kCancelled };
+inline constexpr int kDrops = 2;
+
+class TransformMetrics {
+ public:
+  explicit TransformMetrics(prometheus::Registry& registry);
+  TransformMetrics(const TransformMetrics&) = delete;
+  TransformMetrics& operator=(const TransformMetrics&) = delete;
+
+  // A pass of the engine over `requests` requests of together `rows` rows.
+  void PassComputed(int64_t requests, int64_t rows) const;
+  // One of its requests, which got its features.
+  void RequestComputed(int64_t rows, double pass_seconds) const;
+
+  prometheus::Counter* const rows;
+  prometheus::Histogram* const batch_rows;
+  prometheus::Histogram* const batch_requests;
+  prometheus::Histogram* const parse_seconds;
+  prometheus::Histogram* const queue_seconds;
+  prometheus::Histogram* const compute_seconds;
+  prometheus::Histogram* const answer_seconds;
+  // Bytes of requests and answers that are queued or being computed.
+  prometheus::Gauge* const queue_bytes;
+  // Bytes of answers that were decided on and are not sent.
+  prometheus::Gauge* const answer_bytes;
+  // Requests computed on the thread that brought them.
+  prometheus::Counter* const inline_requests;
+  prometheus::Counter* const pool_busy_seconds;
+  // Indexed by Drop.
+  const std::array<prometheus::Counter*, kDrops> dropped;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_

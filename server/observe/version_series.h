@@ -1,0 +1,73 @@
+// The series that have a version's name as their labels.
+//
+// Names come from clients, so their number is bounded: at most kMaxNamed versions that are live
+// have labels of their own, further ones share the series of the mapping "_other" (a name that no
+// mapping can have) and no version. Who is live longer keeps its labels: a client that has
+// thousands of versions loaded cannot push the others out. Thread-safety: Open and the end of a
+// lease from any thread; what a lease points to likewise.
+#ifndef PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
+#define PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/registry.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class VersionSeries {
+ public:
+  static constexpr int kMaxNamed = 100;
+
+  // The series of one version while it is live; gone with the last lease of the version. Must not
+  // outlive what it came from.
+  class Lease {
+   public:
+    ~Lease();
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    // Rows that the version mapped.
+    prometheus::Counter* rows() const { return rows_; }
+
+   private:
+    friend class VersionSeries;
+    using Key = std::pair<std::string, int64_t>;
+    Lease(VersionSeries* owner, Key key, prometheus::Counter* rows)
+        : owner_(owner), key_(std::move(key)), rows_(rows) {}
+
+    VersionSeries* const owner_;  // null: shares "_other"
+    const Key key_;
+    prometheus::Counter* const rows_;
+  };
+
+  // Registers the families; `registry` outlives this.
+  explicit VersionSeries(prometheus::Registry& registry);
+  VersionSeries(const VersionSeries&) = delete;
+  VersionSeries& operator=(const VersionSeries&) = delete;
+
+  std::unique_ptr<const Lease> Open(const std::string& mapping, int64_t version);
+
+ private:
+  struct Named {
+    prometheus::Counter* rows = nullptr;
+    int leases = 0;
+  };
+
+  void Close(const Lease::Key& key);
+
+  prometheus::Family<prometheus::Counter>& rows_;
+  prometheus::Counter& other_rows_;
+  Mutex mutex_;
+  std::map<Lease::Key, Named> named_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_

@@ -1,0 +1,104 @@
+#include "server/observe/version_series.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "prometheus/registry.h"
+#include "prometheus/text_serializer.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class VersionSeriesTest : public ::testing::Test {
+ protected:
+  std::string Scrape() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+  int64_t Series() const {
+    const std::vector<std::string> lines = absl::StrSplit(Scrape(), '\n');
+    return std::count_if(lines.begin(), lines.end(),
+                         [](const std::string& line) { return !line.empty() && line[0] != '#'; });
+  }
+
+  prometheus::Registry registry_;
+  VersionSeries series_{registry_};
+};
+
+TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
+  EXPECT_EQ(Series(), 1);
+  {
+    const auto lease = series_.Open("letters", 7);
+    lease->rows()->Increment(5);
+    EXPECT_THAT(Scrape(),
+                HasSubstr("phimap_version_rows_total{mapping=\"letters\",version=\"7\"} 5"));
+  }
+  EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
+  EXPECT_EQ(Series(), 1);
+}
+
+TEST_F(VersionSeriesTest, LeasesOfOneVersionShareASeriesUntilTheLast) {
+  auto first = series_.Open("letters", 7);
+  const auto second = series_.Open("letters", 7);
+  first->rows()->Increment();
+  first.reset();
+  second->rows()->Increment();
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"letters\",version=\"7\"} 2"));
+}
+
+TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowIsLost) {
+  std::vector<std::unique_ptr<const VersionSeries::Lease>> leases;
+  for (int i = 0; i < 1000; ++i) {
+    leases.push_back(series_.Open(absl::StrCat("hostile-", i), 1));
+    leases.back()->rows()->Increment();
+  }
+  EXPECT_EQ(Series(), VersionSeries::kMaxNamed + 1);
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"\"} 900"));
+  // The first keep their labels; the next gets those of one that ends.
+  EXPECT_THAT(Scrape(), HasSubstr("mapping=\"hostile-0\""));
+  leases.front().reset();
+  const auto late = series_.Open("late", 1);
+  EXPECT_THAT(Scrape(), HasSubstr("mapping=\"late\""));
+  EXPECT_EQ(Series(), VersionSeries::kMaxNamed + 1);
+}
+
+TEST_F(VersionSeriesTest, AMappingThatIsCalledOtherIsNotTheRest) {
+  const auto lease = series_.Open("other", 1);
+  lease->rows()->Increment();
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"other\",version=\"1\"} 1"));
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"\"} 0"));
+}
+
+TEST_F(VersionSeriesTest, ANameThatCouldBreakALineIsEscaped) {
+  const auto lease = series_.Open("a\"} 1\nup 0\\", 1);
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"a\\\"} 1\\nup 0\\\\\",version=\"1\"} 0\n"));
+}
+
+TEST_F(VersionSeriesTest, VersionsComeAndGoWhileTheyAreScraped) {
+  constexpr int kThreads = 3;
+  constexpr int kRounds = 200;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < kRounds; ++i) {
+        const auto shared = series_.Open("shared", 1);
+        const auto own = series_.Open(absl::StrCat("own-", t), i);
+        shared->rows()->Increment();
+        own->rows()->Increment();
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) EXPECT_LE(Series(), 1 + 2 * kThreads);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Series(), 1);
+}
+
+}  // namespace
+}  // namespace phimap
