@@ -1,0 +1,135 @@
+// What it costs to record one Transform: all that is counted and timed of a request of one row,
+// from RpcScope to the end of its answer.
+//
+// Not part of bench/run: it stands beside a limit, 0.3 µs, and no other system.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bench/interleaved.h"
+#include "grpcpp/server_context.h"
+#include "server/auth/access_control.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/rpc/answer_budget.h"
+#include "server/rpc/rpc_method.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace phimap::bench {
+namespace {
+
+constexpr double kLimitUs = 0.3;
+// Readings of the clock that only metrics need: at the begin and the end of the call (RpcScope), of
+// the answer (AnswerBudget), and when the pool is free again. The scheduler's own three decide
+// about deadlines, inline runs and retry delays.
+constexpr int kClockReadings = 5;
+
+// Everything that counts a request, in the order in which the server does it.
+class Recorder {
+ public:
+  Recorder()
+      : method_{metrics_.AddMethod("phimap.v1.TransformService", "Transform", "unary"),
+                Role::kReader, &access_},
+        version_(metrics_.registry().versions->Open("letters", 1)) {}
+
+  void RecordOne() {
+    const TransformMetrics& transform = metrics_.transform();
+    RpcScope scope(context_, method_, logger_);
+    static_cast<void>(scope.admission());
+    scope.MessageReceived();
+    AnswerBudget::Reservation answer = *answers_.Reserve(2048);
+    transform.queue_bytes->Set(2304);
+    transform.parse_seconds->Observe(4e-6);
+    transform.queue_seconds->Observe(30e-6);
+    transform.RequestComputed(1, 60e-6);
+    version_->rows()->Increment(1);
+    transform.PassComputed(1, 1);
+    scope.MessageSent();
+    answer.Computed();
+    scope.Finish(absl::OkStatus());
+    transform.queue_bytes->Set(0);
+    last_ = absl::Now();
+    transform.pool_busy_seconds->Increment(90e-6);
+  }
+
+ private:
+  Metrics metrics_;
+  Logger logger_{LogLevel::kInfo};
+  grpc::CallbackServerContext context_;
+  AnswerBudget answers_{int64_t{256} << 20, metrics_.transform()};
+  const AccessControl access_{nullptr, std::nullopt};
+  const RpcMethod method_;
+  const std::unique_ptr<const VersionSeries::Lease> version_;
+  // Written so that the reading is not left out.
+  std::atomic<absl::Time> last_{absl::InfinitePast()};
+};
+
+// Other threads that record all the time, as the server's do at their busiest.
+class Company {
+ public:
+  Company(Recorder& recorder, int threads) {
+    for (int i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, &recorder] {
+        while (!stop_.load(std::memory_order_relaxed)) recorder.RecordOne();
+      });
+    }
+  }
+  ~Company() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
+double TimeAmong(Recorder& recorder, int others) {
+  const Company company(recorder, others);
+  std::vector<Contender> contenders = {{"record", [&recorder] { recorder.RecordOne(); }}};
+  TimeInterleaved({.rounds = 15, .round_seconds = 0.05}, contenders);
+  return contenders[0].median_us;
+}
+
+int Run(int others, bool check) {
+  Recorder recorder;
+  std::vector<Contender> contenders = {{"record", [&recorder] { recorder.RecordOne(); }},
+                                       {"clock", [] {
+                                          static std::atomic<absl::Time> last;
+                                          for (int i = 0; i < kClockReadings; ++i)
+                                            last = absl::Now();
+                                        }}};
+  TimeInterleaved({.rounds = 15, .round_seconds = 0.05}, contenders);
+  const double record_us = contenders[0].median_us;
+  absl::PrintF("record one call            %6.3f us   limit %.1f us\n", record_us, kLimitUs);
+  absl::PrintF("  of it reading the clock  %6.3f us   %d times\n", contenders[1].median_us,
+               kClockReadings);
+  if (others > 0) {
+    absl::PrintF("among %2d more that record  %6.3f us   wall time of one thread\n", others,
+                 TimeAmong(recorder, others));
+  }
+  return check && record_us > kLimitUs ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace phimap::bench
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures what it costs to record one Transform.");
+  int others = 1;
+  bool check = false;
+  app.add_option("--others", others, "Threads that record meanwhile, for the last line")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+  app.add_flag("--check", check, "Exit with 1 when the limit is passed");
+  CLI11_PARSE(app, argc, argv);
+  return phimap::bench::Run(others, check);
+}
