@@ -57,7 +57,8 @@ absl::Status CannotListen(const std::string& address) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const ServerOptions& options,
-                                                                   std::vector<Service> services) {
+                                                                   std::vector<Service> services,
+                                                                   std::atomic<bool>& serving) {
   EnablePlugins();
   grpc::ServerBuilder builder;
   Configure(options, builder);
@@ -79,15 +80,18 @@ absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const ServerO
   if (port == 0) return CannotListen(options.listen);
   if (server == nullptr) return CannotListen(unix_address);
   for (const std::string& path : SocketPaths(options)) chmod(path.c_str(), 0600);
-  auto listener = absl::WrapUnique(
-      new GrpcListener(std::move(server), WithPort(options.listen, port), std::move(services)));
+  auto listener = absl::WrapUnique(new GrpcListener(
+      std::move(server), WithPort(options.listen, port), std::move(services), serving));
   listener->SetServing(true);
   return listener;
 }
 
 GrpcListener::GrpcListener(std::unique_ptr<grpc::Server> server, std::string address,
-                           std::vector<Service> services)
-    : server_(std::move(server)), address_(std::move(address)), services_(std::move(services)) {}
+                           std::vector<Service> services, std::atomic<bool>& serving)
+    : server_(std::move(server)),
+      address_(std::move(address)),
+      services_(std::move(services)),
+      serving_(serving) {}
 
 GrpcListener::~GrpcListener() = default;
 
@@ -101,6 +105,7 @@ void GrpcListener::SetServing(bool serving) {
   grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
   for (const Service& service : services_) health->SetServingStatus(service.name, serving);
   health->SetServingStatus("", serving);
+  serving_ = serving;
 }
 
 }  // namespace phimap

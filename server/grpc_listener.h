@@ -5,6 +5,7 @@
 #ifndef PHIMAP_SERVER_GRPC_LISTENER_H_
 #define PHIMAP_SERVER_GRPC_LISTENER_H_
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -29,10 +30,13 @@ class GrpcListener {
     std::string name;
   };
 
-  // Listens on options.listen and options.unix_listen. FAILED_PRECONDITION when one of them cannot
-  // be bound, INVALID_ARGUMENT when the path of a socket is too long.
+  // Listens on options.listen and options.unix_listen. `serving` becomes what health checks are
+  // told, for protocols with a health of their own, and outlives the listener. FAILED_PRECONDITION
+  // when one of the addresses cannot be bound, INVALID_ARGUMENT when the path of a socket is too
+  // long.
   static absl::StatusOr<std::unique_ptr<GrpcListener>> Listen(const ServerOptions& options,
-                                                              std::vector<Service> services);
+                                                              std::vector<Service> services,
+                                                              std::atomic<bool>& serving);
   ~GrpcListener();
   GrpcListener(const GrpcListener&) = delete;
   GrpcListener& operator=(const GrpcListener&) = delete;
@@ -47,12 +51,13 @@ class GrpcListener {
 
  private:
   GrpcListener(std::unique_ptr<grpc::Server> server, std::string address,
-               std::vector<Service> services);
+               std::vector<Service> services, std::atomic<bool>& serving);
   void SetServing(bool serving);
 
   const std::unique_ptr<grpc::Server> server_;
   const std::string address_;
   const std::vector<Service> services_;
+  std::atomic<bool>& serving_;
 };
 
 }  // namespace phimap

@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "server/observe/metrics.h"
 #include "server/registry/version_registry.h"
 #include "server/rpc/evaluation_service.h"
+#include "server/rpc/inference_service.h"
 #include "server/rpc/mapping_service.h"
 #include "server/rpc/transform_service.h"
 #include "server/schedule/compute_pool.h"
@@ -94,6 +96,8 @@ struct Server::Parts {
         transform_service(transform_environment, access, metrics),
         mapping_service(*store, registry, builds, store_pool, access, metrics, logger),
         evaluation_service(access, metrics, logger),
+        inference_service(transform_environment, *store, store_pool, serving, PHIMAP_VERSION,
+                          access, metrics),
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {}
 
   absl::Status ServeMetrics(const ServerOptions& options);
@@ -114,6 +118,8 @@ struct Server::Parts {
   TransformService transform_service;
   MappingService mapping_service;
   EvaluationService evaluation_service;
+  std::atomic<bool> serving{false};
+  InferenceService inference_service;
   ComputePool compute_pool;
 
   std::unique_ptr<HttpEndpoint> http;
@@ -139,9 +145,12 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
 absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
   PHIMAP_ASSIGN_OR_RETURN(
       grpc, GrpcListener::Listen(
-                options, {{&transform_service, v1::TransformService::service_full_name()},
-                          {&mapping_service, v1::MappingService::service_full_name()},
-                          {&evaluation_service, v1::EvaluationService::service_full_name()}}));
+                options,
+                {{&transform_service, v1::TransformService::service_full_name()},
+                 {&mapping_service, v1::MappingService::service_full_name()},
+                 {&evaluation_service, v1::EvaluationService::service_full_name()},
+                 {&inference_service, inference::GRPCInferenceService::service_full_name()}},
+                serving));
   return absl::OkStatus();
 }
 

@@ -86,15 +86,16 @@ absl::Status WithField(const absl::Status& status, absl::string_view field) {
                    detail->retry_delay_ms);
 }
 
-std::string Quoted(absl::string_view text) {
+std::string Excerpt(absl::string_view text) {
   constexpr size_t kShown = 100;
   size_t end = std::min(text.size(), kShown);
   // Not within a character: what is left must be UTF-8 as the whole was.
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }
-  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(text.substr(0, end)),
-                      end < text.size() ? "…\"" : "\"");
+  return absl::StrCat(absl::Utf8SafeCHexEscape(text.substr(0, end)), end < text.size() ? "…" : "");
 }
+
+std::string Quoted(absl::string_view text) { return absl::StrCat("\"", Excerpt(text), "\""); }
 
 }  // namespace phimap

@@ -46,8 +46,10 @@ absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefi
 // The same error with `field` in the place of the one it names or, without a field, unchanged.
 absl::Status WithField(const absl::Status& status, absl::string_view field);
 
-// What a caller sent, fit to be shown in an error: in quotes, cut after 100 bytes, with escapes for
-// whatever cannot be printed. UTF-8 stays UTF-8.
+// What a caller sent, fit to be shown in an error: cut after 100 bytes, with escapes for whatever
+// cannot be printed. UTF-8 stays UTF-8.
+std::string Excerpt(absl::string_view text);
+// The same in quotes.
 std::string Quoted(absl::string_view text);
 
 }  // namespace phimap

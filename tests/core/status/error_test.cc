@@ -74,7 +74,7 @@ TEST(ErrorTest, AnotherFieldTakesThePlaceOfTheFirstAndKeepsEverythingElse) {
   EXPECT_EQ(WithField(bare, "name"), bare);
 }
 
-TEST(QuotedTest, WhatACallerSentIsShownShortPrintableAndStillUtf8) {
+TEST(ExcerptTest, WhatACallerSentIsShownShortPrintableAndStillUtf8) {
   EXPECT_EQ(Quoted("x"), "\"x\"");
   EXPECT_EQ(Quoted(""), "\"\"");
   EXPECT_EQ(Quoted("a\"\n\x01"), "\"a\\\"\\n\\x01\"");

@@ -22,9 +22,9 @@ namespace fs = std::filesystem;
 constexpr std::array<absl::string_view, 10> kCoreOrder = {
     "status", "linalg",   "random",      "kernel",  "theory",
     "plan",   "landmark", "certificate", "mapping", "learn"};
-constexpr std::array<absl::string_view, 10> kForeignToCore = {
-    "grpc",       "google/",   "sqlite", "libpq",   "postgres",
-    "prometheus", "phimap/v1", "proto/", "server/", "client/"};
+constexpr std::array<absl::string_view, 11> kForeignToCore = {
+    "grpc",      "google/",    "sqlite", "libpq",   "postgres", "prometheus",
+    "phimap/v1", "inference/", "proto/", "server/", "client/"};
 constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
                                                          "core/certificate/"};
 constexpr std::array<absl::string_view, 4> kTransformPath = {

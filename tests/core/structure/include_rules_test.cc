@@ -45,6 +45,7 @@ TEST(IncludeRulesTest, EachRuleFailsOnALineThatBreaksIt) {
       {"core/mapping/gamma.cc", "libpq-fe.h", "core/ knows nothing of it"},
       {"core/plan/engine.cc", "prometheus/counter.h", "core/ knows nothing of it"},
       {"core/plan/rows.h", "phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
+      {"core/plan/rows.h", "inference/inference_service.pb.h", "core/ knows nothing of it"},
       {"core/plan/rows.h", "proto/phimap/v1/mapping.pb.h", "core/ knows nothing of it"},
       {"core/plan/rows.h", "server/rpc/limits.h", "core/ knows nothing of it"},
       {"core/status/error.h", "core/linalg/matrix.h", "it points up"},

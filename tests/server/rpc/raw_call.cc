@@ -54,6 +54,16 @@ RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::stri
   return answer;
 }
 
+int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+  // HealthCheckRequest{1: service}, HealthCheckResponse{1: status}; the library keeps the messages
+  // to itself.
+  const std::string request =
+      service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
+  const RawAnswer answer = CallRaw(channel, "/grpc.health.v1.Health/Check", {request});
+  if (!answer.status.ok()) return -static_cast<int>(answer.status.error_code());
+  return answer.messages.size() == 1 && answer.messages[0].size() == 2 ? answer.messages[0][1] : 0;
+}
+
 std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel) {
   // ServerReflectionRequest{7: list_services = "*"}. The library links the messages and keeps their
   // headers to itself.

@@ -22,6 +22,9 @@ RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::stri
                   const std::vector<std::string>& messages,
                   const std::map<std::string, std::string>& metadata = {});
 
+// grpc.health.v1.Health/Check of a service: SERVING is 1, NOT_SERVING 2; −code if the call fails.
+int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service);
+
 // Full names of all services that the server says it has, by server reflection.
 std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel);
 

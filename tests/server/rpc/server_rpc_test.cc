@@ -2,104 +2,42 @@
 #include <cstring>
 #include <thread>
 
-#include "grpcpp/generic/generic_stub.h"
 #include "server/store/sqlite_store.h"
+#include "tests/server/rpc/raw_call.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using Code = grpc::StatusCode;
 
-class ServerRpcTest : public ServerFixture {
- protected:
-  // A unary call of any method with raw bytes.
-  grpc::Status Call(const std::string& method, const std::string& request, std::string* response) {
-    grpc::GenericStub stub(channel_);
-    grpc::ClientContext context;
-    grpc::CompletionQueue queue;
-    const grpc::Slice slice(request);
-    const grpc::ByteBuffer message(&slice, 1);
-    const auto call = stub.PrepareUnaryCall(&context, method, message, &queue);
-    call->StartCall();
-    grpc::ByteBuffer answer;
-    grpc::Status status;
-    call->Finish(&answer, &status, &queue);
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    grpc::Slice bytes;
-    if (status.ok() && answer.DumpToSingleSlice(&bytes).ok()) {
-      *response = std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
-    }
-    return status;
-  }
-
-  // grpc.health.v1.Health/Check of a service: SERVING is 1, NOT_SERVING 2.
-  int Health(const std::string& service) {
-    // HealthCheckRequest{1: service}, HealthCheckResponse{1: status}; the library keeps the
-    // messages to itself.
-    const std::string request =
-        service.empty() ? "" : "\x0a" + std::string(1, static_cast<char>(service.size())) + service;
-    std::string response;
-    const grpc::Status status = Call("/grpc.health.v1.Health/Check", request, &response);
-    if (!status.ok()) return -static_cast<int>(status.error_code());
-    return response.size() == 2 ? response[1] : 0;
-  }
-};
+class ServerRpcTest : public ServerFixture {};
 
 TEST_F(ServerRpcTest, HealthKnowsEveryService) {
   Start();
   for (const char* service : {"", "phimap.v1.MappingService", "phimap.v1.TransformService",
-                              "phimap.v1.EvaluationService"}) {
-    EXPECT_EQ(Health(service), 1) << service;
+                              "phimap.v1.EvaluationService", "inference.GRPCInferenceService"}) {
+    EXPECT_EQ(HealthOf(channel_, service), 1) << service;
   }
-  EXPECT_EQ(Health("phimap.v1.Nothing"), -static_cast<int>(Code::NOT_FOUND));
+  EXPECT_EQ(HealthOf(channel_, "phimap.v1.Nothing"), -static_cast<int>(Code::NOT_FOUND));
 }
 
 TEST_F(ServerRpcTest, ReflectionListsTheServices) {
   Start();
-  grpc::GenericStub stub(channel_);
-  // ServerReflectionRequest{7: list_services = "*"}.
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto call = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  const auto next = [&] {
-    void* tag = nullptr;
-    bool ok = false;
-    queue.Next(&tag, &ok);
-    return ok;
-  };
-  call->StartCall(nullptr);
-  ASSERT_TRUE(next());
-  const grpc::Slice slice(std::string("\x3a\x01*"));
-  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-  ASSERT_TRUE(next());
-  grpc::ByteBuffer answer;
-  call->Read(&answer, nullptr);
-  ASSERT_TRUE(next());
-  grpc::Slice bytes;
-  ASSERT_TRUE(answer.DumpToSingleSlice(&bytes).ok());
-  const std::string text(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
-  EXPECT_THAT(text, HasSubstr("phimap.v1.MappingService"));
-  EXPECT_THAT(text, HasSubstr("phimap.v1.TransformService"));
-  call->WritesDone(nullptr);
-  ASSERT_TRUE(next());
-  grpc::Status status;
-  call->Finish(&status, nullptr);
-  next();
-  EXPECT_TRUE(status.ok());
+  EXPECT_THAT(ListServices(channel_),
+              IsSupersetOf({"phimap.v1.MappingService", "phimap.v1.TransformService",
+                            "phimap.v1.EvaluationService", "inference.GRPCInferenceService"}));
 }
 
 TEST_F(ServerRpcTest, AnUnknownMethodIsUnimplemented) {
   Start();
-  std::string response;
-  EXPECT_EQ(Call("/phimap.v1.MappingService/Nothing", "", &response).error_code(),
+  EXPECT_EQ(CallRaw(channel_, "/phimap.v1.MappingService/Nothing", {""}).status.error_code(),
             Code::UNIMPLEMENTED);
   // Not a message; which code it is, is up to the library.
-  EXPECT_FALSE(Call("/phimap.v1.TransformService/Transform", "\xff\xff\xff", &response).ok());
+  EXPECT_FALSE(
+      CallRaw(channel_, "/phimap.v1.TransformService/Transform", {"\xff\xff\xff"}).status.ok());
 }
 
 TEST_F(ServerRpcTest, ACompressedRequestIsRefusedUnread) {

@@ -1,11 +1,9 @@
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
@@ -143,12 +141,7 @@ TEST_F(TransformRpcTest, AnExpiredDeadlineIsAnswered) {
 TEST_F(TransformRpcTest, ADamagedArtifactIsDataLossAndOthersServeOn) {
   const v1::Version good = MustBuild("good", "f2(landmarks=5)");
   const v1::Version bad = MustBuild("bad", "f2(landmarks=6)");
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
-    if (absl::StartsWith(entry.path().filename().string(), bad.ref().digest())) {
-      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
-      std::filesystem::resize_file(entry.path(), 100);
-    }
-  }
+  folder_.DamageBlob(bad.ref().digest());
   v1::TransformRequest request = Request(UniformExamples(1, 3));
   v1::TransformResponse response;
   request.set_reference("bad");

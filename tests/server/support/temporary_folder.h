@@ -23,6 +23,18 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
+  // Cuts the artifact with this digest, which must be in the store in this folder.
+  void DamageBlob(const std::string& digest) const {
+    int damaged = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
+      if (entry.path().filename().string().find(digest) != 0) continue;
+      std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+      std::filesystem::resize_file(entry.path(), 100);
+      ++damaged;
+    }
+    PHIMAP_CHECK(damaged == 1);
+  }
+
   // Artifacts of the store in this folder, whole (named by 64 digits) or temporary.
   int CountBlobs() const {
     int count = 0;

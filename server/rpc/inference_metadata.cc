@@ -1,0 +1,70 @@
+#include "server/rpc/inference_metadata.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/status_macros.h"
+#include "server/registry/reference.h"
+#include "server/rpc/inference_model.h"
+#include "server/rpc/inference_tensor.h"
+
+namespace phimap {
+namespace {
+
+// Versions that are read at once.
+constexpr int kPage = 1000;
+
+using Tensor = inference::ModelMetadataResponse::TensorMetadata;
+
+void Describe(const char* name, const char* datatype, int64_t columns, Tensor* tensor) {
+  tensor->set_name(name);
+  tensor->set_datatype(datatype);
+  tensor->add_shape(-1);
+  tensor->add_shape(columns);
+}
+
+absl::StatusOr<VersionRecord> FindVersion(Store& store, const std::string& text) {
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(text));
+  PHIMAP_RETURN_IF_ERROR(CheckNoAlias(reference));
+  return store.GetVersion(reference.mapping, reference.number);
+}
+
+// Rising. The store has them falling, a page at a time.
+absl::Status ListNumbers(Store& store, const std::string& mapping,
+                         inference::ModelMetadataResponse* response) {
+  std::optional<int64_t> before;
+  do {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<VersionRecord> page,
+                            store.ListVersions(mapping, before, kPage));
+    for (const VersionRecord& record : page) response->add_versions(absl::StrCat(record.number));
+    before = page.size() < kPage ? std::nullopt : std::optional<int64_t>(page.back().number);
+  } while (before.has_value());
+  std::reverse(response->mutable_versions()->begin(), response->mutable_versions()->end());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
+                               inference::ModelMetadataResponse* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string reference,
+                          ReferenceToModel(request.name(), request.version(), kModelAskedFor));
+  const absl::StatusOr<VersionRecord> found = FindVersion(store, reference);
+  if (!found.ok()) return InModelFields(found.status(), kModelAskedFor);
+  response->set_name(found->mapping);
+  response->set_platform(kModelPlatform);
+  Describe(kInputName, DatatypeOf(FloatType::kFloat32), found->input_columns,
+           response->add_inputs());
+  const bool single = found->serving_type == FloatTypeName(FloatType::kFloat32);
+  Describe(kFeaturesName, DatatypeOf(single ? FloatType::kFloat32 : FloatType::kFloat64),
+           found->output_columns, response->add_outputs());
+  (*response->mutable_properties())["version"] = absl::StrCat(found->number);
+  (*response->mutable_properties())["digest"] = found->digest;
+  return ListNumbers(store, found->mapping, response);
+}
+
+}  // namespace phimap

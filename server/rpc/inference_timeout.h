@@ -1,0 +1,19 @@
+// The parameters of a ModelInfer request: there is one.
+#ifndef PHIMAP_SERVER_RPC_INFERENCE_TIMEOUT_H_
+#define PHIMAP_SERVER_RPC_INFERENCE_TIMEOUT_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/rpc/inference_tensor.h"
+
+namespace phimap {
+
+// "timeout": an int64 or a uint64, in microseconds; 0 and none at all mean no timeout, which is
+// infinite here. That is how Triton has it, whose clients send it. INVALID_ARGUMENT for another
+// type (WRONG_TYPE), a negative number (OUT_OF_RANGE), and for any other parameter
+// (UNKNOWN_PARAMETER): what a client asks for and does not get, it must hear of.
+absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_RPC_INFERENCE_TIMEOUT_H_

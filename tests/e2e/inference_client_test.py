@@ -1,0 +1,173 @@
+"""A client that knows nothing of phimap but its Open Inference Protocol's proto.
+
+Stubs are generated from that file alone; what it maps is compared with what the native client (the command `phimap`)
+gets for the same rows, bit for bit.
+
+    inference_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
+"""
+
+import argparse
+import importlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import grpc
+import numpy as np
+
+PROTO = "inference/inference_service.proto"
+DATATYPES = {"FP32": np.float32, "FP64": np.float64}
+
+arguments = None
+
+
+def generate_stubs(folder):
+    subprocess.run(
+        [arguments.protoc, f"-I{arguments.proto_dir}", f"--python_out={folder}", f"--grpc_out={folder}",
+         f"--plugin=protoc-gen-grpc={arguments.plugin}", PROTO],
+        check=True)
+    sys.path.insert(0, str(folder))
+    return (importlib.import_module("inference.inference_service_pb2"),
+            importlib.import_module("inference.inference_service_pb2_grpc"))
+
+
+class InferenceClientTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        stubs = cls.folder / "stubs"
+        stubs.mkdir()
+        cls.pb2, pb2_grpc = generate_stubs(stubs)
+        server = subprocess.Popen(
+            [arguments.phimapd, f"--data_dir={cls.folder}/data", "--listen=127.0.0.1:0", "--http=none",
+             "--log_level=error"],
+            stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(server.wait)
+        cls.addClassCleanup(server.kill)
+        cls.addClassCleanup(server.stdout.close)
+        line = server.stdout.readline()
+        cls.address = line.split("grpc=")[1].split()[0]
+        channel = grpc.insecure_channel(cls.address, options=[("grpc.enable_http_proxy", 0)])
+        cls.addClassCleanup(channel.close)
+        grpc.channel_ready_future(channel).result(timeout=60)
+        cls.stub = pb2_grpc.GRPCInferenceServiceStub(channel)
+        cls.rows = np.random.default_rng(1).uniform(-1, 1, (300, 5)).astype(np.float32)
+        np.save(cls.folder / "rows.npy", cls.rows)
+        cls.native = {name: cls.build(name, serving)
+                      for name, serving in (("single", "float32"), ("double", "float64"))}
+
+    @classmethod
+    def phimap(cls, *words):
+        subprocess.run([arguments.phimap, f"--server={cls.address}", *words], check=True, capture_output=True)
+
+    @classmethod
+    def build(cls, name, serving):
+        """Builds a version and returns the features that the native client gets of all rows."""
+        cls.phimap("build", name, f"--input={cls.folder}/rows.npy", "--kernel=rbf(gamma=0.5)",
+                   f"--mapping=f2(landmarks=40, serving_type={serving})")
+        features = cls.folder / f"{name}.npy"
+        cls.phimap("transform", name, f"--input={cls.folder}/rows.npy", f"--output={features}")
+        return np.load(features)
+
+    def request(self, model, rows, raw):
+        """As the model's metadata says: nothing about it is known here but its name."""
+        metadata = self.stub.ModelMetadata(self.pb2.ModelMetadataRequest(name=model))
+        tensor = metadata.inputs[0]
+        self.assertEqual(list(tensor.shape), [-1, rows.shape[1]])
+        request = self.pb2.ModelInferRequest(model_name=model)
+        datatype = {np.dtype(kind): name for name, kind in DATATYPES.items()}[rows.dtype]
+        x = request.inputs.add(name=tensor.name, datatype=datatype, shape=rows.shape)
+        if raw:
+            request.raw_input_contents.append(rows.tobytes())
+        else:
+            getattr(x.contents, f"{datatype.lower()}_contents").extend(rows.ravel().tolist())
+        return request
+
+    @staticmethod
+    def features(response):
+        output = response.outputs[0]
+        numbers = np.frombuffer(response.raw_output_contents[0], DATATYPES[output.datatype])
+        return numbers.reshape(output.shape)
+
+    def test_raw_and_typed_contents_of_either_precision_get_the_bits_of_the_native_client(self):
+        for model, native in self.native.items():
+            for kind in DATATYPES.values():
+                for raw in (True, False):
+                    with self.subTest(model=model, kind=kind.__name__, raw=raw):
+                        answer = self.stub.ModelInfer(self.request(model, self.rows.astype(kind), raw))
+                        features = self.features(answer)
+                        self.assertEqual(features.dtype, native.dtype)
+                        self.assertEqual(features.shape, native.shape)
+                        self.assertEqual(features.tobytes(), native.tobytes())
+
+    def test_a_row_alone_has_the_bits_it_has_among_others(self):
+        for row in (0, 7, 299):
+            answer = self.stub.ModelInfer(self.request("single", self.rows[row:row + 1], raw=True))
+            self.assertEqual(self.features(answer).tobytes(), self.native["single"][row].tobytes())
+
+    def test_the_server_and_its_models_describe_themselves(self):
+        self.assertTrue(self.stub.ServerLive(self.pb2.ServerLiveRequest()).live)
+        self.assertTrue(self.stub.ServerReady(self.pb2.ServerReadyRequest()).ready)
+        self.assertEqual(self.stub.ServerMetadata(self.pb2.ServerMetadataRequest()).name, "phimap")
+        self.assertTrue(self.stub.ModelReady(self.pb2.ModelReadyRequest(name="single", version="1")).ready)
+        metadata = self.stub.ModelMetadata(self.pb2.ModelMetadataRequest(name="double"))
+        self.assertEqual(list(metadata.versions), ["1"])
+        self.assertEqual([(t.name, t.datatype, list(t.shape)) for t in metadata.outputs],
+                         [("features", "FP64", [-1, self.native["double"].shape[1]])])
+
+    def test_the_answer_carries_the_id_and_takes_timeout_and_outputs(self):
+        request = self.request("single", self.rows[:2], raw=True)
+        request.id = "one request"
+        request.parameters["timeout"].int64_param = 60_000_000
+        request.outputs.add(name="features")
+        answer = self.stub.ModelInfer(request, timeout=60)
+        self.assertEqual((answer.id, answer.model_name, answer.model_version), ("one request", "single", "1"))
+
+    def refusal(self, request):
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.stub.ModelInfer(request)
+        return raised.exception.code(), raised.exception.details()
+
+    def test_a_malformed_request_is_told_what_is_wrong_with_it(self):
+        def nan(request):
+            rows = self.rows[:2].copy()
+            rows[1, 3] = np.nan
+            request.raw_input_contents[0] = rows.tobytes()
+
+        cases = [
+            (lambda r: r.inputs[0].shape.__setitem__(1, 4),
+             ["raw_input_contents[0]", '"x"', "FP32", "[2, 4]", "32 bytes", "got 40"]),
+            (lambda r: r.inputs[0].shape.__setitem__(0, -1), ["inputs[x].shape", "[-1, 5]"]),
+            (lambda r: setattr(r.inputs[0], "datatype", "INT8"), ["inputs[x].datatype", "FP32 or FP64", "INT8"]),
+            (lambda r: r.inputs.add(name="y"), ["inputs", '"x", "y"']),
+            (lambda r: r.outputs.add(name="logits"), ["outputs[0].name", '"logits"', '"features"']),
+            (lambda r: r.parameters["priority"].SetInParent(), ["parameters", '"priority"', '"timeout"']),
+            (lambda r: r.inputs[0].contents.fp32_contents.append(1), ["inputs[x].contents", "raw_input_contents"]),
+            (nan, ["inputs[x].rows[1].columns[3]", "nan"]),
+        ]
+        for change, words in cases:
+            request = self.request("single", self.rows[:2], raw=True)
+            change(request)
+            code, details = self.refusal(request)
+            with self.subTest(details):
+                self.assertEqual(code, grpc.StatusCode.INVALID_ARGUMENT)
+                for word in words:
+                    self.assertIn(word, details)
+
+    def test_an_unknown_model_or_version_is_not_found(self):
+        for model, version in (("nothing", ""), ("single", "2"), ("single", "prod")):
+            request = self.request("single", self.rows[:1], raw=True)
+            request.model_name, request.model_version = model, version
+            self.assertEqual(self.refusal(request)[0], grpc.StatusCode.NOT_FOUND)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name in ("phimapd", "phimap", "protoc", "plugin", "proto_dir"):
+        parser.add_argument(f"--{name}", required=True)
+    arguments, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

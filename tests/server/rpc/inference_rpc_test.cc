@@ -1,0 +1,241 @@
+// The Open Inference Protocol through the wire: what a client written for it sees.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "tests/server/rpc/inference_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+class InferenceRpcTest : public InferenceFixture {
+ protected:
+  InferenceRpcTest() { Start(); }
+
+  grpc::Status Ready(const std::string& name, const std::string& version, bool* ready) {
+    inference::ModelReadyRequest request;
+    request.set_name(name);
+    request.set_version(version);
+    inference::ModelReadyResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = inferences_->ModelReady(&context, request, &response);
+    *ready = response.ready();
+    return status;
+  }
+  grpc::Status Metadata(const std::string& name, const std::string& version,
+                        inference::ModelMetadataResponse* response) {
+    inference::ModelMetadataRequest request;
+    request.set_name(name);
+    request.set_version(version);
+    grpc::ClientContext context;
+    return inferences_->ModelMetadata(&context, request, response);
+  }
+};
+
+TEST_F(InferenceRpcTest, RawAndTypedContentsGiveTheBitsOfTheNativeCall) {
+  for (const char* serving : {"float32", "float64"}) {
+    SCOPED_TRACE(serving);
+    MustBuild("letter", absl::StrCat("f2(landmarks=5, serving_type=", serving, ")"));
+    const v1::Examples examples = UniformExamples(100, 3, 7);
+    const std::string features = NativeFeatures(examples);
+    ASSERT_FALSE(features.empty());
+    EXPECT_EQ(MustInfer(RawRequest(examples)), features);
+    EXPECT_EQ(MustInfer(TypedRequest(examples, "FP32")), features);
+    EXPECT_EQ(MustInfer(TypedRequest(examples, "FP64")), features);
+    inference::ModelInferRequest wide = RawRequest(examples);
+    const std::vector<float> floats = FloatsOf(examples);
+    const std::vector<double> doubles(floats.begin(), floats.end());
+    wide.mutable_inputs(0)->set_datatype("FP64");
+    wide.set_raw_input_contents(
+        0, std::string(reinterpret_cast<const char*>(doubles.data()), 8 * doubles.size()));
+    EXPECT_EQ(MustInfer(wide), features);
+  }
+}
+
+TEST_F(InferenceRpcTest, TheAnswerNamesModelVersionDigestAndShapeAndEchoesTheId) {
+  MustBuild();
+  const v1::Version second = MustBuild("letter", "f1(landmarks=6, serving_type=float64)");
+  inference::ModelInferRequest request = RawRequest(UniformExamples(4, 3));
+  request.set_id(std::string(512, 'i'));
+  request.add_outputs()->set_name("features");
+  inference::ModelInferResponse response;
+  const grpc::Status status = Infer(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.id(), request.id());
+  EXPECT_EQ(response.model_name(), "letter");
+  EXPECT_EQ(response.model_version(), "2");
+  EXPECT_EQ(response.parameters().at("digest").string_param(), second.ref().digest());
+  ASSERT_EQ(response.outputs_size(), 1);
+  EXPECT_EQ(response.outputs(0).name(), "features");
+  EXPECT_EQ(response.outputs(0).datatype(), "FP64");
+  EXPECT_THAT(response.outputs(0).shape(), ElementsAre(4, 6));
+  EXPECT_FALSE(response.outputs(0).has_contents());
+  ASSERT_EQ(response.raw_output_contents_size(), 1);
+  EXPECT_EQ(response.raw_output_contents(0).size(), 4 * 6 * 8);
+}
+
+TEST_F(InferenceRpcTest, AVersionIsANumberAndEmptyMeansTheNewest) {
+  MustBuild("letter", "f2(landmarks=5)");
+  MustBuild("letter", "f1(landmarks=6)");
+  const v1::Examples examples = UniformExamples(3, 3);
+  inference::ModelInferRequest request = RawRequest(examples);
+  EXPECT_EQ(MustInfer(request), NativeFeatures(examples, "letter@2"));
+  request.set_model_version("1");
+  EXPECT_EQ(MustInfer(request), NativeFeatures(examples, "letter@1"));
+}
+
+TEST_F(InferenceRpcTest, EmptyContentsBesideRawOnesAreNoContents) {
+  MustBuild();
+  inference::ModelInferRequest request = RawRequest(UniformExamples(1, 3));
+  request.mutable_inputs(0)->mutable_contents();
+  EXPECT_EQ(MustInfer(request), NativeFeatures(UniformExamples(1, 3)));
+}
+
+TEST_F(InferenceRpcTest, ModelMetadataHasTheTrueShapesOfEachVersion) {
+  const v1::Version first = MustBuild("letter", "f2(landmarks=5)");
+  const v1::Version second = MustBuild("letter", "f1(landmarks=6, serving_type=float64)");
+  inference::ModelMetadataResponse newest;
+  ASSERT_TRUE(Metadata("letter", "", &newest).ok());
+  EXPECT_EQ(newest.name(), "letter");
+  EXPECT_EQ(newest.platform(), "phimap_plan");
+  EXPECT_THAT(newest.versions(), ElementsAre("1", "2"));
+  ASSERT_EQ(newest.inputs_size(), 1);
+  EXPECT_EQ(newest.inputs(0).name(), "x");
+  EXPECT_EQ(newest.inputs(0).datatype(), "FP32");
+  EXPECT_THAT(newest.inputs(0).shape(), ElementsAre(-1, 3));
+  ASSERT_EQ(newest.outputs_size(), 1);
+  EXPECT_EQ(newest.outputs(0).name(), "features");
+  EXPECT_EQ(newest.outputs(0).datatype(), "FP64");
+  EXPECT_THAT(newest.outputs(0).shape(), ElementsAre(-1, 6));
+  EXPECT_EQ(newest.properties().at("version"), "2");
+  EXPECT_EQ(newest.properties().at("digest"), second.ref().digest());
+  inference::ModelMetadataResponse old;
+  ASSERT_TRUE(Metadata("letter", "1", &old).ok());
+  EXPECT_THAT(old.versions(), ElementsAre("1", "2"));
+  EXPECT_EQ(old.outputs(0).datatype(), "FP32");
+  EXPECT_THAT(old.outputs(0).shape(), ElementsAre(-1, first.output_columns()));
+  EXPECT_EQ(old.properties().at("digest"), first.ref().digest());
+}
+
+TEST_F(InferenceRpcTest, AModelIsReadyOnceItHasAVersionThatCanBeServed) {
+  bool ready = true;
+  EXPECT_EQ(Ready("letter", "", &ready).error_code(), Code::NOT_FOUND);
+  MustBuild();
+  for (const char* version : {"", "1"}) {
+    EXPECT_TRUE(Ready("letter", version, &ready).ok());
+    EXPECT_TRUE(ready);
+  }
+  EXPECT_EQ(Ready("letter", "2", &ready).error_code(), Code::NOT_FOUND);
+}
+
+TEST_F(InferenceRpcTest, ADamagedVersionIsNotReadyAndItsNeighbourIs) {
+  const v1::Version first = MustBuild("letter", "f2(landmarks=5)");
+  MustBuild("letter", "f1(landmarks=6)");
+  Stop();
+  folder_.DamageBlob(first.ref().digest());
+  Start();
+  bool ready = true;
+  ASSERT_TRUE(Ready("letter", "1", &ready).ok());
+  EXPECT_FALSE(ready);
+  ASSERT_TRUE(Ready("letter", "2", &ready).ok());
+  EXPECT_TRUE(ready);
+}
+
+TEST_F(InferenceRpcTest, TheServerIsLiveReadyAndSaysWhoItIs) {
+  grpc::ClientContext live_context;
+  inference::ServerLiveResponse live;
+  ASSERT_TRUE(inferences_->ServerLive(&live_context, {}, &live).ok());
+  EXPECT_TRUE(live.live());
+  grpc::ClientContext ready_context;
+  inference::ServerReadyResponse ready;
+  ASSERT_TRUE(inferences_->ServerReady(&ready_context, {}, &ready).ok());
+  EXPECT_TRUE(ready.ready());
+  grpc::ClientContext metadata_context;
+  inference::ServerMetadataResponse metadata;
+  ASSERT_TRUE(inferences_->ServerMetadata(&metadata_context, {}, &metadata).ok());
+  EXPECT_EQ(metadata.name(), "phimap");
+  EXPECT_THAT(metadata.version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(metadata.extensions_size(), 0);
+}
+
+// The names that both protocols must agree on, in each call that names a model.
+TEST_F(InferenceRpcTest, WhatIsNoModelOrNoVersionIsNamedByEveryCall) {
+  MustBuild();
+  const struct {
+    const char* name;
+    const char* version;
+    Code code;
+    // Of ModelInfer; the other calls have no "model_" in theirs. Empty: none is at fault.
+    const char* field;
+  } cases[] = {
+      {"digit", "", Code::NOT_FOUND, ""},
+      {"digit", "1", Code::NOT_FOUND, ""},
+      {"letter", "2", Code::NOT_FOUND, ""},
+      {"letter", "9223372036854775807", Code::NOT_FOUND, ""},
+      {"letter", "prod", Code::NOT_FOUND, "model_version"},
+      {"letter", "0", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", "-1", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", "007", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", "1.0", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", " 1", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", "Prod", Code::INVALID_ARGUMENT, "model_version"},
+      {"letter", "9223372036854775808", Code::INVALID_ARGUMENT, "model_version"},
+      {"", "", Code::INVALID_ARGUMENT, "model_name"},
+      {"Letter", "", Code::INVALID_ARGUMENT, "model_name"},
+      {"letter@1", "", Code::INVALID_ARGUMENT, "model_name"},
+      {"letter@1", "1", Code::INVALID_ARGUMENT, "model_name"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.name, " / ", c.version));
+    inference::ModelInferRequest request = RawRequest(UniformExamples(1, 3));
+    request.set_model_name(c.name);
+    request.set_model_version(c.version);
+    inference::ModelInferResponse response;
+    const grpc::Status infer = Infer(request, &response);
+    EXPECT_EQ(infer.error_code(), c.code) << infer.error_message();
+    EXPECT_EQ(FactsOf(infer).field, c.field);
+    EXPECT_NE(FactsOf(infer).reason, "");
+    absl::string_view field = c.field;
+    absl::ConsumePrefix(&field, "model_");
+    bool ready = false;
+    const grpc::Status asked = Ready(c.name, c.version, &ready);
+    EXPECT_EQ(asked.error_code(), c.code) << asked.error_message();
+    EXPECT_EQ(FactsOf(asked).field, std::string(field));
+    inference::ModelMetadataResponse metadata;
+    const grpc::Status described = Metadata(c.name, c.version, &metadata);
+    EXPECT_EQ(described.error_code(), c.code) << described.error_message();
+    EXPECT_EQ(FactsOf(described).field, std::string(field));
+  }
+}
+
+class InferenceMetricsTest : public InferenceFixture {};
+
+TEST_F(InferenceMetricsTest, CallsAreCountedUnderTheProtocolsNames) {
+  options_.http = "127.0.0.1:0";
+  Start();
+  MustBuild();
+  MustInfer(RawRequest(UniformExamples(5, 3)));
+  inference::ModelInferResponse response;
+  inference::ModelInferRequest bad = RawRequest(UniformExamples(5, 3));
+  bad.set_model_name("digit");
+  EXPECT_FALSE(Infer(bad, &response).ok());
+  const std::string text = Scrape();
+  const std::string infer =
+      "grpc_method=\"ModelInfer\",grpc_service=\"inference.GRPCInferenceService\","
+      "grpc_type=\"unary\"} ";
+  EXPECT_THAT(text, HasSubstr("grpc_server_started_total{" + infer + "2"));
+  EXPECT_THAT(text, HasSubstr("{grpc_code=\"OK\"," + infer + "1"));
+  EXPECT_THAT(text, HasSubstr("{grpc_code=\"NotFound\"," + infer + "1"));
+  EXPECT_THAT(text, HasSubstr("phimap_transform_rows_total 5"));
+  for (const char* method :
+       {"ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata"}) {
+    EXPECT_THAT(text,
+                HasSubstr(absl::StrCat("{grpc_code=\"OK\",grpc_method=\"", method,
+                                       "\",grpc_service=\"inference.GRPCInferenceService\"")));
+  }
+}
+
+}  // namespace
+}  // namespace phimap::testing
