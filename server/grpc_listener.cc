@@ -15,6 +15,7 @@
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "server/listen_address.h"
+#include "server/tls_credentials.h"
 #include "server/unix_socket.h"
 
 namespace phimap {
@@ -54,6 +55,14 @@ absl::Status CannotListen(const std::string& address) {
                    absl::StrCat("cannot listen on ", address, "; ", hint), {{"address", address}});
 }
 
+// TLS is for the network: a Unix socket stays what it is.
+std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const ServerOptions& options) {
+  if (options.tls.empty() || absl::StartsWith(options.listen, kUnixScheme)) {
+    return grpc::InsecureServerCredentials();
+  }
+  return TlsServerCredentials(options.tls);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const ServerOptions& options,
@@ -64,7 +73,7 @@ absl::StatusOr<std::unique_ptr<GrpcListener>> GrpcListener::Listen(const ServerO
   Configure(options, builder);
   const std::string unix_address = absl::StrCat(kUnixScheme, options.unix_listen);
   int port = 0;
-  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(options.listen, CredentialsOf(options), &port);
   if (!options.unix_listen.empty()) {
     builder.AddListeningPort(unix_address, grpc::InsecureServerCredentials());
   }

@@ -32,13 +32,14 @@ bool IsLoopbackAddress(absl::string_view address) {
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool insecure) {
-  if (insecure || IsLoopbackAddress(address)) return absl::OkStatus();
+absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed) {
+  if (allowed || IsLoopbackAddress(address)) return absl::OkStatus();
   return MakeError(absl::StatusCode::kInvalidArgument, "NOT_LOOPBACK", flag,
                    absl::StrCat("\"", address,
-                                "\" can be reached from other machines, and this server neither "
-                                "encrypts nor asks who calls; use 127.0.0.1, or --insecure if "
-                                "the network is yours alone"),
+                                "\" can be reached from other machines, and what is served there "
+                                "is not both encrypted and closed to strangers; use 127.0.0.1, "
+                                "for the API --tls_certificate and --tls_key with --token_file or "
+                                "--tls_client_ca, or --insecure if the network is yours alone"),
                    {{"address", std::string(address)}});
 }
 

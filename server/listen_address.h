@@ -14,8 +14,8 @@ namespace phimap {
 bool IsLoopbackAddress(absl::string_view address);
 
 // INVALID_ARGUMENT (reason NOT_LOOPBACK) that names `flag` unless the address is a loopback address
-// or `insecure`.
-absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool insecure);
+// or `allowed`.
+absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed);
 
 // `address` with its port replaced: the one that port 0 became. A unix: address stays as it is.
 std::string WithPort(absl::string_view address, int port);

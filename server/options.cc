@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/listen_address.h"
 
@@ -37,10 +38,23 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                  "\"none\" switches it off.")
       ->capture_default_str();
   app.add_flag("--insecure", options.insecure,
-               "Allow addresses that other machines can reach, without encryption.");
+               "Allow addresses that other machines can reach without encryption or without "
+               "asking who calls. /metrics knows neither, so that --http always needs it there.");
 }
 
-void AddAccessFlags(CLI::App& app, ServerOptions& options) {
+void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certificate_role) {
+  app.add_option("--tls_certificate", options.tls.certificate,
+                 "File of the server's certificate (PEM), followed by those between it and its "
+                 "authority. The files of TLS are read again when they change.");
+  app.add_option("--tls_key", options.tls.key,
+                 "File of the certificate's private key (PEM, not encrypted).");
+  app.add_option("--tls_client_ca", options.tls.client_ca,
+                 "File of authorities (PEM): only clients with a certificate that one of them "
+                 "signed are let in.");
+  app.add_option("--client_certificate_role", certificate_role,
+                 "What such a client may, when there is no --token_file.")
+      ->check(CLI::IsMember({"reader", "builder", "admin"}))
+      ->capture_default_str();
   app.add_option("--token_file", options.token_file,
                  "File of bearer tokens, a line each: ROLE TOKEN or ROLE sha256:DIGEST, the role "
                  "reader, builder or admin. Calls without one of them are refused. The file is "
@@ -85,8 +99,25 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
 }
 
+absl::Status BadFlags(absl::string_view flag, absl::string_view why) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_FLAGS", flag, why);
+}
+
+absl::Status CheckTlsFlags(const ServerOptions& options) {
+  if (options.tls.certificate.empty() != options.tls.key.empty()) {
+    return options.tls.key.empty() ? BadFlags("--tls_certificate", "expected --tls_key beside it")
+                                   : BadFlags("--tls_key", "expected --tls_certificate beside it");
+  }
+  if (!options.tls.client_ca.empty() && options.tls.empty()) {
+    return BadFlags("--tls_client_ca", "expected --tls_certificate and --tls_key beside it");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckAddresses(const ServerOptions& options) {
-  PHIMAP_RETURN_IF_ERROR(CheckReachable("--listen", options.listen, options.insecure));
+  const bool asks = !options.token_file.empty() || !options.tls.client_ca.empty();
+  const bool guarded = !options.tls.empty() && asks;
+  PHIMAP_RETURN_IF_ERROR(CheckReachable("--listen", options.listen, guarded || options.insecure));
   if (options.http.empty()) return absl::OkStatus();
   return CheckReachable("--http", options.http, options.insecure);
 }
@@ -96,11 +127,12 @@ absl::Status CheckAddresses(const ServerOptions& options) {
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   ServerOptions options;
   std::string log_level = "info";
+  std::string certificate_role(RoleName(options.client_certificate_role));
   CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.");
   app.set_version_flag("--version", PHIMAP_VERSION);
   app.footer(kExitCodeHelp);
   AddAddressFlags(app, options);
-  AddAccessFlags(app, options);
+  AddAccessFlags(app, options, certificate_role);
   AddLimitFlags(app, options);
   AddTimeFlags(app, options);
   app.add_option("--log_level", log_level, "What goes to stderr.")
@@ -116,11 +148,13 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
                                                  : ServerExitCode::kUsage);
   }
   if (options.http == "none") options.http.clear();
-  if (const absl::Status reachable = CheckAddresses(options); !reachable.ok()) {
-    std::fprintf(stderr, "phimapd: %s\n", std::string(reachable.message()).c_str());
+  for (const absl::Status& status : {CheckTlsFlags(options), CheckAddresses(options)}) {
+    if (status.ok()) continue;
+    std::fprintf(stderr, "phimapd: %s\n", std::string(status.message()).c_str());
     return static_cast<int>(ServerExitCode::kUsage);
   }
-  options.log_level = *ParseLogLevel(log_level);  // checked by IsMember
+  options.client_certificate_role = *ParseRole(certificate_role);  // checked by IsMember
+  options.log_level = *ParseLogLevel(log_level);                   // checked by IsMember
   return options;
 }
 

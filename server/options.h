@@ -6,6 +6,8 @@
 #include <string>
 #include <variant>
 
+#include "server/auth/role.h"
+#include "server/auth/tls_files.h"
 #include "server/observe/log.h"
 
 namespace phimap {
@@ -18,6 +20,10 @@ struct ServerOptions {
   // Empty: no endpoint.
   std::string http = "127.0.0.1:7451";
   bool insecure = false;
+  // Of --listen; empty: not encrypted.
+  TlsFiles tls;
+  // What a verified client certificate may, without a token file.
+  Role client_certificate_role = Role::kReader;
   // Bearer tokens and their roles (server/auth/token_table.h); empty: nobody is asked for one.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
@@ -39,9 +45,9 @@ enum class ServerExitCode : int {
   kUsage = 2,
 };
 
-// Options, or the exit code after --help, --version or an error was printed. An address that needs
-// --insecure is an error of the command line, so that nothing is created or opened before it is
-// refused.
+// Options, or the exit code after --help, --version or an error was printed. Flags that contradict
+// each other, and an address that needs protection or --insecure, are errors of the command line,
+// so that nothing is created or opened before they are refused.
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv);
 
 }  // namespace phimap

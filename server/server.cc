@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/time/clock.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
 #include "core/status/status_macros.h"
 #include "server/auth/access_control.h"
+#include "server/auth/file_watch.h"
+#include "server/auth/tls_files.h"
 #include "server/auth/token_file.h"
 #include "server/build/build_manager.h"
 #include "server/grpc_listener.h"
@@ -71,6 +76,39 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   return out;
 }
 
+std::optional<Role> CertificateRole(const ServerOptions& options) {
+  if (options.tls.client_ca.empty()) return std::nullopt;
+  return options.client_certificate_role;
+}
+
+// Says when the certificate expires, which nobody should learn from their clients, or returns what
+// is wrong with the files of TLS.
+absl::Status LookAtTls(const ServerOptions& options, const Logger& logger) {
+  if (options.tls.empty()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const absl::Time expires, CheckTlsFiles(options.tls));
+  logger.Log(expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
+             {{"certificate", options.tls.certificate},
+              {"expires", absl::FormatTime(absl::RFC3339_sec, expires, absl::UTCTimeZone())},
+              {"client_certificates", options.tls.client_ca.empty() ? "not asked" : "required"}});
+  return absl::OkStatus();
+}
+
+// gRPC reads the files of TLS again by itself, whatever is in them.
+std::unique_ptr<FileWatch> WatchTls(const ServerOptions& options, const Logger& logger) {
+  if (options.tls.empty()) return nullptr;
+  std::vector<std::string> paths = {options.tls.certificate, options.tls.key};
+  if (!options.tls.client_ca.empty()) paths.push_back(options.tls.client_ca);
+  auto watch = std::make_unique<FileWatch>(std::move(paths), [&logger, options] {
+    const absl::Status wrong = LookAtTls(options, logger);
+    if (wrong.ok()) return;
+    logger.Log(LogLevel::kError, "tls_files_wrong",
+               {{"error", std::string(wrong.message())},
+                {"effect", "connections fail that are not made yet, until the files are right"}});
+  });
+  watch->Start();
+  return watch;
+}
+
 RpcLimits Limits(const ServerOptions& options) {
   RpcLimits limits;
   limits.max_message_bytes = options.max_message_bytes;
@@ -85,7 +123,8 @@ struct Server::Parts {
   Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
         std::unique_ptr<Store> the_store, const Logger& the_logger, const Hooks& hooks)
       : logger(the_logger),
-        access(std::move(tokens), /*certificate_role=*/std::nullopt),
+        access(std::move(tokens), CertificateRole(options)),
+        tls_watch(WatchTls(options, logger)),
         store(std::move(the_store)),
         threads(ComputeThreads(options)),
         scheduler(SchedulerOptions(options, hooks), metrics.transform()),
@@ -105,6 +144,7 @@ struct Server::Parts {
 
   const Logger& logger;
   const AccessControl access;
+  const std::unique_ptr<FileWatch> tls_watch;
   Metrics metrics;
   const std::unique_ptr<Store> store;
   const int threads;
@@ -159,6 +199,7 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::unique_ptr<Store> store,
                                                       const Logger& logger, Hooks hooks) {
+  PHIMAP_RETURN_IF_ERROR(LookAtTls(options, logger));
   std::unique_ptr<TokenFile> tokens;
   if (!options.token_file.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));

@@ -33,7 +33,8 @@ class Server {
   };
 
   // Listens and serves. `logger` outlives the server. Errors: FAILED_PRECONDITION (an address that
-  // cannot be bound), INVALID_ARGUMENT (the path of a socket is too long).
+  // cannot be bound, a file of TLS or of tokens that cannot be used), INVALID_ARGUMENT (the path of
+  // a socket is too long, a token file is wrong).
   // REQUIRES: options that ParseOptions let pass; which addresses other machines may reach is
   // checked there, before anything is created.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,

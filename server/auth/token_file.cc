@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -19,7 +18,6 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr auto kInterval = std::chrono::seconds(1);
 // kMaxTokens lines of a role, a digest and a comment.
 constexpr size_t kMaxFileBytes = size_t{4} << 20;
 
@@ -68,51 +66,25 @@ absl::Status CheckMode(const std::string& path, mode_t mode, const TokenTable& t
   return absl::OkStatus();
 }
 
-int64_t Nanoseconds(const timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path,
                                                            const Logger& logger) {
   auto file = absl::WrapUnique(new TokenFile(path, logger));
-  {
-    MutexLock lock(&file->refresh_);
-    PHIMAP_RETURN_IF_ERROR(file->Load(StampOf(path)));
-  }
-  file->watcher_ = std::thread([raw = file.get()] { raw->Watch(); });
+  PHIMAP_RETURN_IF_ERROR(file->Load());
+  file->watch_.Start();
   return file;
 }
 
 TokenFile::TokenFile(std::string path, const Logger& logger)
-    : path_(std::move(path)), logger_(logger) {}
-
-TokenFile::~TokenFile() {
-  {
-    MutexLock lock(&mutex_);
-    stop_ = true;
-  }
-  stopping_.NotifyAll();
-  if (watcher_.joinable()) watcher_.join();
-}
+    : path_(std::move(path)), logger_(logger), watch_({path_}, [this] { Reload(); }) {}
 
 std::shared_ptr<const TokenTable> TokenFile::table() const {
   MutexLock lock(&mutex_);
   return table_;
 }
 
-TokenFile::Stamp TokenFile::StampOf(const std::string& path) {
-  struct stat file {};
-  if (stat(path.c_str(), &file) != 0) return {};
-  return {static_cast<int64_t>(file.st_dev), static_cast<int64_t>(file.st_ino), file.st_size,
-          Nanoseconds(file.st_mtim), Nanoseconds(file.st_ctim)};
-}
-
-absl::Status TokenFile::Load(const Stamp& stamp) {
-  // Whatever comes of it: the same state of the file is looked at once. A change while it is read
-  // has another stamp, and is read again.
-  loaded_ = stamp;
+absl::Status TokenFile::Load() {
   PHIMAP_ASSIGN_OR_RETURN(const Content content, Read(path_));
   absl::StatusOr<TokenTable> table = TokenTable::Parse(content.text);
   if (!table.ok()) {
@@ -129,27 +101,11 @@ absl::Status TokenFile::Load(const Stamp& stamp) {
   return absl::OkStatus();
 }
 
-void TokenFile::Refresh() {
-  MutexLock lock(&refresh_);
-  const Stamp stamp = StampOf(path_);
-  if (stamp == loaded_) return;
-  if (const absl::Status loaded = Load(stamp); !loaded.ok()) {
+void TokenFile::Reload() {
+  if (const absl::Status loaded = Load(); !loaded.ok()) {
     // It speaks of the file by lines and numbers, never by what is in it.
     logger_.Log(LogLevel::kError, "tokens_not_loaded",
                 {{"error", std::string(loaded.message())}, {"in_force", "the tokens before"}});
-  }
-}
-
-void TokenFile::Watch() {
-  while (true) {
-    {
-      const auto deadline = std::chrono::steady_clock::now() + kInterval;
-      MutexLock lock(&mutex_);
-      while (!stop_ && stopping_.WaitUntil(&mutex_, deadline)) {
-      }
-      if (stop_) return;
-    }
-    Refresh();
   }
 }
 

@@ -8,10 +8,10 @@
 
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/auth/file_watch.h"
 #include "server/auth/token_table.h"
 #include "server/observe/log.h"
 #include "server/sync/mutex.h"
@@ -25,42 +25,25 @@ class TokenFile {
   // `logger` outlives the file.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(const std::string& path,
                                                          const Logger& logger);
-  ~TokenFile();
   TokenFile(const TokenFile&) = delete;
   TokenFile& operator=(const TokenFile&) = delete;
 
   std::shared_ptr<const TokenTable> table() const;
 
   // Looks now.
-  void Refresh();
+  void Refresh() { watch_.Look(); }
 
  private:
-  // Tells one state of the file from another.
-  struct Stamp {
-    int64_t device = 0;
-    int64_t inode = 0;
-    int64_t size_bytes = 0;
-    int64_t modified_ns = 0;
-    int64_t changed_ns = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-
   TokenFile(std::string path, const Logger& logger);
-  static Stamp StampOf(const std::string& path);
-  absl::Status Load(const Stamp& stamp);
-  void Watch();
+  absl::Status Load();
+  void Reload();
 
   const std::string path_;
   const Logger& logger_;
-  // Held while the file is looked at, so that two threads do not load it at once.
-  Mutex refresh_;
-  Stamp loaded_ ABSL_GUARDED_BY(refresh_);
   mutable Mutex mutex_;
-  CondVar stopping_;
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);
-  // Last, so that what it uses is there before it.
-  std::thread watcher_;
+  // Last: it calls Reload until it is gone.
+  FileWatch watch_;
 };
 
 }  // namespace phimap

@@ -78,6 +78,8 @@ std::string Process::ReadLine() {
   }
 }
 
+std::string Process::ErrorsSoFar() const { return ReadFile(err_path_); }
+
 void Process::Signal(int signal) { kill(pid_, signal); }
 
 ProcessResult Process::Wait() {

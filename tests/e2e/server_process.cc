@@ -31,8 +31,13 @@ std::string ValueOf(const std::string& line, absl::string_view key) {
 }  // namespace
 
 ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags) {
-  std::vector<std::string> arguments = {PHIMAPD_BINARY, "--data_dir=" + data_dir,
-                                        "--listen=127.0.0.1:0", "--http=127.0.0.1:0"};
+  std::vector<std::string> arguments = {PHIMAPD_BINARY, "--data_dir=" + data_dir};
+  for (const char* flag : {"--listen=", "--http="}) {
+    const bool given = std::any_of(flags.begin(), flags.end(), [flag](const std::string& given) {
+      return absl::StartsWith(given, flag);
+    });
+    if (!given) arguments.push_back(absl::StrCat(flag, "127.0.0.1:0"));
+  }
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   process_ = std::make_unique<Process>(arguments);
   const std::string line = process_->ReadLine();

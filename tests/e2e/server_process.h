@@ -12,7 +12,8 @@
 
 namespace phimap::e2e {
 
-// Started by the constructor, which returns once it is ready; killed by the destructor.
+// Started by the constructor, which returns once it is ready; killed by the destructor. It listens
+// on free ports of the loopback interface unless the flags say otherwise.
 class ServerProcess {
  public:
   explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {});

@@ -19,8 +19,8 @@ TEST(ListenAddressTest, OnlyWhatThisMachineAloneCanReachIsLoopback) {
 }
 
 TEST(ListenAddressTest, OtherAddressesNeedInsecure) {
-  EXPECT_TRUE(CheckReachable("listen", "0.0.0.0:1", /*insecure=*/true).ok());
-  const absl::Status refused = CheckReachable("listen", "0.0.0.0:1", /*insecure=*/false);
+  EXPECT_TRUE(CheckReachable("listen", "0.0.0.0:1", /*allowed=*/true).ok());
+  const absl::Status refused = CheckReachable("listen", "0.0.0.0:1", /*allowed=*/false);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(refused.message().find("--insecure"), absl::string_view::npos);
 }

@@ -1,0 +1,34 @@
+// The files of TLS, looked at before they are used.
+//
+// gRPC reads them by itself, again and again, and says nothing of what it cannot use: the client
+// sees a broken connection. So what is wrong with them is found here, at the start.
+#ifndef PHIMAP_SERVER_AUTH_TLS_FILES_H_
+#define PHIMAP_SERVER_AUTH_TLS_FILES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace phimap {
+
+// Paths of PEM files.
+struct TlsFiles {
+  // The server's certificate, followed by those between it and its authority.
+  std::string certificate = {};
+  // Its private key, not encrypted.
+  std::string key = {};
+  // Authorities whose clients are let in; empty: clients are not asked for a certificate.
+  std::string client_ca = {};
+
+  bool empty() const { return certificate.empty(); }
+};
+
+// When the server's certificate expires. FAILED_PRECONDITION (reason BAD_TLS_FILE) that names flag
+// and file when one cannot be read or parsed, or when key and certificate do not belong together.
+absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_AUTH_TLS_FILES_H_

@@ -1,0 +1,149 @@
+// Who is let in, as an operator sets it up by flags.
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "tests/e2e/server_process.h"
+#include "tests/support/certificates.h"
+
+namespace phimap::e2e {
+namespace {
+
+using testing::CertificateAuthority;
+using ::testing::HasSubstr;
+using testing::KeyPair;
+using ::testing::Not;
+using testing::ReplaceFile;
+
+constexpr char kToken[] = "reader-token-0123456789";
+
+class AccessTest : public ::testing::Test {
+ protected:
+  AccessTest() {
+    const KeyPair pair = authority_.Issue();
+    ReplaceFile(certificate_, pair.certificate);
+    ReplaceFile(key_, pair.key);
+    ReplaceFile(clients_, authority_.certificate());
+    ReplaceFile(tokens_, absl::StrCat("reader ", kToken, "\n"));
+  }
+
+  std::vector<std::string> Tls() const {
+    return {"--tls_certificate=" + certificate_, "--tls_key=" + key_};
+  }
+  grpc::Status List(const std::string& address, const std::string& token) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", absl::StrCat("Bearer ", token));
+    v1::ListMappingsResponse response;
+    const auto channel = grpc::CreateChannel(
+        address, grpc::SslCredentials({.pem_root_certs = authority_.certificate(),
+                                       .pem_private_key = {},
+                                       .pem_cert_chain = {}}));
+    return v1::MappingService::NewStub(channel)->ListMappings(&context, {}, &response);
+  }
+
+  TemporaryFolder folder_;
+  const std::string data_dir_ = folder_.path() + "/data";
+  const std::string certificate_ = folder_.path() + "/server.pem";
+  const std::string key_ = folder_.path() + "/server.key";
+  const std::string clients_ = folder_.path() + "/clients.pem";
+  const std::string tokens_ = folder_.path() + "/tokens";
+  CertificateAuthority authority_{"phimap test authority"};
+};
+
+TEST_F(AccessTest, AnAddressThatOthersReachNeedsEncryptionAndSomeoneToAskWhoCalls) {
+  std::vector<std::string> tls_only = Tls();
+  std::vector<std::string> tokens_only = {"--token_file=" + tokens_};
+  std::vector<std::string> http = Tls();
+  http.insert(http.end(), {"--token_file=" + tokens_, "--http=0.0.0.0:0"});
+  for (std::vector<std::string> flags : {tls_only, tokens_only, http}) {
+    SCOPED_TRACE(flags.back());
+    flags.insert(flags.begin(), {PHIMAPD_BINARY, "--data_dir=" + data_dir_, "--listen=0.0.0.0:0"});
+    const ProcessResult refused = RunProcess(flags);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("--insecure"));
+    EXPECT_FALSE(std::filesystem::exists(data_dir_));
+  }
+}
+
+TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
+  std::vector<std::string> flags = Tls();
+  flags.insert(flags.end(), {"--token_file=" + tokens_, "--listen=0.0.0.0:0", "--log_level=debug"});
+  ServerProcess server(data_dir_, flags);
+  const std::string address =
+      absl::StrCat("localhost", server.address().substr(server.address().rfind(':')));
+  const grpc::Status known = List(address, kToken);
+  EXPECT_TRUE(known.ok()) << known.error_message();
+  EXPECT_EQ(List(address, "another-token-0123456789").error_code(),
+            grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(List(address, "").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  ReplaceFile(tokens_, "reader wrong-token-0123456789!\n");  // "!" may not be in one
+  while (server.process().ErrorsSoFar().find("tokens_not_loaded") == std::string::npos) {
+    std::this_thread::yield();
+  }
+  server.process().Signal(SIGTERM);
+  const ProcessResult result = server.process().Wait();
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("TOKEN_UNKNOWN"));
+  EXPECT_THAT(result.err, HasSubstr("TOKEN_MISSING"));
+  EXPECT_THAT(result.err, HasSubstr("tls "));
+  EXPECT_THAT(result.err, Not(HasSubstr("-token-")));
+}
+
+TEST_F(AccessTest, ClientCertificatesStandInForTokens) {
+  std::vector<std::string> flags = Tls();
+  flags.insert(flags.end(), {"--tls_client_ca=" + clients_, "--listen=0.0.0.0:0",
+                             "--client_certificate_role=builder"});
+  ServerProcess server(data_dir_, flags);
+  EXPECT_NE(server.address(), "");
+}
+
+TEST_F(AccessTest, FlagsThatNeedEachOtherSaySo) {
+  const struct {
+    std::vector<std::string> flags;
+    const char* says;
+  } cases[] = {
+      {{"--tls_certificate=" + certificate_}, "--tls_key"},
+      {{"--tls_key=" + key_}, "--tls_certificate"},
+      {{"--tls_client_ca=" + clients_}, "--tls_certificate"},
+      {{"--client_certificate_role=owner"}, "reader"},
+  };
+  for (const auto& c : cases) {
+    std::vector<std::string> command = {PHIMAPD_BINARY, "--data_dir=" + data_dir_};
+    command.insert(command.end(), c.flags.begin(), c.flags.end());
+    const ProcessResult refused = RunProcess(command);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr(c.says));
+    EXPECT_FALSE(std::filesystem::exists(data_dir_));
+  }
+}
+
+TEST_F(AccessTest, FilesThatCannotBeUsedAreNamedAtTheStart) {
+  const struct {
+    std::vector<std::string> flags;
+    std::string says;
+  } cases[] = {
+      {{"--tls_certificate=" + certificate_, "--tls_key=" + certificate_}, certificate_},
+      {{"--tls_certificate=" + certificate_, "--tls_key=" + key_ + ".missing"}, key_ + ".missing"},
+      {{"--token_file=" + key_}, key_ + ": line 1"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.says);
+    std::vector<std::string> command = {PHIMAPD_BINARY, "--data_dir=" + data_dir_,
+                                        "--listen=127.0.0.1:0", "--http=127.0.0.1:0"};
+    command.insert(command.end(), c.flags.begin(), c.flags.end());
+    const ProcessResult refused = RunProcess(command);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_EQ(refused.out, "");
+    EXPECT_THAT(refused.err, HasSubstr(c.says));
+  }
+}
+
+}  // namespace
+}  // namespace phimap::e2e
