@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/synchronization/mutex.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
 namespace phimap::bench {
@@ -58,6 +59,7 @@ int Run(int argc, char** argv) {
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);  // as phimapd does
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTERM);

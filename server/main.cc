@@ -57,6 +57,7 @@ void AnnounceReady(const ServerOptions& options, const Server& server) {
 
 int Run(const ServerOptions& options) {
   const Logger logger(options.log_level);
+  SwitchLockDebuggingOff();
   BlockStopSignals();
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();

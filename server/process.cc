@@ -7,6 +7,8 @@
 #include <csignal>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
+
 namespace phimap {
 namespace {
 
@@ -38,6 +40,10 @@ int64_t RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
   getrlimit(RLIMIT_NOFILE, &limit);
   return static_cast<int64_t>(limit.rlim_cur);
+}
+
+void SwitchLockDebuggingOff() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 void BlockStopSignals() {

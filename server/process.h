@@ -10,6 +10,10 @@ namespace phimap {
 // listener stops accepting for good (CVE-2023-4785).
 int64_t RaiseFileLimit();
 
+// Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were debugged:
+// a twentieth of a small call. Off, as gRPC's own releases have it.
+void SwitchLockDebuggingOff();
+
 // Blocks SIGTERM and SIGINT in this thread and in all that it starts. Call first of all.
 void BlockStopSignals();
 

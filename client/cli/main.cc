@@ -256,4 +256,9 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace phimap::cli
 
-int main(int argc, char** argv) { return phimap::cli::Run(argc, argv); }
+int main(int argc, char** argv) {
+  // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
+  // debugged.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  return phimap::cli::Run(argc, argv);
+}

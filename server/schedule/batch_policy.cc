@@ -33,9 +33,9 @@ bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes) {
   return queued_bytes == 0 || bytes <= max_bytes - queued_bytes;
 }
 
-bool RunsInline(bool idle, double multiplications, double multiplications_per_second,
+bool RunsInline(bool free, double multiplications, double multiplications_per_second,
                 absl::Duration limit) {
-  if (!idle) return false;
+  if (!free) return false;
   const double rate = multiplications_per_second > 0 ? multiplications_per_second
                                                      : kAssumedMultiplicationsPerSecond;
   return multiplications < rate * absl::ToDoubleSeconds(limit);

@@ -25,10 +25,11 @@ int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows);
 bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes);
 
 // Whether a request runs on the thread that brought it, in the place of a hand-off to a worker:
-// when the scheduler is `idle` (nothing queued or running) and its estimated time is within
-// `limit`. `multiplications_per_second` is what was measured of the version; 0 if nothing was, and
-// then a rate is assumed that the slowest kernels reach on old machines.
-bool RunsInline(bool idle, double multiplications, double multiplications_per_second,
+// when the way is `free` (nothing is queued before it, and not too many threads do so already) and
+// its estimated time is within `limit`. `multiplications_per_second` is what was measured of the
+// version; 0 if nothing was, and then a rate is assumed that the slowest kernels reach on old
+// machines.
+bool RunsInline(bool free, double multiplications, double multiplications_per_second,
                 absl::Duration limit);
 
 // When a refused client should come back: the time that the queued work is expected to take,

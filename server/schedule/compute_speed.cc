@@ -16,23 +16,29 @@ double Smoothed(double rate, double newest) {
 
 }  // namespace
 
+void ComputeSpeed::Entry::Add(double rate) {
+  recent[passes++ % recent.size()] = rate;
+  std::array<double, 9> sorted = recent;
+  const int count = std::min<int>(passes, recent.size());
+  std::nth_element(sorted.begin(), sorted.begin() + count / 2, sorted.begin() + count);
+  median = sorted[count / 2];
+}
+
 void ComputeSpeed::Learn(const std::shared_ptr<const Engine>& engine, double multiplications,
                          double seconds) {
   PHIMAP_CHECK(seconds > 0);
   const double rate = multiplications / seconds;
   overall_ = Smoothed(overall_, rate);
-  const Entry* const known = Find(engine);
-  if (known == nullptr) {
+  if (Find(engine) == nullptr) {
     std::erase_if(entries_, [](const auto& entry) { return entry.second.engine.expired(); });
-    entries_[engine.get()] = {engine, rate};
-    return;
+    entries_[engine.get()] = {.engine = engine, .recent = {}};
   }
-  entries_[engine.get()].rate = std::min(rate, Smoothed(known->rate, rate));
+  entries_[engine.get()].Add(rate);
 }
 
 double ComputeSpeed::Of(const std::shared_ptr<const Engine>& engine) const {
   const Entry* const known = Find(engine);
-  return known == nullptr ? 0 : known->rate;
+  return known == nullptr ? 0 : known->median;
 }
 
 const ComputeSpeed::Entry* ComputeSpeed::Find(const std::shared_ptr<const Engine>& engine) const {

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_SCHEDULE_COMPUTE_SPEED_H_
 #define PHIMAP_SERVER_SCHEDULE_COMPUTE_SPEED_H_
 
+#include <array>
 #include <memory>
 #include <unordered_map>
 
@@ -19,15 +20,18 @@ class ComputeSpeed {
 
   // Of all versions, over some ten passes; 0 before the first.
   double overall() const { return overall_; }
-  // Of one; 0 before its first pass. Falls to a slower pass at once and rises by degrees: it
-  // decides what may hold an RPC thread.
+  // Of one, the median of its last nine passes; 0 before its first. It decides what may hold an RPC
+  // thread, and a pass that the operating system interrupted says nothing about that.
   double Of(const std::shared_ptr<const Engine>& engine) const;
 
  private:
   struct Entry {
     // Tells a version from another that was loaded at its address later.
     std::weak_ptr<const Engine> engine;
-    double rate = 0;
+    std::array<double, 9> recent;
+    int passes = 0;
+    double median = 0;
+    void Add(double rate);
   };
   const Entry* Find(const std::shared_ptr<const Engine>& engine) const;
 

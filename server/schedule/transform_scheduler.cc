@@ -62,26 +62,27 @@ void TransformScheduler::Books::Subtract(const Books& other) {
 void TransformScheduler::Submit(TransformWork work) {
   QueuedWork queued{std::move(work), options_.now()};
   absl::Status status;
-  bool here = false;
+  std::unique_ptr<EngineScratch> here;  // if it is computed here
   bool wake = false;
   {
     MutexLock lock(&mutex_);
     status = CheckRoom(queued.work);
     if (status.ok()) {
-      here = TakesInline(queued.work);
+      if (TakesInline(queued.work)) here = BeginInline();
       pending_.Add(queued.work);
       metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-      if (!here) queues_.Push(std::move(queued));
-      wake = !here && sleeping_ > 0;
+      if (here == nullptr) queues_.Push(std::move(queued));
+      wake = here == nullptr && sleeping_ > 0;
     }
   }
   if (!status.ok()) return queued.work.done(status);
-  if (here) {
+  if (here != nullptr) {
     metrics_.inline_requests->Increment();
     const absl::Time started = queued.enqueued;
     std::vector<QueuedWork> take;
     take.push_back(std::move(queued));
-    Run(std::move(take), started, inline_scratch_);
+    Run(std::move(take), started, *here);
+    EndInline(std::move(here));
   } else if (wake) {
     work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
   }
@@ -105,8 +106,22 @@ absl::Status TransformScheduler::CheckRoom(const TransformWork& work) const {
 }
 
 bool TransformScheduler::TakesInline(const TransformWork& work) const {
-  return RunsInline(pending_.requests == 0, work.Multiplications(), speed_.Of(work.engine),
-                    options_.inline_limit);
+  const bool free = queues_.empty() && inline_running_ < std::max(1, workers_);
+  return RunsInline(free, work.Multiplications(), speed_.Of(work.engine), options_.inline_limit);
+}
+
+std::unique_ptr<EngineScratch> TransformScheduler::BeginInline() {
+  ++inline_running_;
+  if (inline_scratches_.empty()) return std::make_unique<EngineScratch>();
+  std::unique_ptr<EngineScratch> scratch = std::move(inline_scratches_.back());
+  inline_scratches_.pop_back();
+  return scratch;
+}
+
+void TransformScheduler::EndInline(std::unique_ptr<EngineScratch> scratch) {
+  MutexLock lock(&mutex_);
+  --inline_running_;
+  inline_scratches_.push_back(std::move(scratch));
 }
 
 bool TransformScheduler::TransformsPending() const {

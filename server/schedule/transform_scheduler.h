@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -36,8 +37,8 @@ class TransformScheduler {
   struct Options {
     // Requests and answers, queued and running.
     int64_t queue_bytes = int64_t{256} << 20;
-    // A request that is expected to take less runs within Submit if nothing else is queued or
-    // running; 0: none does.
+    // A request that is expected to take less runs within Submit if nothing is queued; 0: none
+    // does.
     absl::Duration inline_limit = absl::Microseconds(20);
     // What time it is; tests turn it by hand.
     std::function<absl::Time()> now = [] { return absl::Now(); };
@@ -48,11 +49,11 @@ class TransformScheduler {
   TransformScheduler(const TransformScheduler&) = delete;
   TransformScheduler& operator=(const TransformScheduler&) = delete;
 
-  // Queues `work`, or computes it here if it is tiny and the scheduler idle, where the hand-off to
-  // a worker would be a good part of its time. That holds nobody up: it counts as running, so one
-  // thread at a time does it and all that comes meanwhile goes to the workers. Refused work gets
-  // its `done` here, with RESOURCE_EXHAUSTED (reason QUEUE_FULL, a retry delay) or UNAVAILABLE
-  // (reason SHUTTING_DOWN).
+  // Queues `work`, or computes it here if it is tiny and nothing waits before it: the hand-off to a
+  // worker would take longer than the work. As many threads do so at a time as there are workers;
+  // what comes meanwhile goes to the workers, so that no thread of the caller is held for more than
+  // its own request. Refused work gets its `done` here, with RESOURCE_EXHAUSTED (reason QUEUE_FULL,
+  // a retry delay) or UNAVAILABLE (reason SHUTTING_DOWN).
   void Submit(TransformWork work);
 
   // Whether a request is queued or being computed.
@@ -92,6 +93,8 @@ class TransformScheduler {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The same on a thread of the pool.
   void RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::unique_ptr<EngineScratch> BeginInline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndInline(std::unique_ptr<EngineScratch> scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // What may be computed; the rest is finished, and entered into `finished`.
   std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
   absl::StatusOr<char*> PrepareOne(const TransformWork& work) const;
@@ -112,9 +115,6 @@ class TransformScheduler {
 
   const Options options_;
   const TransformMetrics& metrics_;
-  // Of the thread that computes within Submit: whoever found nothing pending and is pending now.
-  EngineScratch inline_scratch_;
-
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
@@ -125,6 +125,9 @@ class TransformScheduler {
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the workers.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Threads that compute within Submit, and what those before them left.
+  int inline_running_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<EngineScratch>> inline_scratches_ ABSL_GUARDED_BY(mutex_);
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -22,10 +22,10 @@ TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
   for (const auto& c : cases) EXPECT_EQ(RequestsToTake(c.rows, c.max_rows), c.taken);
 }
 
-TEST(BatchPolicyTest, OnlyATinyRequestOnAnIdleServerRunsInline) {
+TEST(BatchPolicyTest, OnlyATinyRequestThatNothingWaitsBeforeRunsInline) {
   const absl::Duration limit = absl::Microseconds(20);
   const struct {
-    bool idle;
+    bool free;
     double multiplications;
     double rate;
     absl::Duration limit;
@@ -38,7 +38,7 @@ TEST(BatchPolicyTest, OnlyATinyRequestOnAnIdleServerRunsInline) {
       {true, 0, 0, limit, true},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(RunsInline(c.idle, c.multiplications, c.rate, c.limit), c.runs_inline)
+    EXPECT_EQ(RunsInline(c.free, c.multiplications, c.rate, c.limit), c.runs_inline)
         << c.multiplications << " at " << c.rate;
   }
 }

@@ -13,16 +13,32 @@ TEST(ComputeSpeedTest, IsUnknownBeforeTheFirstPass) {
   EXPECT_EQ(speed.Of(std::make_shared<FakeEngine>()), 0);
 }
 
-TEST(ComputeSpeedTest, AVersionFallsAtOnceAndRisesByDegrees) {
+TEST(ComputeSpeedTest, AnInterruptedPassDoesNotMakeAVersionSlow) {
   ComputeSpeed speed;
   const std::shared_ptr<const Engine> engine = std::make_shared<FakeEngine>();
   speed.Learn(engine, 1000, 1);
   EXPECT_DOUBLE_EQ(speed.Of(engine), 1000);
-  speed.Learn(engine, 100, 1);
-  EXPECT_DOUBLE_EQ(speed.Of(engine), 100);
-  EXPECT_DOUBLE_EQ(speed.overall(), 910);
   speed.Learn(engine, 1100, 1);
-  EXPECT_DOUBLE_EQ(speed.Of(engine), 200);
+  speed.Learn(engine, 1, 1);
+  EXPECT_DOUBLE_EQ(speed.Of(engine), 1000);
+}
+
+TEST(ComputeSpeedTest, AVersionThatBecameSlowIsFoundOutWithinFivePasses) {
+  ComputeSpeed speed;
+  const std::shared_ptr<const Engine> engine = std::make_shared<FakeEngine>();
+  for (int i = 0; i < 20; ++i) speed.Learn(engine, 1000, 1);
+  for (int i = 0; i < 4; ++i) speed.Learn(engine, 10, 1);
+  EXPECT_DOUBLE_EQ(speed.Of(engine), 1000);
+  speed.Learn(engine, 10, 1);
+  EXPECT_DOUBLE_EQ(speed.Of(engine), 10);
+}
+
+TEST(ComputeSpeedTest, AllVersionsTogetherAreSmoothed) {
+  ComputeSpeed speed;
+  const std::shared_ptr<const Engine> engine = std::make_shared<FakeEngine>();
+  speed.Learn(engine, 1000, 1);
+  speed.Learn(engine, 100, 1);
+  EXPECT_DOUBLE_EQ(speed.overall(), 910);
 }
 
 TEST(ComputeSpeedTest, VersionsHaveTheirOwn) {

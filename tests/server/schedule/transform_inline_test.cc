@@ -52,6 +52,20 @@ TEST_F(TransformInlineTest, WhileOneRunsInlineOthersAreQueued) {
   EXPECT_THAT(second.features, ElementsAre(4));
 }
 
+// A worker that is busy with something large does not keep tiny requests waiting.
+TEST_F(TransformInlineTest, ATinyRequestRunsBesideABusyWorker) {
+  const auto large = std::make_shared<FakeEngine>(1'000'000);
+  Request first{.rows = {1}};
+  Request tiny{.rows = {2}};
+  large->before = [&](auto) {
+    scheduler_.Submit(Work(tiny, std::make_shared<FakeEngine>()));
+    EXPECT_EQ(tiny.done, 1);
+  };
+  scheduler_.Submit(Work(first, large));
+  RunAll();
+  EXPECT_EQ(first.done, 1);
+}
+
 TEST_F(TransformInlineTest, WhileOneWaitsOthersAreQueuedBehindIt) {
   Request large{.rows = {1}};
   Request tiny{.rows = {2}};
@@ -92,7 +106,7 @@ TEST_F(TransformInlineTest, ACancelledRequestIsDroppedHereToo) {
   EXPECT_EQ(request.prepared, 0);
 }
 
-// Under ThreadSanitizer: inline runs of many threads share one scratch, one after the other.
+// Under ThreadSanitizer: inline runs of many threads pass their scratches on.
 TEST(TransformInlineThreadsTest, ThreadsThatSubmitAtOnceAllGetTheirFeatures) {
   constexpr int kThreads = 4;
   constexpr int kRequests = 500;
