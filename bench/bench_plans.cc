@@ -14,7 +14,8 @@ namespace phimap::bench {
 std::vector<BenchMapping> MappingsOf(int64_t d) {
   return {{"F1", d, d, WKind::kNone},
           {"F2", d, d, WKind::kTriangular},
-          {"F3", d, d / 8, WKind::kDense}};
+          {"F3", d, d / 8, WKind::kDense},
+          {"RFF", d, d, WKind::kNone, Elementwise::kCos}};
 }
 
 Matrix<float> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random) {
@@ -47,12 +48,20 @@ TriangularProjection<float> PackedTriangle(const Matrix<float>& w) {
   return triangle;
 }
 
-Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
+KernelProgram ProgramOf(Elementwise elementwise) {
+  if (elementwise == Elementwise::kCos) {
+    return *KernelProgram::FromOps(
+        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kCos}});
+  }
   const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", kGamma, ")"));
   PHIMAP_CHECK(kernel.ok());
+  return KernelProgram::Compile(*kernel);
+}
+
+Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
   ServingStages<float> stages;
   stages.features =
-      ProductFeatures<float>{numbers.landmarks.Clone(), KernelProgram::Compile(*kernel)};
+      ProductFeatures<float>{numbers.landmarks.Clone(), ProgramOf(mapping.elementwise)};
   if (mapping.w == WKind::kTriangular) stages.projection = PackedTriangle(numbers.w);
   if (mapping.w == WKind::kDense) stages.projection = DenseProjection<float>{numbers.w.Clone()};
   Plan plan;

@@ -17,16 +17,19 @@ inline constexpr double kGamma = 1.0 / kInputs;
 
 enum class WKind { kNone, kTriangular, kDense };
 
-// 64 inputs, `landmarks` rows, an rbf kernel, W.
+// What becomes of a product.
+enum class Elementwise { kRbf, kCos };
+
+// 64 inputs, `landmarks` rows, an rbf kernel or a cosine, W.
 struct BenchMapping {
   std::string name;
   int64_t landmarks = 0;
   int64_t outputs = 0;
   WKind w = WKind::kNone;
+  Elementwise elementwise = Elementwise::kRbf;
 };
 
-// F1, F2 and F3 of d landmarks; F3 to d/8 outputs. Random Fourier features belong here as soon as
-// the engine has a cosine (KernelOpCode): the same products, that epilogue, no W.
+// F1, F2 and F3 of d landmarks, F3 to d/8 outputs; and RFF, d cosines of products with frequencies.
 std::vector<BenchMapping> MappingsOf(int64_t d);
 
 // The numbers of a mapping, in float32 and dense.

@@ -1,4 +1,4 @@
-// ONNX Runtime on the graphs of F1, F2 and F3, on one thread: session.run minus an identity graph of the same shapes.
+// ONNX Runtime on the graphs of F1, F2, F3 and RFF, on one thread: session.run minus an identity graph of the same shapes.
 //
 //   node onnx.mjs --modules=FOLDER --json=FILE [--rounds=7] [--quick]
 //
@@ -30,6 +30,7 @@ const mappingsOf = (d) => [
   {mapping: 'F1', landmarks: d, outputs: d, w: 'none'},
   {mapping: 'F2', landmarks: d, outputs: d, w: 'triangular'},
   {mapping: 'F3', landmarks: d, outputs: d / 8, w: 'dense'},
+  {mapping: 'RFF', landmarks: d, outputs: d, w: 'none', elementwise: 'cos'},
 ];
 
 const median = (numbers) => {

@@ -1,5 +1,5 @@
-// F1, F2 and F3 of an rbf kernel as ONNX models, written byte by byte: the part of ONNX's protobuf that they need
-// (onnx/onnx.proto of ONNX 1.12; names and numbers of its fields).
+// F1, F2, F3 of an rbf kernel and random Fourier features as ONNX models, written byte by byte: the part of ONNX's
+// protobuf that they need (onnx/onnx.proto of ONNX 1.12; names and numbers of its fields).
 
 const FLOAT = 1;
 const INT64 = 7;
@@ -68,7 +68,8 @@ function randomMatrix(rows, columns, scale, element = () => true) {
 
 // exp(−γ‖x − a_j‖²), then W if there is one. As few nodes as it takes: γ and ‖a_j‖² are folded into one Gemm,
 // 2γ x·a_j − γ‖a_j‖², and what is left is γ‖x‖², a subtraction, a clamp at 0 and the exponential.
-export function mappingModel({rows, inputs, landmarks, outputs, w}) {
+export function mappingModel({rows, inputs, landmarks, outputs, w, elementwise}) {
+  if (elementwise === 'cos') return cosineModel({rows, inputs, outputs});
   const gamma = 1 / inputs;
   const a = randomMatrix(landmarks, inputs, 1);
   const norms = new Float32Array(landmarks);
@@ -98,6 +99,12 @@ export function mappingModel({rows, inputs, landmarks, outputs, w}) {
     parts.push(tensor('w', [landmarks, outputs], randomMatrix(landmarks, outputs, 1 / Math.sqrt(landmarks), element)));
   }
   return model(rows, inputs, outputs, ...parts);
+}
+
+// cos(x·a_j), without W.
+function cosineModel({rows, inputs, outputs}) {
+  return model(rows, inputs, outputs, node('Gemm', ['x', 'a'], 'products', intAttribute('transB', 1)),
+               node('Cos', ['products'], 'y'), tensor('a', [outputs, inputs], randomMatrix(outputs, inputs, 1)));
 }
 
 // The same shapes in and out without any arithmetic: what a session.run costs by itself. The inputs are repeated until

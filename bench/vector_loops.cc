@@ -95,6 +95,16 @@ void Rbf(float gamma, float norm, const float* norms, int64_t count, float* prod
   }
 }
 
+void Cosines(int64_t count, float* products) {
+  const D d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + lanes <= count; j += lanes) {
+    hn::StoreU(hn::Cos(d, hn::LoadU(d, products + j)), d, products + j);
+  }
+  for (; j < count; ++j) products[j] = std::cos(products[j]);
+}
+
 float Norm(const float* x, int64_t count) {
   const D d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -121,6 +131,7 @@ namespace phimap::bench {
 HWY_EXPORT(MultiplyAdds);
 HWY_EXPORT(ReadThrough);
 HWY_EXPORT(Rbf);
+HWY_EXPORT(Cosines);
 HWY_EXPORT(Norm);
 HWY_EXPORT(TargetName);
 
@@ -133,6 +144,8 @@ float ReadAll(const float* values, int64_t count) {
 void RbfRow(float gamma, float norm, const float* norms, int64_t count, float* products) {
   HWY_DYNAMIC_DISPATCH(Rbf)(gamma, norm, norms, count, products);
 }
+
+void CosRow(int64_t count, float* products) { HWY_DYNAMIC_DISPATCH(Cosines)(count, products); }
 
 float SquaredNorm(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Norm)(x, count); }
 

@@ -17,6 +17,9 @@ float ReadAll(const float* values, int64_t count);
 // One row of rbf values in place: products_j ← exp(−gamma · max(0, norm + norms_j − 2 products_j)).
 void RbfRow(float gamma, float norm, const float* norms, int64_t count, float* products);
 
+// products_j ← cos(products_j).
+void CosRow(int64_t count, float* products);
+
 // Squared norm of a row.
 float SquaredNorm(const float* x, int64_t count);
 
