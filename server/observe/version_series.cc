@@ -15,7 +15,7 @@ VersionSeries::VersionSeries(prometheus::Registry& registry)
                 .Help("Rows mapped by a version since it became live. At most 100 versions are "
                       "named, the others are together the mapping _other.")
                 .Register(registry)),
-      other_rows_(rows_.Add({{"mapping", "_other"}, {"version", ""}})) {}
+      other_rows_(rows_.Add({{"mapping", "_other"}, {"version", "_other"}})) {}
 
 std::unique_ptr<const VersionSeries::Lease> VersionSeries::Open(const std::string& mapping,
                                                                 int64_t version) {

@@ -1,8 +1,8 @@
 // The series that have a version's name as their labels.
 //
 // Names come from clients, so their number is bounded: at most kMaxNamed versions that are live
-// have labels of their own, further ones share the series of the mapping "_other" (a name that no
-// mapping can have) and no version. Who is live longer keeps its labels: a client that has
+// have labels of their own, further ones share the series whose mapping and version are "_other" (a
+// name that no mapping can have). Who is live longer keeps its labels: a client that has
 // thousands of versions loaded cannot push the others out. Thread-safety: Open and the end of a
 // lease from any thread; what a lease points to likewise.
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_

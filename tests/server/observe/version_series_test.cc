@@ -60,7 +60,7 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
     leases.back()->rows()->Increment();
   }
   EXPECT_EQ(Series(), VersionSeries::kMaxNamed + 1);
-  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"\"} 900"));
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"_other\"} 900"));
   // The first keep their labels; the next gets those of one that ends.
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"hostile-0\""));
   leases.front().reset();
@@ -73,7 +73,7 @@ TEST_F(VersionSeriesTest, AMappingThatIsCalledOtherIsNotTheRest) {
   const auto lease = series_.Open("other", 1);
   lease->rows()->Increment();
   EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"other\",version=\"1\"} 1"));
-  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"\"} 0"));
+  EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"_other\"} 0"));
 }
 
 TEST_F(VersionSeriesTest, ANameThatCouldBreakALineIsEscaped) {

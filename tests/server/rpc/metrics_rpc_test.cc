@@ -141,7 +141,7 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
   EXPECT_EQ(Series().size(), before + VersionSeries::kMaxNamed);
   EXPECT_EQ(Value("phimap_live_versions"), versions);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"m0\",version=\"1\"}"), 1);
-  EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"\"}"), 5);
+  EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"_other\"}"), 5);
 }
 
 }  // namespace

@@ -1,0 +1,65 @@
+"""A real phimapd with versions and load, for the tests of what watches it."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import urllib.request
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = SOURCE / "deploy"
+PHIMAPD = os.environ["PHIMAPD"]
+PHIMAP = os.environ["PHIMAP"]
+
+
+class Server:
+    """phimapd on free ports, with its store in a temporary folder. Killed when it is closed."""
+
+    def __init__(self, *flags):
+        self._folder = tempfile.TemporaryDirectory()
+        self._process = subprocess.Popen(
+            [PHIMAPD, "--data_dir=" + self._folder.name, "--listen=127.0.0.1:0",
+             "--http=127.0.0.1:0", "--log_level=error", *flags],
+            stdout=subprocess.PIPE, text=True)
+        ready = self._process.stdout.readline()
+        words = dict(word.split("=") for word in ready.split() if "=" in word)
+        self.address, self.http_address = words["grpc"], words["http"]
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def close(self):
+        self.kill()
+        self._process.stdout.close()
+        self._folder.cleanup()
+
+    def run(self, *arguments):
+        """The command `phimap`, to its end, which must be a success."""
+        subprocess.run([PHIMAP, "--server=" + self.address, *arguments], check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def build(self, mapping="letters", landmarks=300):
+        self.run("build", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label",
+                 f"--mapping=f2(landmarks={landmarks})", "--kernel=rbf(gamma=scale)",
+                 "--standardize")
+
+    def start_load(self, seconds):
+        """Calls of Transform, 200 a second: other tests run beside this one. A process."""
+        return subprocess.Popen(
+            [PHIMAP, "--server=" + self.address, "bench", "letters", "--rate=200",
+             f"--seconds={seconds}", "--rows=4", "--json"], stdout=subprocess.DEVNULL)
+
+    def scrape(self):
+        with urllib.request.urlopen(f"http://{self.http_address}/metrics") as answer:
+            return answer.read().decode()
+
+
+def dashboard():
+    return json.loads((DEPLOY / "grafana/phimap.json").read_text())
+
+
+def panels():
+    """All panels of the dashboard that show something."""
+    return [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
