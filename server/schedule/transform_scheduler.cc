@@ -107,7 +107,9 @@ absl::Status TransformScheduler::CheckRoom(const TransformWork& work) const {
 
 bool TransformScheduler::TakesInline(const TransformWork& work) const {
   const bool free = queues_.empty() && inline_running_ < std::max(1, workers_);
-  return RunsInline(free, work.Multiplications(), speed_.Of(work.engine), options_.inline_limit);
+  const absl::Duration limit =
+      pending_.requests == 0 ? options_.idle_inline_limit : options_.inline_limit;
+  return RunsInline(free, work.Multiplications(), speed_.Of(work.engine), limit);
 }
 
 std::unique_ptr<EngineScratch> TransformScheduler::BeginInline() {

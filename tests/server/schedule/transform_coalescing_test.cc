@@ -172,7 +172,9 @@ TEST(TransformCoalescingBitsTest, SharedPassesGiveTheBitsOfEachRequestAlone) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const std::shared_ptr<const Engine> engine = *std::move(loaded);
   Metrics metrics;
-  TransformScheduler scheduler({.inline_limit = absl::ZeroDuration()}, metrics.transform());
+  TransformScheduler scheduler(
+      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
+      metrics.transform());
   EngineScratch scratch;
   const Matrix<float> inputs[] = {UniformFloatRows({.rows = 1, .cols = 5, .seed = 1}),
                                   UniformFloatRows({.rows = 5, .cols = 5, .seed = 2}),

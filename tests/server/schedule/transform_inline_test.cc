@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 
 class TransformInlineTest : public SchedulerFixture {
  protected:
-  TransformInlineTest() : SchedulerFixture(absl::Microseconds(20)) {}
+  TransformInlineTest() : SchedulerFixture(absl::Microseconds(20), absl::Microseconds(20)) {}
 };
 
 TEST_F(TransformInlineTest, ATinyRequestIsDoneWhenSubmitReturns) {
@@ -104,6 +104,28 @@ TEST_F(TransformInlineTest, ACancelledRequestIsDroppedHereToo) {
   scheduler_.Submit(Work(request, std::make_shared<FakeEngine>()));
   EXPECT_EQ(request.status.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(request.prepared, 0);
+}
+
+class TransformIdleInlineTest : public SchedulerFixture {
+ protected:
+  TransformIdleInlineTest() : SchedulerFixture(absl::Microseconds(20), absl::Microseconds(150)) {}
+};
+
+TEST_F(TransformIdleInlineTest, WhatIsNotTinyRunsHereOnlyWhenNothingElseRuns) {
+  // 100 µs at the rate that is assumed of an unknown version.
+  const auto engine = std::make_shared<FakeEngine>(100'000);
+  Request first{.rows = {1}};
+  Request second{.rows = {2}};
+  engine->before = [&](auto) {
+    if (second.prepared > 0) return;
+    scheduler_.Submit(Work(second, engine));
+    EXPECT_EQ(second.done, 0);
+  };
+  scheduler_.Submit(Work(first, engine));
+  EXPECT_EQ(first.done, 1);
+  EXPECT_EQ(second.done, 0);
+  RunAll();
+  EXPECT_EQ(second.done, 1);
 }
 
 // Under ThreadSanitizer: inline runs of many threads pass their scratches on.

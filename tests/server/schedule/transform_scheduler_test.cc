@@ -129,7 +129,9 @@ TEST_F(TransformSchedulerTest, WaitersForIdlenessGoOnAfterTheirPatienceOnABusySe
 
 TEST(TransformSchedulerDrainTest, FinishesWhatWasAcceptedAndRefusesTheRest) {
   Metrics metrics;
-  TransformScheduler scheduler({.inline_limit = absl::ZeroDuration()}, metrics.transform());
+  TransformScheduler scheduler(
+      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
+      metrics.transform());
   Gate gate;
   const auto engine = std::make_shared<FakeEngine>();
   engine->before = [&](auto) { gate.Wait(); };
