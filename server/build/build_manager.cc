@@ -261,6 +261,11 @@ bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
     if (!job->Move(ending.event, ending.error, std::move(ending.version))) return false;
     --unfinished_;
     ++pending_;
+    const auto known = jobs_.find(job->id());
+    if (known != jobs_.end() && known->second.job == job && known->second.ask_store &&
+        ending.keep == Keep::kInMemory) {
+      ending.keep = Keep::kNothing;
+    }
     if (ending.keep == Keep::kNothing) Forget(job);
   }
   if (ending.keep == Keep::kInStore) RecordFailure(*job, ending.error);
@@ -293,6 +298,20 @@ void BuildManager::Remember(const std::shared_ptr<BuildJob>& job) {
   if (remembered_.size() <= kRemembered) return;
   Forget(remembered_.front());
   remembered_.pop_front();
+}
+
+void BuildManager::VersionsGone(absl::string_view mapping, std::optional<int64_t> number) {
+  std::vector<std::shared_ptr<BuildJob>> gone;
+  MutexLock lock(&mutex_);
+  for (auto& [id, known] : jobs_) {
+    if (id.mapping != mapping) continue;
+    const BuildSnapshot snapshot = known.job->Snapshot();
+    if (snapshot.state == BuildState::kPublishing) known.ask_store = true;
+    if (snapshot.state != BuildState::kDone) continue;
+    if (!number.has_value() || snapshot.version->record.number == *number)
+      gone.push_back(known.job);
+  }
+  for (const std::shared_ptr<BuildJob>& job : gone) Forget(job);
 }
 
 void BuildManager::Forget(const std::shared_ptr<BuildJob>& job) {

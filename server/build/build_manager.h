@@ -95,6 +95,10 @@ class BuildManager {
   // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 
+  // Version `number` of a mapping was deleted, or all of them (nullopt): the builds that made them
+  // are forgotten, as the store has forgotten them.
+  void VersionsGone(absl::string_view mapping, std::optional<int64_t> number);
+
   // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
   // manager calls it; so do tests, after moving the clock.
   void EndIdleBuilds();
@@ -106,6 +110,8 @@ class BuildManager {
   struct Known {
     std::shared_ptr<BuildJob> job;
     int64_t sequence = 0;
+    // What it publishes may have been deleted before its end was noted: the store knows.
+    bool ask_store = false;
   };
 
   // Where a build that has ended can be found.

@@ -23,8 +23,11 @@ absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& regis
     snapshot.fraction = 0;
     return StoredBuild{std::move(snapshot), record.spec_digest};
   }
+  Reference reference;
+  reference.mapping = id.mapping;
+  reference.number = record.version;
   PHIMAP_ASSIGN_OR_RETURN(CertifiedVersion version,
-                          ReadCertifiedVersion(store, registry, id.mapping, record.version));
+                          ReadCertifiedVersion(store, registry, reference));
   snapshot.version = std::make_shared<const CertifiedVersion>(std::move(version));
   return StoredBuild{std::move(snapshot), record.spec_digest};
 }

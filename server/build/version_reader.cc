@@ -5,15 +5,16 @@
 
 #include "core/plan/artifact.h"
 #include "core/status/status_macros.h"
+#include "server/registry/version_lookup.h"
 
 namespace phimap {
 
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
-                                                      absl::string_view mapping,
-                                                      std::optional<int64_t> number) {
+                                                      const Reference& reference) {
   CertifiedVersion version;
-  PHIMAP_ASSIGN_OR_RETURN(version.record, store.GetVersion(mapping, number));
-  if (const VersionHandle live = registry.FindLive(mapping, version.record.number)) {
+  PHIMAP_ASSIGN_OR_RETURN(version.record, LookUpVersion(store, reference));
+  const VersionHandle live = registry.FindLive(reference.mapping, version.record.number);
+  if (live) {
     PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(live.certificate()));
     return version;
   }

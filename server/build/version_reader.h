@@ -2,12 +2,9 @@
 #ifndef PHIMAP_SERVER_BUILD_VERSION_READER_H_
 #define PHIMAP_SERVER_BUILD_VERSION_READER_H_
 
-#include <cstdint>
-#include <optional>
-
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/certificate/certificate.h"
+#include "server/registry/reference.h"
 #include "server/registry/version_registry.h"
 #include "server/store/store.h"
 
@@ -18,12 +15,11 @@ struct CertifiedVersion {
   Certificate certificate;
 };
 
-// Version `number` of `mapping`, the newest when nullopt. A version that is live is not read again;
-// any other artifact is read and checked, and not loaded. Blocking. Errors: those of the store;
-// DATA_LOSS for a damaged artifact.
+// The version that `reference` means now. A version that is live is not read again; any other
+// artifact is read and checked, and not loaded. Blocking. Errors: those of the store; DATA_LOSS for
+// a damaged artifact.
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
-                                                      absl::string_view mapping,
-                                                      std::optional<int64_t> number);
+                                                      const Reference& reference);
 
 }  // namespace phimap
 

@@ -31,15 +31,46 @@ bool LiveVersions::MakeRoom(int64_t bytes) {
   while (bytes > max_bytes_ - bytes_ && candidate != recent_.begin()) {
     --candidate;
     if (IsHeld(*candidate)) continue;
-    const VersionRecord& record = (*candidate)->record;
-    bytes_ -= (*candidate)->memory_bytes();
     ++evictions_;
-    auto& by_number = index_[record.mapping];
-    by_number.erase(record.number);
-    if (by_number.empty()) index_.erase(record.mapping);
-    candidate = recent_.erase(candidate);
+    candidate = Drop(candidate);
   }
   return bytes <= max_bytes_ - bytes_;
+}
+
+LiveVersions::Recent::iterator LiveVersions::Drop(Recent::iterator version) {
+  const VersionRecord& record = (*version)->record;
+  const auto by_number = index_.find(record.mapping);
+  if (by_number != index_.end()) {
+    const auto found = by_number->second.find(record.number);
+    // A retired version is not found, or another of its number is.
+    if (found != by_number->second.end() && found->second == version) {
+      by_number->second.erase(found);
+      if (by_number->second.empty()) index_.erase(by_number);
+    }
+  }
+  bytes_ -= (*version)->memory_bytes();
+  return recent_.erase(version);
+}
+
+void LiveVersions::Retire(absl::string_view mapping, int64_t number) {
+  const auto by_number = index_.find(mapping);
+  if (by_number == index_.end()) return;
+  const auto found = by_number->second.find(number);
+  if (found == by_number->second.end()) return;
+  const Recent::iterator version = found->second;
+  by_number->second.erase(found);
+  if (by_number->second.empty()) index_.erase(by_number);
+  if (IsHeld(*version)) {
+    recent_.splice(recent_.end(), recent_, version);
+  } else {
+    Drop(version);
+  }
+}
+
+void LiveVersions::RetireAll(absl::string_view mapping) {
+  for (auto found = index_.find(mapping); found != index_.end(); found = index_.find(mapping)) {
+    Retire(mapping, found->second.begin()->first);
+  }
 }
 
 void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {

@@ -27,6 +27,11 @@ class LiveVersions {
   bool MakeRoom(int64_t bytes);
   // REQUIRES: MakeRoom(version->memory_bytes()) and no such version is here.
   void Insert(std::shared_ptr<const LiveVersion> version);
+  // The version, if it is here, is not found any more. As long as somebody holds it, it still
+  // counts; then it is the first to make room.
+  void Retire(absl::string_view mapping, int64_t number);
+  // All versions of a mapping likewise.
+  void RetireAll(absl::string_view mapping);
 
   int64_t count() const { return static_cast<int64_t>(recent_.size()); }
   int64_t bytes() const { return bytes_; }
@@ -35,6 +40,9 @@ class LiveVersions {
 
  private:
   using Recent = std::list<std::shared_ptr<const LiveVersion>>;
+
+  // Lets go of it, found or not.
+  Recent::iterator Drop(Recent::iterator version);
 
   const int64_t max_bytes_;
   int64_t bytes_ = 0;

@@ -21,6 +21,13 @@ absl::Status BadReference(absl::string_view text) {
       absl::StrCat("expected \"name\", \"name@7\" or \"name@alias\", got ", Quoted(text)));
 }
 
+absl::Status BadName(absl::string_view text, absl::string_view field, absl::string_view end) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "BAD_NAME", field,
+      absl::StrCat("expected a lower-case letter, then up to 62 letters, digits and hyphens", end,
+                   "; got ", Quoted(text)));
+}
+
 }  // namespace
 
 bool IsAliasName(absl::string_view text) {
@@ -31,18 +38,18 @@ bool IsAliasName(absl::string_view text) {
 bool IsMappingName(absl::string_view text) { return IsAliasName(text) && text.back() != '-'; }
 
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field) {
-  if (IsMappingName(text)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_NAME", field,
-                   absl::StrCat("expected a lower-case letter, then up to 62 letters, digits and "
-                                "hyphens, no hyphen at the end; got ",
-                                Quoted(text)));
+  return IsMappingName(text) ? absl::OkStatus() : BadName(text, field, ", no hyphen at the end");
 }
 
-absl::Status CheckNoAlias(const Reference& reference) {
-  if (reference.alias.empty()) return absl::OkStatus();
-  return MakeError(
-      absl::StatusCode::kNotFound, "NO_SUCH_ALIAS", "reference",
-      absl::StrCat("mapping \"", reference.mapping, "\" has no alias \"", reference.alias, "\""));
+absl::Status CheckAliasName(absl::string_view text, absl::string_view field) {
+  return IsAliasName(text) ? absl::OkStatus() : BadName(text, field, "");
+}
+
+absl::Status CheckVersionNumber(int64_t number, absl::string_view field) {
+  if (number >= 1) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+                   absl::StrCat("expected a version, counted from 1, got ", number),
+                   {{"actual", absl::StrCat(number)}});
 }
 
 absl::StatusOr<Reference> ParseReference(absl::string_view text) {

@@ -28,12 +28,12 @@ bool IsMappingName(absl::string_view text);
 // [a-z][a-z0-9-]{0,62}
 bool IsAliasName(absl::string_view text);
 
-// NOT_FOUND (reason NO_SUCH_ALIAS, field "reference") when `reference` names an alias: nothing can
-// set one yet.
-absl::Status CheckNoAlias(const Reference& reference);
-
-// OK for a mapping name; INVALID_ARGUMENT (reason BAD_NAME) names `field` otherwise.
+// OK for a mapping's or an alias's name; INVALID_ARGUMENT (reason BAD_NAME) names `field`
+// otherwise.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
+absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
+// OK from 1 on; INVALID_ARGUMENT (reason OUT_OF_RANGE) names `field` otherwise.
+absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
 
 }  // namespace phimap
 

@@ -8,6 +8,7 @@
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/registry/version_lookup.h"
 
 namespace phimap {
 namespace {
@@ -43,21 +44,26 @@ void VersionRegistry::Acquire(absl::string_view reference, Callback done) {
   EnqueueLoad(key, std::move(done));
 }
 
+Reference VersionRegistry::Key::reference() const {
+  Reference reference;
+  reference.mapping = mapping;
+  if (number != 0) reference.number = number;
+  reference.alias = alias;
+  return reference;
+}
+
 std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::string_view text,
                                                                       Key& key) {
   const absl::StatusOr<Reference> reference = ParseReference(text);
   if (!reference.ok()) return reference.status();
-  if (absl::Status aliased = CheckNoAlias(*reference); !aliased.ok()) return aliased;
-  MutexLock lock(&mutex_);
-  int64_t number = reference->number.value_or(0);
-  if (number == 0) {
-    const auto newest = newest_.find(reference->mapping);
-    if (newest != newest_.end()) number = newest->second;
-  }
-  if (number != 0) {
+  {
+    MutexLock lock(&mutex_);
+    const int64_t number = names_.Find(*reference);
     if (auto live = live_.Find(reference->mapping, number)) return VersionHandle(std::move(live));
   }
-  key = {std::string(reference->mapping), number};
+  // What the name means is asked of the store again, not the number: it may move until then.
+  key = {std::string(reference->mapping), reference->number.value_or(0),
+         std::string(reference->alias)};
   return std::nullopt;
 }
 
@@ -72,7 +78,7 @@ void VersionRegistry::EnqueueLoad(const Key& key, Callback done) {
     MutexLock lock(&mutex_);
     const auto [waiting, first] = waiting_.try_emplace(key);
     if (waiting->second.size() >= options_.max_waiters) {
-      refused = TooManyWaiters(key.first, options_.max_waiters);
+      refused = TooManyWaiters(key.mapping, options_.max_waiters);
     } else {
       if (first) refused = loader_.Submit([this, key] { RunLoad(key); });
       if (refused.ok()) {
@@ -86,53 +92,88 @@ void VersionRegistry::EnqueueLoad(const Key& key, Callback done) {
 }
 
 void VersionRegistry::RunLoad(const Key& key) {
-  absl::StatusOr<VersionHandle> loaded = LoadKey(key);
+  absl::StatusOr<Loaded> loaded = Loaded();
   std::vector<Callback> waiters;
-  {
-    MutexLock lock(&mutex_);
-    const auto waiting = waiting_.find(key);
-    waiters = std::move(waiting->second);
-    waiting_.erase(waiting);
-  }
-  if (!loaded.ok() && loaded.status().code() != Code::kNotFound) {
-    metrics_.load_errors->Increment();
-    const LoggedError error = ErrorForLog(loaded.status());
-    logger_.Log(LogLevel::kError, "version_load_failed",
-                {{"mapping", key.first},
-                 {"version", absl::StrCat(key.second)},
-                 {"code", error.code},
-                 {"reason", error.reason},
-                 {"error", error.message}});
-  }
-  for (Callback& done : waiters) done(loaded);
-}
-
-absl::StatusOr<VersionHandle> VersionRegistry::LoadKey(const Key& key) {
-  const std::optional<int64_t> number =
-      key.second == 0 ? std::nullopt : std::optional<int64_t>(key.second);
-  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, store_.GetVersion(key.first, number));
-  {
-    MutexLock lock(&mutex_);
-    if (!number.has_value()) LearnNewest(record.mapping, record.number);
-    if (auto live = live_.Find(record.mapping, record.number)) {
-      return VersionHandle(std::move(live));
+  uint64_t news = 0;
+  do {
+    news = News();
+    loaded = LoadKey(key, loaded.ok() ? *loaded : nullptr);
+  } while (!Conclude(key, news, loaded, waiters));
+  if (!loaded.ok()) LogFailure(key, loaded.status());
+  for (Callback& done : waiters) {
+    if (loaded.ok()) {
+      done(VersionHandle(*loaded));
+    } else {
+      done(loaded.status());
     }
   }
+}
+
+uint64_t VersionRegistry::News() {
+  MutexLock lock(&mutex_);
+  return news_;
+}
+
+bool VersionRegistry::Conclude(const Key& key, uint64_t news, const absl::StatusOr<Loaded>& loaded,
+                               std::vector<Callback>& waiters) {
+  MutexLock lock(&mutex_);
+  if (news_ != news) return false;
+  const auto waiting = waiting_.find(key);
+  waiters = std::move(waiting->second);
+  waiting_.erase(waiting);
+  if (!loaded.ok()) return true;
+  const VersionRecord& record = (*loaded)->record;
+  if (!key.alias.empty()) {
+    names_.LearnAlias(key.mapping, key.alias, record.number);
+  } else if (key.number == 0) {
+    names_.LearnNewest(key.mapping, record.number);
+  }
+  if (live_.Find(record.mapping, record.number) == nullptr) {
+    live_.Insert(*loaded);  // Only this thread inserts: the room is still there.
+    UpdateMetrics();
+  }
+  return true;
+}
+
+void VersionRegistry::LogFailure(const Key& key, const absl::Status& error) {
+  if (absl::IsNotFound(error)) return;
+  metrics_.load_errors->Increment();
+  const LoggedError facts = ErrorForLog(error);
+  logger_.Log(LogLevel::kError, "version_load_failed",
+              {{"mapping", key.mapping},
+               {"version", key.number != 0 ? absl::StrCat(key.number) : key.alias},
+               {"code", facts.code},
+               {"reason", facts.reason},
+               {"error", facts.message}});
+}
+
+absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key,
+                                                                 const Loaded& last) {
+  while (true) {
+    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, LookUpVersion(store_, key.reference()));
+    {
+      MutexLock lock(&mutex_);
+      if (Loaded live = live_.Find(record.mapping, record.number)) return live;
+    }
+    if (last != nullptr && last->record.number == record.number) return last;
+    absl::StatusOr<Loaded> loaded = LoadRecord(record);
+    // Deleted since it was looked up: the name may mean another version now, or none.
+    if (!absl::IsNotFound(loaded.status())) return loaded;
+  }
+}
+
+absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const VersionRecord& record) {
   // Roughly; loading packs the artifact into memory of about its size.
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, record.artifact_size_bytes));
   const absl::Time started = absl::Now();
-  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<const LiveVersion> version, Load(record));
+  PHIMAP_ASSIGN_OR_RETURN(Loaded version, Load(record));
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, version->memory_bytes()));
-  MutexLock lock(&mutex_);
-  live_.Insert(version);  // Only this thread inserts: the room is still there.
   metrics_.loads->Increment();
   metrics_.load_seconds->Observe(absl::ToDoubleSeconds(absl::Now() - started));
-  UpdateMetrics();
-  return VersionHandle(std::move(version));
+  return version;
 }
 
-absl::StatusOr<std::shared_ptr<const LiveVersion>> VersionRegistry::Load(
-    const VersionRecord& record) {
+absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecord& record) {
   try {
     auto version = std::make_shared<LiveVersion>();
     version->record = record;
@@ -167,12 +208,37 @@ absl::Status VersionRegistry::MakeRoom(const VersionRecord& record, int64_t byte
 
 void VersionRegistry::Published(const VersionRecord& record) {
   MutexLock lock(&mutex_);
-  LearnNewest(record.mapping, record.number);
+  ++news_;
+  names_.LearnNewest(record.mapping, record.number);
 }
 
-void VersionRegistry::LearnNewest(absl::string_view mapping, int64_t number) {
-  int64_t& newest = newest_[mapping];
-  if (number > newest) newest = number;
+void VersionRegistry::AliasMoved(absl::string_view mapping, absl::string_view alias,
+                                 int64_t number) {
+  MutexLock lock(&mutex_);
+  ++news_;
+  names_.LearnAlias(mapping, alias, number);
+}
+
+void VersionRegistry::AliasGone(absl::string_view mapping, absl::string_view alias) {
+  MutexLock lock(&mutex_);
+  ++news_;
+  names_.ForgetAlias(mapping, alias);
+}
+
+void VersionRegistry::VersionGone(absl::string_view mapping, int64_t number) {
+  MutexLock lock(&mutex_);
+  ++news_;
+  names_.ForgetNewest(mapping);
+  live_.Retire(mapping, number);
+  UpdateMetrics();
+}
+
+void VersionRegistry::MappingGone(absl::string_view mapping) {
+  MutexLock lock(&mutex_);
+  ++news_;
+  names_.ForgetMapping(mapping);
+  live_.RetireAll(mapping);
+  UpdateMetrics();
 }
 
 void VersionRegistry::UpdateMetrics() {

@@ -4,7 +4,9 @@
 // disk (about a microsecond). Any other is loaded on the loader thread, once for all who ask
 // meanwhile, and their callbacks run there. A version that cannot be loaded is an error for those
 // who asked (DATA_LOSS if it is damaged) and changes nothing for the others. Memory of live
-// versions stays under the limit. Thread-safety: all methods may be called from any thread.
+// versions stays under the limit. No answer contradicts what the registry was told before the
+// question: a name that moved means its new version, a version that is gone is not found, whatever
+// was being loaded meanwhile. Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
@@ -14,14 +16,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/registry/known_names.h"
 #include "server/registry/live_versions.h"
 #include "server/registry/reference.h"
 #include "server/registry/version_handle.h"
@@ -61,21 +63,45 @@ class VersionRegistry {
   // Tells the registry that `record` is visible: from now on the bare name means it, unless a newer
   // one is known.
   void Published(const VersionRecord& record);
+  // An alias points at `number` from now on. Moves of one alias are told in their order.
+  void AliasMoved(absl::string_view mapping, absl::string_view alias, int64_t number);
+  // From now on the store is asked again for what is said to be gone. Who holds it goes on.
+  void AliasGone(absl::string_view mapping, absl::string_view alias);
+  void VersionGone(absl::string_view mapping, int64_t number);
+  void MappingGone(absl::string_view mapping);
 
  private:
-  // Number 0 stands for the newest version of a name whose newest is not known yet.
-  using Key = std::pair<std::string, int64_t>;
+  // A reference with its own text.
+  struct Key {
+    std::string mapping;
+    // 0: not by number.
+    int64_t number = 0;
+    std::string alias;
+
+    Reference reference() const;
+    friend bool operator<(const Key& a, const Key& b) {
+      return std::tie(a.mapping, a.number, a.alias) < std::tie(b.mapping, b.number, b.alias);
+    }
+  };
 
   // What can be said without the disk; nullopt: load `key`.
   std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, Key& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EnqueueLoad(const Key& key, Callback done) ABSL_LOCKS_EXCLUDED(mutex_);
+  using Loaded = std::shared_ptr<const LiveVersion>;
   // On the loader thread.
   void RunLoad(const Key& key);
-  absl::StatusOr<VersionHandle> LoadKey(const Key& key);
-  absl::StatusOr<std::shared_ptr<const LiveVersion>> Load(const VersionRecord& record);
+  // What the store says `key` means, live or else read; `last` is what was read for it before.
+  absl::StatusOr<Loaded> LoadKey(const Key& key, const Loaded& last);
+  absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record);
+  absl::StatusOr<Loaded> Load(const VersionRecord& record);
   absl::Status MakeRoom(const VersionRecord& record, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  void LearnNewest(absl::string_view mapping, int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes `loaded` known and live, and takes those who wait for `key`. False, and nothing is done,
+  // if something was told since `news`: the store may say something else now.
+  bool Conclude(const Key& key, uint64_t news, const absl::StatusOr<Loaded>& loaded,
+                std::vector<Callback>& waiters) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LogFailure(const Key& key, const absl::Status& error);
+  uint64_t News() ABSL_LOCKS_EXCLUDED(mutex_);
   void UpdateMetrics() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -85,9 +111,10 @@ class VersionRegistry {
 
   Mutex mutex_;
   LiveVersions live_ ABSL_GUARDED_BY(mutex_);
-  // Newest version of each name that was asked for or published. This process is the store's only
-  // publisher.
-  absl::flat_hash_map<std::string, int64_t> newest_ ABSL_GUARDED_BY(mutex_);
+  // Of names that were asked for, published or moved. Nobody but this process changes the store.
+  KnownNames names_ ABSL_GUARDED_BY(mutex_);
+  // Counts what the registry was told.
+  uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, std::vector<Callback>> waiting_ ABSL_GUARDED_BY(mutex_);
   int64_t counted_evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/status_macros.h"
 #include "server/registry/reference.h"
+#include "server/registry/version_lookup.h"
 #include "server/rpc/inference_model.h"
 #include "server/rpc/inference_tensor.h"
 
@@ -29,8 +30,7 @@ void Describe(const char* name, const char* datatype, int64_t columns, Tensor* t
 
 absl::StatusOr<VersionRecord> FindVersion(Store& store, const std::string& text) {
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(text));
-  PHIMAP_RETURN_IF_ERROR(CheckNoAlias(reference));
-  return store.GetVersion(reference.mapping, reference.number);
+  return LookUpVersion(store, reference);
 }
 
 // Rising. The store has them falling, a page at a time.

@@ -19,6 +19,7 @@
 #include "server/rpc/build_spec_from_proto.h"
 #include "server/rpc/not_offered.h"
 #include "server/rpc/page_token.h"
+#include "server/rpc/set_alias_call.h"
 #include "server/rpc/version_to_proto.h"
 
 namespace phimap {
@@ -49,6 +50,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       registry_(registry),
       builds_(builds),
       store_pool_(store_pool),
+      changes_(store, registry, builds, logger),
       logger_(logger),
       methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"), access,
                metrics),
@@ -174,10 +176,8 @@ absl::Status MappingService::DoListMappings(const v1::ListMappingsRequest& reque
 absl::Status MappingService::DoGetVersion(const v1::GetVersionRequest& request,
                                           v1::Version* response) {
   PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
-  PHIMAP_RETURN_IF_ERROR(CheckNoAlias(reference));
-  PHIMAP_ASSIGN_OR_RETURN(
-      const CertifiedVersion version,
-      ReadCertifiedVersion(store_, registry_, reference.mapping, reference.number));
+  PHIMAP_ASSIGN_OR_RETURN(const CertifiedVersion version,
+                          ReadCertifiedVersion(store_, registry_, reference));
   VersionToProto(version, response);
   return absl::OkStatus();
 }
@@ -205,25 +205,47 @@ MappingService::Unary* MappingService::Advise(Context* context, const v1::Advise
 }
 
 MappingService::Unary* MappingService::DeleteVersion(Context* context,
-                                                     const v1::DeleteVersionRequest*,
+                                                     const v1::DeleteVersionRequest* request,
                                                      v1::DeleteVersionResponse*) {
-  return Refuse(context, "DeleteVersion");
+  return OnStoreThread(context, "DeleteVersion", [=, this] { return DoDeleteVersion(*request); });
 }
 
 MappingService::Unary* MappingService::DeleteMapping(Context* context,
-                                                     const v1::DeleteMappingRequest*,
+                                                     const v1::DeleteMappingRequest* request,
                                                      v1::DeleteMappingResponse*) {
-  return Refuse(context, "DeleteMapping");
+  return OnStoreThread(context, "DeleteMapping", [=, this] { return DoDeleteMapping(*request); });
 }
 
-MappingService::Unary* MappingService::SetAlias(Context* context, const v1::SetAliasRequest*,
-                                                v1::Alias*) {
-  return Refuse(context, "SetAlias");
+MappingService::Unary* MappingService::SetAlias(Context* context,
+                                                const v1::SetAliasRequest* request,
+                                                v1::Alias* response) {
+  auto* const call = new SetAliasCall({registry_, changes_, store_pool_, logger_},
+                                      methods_.Get("SetAlias"), *context, *request, response);
+  call->Start();
+  return call;
 }
 
-MappingService::Unary* MappingService::DeleteAlias(Context* context, const v1::DeleteAliasRequest*,
+MappingService::Unary* MappingService::DeleteAlias(Context* context,
+                                                   const v1::DeleteAliasRequest* request,
                                                    v1::DeleteAliasResponse*) {
-  return Refuse(context, "DeleteAlias");
+  return OnStoreThread(context, "DeleteAlias", [=, this] { return DoDeleteAlias(*request); });
+}
+
+absl::Status MappingService::DoDeleteVersion(const v1::DeleteVersionRequest& request) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckVersionNumber(request.version(), "version"));
+  return changes_.DeleteVersion(request.mapping(), request.version());
+}
+
+absl::Status MappingService::DoDeleteMapping(const v1::DeleteMappingRequest& request) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  return changes_.DeleteMapping(request.mapping());
+}
+
+absl::Status MappingService::DoDeleteAlias(const v1::DeleteAliasRequest& request) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckAliasName(request.alias(), "alias"));
+  return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag());
 }
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(Context* context,

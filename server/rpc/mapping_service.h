@@ -8,6 +8,7 @@
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "server/build/build_manager.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/mapping_changes.h"
 #include "server/rpc/service_methods.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
@@ -45,14 +46,16 @@ class MappingService final : public v1::MappingService::CallbackService {
   Unary* Advise(Context* context, const v1::AdviseRequest* request,
                 v1::AdviseResponse* response) override;
 
-  // Not offered by this server.
-  Unary* DeleteVersion(Context* context, const v1::DeleteVersionRequest*,
+  Unary* DeleteVersion(Context* context, const v1::DeleteVersionRequest* request,
                        v1::DeleteVersionResponse*) override;
-  Unary* DeleteMapping(Context* context, const v1::DeleteMappingRequest*,
+  Unary* DeleteMapping(Context* context, const v1::DeleteMappingRequest* request,
                        v1::DeleteMappingResponse*) override;
-  Unary* SetAlias(Context* context, const v1::SetAliasRequest*, v1::Alias*) override;
-  Unary* DeleteAlias(Context* context, const v1::DeleteAliasRequest*,
+  Unary* SetAlias(Context* context, const v1::SetAliasRequest* request,
+                  v1::Alias* response) override;
+  Unary* DeleteAlias(Context* context, const v1::DeleteAliasRequest* request,
                      v1::DeleteAliasResponse*) override;
+
+  // Not offered by this server.
   grpc::ServerWriteReactor<v1::ArtifactChunk>* Export(Context* context,
                                                       const v1::ExportRequest*) override;
   grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context, v1::Version*) override;
@@ -73,11 +76,15 @@ class MappingService final : public v1::MappingService::CallbackService {
   absl::Status DoGetVersion(const v1::GetVersionRequest& request, v1::Version* response);
   absl::Status DoListVersions(const v1::ListVersionsRequest& request,
                               v1::ListVersionsResponse* response);
+  absl::Status DoDeleteVersion(const v1::DeleteVersionRequest& request);
+  absl::Status DoDeleteMapping(const v1::DeleteMappingRequest& request);
+  absl::Status DoDeleteAlias(const v1::DeleteAliasRequest& request);
 
   Store& store_;
   VersionRegistry& registry_;
   BuildManager& builds_;
   TaskPool& store_pool_;
+  MappingChanges changes_;
   const Logger& logger_;
   const ServiceMethods methods_;
   const RpcMethod& build_;

@@ -52,6 +52,7 @@ void RecordToProto(const VersionRecord& record, v1::Version* out) {
                                                          : v1::SERVING_TYPE_FLOAT32);
   out->set_mapping_text(record.mapping_text);
   out->set_kernel_text(record.kernel_text);
+  out->set_imported(record.imported);
 }
 
 void CertificateToProto(const Certificate& certificate, v1::Certificate* out) {
@@ -102,11 +103,20 @@ void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
   }
 }
 
+void AliasToProto(const AliasRecord& alias, v1::Alias* out) {
+  out->set_name(alias.name);
+  out->set_version(alias.version);
+  out->set_previous_version(alias.previous_version);
+  out->set_etag(alias.etag);
+  TimeToProto(alias.move_time, out->mutable_move_time());
+}
+
 void MappingToProto(const MappingRecord& record, v1::Mapping* out) {
   out->set_name(record.name);
   out->set_newest_version(record.newest_version);
   out->set_version_count(record.version_count);
   TimeToProto(record.create_time, out->mutable_create_time());
+  for (const AliasRecord& alias : record.aliases) AliasToProto(alias, out->add_aliases());
 }
 
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {

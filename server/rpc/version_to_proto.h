@@ -14,6 +14,7 @@ namespace phimap {
 void RecordToProto(const VersionRecord& record, v1::Version* out);
 void VersionToProto(const CertifiedVersion& version, v1::Version* out);
 void CertificateToProto(const Certificate& certificate, v1::Certificate* out);
+void AliasToProto(const AliasRecord& alias, v1::Alias* out);
 void MappingToProto(const MappingRecord& record, v1::Mapping* out);
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);
 

@@ -1,5 +1,6 @@
 #include "server/store/blob_store.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "exchange/sha256.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -24,6 +26,53 @@ absl::Status Damaged(absl::string_view digest, const std::string& path, absl::st
                                 "; restore the file from a backup, or build the mapping again"),
                    {{"digest", std::string(digest)}, {"path", path}});
 }
+
+absl::Status WrongSize(absl::string_view digest, const std::string& path, int64_t actual,
+                       int64_t expected) {
+  return Damaged(digest, path, absl::StrCat("has ", actual, " of its ", expected, " bytes"));
+}
+
+absl::Status WrongDigest(absl::string_view digest, const std::string& path,
+                         absl::string_view actual) {
+  return Damaged(digest, path, absl::StrCat("has SHA-256 ", actual));
+}
+
+class BlobReader : public ArtifactReader {
+ public:
+  BlobReader(std::string digest, std::string path, int64_t size_bytes,
+             std::unique_ptr<ReadableFile> file)
+      : digest_(std::move(digest)),
+        path_(std::move(path)),
+        size_bytes_(size_bytes),
+        file_(std::move(file)) {}
+
+  int64_t size_bytes() const override { return size_bytes_; }
+
+  absl::StatusOr<std::string> Next(int64_t limit_bytes) override {
+    const int64_t wanted = std::min(limit_bytes, size_bytes_ - read_bytes_);
+    if (wanted == 0) return std::string();
+    PHIMAP_ASSIGN_OR_RETURN(std::string piece, file_->Read(wanted));
+    read_bytes_ += static_cast<int64_t>(piece.size());
+    if (static_cast<int64_t>(piece.size()) != wanted) {
+      return WrongSize(digest_, path_, read_bytes_, size_bytes_);
+    }
+    hash_.Update(piece);
+    if (read_bytes_ == size_bytes_) {
+      if (const std::string actual = hash_.Hex(); actual != digest_) {
+        return WrongDigest(digest_, path_, actual);
+      }
+    }
+    return piece;
+  }
+
+ private:
+  const std::string digest_;
+  const std::string path_;
+  const int64_t size_bytes_;
+  const std::unique_ptr<ReadableFile> file_;
+  int64_t read_bytes_ = 0;
+  Sha256 hash_;
+};
 
 }  // namespace
 
@@ -97,13 +146,21 @@ absl::StatusOr<std::string> BlobStore::Read(absl::string_view digest, int64_t si
   }
   if (!content.ok()) return content;
   if (static_cast<int64_t>(content->size()) != size_bytes) {
-    return Damaged(digest, path,
-                   absl::StrCat("has ", content->size(), " of its ", size_bytes, " bytes"));
+    return WrongSize(digest, path, static_cast<int64_t>(content->size()), size_bytes);
   }
   if (const std::string actual = Sha256Hex(*content); actual != digest) {
-    return Damaged(digest, path, absl::StrCat("has SHA-256 ", actual));
+    return WrongDigest(digest, path, actual);
   }
   return content;
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactReader>> BlobStore::OpenReader(absl::string_view digest,
+                                                                      int64_t size_bytes) {
+  const std::string path = BlobPath(digest);
+  absl::StatusOr<std::unique_ptr<ReadableFile>> file = file_system_->NewReadableFile(path);
+  if (absl::IsNotFound(file.status())) return Damaged(digest, path, "is missing");
+  if (!file.ok()) return file.status();
+  return std::make_unique<BlobReader>(std::string(digest), path, size_bytes, *std::move(file));
 }
 
 absl::Status BlobStore::Remove(absl::string_view digest) {

@@ -23,6 +23,7 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/store/file_system.h"
+#include "server/store/store.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -50,6 +52,9 @@ class BlobStore {
   // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
   // content: DATA_LOSS.
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes);
+  // The same in pieces: what is damaged shows before the last one.
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
+                                                             int64_t size_bytes);
   // OK when there is no such blob.
   absl::Status Remove(absl::string_view digest);
 

@@ -8,6 +8,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/store/build_error.h"
+#include "server/store/catalog_errors.h"
 #include "server/store/schema.h"
 
 namespace phimap {
@@ -15,10 +16,11 @@ namespace {
 
 constexpr char kVersionColumns[] =
     "mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, output_columns, "
-    "serving_type, mapping_text, kernel_text";
+    "serving_type, mapping_text, kernel_text, imported";
+// A deleted mapping's row keeps its counter and is not seen.
 constexpr char kMappingSelect[] =
     "SELECT m.name, coalesce(max(v.number), 0), count(v.number), m.create_time_us "
-    "FROM mappings m LEFT JOIN versions v ON v.mapping = m.name ";
+    "FROM mappings m LEFT JOIN versions v ON v.mapping = m.name WHERE m.deleted = 0 AND ";
 
 VersionRecord VersionFromRow(const SqliteStatement& row) {
   VersionRecord version;
@@ -32,6 +34,7 @@ VersionRecord VersionFromRow(const SqliteStatement& row) {
   version.serving_type = row.Text(7);
   version.mapping_text = row.Text(8);
   version.kernel_text = row.Text(9);
+  version.imported = row.Int(10) != 0;
   return version;
 }
 
@@ -44,12 +47,6 @@ MappingRecord MappingFromRow(const SqliteStatement& row) {
 
 // The oldest end time that is still kept.
 int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - kBuildRetention); }
-
-absl::Status NoSuchMapping(absl::string_view name) {
-  return MakeError(absl::StatusCode::kNotFound, "MAPPING_NOT_FOUND", "",
-                   absl::StrCat("no mapping is named \"", name, "\""),
-                   {{"mapping", std::string(name)}});
-}
 
 }  // namespace
 
@@ -175,7 +172,8 @@ absl::StatusOr<int64_t> Catalog::TakeNumber(absl::string_view mapping, absl::Tim
   PHIMAP_ASSIGN_OR_RETURN(
       SqliteStatement insert,
       database_->Prepare("INSERT INTO mappings (name, next_version, create_time_us) "
-                         "VALUES (?, 1, ?) ON CONFLICT (name) DO NOTHING"));
+                         "VALUES (?, 1, ?) ON CONFLICT (name) DO UPDATE SET deleted = 0, "
+                         "create_time_us = excluded.create_time_us WHERE deleted = 1"));
   PHIMAP_RETURN_IF_ERROR(insert.Bind(mapping).Bind(absl::ToUnixMicros(now)).Run());
   PHIMAP_ASSIGN_OR_RETURN(
       SqliteStatement update,
@@ -187,9 +185,10 @@ absl::StatusOr<int64_t> Catalog::TakeNumber(absl::string_view mapping, absl::Tim
 }
 
 absl::Status Catalog::InsertVersionRow(const VersionRecord& version) {
-  PHIMAP_ASSIGN_OR_RETURN(SqliteStatement insert, database_->Prepare(absl::StrCat(
-                                                      "INSERT INTO versions (", kVersionColumns,
-                                                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
+  PHIMAP_ASSIGN_OR_RETURN(
+      SqliteStatement insert,
+      database_->Prepare(absl::StrCat("INSERT INTO versions (", kVersionColumns,
+                                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")));
   return insert.Bind(version.mapping)
       .Bind(version.number)
       .Bind(version.digest)
@@ -200,6 +199,7 @@ absl::Status Catalog::InsertVersionRow(const VersionRecord& version) {
       .Bind(version.serving_type)
       .Bind(version.mapping_text)
       .Bind(version.kernel_text)
+      .Bind(int64_t{version.imported})
       .Run();
 }
 
@@ -258,6 +258,45 @@ absl::StatusOr<VersionRecord> Catalog::InsertVersion(const PublishRequest& reque
   return version;
 }
 
+absl::StatusOr<std::optional<VersionRecord>> Catalog::FindDigest(absl::string_view mapping,
+                                                                 absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      SqliteStatement row,
+      database_->Prepare(absl::StrCat("SELECT ", kVersionColumns,
+                                      " FROM versions WHERE mapping = ? AND digest = ? "
+                                      "ORDER BY number DESC LIMIT 1")));
+  PHIMAP_ASSIGN_OR_RETURN(const bool found, row.Bind(mapping).Bind(digest).Step());
+  if (!found) return std::nullopt;
+  return VersionFromRow(row);
+}
+
+absl::StatusOr<VersionRecord> Catalog::ImportVersion(const VersionRecord& imported,
+                                                     absl::string_view digest, int64_t size_bytes,
+                                                     absl::Time now) {
+  VersionRecord version = imported;
+  version.digest = std::string(digest);
+  version.artifact_size_bytes = size_bytes;
+  version.create_time = absl::FromUnixMicros(absl::ToUnixMicros(now));
+  version.imported = true;
+  PHIMAP_RETURN_IF_ERROR(InTransaction(
+      [&]() -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(std::optional<VersionRecord> there,
+                                FindDigest(version.mapping, digest));
+        if (there.has_value()) {
+          version = *std::move(there);
+          return absl::OkStatus();
+        }
+        PHIMAP_ASSIGN_OR_RETURN(version.number, TakeNumber(version.mapping, now));
+        return InsertVersionRow(version);
+      },
+      [&]() -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<VersionRecord> there,
+                                FindDigest(version.mapping, digest));
+        return there.has_value() && there->number == version.number;
+      }));
+  return version;
+}
+
 absl::Status Catalog::InsertFailedBuild(const BuildRecord& record, absl::Time now) {
   return InTransaction(
       [&]() -> absl::Status {
@@ -311,28 +350,38 @@ absl::StatusOr<BuildRecord> Catalog::GetBuild(absl::string_view mapping, absl::s
 }
 
 absl::StatusOr<MappingRecord> Catalog::GetMapping(absl::string_view name) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      SqliteStatement row,
-      database_->Prepare(absl::StrCat(kMappingSelect, "WHERE m.name = ? GROUP BY m.name")));
+  PHIMAP_ASSIGN_OR_RETURN(SqliteStatement row, database_->Prepare(absl::StrCat(
+                                                   kMappingSelect, "m.name = ? GROUP BY m.name")));
   PHIMAP_ASSIGN_OR_RETURN(const bool found, row.Bind(name).Step());
   if (!found) return NoSuchMapping(name);
-  return MappingFromRow(row);
+  MappingRecord mapping = MappingFromRow(row);
+  PHIMAP_ASSIGN_OR_RETURN(mapping.aliases, AliasesBetween(name, name));
+  return mapping;
 }
 
 absl::StatusOr<std::vector<MappingRecord>> Catalog::ListMappings(absl::string_view after,
                                                                  int limit) {
   PHIMAP_ASSIGN_OR_RETURN(
       SqliteStatement row,
-      database_->Prepare(absl::StrCat(kMappingSelect,
-                                      "WHERE m.name > ? GROUP BY m.name ORDER BY m.name LIMIT ?")));
+      database_->Prepare(
+          absl::StrCat(kMappingSelect, "m.name > ? GROUP BY m.name ORDER BY m.name LIMIT ?")));
   // SQLite takes a negative limit for none.
   row.Bind(after).Bind(int64_t{std::max(limit, 0)});
   std::vector<MappingRecord> mappings;
   for (;;) {
     PHIMAP_ASSIGN_OR_RETURN(const bool more, row.Step());
-    if (!more) return mappings;
+    if (!more) break;
     mappings.push_back(MappingFromRow(row));
   }
+  if (mappings.empty()) return mappings;
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases,
+                          AliasesBetween(mappings.front().name, mappings.back().name));
+  auto mapping = mappings.begin();
+  for (AliasRecord& alias : aliases) {
+    while (mapping->name != alias.mapping) ++mapping;  // Both are in the order of names.
+    mapping->aliases.push_back(std::move(alias));
+  }
+  return mappings;
 }
 
 absl::StatusOr<VersionRecord> Catalog::GetVersion(absl::string_view mapping,
@@ -347,11 +396,16 @@ absl::StatusOr<VersionRecord> Catalog::GetVersion(absl::string_view mapping,
   PHIMAP_ASSIGN_OR_RETURN(const bool found, row.Step());
   if (found) return VersionFromRow(row);
   PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
-  return MakeError(absl::StatusCode::kNotFound, "VERSION_NOT_FOUND", "",
-                   number.has_value()
-                       ? absl::StrCat("mapping \"", mapping, "\" has no version ", *number)
-                       : absl::StrCat("every version of mapping \"", mapping, "\" was deleted"),
-                   {{"mapping", std::string(mapping)}});
+  return NoSuchVersion(mapping, number);
+}
+
+absl::StatusOr<VersionRecord> Catalog::GetAliasedVersion(absl::string_view mapping,
+                                                         absl::string_view alias) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> found, FindAlias(mapping, alias));
+  // One connection, one thread: nothing changes between the two.
+  if (found.has_value()) return GetVersion(mapping, found->version);
+  PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
+  return NoSuchAlias(mapping, alias, "reference");
 }
 
 absl::StatusOr<std::vector<VersionRecord>> Catalog::ListVersions(absl::string_view mapping,

@@ -49,6 +49,10 @@ class Catalog {
                                               absl::string_view digest, int64_t size_bytes,
                                               absl::Time now);
   absl::Status InsertFailedBuild(const BuildRecord& record, absl::Time now);
+  // The version of `version.mapping` that has this digest, or else a new one, in one transaction.
+  absl::StatusOr<VersionRecord> ImportVersion(const VersionRecord& version,
+                                              absl::string_view digest, int64_t size_bytes,
+                                              absl::Time now);
   // Removes builds that ended more than kBuildRetention ago; returns how many.
   absl::StatusOr<int64_t> PruneBuilds(absl::Time now);
 
@@ -60,6 +64,19 @@ class Catalog {
                                            std::optional<int64_t> number);
   absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
                                                           std::optional<int64_t> before, int limit);
+  absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
+                                                  absl::string_view alias);
+
+  // In catalog_lifecycle.cc, each in one transaction; see Store. What is deleted may leave
+  // artifacts that nothing refers to: their digests are added to `digests`, also when the commit is
+  // in doubt.
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                       int64_t version, absl::string_view etag, absl::Time now);
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag);
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                             std::vector<std::string>* digests);
+  absl::Status DeleteMapping(absl::string_view mapping, std::vector<std::string>* digests);
 
   bool in_doubt() const { return in_doubt_; }
   // OK at once unless in doubt.
@@ -80,6 +97,19 @@ class Catalog {
   absl::Status InsertVersionRow(const VersionRecord& version);
   absl::Status InsertBuildRow(const BuildRecord& build);
   absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
+  absl::StatusOr<std::optional<VersionRecord>> FindDigest(absl::string_view mapping,
+                                                          absl::string_view digest);
+  absl::StatusOr<std::optional<AliasRecord>> FindAlias(absl::string_view mapping,
+                                                       absl::string_view alias);
+  // Those of the mappings from `first` to `last`, by mapping and name.
+  absl::StatusOr<std::vector<AliasRecord>> AliasesBetween(absl::string_view first,
+                                                          absl::string_view last);
+  absl::Status PutAlias(const AliasRecord& alias);
+  // Adds the digests of one version, or of all, to `digests`.
+  absl::Status CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
+                              std::vector<std::string>* digests);
+  // Deletes one version, or all, with their builds.
+  absl::Status DeleteVersionRows(absl::string_view mapping, std::optional<int64_t> number);
 
   const std::unique_ptr<SqliteDatabase> database_;
   bool in_doubt_ = false;

@@ -34,6 +34,16 @@ class WritableFile {
   virtual absl::Status Close() = 0;
 };
 
+// A file being read from its start. It stays readable when it is removed meanwhile. One thread at a
+// time.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+
+  // The next bytes, `limit_bytes` of them unless the file ends before; empty at its end.
+  virtual absl::StatusOr<std::string> Read(int64_t limit_bytes) = 0;
+};
+
 // Holds a lock until destroyed, or until the process ends in whatever way.
 class FileLock {
  public:
@@ -60,6 +70,8 @@ class FileSystem {
   virtual absl::StatusOr<int64_t> SizeBytes(const std::string& path) = 0;
   // The whole file. More than `limit_bytes`: OUT_OF_RANGE, before anything is allocated.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(
+      const std::string& path) = 0;
   // Takes an exclusive lock on `path` without waiting, and writes the pid of this process into it.
   // Held by another (also within this process): FAILED_PRECONDITION with the holder's pid when it
   // can be read.

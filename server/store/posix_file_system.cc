@@ -133,6 +133,36 @@ class PosixWritableFile : public WritableFile {
   Descriptor file_;
 };
 
+// Fills `bytes` from the file; what is left of them at its end is cut off.
+absl::Status FillFrom(int fd, const std::string& path, std::string& bytes) {
+  size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t count =
+        Uninterrupted([&] { return ::read(fd, bytes.data() + filled, bytes.size() - filled); });
+    if (count < 0) return FileError(errno, "read", path);
+    if (count == 0) break;
+    filled += static_cast<size_t>(count);
+  }
+  bytes.resize(filled);
+  return absl::OkStatus();
+}
+
+class PosixReadableFile : public ReadableFile {
+ public:
+  PosixReadableFile(std::string path, Descriptor file)
+      : path_(std::move(path)), file_(std::move(file)) {}
+
+  absl::StatusOr<std::string> Read(int64_t limit_bytes) override {
+    std::string bytes(static_cast<size_t>(limit_bytes), '\0');
+    PHIMAP_RETURN_IF_ERROR(FillFrom(file_.get(), path_, bytes));
+    return bytes;
+  }
+
+ private:
+  const std::string path_;
+  const Descriptor file_;
+};
+
 // flock belongs to the open file, not to the process: a second store in the same process is refused
 // too, and closing an unrelated descriptor of the file does not drop it (as with fcntl).
 class PosixFileLock : public FileLock {
@@ -230,16 +260,14 @@ class PosixFileSystemImpl : public FileSystem {
                        {{"path", path}});
     }
     std::string bytes(static_cast<size_t>(info.st_size), '\0');
-    size_t filled = 0;
-    while (filled < bytes.size()) {
-      const ssize_t count = Uninterrupted(
-          [&] { return ::read(file.get(), bytes.data() + filled, bytes.size() - filled); });
-      if (count < 0) return FileError(errno, "read", path);
-      if (count == 0) break;  // Truncated by someone since fstat; the digest will tell.
-      filled += static_cast<size_t>(count);
-    }
-    bytes.resize(filled);
+    // Truncated by someone since fstat it is shorter; the digest will tell.
+    PHIMAP_RETURN_IF_ERROR(FillFrom(file.get(), path, bytes));
     return bytes;
+  }
+
+  absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override {
+    PHIMAP_ASSIGN_OR_RETURN(Descriptor file, OpenFile(path, O_RDONLY));
+    return std::make_unique<PosixReadableFile>(path, std::move(file));
   }
 
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override {

@@ -1,5 +1,6 @@
 #include "server/store/schema.h"
 
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -13,10 +14,13 @@ namespace {
 // digest twice, so that integrity_check notices a flipped bit before start-up could take the blob
 // for unreferenced.
 //
-// `mappings.next_version` outlives the versions, which is why a number is never used twice.
-// `builds` refers to no mapping: a failed first build leaves a record and no mapping. `aliases` is
-// not used yet; it is here because its columns are settled, and a table added later would keep
-// people from going back to this release.
+// `mappings.next_version` outlives the versions, which is why a number is never used twice; so does
+// the row of a mapping that was deleted. `builds` refers to no mapping: a failed first build leaves
+// a record and no mapping. `aliases.previous_version` refers to no version: that one may be
+// deleted.
+//
+// The columns stand in the order in which migrations added them: an old file and a new one have the
+// same tables.
 constexpr char kCreateTables[] = R"sql(
 CREATE TABLE store (
   only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -27,7 +31,8 @@ INSERT INTO store VALUES (1, lower(hex(randomblob(16))), 0);
 CREATE TABLE mappings (
   name TEXT PRIMARY KEY NOT NULL,
   next_version INTEGER NOT NULL CHECK (next_version >= 1),
-  create_time_us INTEGER NOT NULL
+  create_time_us INTEGER NOT NULL,
+  deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE versions (
   mapping TEXT NOT NULL REFERENCES mappings (name),
@@ -40,6 +45,7 @@ CREATE TABLE versions (
   serving_type TEXT NOT NULL,
   mapping_text TEXT NOT NULL,
   kernel_text TEXT NOT NULL,
+  imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1)),
   PRIMARY KEY (mapping, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX versions_by_digest ON versions (digest);
@@ -48,6 +54,8 @@ CREATE TABLE aliases (
   alias TEXT NOT NULL,
   version INTEGER NOT NULL,
   etag TEXT NOT NULL,
+  previous_version INTEGER NOT NULL DEFAULT 0,
+  move_time_us INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (mapping, alias),
   FOREIGN KEY (mapping, version) REFERENCES versions (mapping, number)
 ) STRICT, WITHOUT ROWID;
@@ -66,12 +74,24 @@ CREATE TABLE builds (
 CREATE INDEX builds_by_end_time ON builds (end_time_us);
 )sql";
 
+// What makes of schema version i + 1 the next one. Never changed once released.
+constexpr const char* kMigrations[] = {
+    // 1: no aliases, deletion or import yet.
+    R"sql(
+ALTER TABLE mappings ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
+ALTER TABLE versions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1));
+ALTER TABLE aliases ADD COLUMN previous_version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE aliases ADD COLUMN move_time_us INTEGER NOT NULL DEFAULT 0;
+)sql"};
+static_assert(std::size(kMigrations) == kSchemaVersion - 1);
+
 // FULL: a commit is on disk when it returns. WAL: a commit is one fsync, and a backup that reads
 // the file meanwhile does not make a publish wait.
 constexpr char kPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
 
-absl::Status CheckOrigin(SqliteDatabase* database) {
+// Of a file with tables: its schema version, if this build can use it.
+absl::StatusOr<int64_t> CheckOrigin(SqliteDatabase* database) {
   PHIMAP_ASSIGN_OR_RETURN(const int64_t application_id,
                           database->QueryInt("PRAGMA application_id"));
   PHIMAP_ASSIGN_OR_RETURN(const int64_t version, database->QueryInt("PRAGMA user_version"));
@@ -81,7 +101,7 @@ absl::Status CheckOrigin(SqliteDatabase* database) {
                                   " is a database of another program; choose another directory"),
                      {{"path", database->path()}});
   }
-  if (version == kSchemaVersion) return absl::OkStatus();
+  if (version >= 1 && version <= kSchemaVersion) return version;
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW", "",
       absl::StrCat(database->path(), " has schema version ", version, ", this server knows ",
@@ -102,13 +122,36 @@ absl::Status CheckIntegrity(SqliteDatabase* database) {
                    {{"path", database->path()}});
 }
 
+// One transaction, schema version included: after a crash all of `statements` is done or nothing.
+absl::Status ChangeSchema(SqliteDatabase* database, const std::string& statements) {
+  const absl::Status changed = database->Execute(absl::StrCat(
+      "BEGIN IMMEDIATE;", statements, "PRAGMA user_version = ", kSchemaVersion, "; COMMIT;"));
+  if (!changed.ok() && database->in_transaction()) database->Execute("ROLLBACK").IgnoreError();
+  return changed;
+}
+
+absl::Status CreateTables(SqliteDatabase* database) {
+  return ChangeSchema(database,
+                      absl::StrCat(kCreateTables, "PRAGMA application_id = ", kApplicationId, ";"));
+}
+
+absl::Status Migrate(SqliteDatabase* database, int64_t version) {
+  if (version == kSchemaVersion) return absl::OkStatus();
+  std::string statements;
+  for (; version < kSchemaVersion; ++version) {
+    absl::StrAppend(&statements, kMigrations[version - 1]);
+  }
+  return ChangeSchema(database, statements);
+}
+
 }  // namespace
 
 absl::Status PrepareSchema(SqliteDatabase* database) {
   PHIMAP_ASSIGN_OR_RETURN(const int64_t objects,
                           database->QueryInt("SELECT count(*) FROM sqlite_schema"));
+  int64_t version = 0;
   if (objects > 0) {
-    PHIMAP_RETURN_IF_ERROR(CheckOrigin(database));
+    PHIMAP_ASSIGN_OR_RETURN(version, CheckOrigin(database));
     PHIMAP_RETURN_IF_ERROR(CheckIntegrity(database));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::string mode, database->QueryText("PRAGMA journal_mode = WAL"));
@@ -121,13 +164,7 @@ absl::Status PrepareSchema(SqliteDatabase* database) {
                      {{"path", database->path()}});
   }
   PHIMAP_RETURN_IF_ERROR(database->Execute(kPragmas));
-  if (objects > 0) return absl::OkStatus();
-  // One transaction: after a crash the file is either empty or complete.
-  const absl::Status created = database->Execute(
-      absl::StrCat("BEGIN IMMEDIATE;", kCreateTables, "PRAGMA application_id = ", kApplicationId,
-                   "; PRAGMA user_version = ", kSchemaVersion, "; COMMIT;"));
-  if (!created.ok() && database->in_transaction()) database->Execute("ROLLBACK").IgnoreError();
-  return created;
+  return version == 0 ? CreateTables(database) : Migrate(database, version);
 }
 
 }  // namespace phimap

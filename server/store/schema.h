@@ -10,14 +10,14 @@
 namespace phimap {
 
 // In the file's user_version. A file with a greater number was written by a newer phimap and is
-// refused.
-inline constexpr int64_t kSchemaVersion = 1;
+// refused; one with a smaller number is brought up to date.
+inline constexpr int64_t kSchemaVersion = 2;
 // In the file's application_id: "phim". Tells our files from any other SQLite database.
 inline constexpr int64_t kApplicationId = 0x7068696d;
 
 // Makes `database` ready for use: refuses a newer schema or a foreign file (FAILED_PRECONDITION)
-// and a damaged one (DATA_LOSS) before it writes anything, sets the connection's pragmas, and
-// creates the tables in an empty file.
+// and a damaged one (DATA_LOSS) before it writes anything, sets the connection's pragmas, creates
+// the tables in an empty file, and changes those of an older schema, in one transaction.
 absl::Status PrepareSchema(SqliteDatabase* database);
 
 }  // namespace phimap

@@ -24,13 +24,11 @@ std::string ParentOf(absl::string_view path) {
 
 // The commit failed and could not be settled: it may come to light after a crash, complete with its
 // artifact.
-absl::Status CommitInDoubt(const absl::Status& cause, const PublishRequest& request) {
+absl::Status CommitInDoubt(const absl::Status& cause, const std::string& what) {
   return MakeError(
       absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
-      absl::StrCat("whether build ", request.build_id, " of \"", request.version.mapping,
-                   "\" was stored shows when the disk works again; ask for the build then: ",
-                   cause.message()),
-      {{"mapping", request.version.mapping}, {"build_id", request.build_id}}, 5000);
+      absl::StrCat("whether ", what, " shows when the disk works again: ", cause.message()), {},
+      5000);
 }
 
 }  // namespace
@@ -86,13 +84,11 @@ absl::Status SqliteStore::Tidy() {
   return absl::OkStatus();
 }
 
-absl::Status SqliteStore::Pin(const PublishRequest& request, const std::string& digest,
-                              absl::Time now) {
+absl::Status SqliteStore::Pin(const std::string& digest, const Check& check) {
   MutexLock lock(&mutex_);
   PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
   RemoveGarbage();
-  // The transaction checks again; here it saves writing an artifact in vain.
-  PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(request, now));
+  PHIMAP_RETURN_IF_ERROR(check());
   ++pins_[digest];
   return absl::OkStatus();
 }
@@ -118,13 +114,36 @@ void SqliteStore::RemoveGarbage() {
 absl::StatusOr<VersionRecord> SqliteStore::Publish(const PublishRequest& request,
                                                    absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
+  const auto size_bytes = static_cast<int64_t>(artifact.size());
   const absl::Time now = options_.clock();
-  PHIMAP_RETURN_IF_ERROR(Pin(request, digest, now));
+  // The transaction checks again.
+  return Add(
+      digest, artifact, [&] { return catalog_->CheckPublishable(request, now); },
+      [&] { return catalog_->InsertVersion(request, digest, size_bytes, now); },
+      absl::StrCat("build ", request.build_id, " of ", Quoted(request.version.mapping),
+                   " was stored (ask for the build then)"));
+}
+
+absl::StatusOr<VersionRecord> SqliteStore::Import(const VersionRecord& version,
+                                                  absl::string_view artifact) {
+  const std::string digest = Sha256Hex(artifact);
+  const auto size_bytes = static_cast<int64_t>(artifact.size());
+  const absl::Time now = options_.clock();
+  return Add(
+      digest, artifact, [] { return absl::OkStatus(); },
+      [&] { return catalog_->ImportVersion(version, digest, size_bytes, now); },
+      absl::StrCat("the artifact was stored as a version of ", Quoted(version.mapping),
+                   " (import it again then)"));
+}
+
+absl::StatusOr<VersionRecord> SqliteStore::Add(const std::string& digest,
+                                               absl::string_view artifact, const Check& check,
+                                               const Insert& insert, const std::string& what) {
+  PHIMAP_RETURN_IF_ERROR(Pin(digest, check));
   const absl::Status written = blobs_.Write(digest, artifact);
 
   MutexLock lock(&mutex_);
-  absl::StatusOr<VersionRecord> version =
-      written.ok() ? Commit(request, digest, static_cast<int64_t>(artifact.size()), now) : written;
+  absl::StatusOr<VersionRecord> version = written.ok() ? Commit(insert, what) : written;
   Unpin(digest);
   if (version.ok()) return version;
   garbage_.insert(digest);
@@ -132,14 +151,58 @@ absl::StatusOr<VersionRecord> SqliteStore::Publish(const PublishRequest& request
   return version;
 }
 
-absl::StatusOr<VersionRecord> SqliteStore::Commit(const PublishRequest& request,
-                                                  const std::string& digest, int64_t size_bytes,
-                                                  absl::Time now) {
+absl::StatusOr<VersionRecord> SqliteStore::Commit(const Insert& insert, const std::string& what) {
   // Another publisher may have left its commit in doubt since Pin.
   PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
-  absl::StatusOr<VersionRecord> version = catalog_->InsertVersion(request, digest, size_bytes, now);
-  if (!version.ok() && catalog_->in_doubt()) return CommitInDoubt(version.status(), request);
+  absl::StatusOr<VersionRecord> version = insert();
+  if (!version.ok() && catalog_->in_doubt()) return CommitInDoubt(version.status(), what);
   return version;
+}
+
+absl::Status SqliteStore::Delete(
+    const std::function<absl::Status(std::vector<std::string>*)>& remove, const std::string& what) {
+  MutexLock lock(&mutex_);
+  PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
+  std::vector<std::string> digests;
+  const absl::Status removed = remove(&digests);
+  // Whether nothing refers to them any more is found out there, also if the commit is in doubt now.
+  garbage_.insert(digests.begin(), digests.end());
+  RemoveGarbage();
+  if (!removed.ok() && catalog_->in_doubt()) return CommitInDoubt(removed, what);
+  return removed;
+}
+
+absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number) {
+  return Delete(
+      [&](std::vector<std::string>* digests) {
+        return catalog_->DeleteVersion(mapping, number, digests);
+      },
+      absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
+}
+
+absl::Status SqliteStore::DeleteMapping(absl::string_view mapping) {
+  return Delete(
+      [&](std::vector<std::string>* digests) { return catalog_->DeleteMapping(mapping, digests); },
+      absl::StrCat("mapping ", Quoted(mapping), " was deleted"));
+}
+
+absl::StatusOr<AliasRecord> SqliteStore::SetAlias(absl::string_view mapping,
+                                                  absl::string_view alias, int64_t version,
+                                                  absl::string_view etag) {
+  const absl::Time now = options_.clock();
+  MutexLock lock(&mutex_);
+  PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
+  RemoveGarbage();
+  absl::StatusOr<AliasRecord> moved = catalog_->SetAlias(mapping, alias, version, etag, now);
+  if (moved.ok() || !catalog_->in_doubt()) return moved;
+  return CommitInDoubt(moved.status(), absl::StrCat(mapping, "@", alias, " was moved"));
+}
+
+absl::Status SqliteStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                                      absl::string_view etag) {
+  return Delete(
+      [&](std::vector<std::string>*) { return catalog_->DeleteAlias(mapping, alias, etag); },
+      absl::StrCat(mapping, "@", alias, " was deleted"));
 }
 
 absl::Status SqliteStore::RecordFailedBuild(const BuildRecord& record) {
@@ -184,18 +247,42 @@ absl::StatusOr<std::vector<VersionRecord>> SqliteStore::ListVersions(absl::strin
   return catalog_->ListVersions(mapping, before, limit);
 }
 
-absl::StatusOr<std::string> SqliteStore::ReadArtifact(absl::string_view digest) {
+absl::StatusOr<VersionRecord> SqliteStore::GetAliasedVersion(absl::string_view mapping,
+                                                             absl::string_view alias) {
+  MutexLock lock(&mutex_);
+  return catalog_->GetAliasedVersion(mapping, alias);
+}
+
+absl::StatusOr<int64_t> SqliteStore::ArtifactSizeBytes(absl::string_view digest) {
   std::optional<int64_t> size_bytes;
   {
     MutexLock lock(&mutex_);
     PHIMAP_ASSIGN_OR_RETURN(size_bytes, catalog_->ArtifactSizeBytes(digest));
   }
-  if (!size_bytes.has_value()) {
-    return MakeError(absl::StatusCode::kNotFound, "ARTIFACT_NOT_FOUND", "",
-                     absl::StrCat("no version has an artifact with digest \"", digest, "\""),
-                     {{"digest", std::string(digest)}});
-  }
-  return blobs_.Read(digest, *size_bytes);
+  if (size_bytes.has_value()) return *size_bytes;
+  return MakeError(absl::StatusCode::kNotFound, "ARTIFACT_NOT_FOUND", "",
+                   absl::StrCat("no version has an artifact with digest \"", digest, "\""),
+                   {{"digest", std::string(digest)}});
+}
+
+absl::Status SqliteStore::UnlessDeleted(absl::string_view digest, const absl::Status& error) {
+  PHIMAP_RETURN_IF_ERROR(ArtifactSizeBytes(digest).status());
+  return error;
+}
+
+absl::StatusOr<std::string> SqliteStore::ReadArtifact(absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t size_bytes, ArtifactSizeBytes(digest));
+  absl::StatusOr<std::string> artifact = blobs_.Read(digest, size_bytes);
+  if (!artifact.ok()) return UnlessDeleted(digest, artifact.status());
+  return artifact;
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactReader>> SqliteStore::OpenArtifact(
+    absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t size_bytes, ArtifactSizeBytes(digest));
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> reader = blobs_.OpenReader(digest, size_bytes);
+  if (!reader.ok()) return UnlessDeleted(digest, reader.status());
+  return reader;
 }
 
 }  // namespace phimap

@@ -9,6 +9,8 @@
 //   to it. What could not
 //      be removed at once (the disk failed, the commit is in doubt) is removed with the next write,
 //      or at start-up.
+//   5. The transaction that deletes looks for aliases; a foreign key holds beneath it.
+//   6. A deletion removes a blob after its commit, in the same way and with the same care as 4.
 #ifndef PHIMAP_SERVER_STORE_SQLITE_STORE_H_
 #define PHIMAP_SERVER_STORE_SQLITE_STORE_H_
 
@@ -62,6 +64,8 @@ class SqliteStore : public Store {
 
   absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
                                         absl::string_view artifact) override;
+  absl::StatusOr<VersionRecord> Import(const VersionRecord& version,
+                                       absl::string_view artifact) override;
   absl::Status RecordFailedBuild(const BuildRecord& record) override;
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                        absl::string_view build_id) override;
@@ -73,7 +77,16 @@ class SqliteStore : public Store {
   absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
                                                           std::optional<int64_t> before,
                                                           int limit) override;
+  absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
+                                                  absl::string_view alias) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                       int64_t version, absl::string_view etag) override;
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag) override;
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number) override;
+  absl::Status DeleteMapping(absl::string_view mapping) override;
 
   const StartupReport& startup_report() const { return startup_report_; }
 
@@ -85,16 +98,29 @@ class SqliteStore : public Store {
   absl::Status OpenCatalog();
   absl::Status Tidy();
 
+  // Called with mutex_ held, and the catalog settled.
+  using Check = std::function<absl::Status()>;
+  using Insert = std::function<absl::StatusOr<VersionRecord>()>;
+  // Writes the artifact durably, then inserts the row that names it. `check` saves writing in vain;
+  // `what` goes into the error of a commit in doubt.
+  absl::StatusOr<VersionRecord> Add(const std::string& digest, absl::string_view artifact,
+                                    const Check& check, const Insert& insert,
+                                    const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
   // Announces that this digest's blob is about to be written: from here to Unpin nobody removes it.
-  absl::Status Pin(const PublishRequest& request, const std::string& digest, absl::Time now)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<VersionRecord> Commit(const PublishRequest& request, const std::string& digest,
-                                       int64_t size_bytes, absl::Time now)
+  absl::Status Pin(const std::string& digest, const Check& check) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<VersionRecord> Commit(const Insert& insert, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unpin(const std::string& digest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes the blobs of failed publishers that nobody refers to. What cannot be removed or judged
-  // now stays listed.
+  // Deletes rows; `remove` is called likewise and fills in the digests they had.
+  absl::Status Delete(const std::function<absl::Status(std::vector<std::string>*)>& remove,
+                      const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Removes blobs that were written in vain, or deleted, and that nobody refers to. What cannot be
+  // removed or judged now stays listed.
   void RemoveGarbage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<int64_t> ArtifactSizeBytes(absl::string_view digest) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A blob that cannot be read because its version was deleted meanwhile is not damaged.
+  absl::Status UnlessDeleted(absl::string_view digest, const absl::Status& error)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   const SqliteStoreOptions options_;
   FileSystem* const file_system_;
@@ -107,7 +133,7 @@ class SqliteStore : public Store {
   std::unique_ptr<Catalog> catalog_ ABSL_GUARDED_BY(mutex_);
   // Publishers at work, by digest.
   absl::flat_hash_map<std::string, int> pins_ ABSL_GUARDED_BY(mutex_);
-  // Digests whose publisher failed.
+  // Digests whose publisher failed, or whose version was deleted.
   absl::flat_hash_set<std::string> garbage_ ABSL_GUARDED_BY(mutex_);
 };
 

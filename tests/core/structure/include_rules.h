@@ -22,7 +22,8 @@ Includes IncludesUnder(const std::string& root);
 //  - a folder of core/ includes only folders before it in the order of dependence;
 //  - core/linalg/blas.cc alone includes BLAS and LAPACK;
 //  - client/ includes nothing of server/, and of core/ only core/status;
-//  - core/ and proto/ include nothing of server/ or client/, server/ nothing of client/;
+//  - exchange/ includes nothing of server/ or client/, and of core/ only status, plan, certificate;
+//  - core/ and proto/ include nothing of exchange/, server/ or client/, server/ nothing of client/;
 //  - what serves Transform never reaches core/mapping, core/landmark or core/certificate, through
 //  no
 //    chain of project headers.

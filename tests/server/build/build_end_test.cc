@@ -1,7 +1,9 @@
 // How builds end: what is free, what waits, what is kept and what is said at that moment.
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -194,6 +196,59 @@ TEST_F(BuildEndTest, AttachingToAStoredBuildIsNoBuildAndTakesNoPlace) {
   EXPECT_EQ(builds_->List("").size(), 1);
   EXPECT_THAT(log_.text(), Not(HasSubstr("build_ended")));
   EXPECT_EQ(metrics_.build().ended[static_cast<int>(Code::kCancelled)]->Value(), 0);
+}
+
+TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneIsForgotten) {
+  for (int i = 1; i <= 3; ++i) {
+    const std::shared_ptr<BuildJob> job = Begin(Spec(4 + i), Uuid(i))->job;
+    ASSERT_TRUE(Add(job).ok());
+    ASSERT_TRUE(builds_->Finish(job, 40).ok());
+    EXPECT_EQ(AwaitState(job, BuildState::kDone).version->record.number, i);
+  }
+  const auto gone = [&](int i) {
+    return absl::IsNotFound(builds_->Get({"letter", Uuid(i)}).status());
+  };
+  ASSERT_TRUE(store_->DeleteVersion("letter", 2).ok());
+  builds_->VersionsGone("letter", 2);
+  builds_->VersionsGone("digit", std::nullopt);
+  EXPECT_FALSE(gone(1));
+  EXPECT_TRUE(gone(2));
+  EXPECT_FALSE(gone(3));
+  EXPECT_FALSE(Begin(Spec(9), Uuid(2))->attached);  // the id is free
+  ASSERT_TRUE(store_->DeleteMapping("letter").ok());
+  builds_->VersionsGone("letter", std::nullopt);
+  EXPECT_TRUE(gone(1));
+  EXPECT_TRUE(gone(3));
+}
+
+// Somebody deletes the version in the moment between its commit and the end of its build.
+TEST_F(BuildEndTest, ABuildWhoseVersionIsGoneBeforeItsEndIsNotRemembered) {
+  const std::shared_ptr<BuildJob> job = BeginComputing();
+  // Announced while it is publishing, before the end.
+  std::atomic<bool> deleted{false};
+  class PublishingWatch : public BuildObserver {
+   public:
+    PublishingWatch(std::shared_ptr<BuildJob> job, std::function<void()> act)
+        : job_(std::move(job)), act_(std::move(act)) {}
+    void OnBuildChanged() override {
+      if (job_->Snapshot().state == BuildState::kPublishing) act_();
+    }
+
+   private:
+    const std::shared_ptr<BuildJob> job_;
+    const std::function<void()> act_;
+  };
+  const auto watch = std::make_shared<PublishingWatch>(job, [&] {
+    builds_->VersionsGone("letter", 1);
+    deleted = true;
+  });
+  job->Subscribe(watch);
+  gate_.Open();
+  AwaitState(job, BuildState::kDone);
+  EXPECT_TRUE(deleted);
+  // The store still has it, so it is found there; memory has not.
+  EXPECT_EQ(builds_->Get({"letter", kUuid})->state, BuildState::kDone);
+  EXPECT_TRUE(builds_->List("").empty());
 }
 
 }  // namespace

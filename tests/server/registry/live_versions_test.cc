@@ -74,5 +74,60 @@ TEST(LiveVersionsTest, WhatIsOverTheLimitAloneNeverFits) {
   EXPECT_TRUE(live.MakeRoom(100));
 }
 
+TEST(LiveVersionsTest, ARetiredVersionIsNotFoundAndItsMemoryIsFreeUnlessItIsHeld) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 40);
+  Add(live, "a", 2, 40);
+  live.Retire("a", 1);
+  live.Retire("a", 7);  // not here
+  live.Retire("b", 1);
+  EXPECT_EQ(live.Find("a", 1), nullptr);
+  EXPECT_NE(live.Find("a", 2), nullptr);
+  EXPECT_EQ(live.bytes(), 40);
+  EXPECT_EQ(live.count(), 1);
+  EXPECT_EQ(live.evictions(), 0);
+}
+
+TEST(LiveVersionsTest, ARetiredVersionThatIsHeldCountsUntilItIsLetGoAndThenGoesFirst) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 30);
+  Add(live, "b", 1, 30);
+  {
+    const VersionHandle held(live.Find("b", 1));  // the last used
+    live.Retire("b", 1);
+    EXPECT_EQ(live.Find("b", 1), nullptr);
+    EXPECT_EQ(live.bytes(), 60);
+    EXPECT_FALSE(live.MakeRoom(80));
+    EXPECT_NE(live.Find("a", 1), nullptr);
+  }
+  Add(live, "c", 1, 70);
+  EXPECT_NE(live.Find("a", 1), nullptr);
+  EXPECT_EQ(live.bytes(), 100);
+}
+
+TEST(LiveVersionsTest, DroppingARetiredVersionLeavesTheOneThatTookItsPlace) {
+  LiveVersions live(100);
+  Add(live, "a", 1, 30);
+  {
+    const VersionHandle held(live.Find("a", 1));
+    live.Retire("a", 1);
+    Add(live, "a", 1, 30);
+  }
+  EXPECT_TRUE(live.MakeRoom(70));
+  EXPECT_NE(live.Find("a", 1), nullptr);
+  EXPECT_EQ(live.bytes(), 30);
+}
+
+TEST(LiveVersionsTest, AMappingRetiresWithAllItsVersions) {
+  LiveVersions live(100);
+  for (int64_t i = 1; i <= 3; ++i) Add(live, "a", i, 10);
+  Add(live, "b", 1, 10);
+  live.RetireAll("a");
+  live.RetireAll("c");
+  for (int64_t i = 1; i <= 3; ++i) EXPECT_EQ(live.Find("a", i), nullptr);
+  EXPECT_NE(live.Find("b", 1), nullptr);
+  EXPECT_EQ(live.bytes(), 10);
+}
+
 }  // namespace
 }  // namespace phimap

@@ -101,10 +101,10 @@ TEST_F(MappingRpcTest, GetMappingCountsItsVersions) {
 
 TEST_F(MappingRpcTest, WhatIsNotOfferedSaysWhichRpc) {
   grpc::ClientContext context;
-  v1::Alias alias;
-  const grpc::Status set = mappings_->SetAlias(&context, {}, &alias);
-  EXPECT_EQ(set.error_code(), Code::UNIMPLEMENTED);
-  EXPECT_THAT(set.error_message(), HasSubstr("SetAlias"));
+  v1::EstimateBuildResponse estimate;
+  const grpc::Status estimated = mappings_->EstimateBuild(&context, {}, &estimate);
+  EXPECT_EQ(estimated.error_code(), Code::UNIMPLEMENTED);
+  EXPECT_THAT(estimated.error_message(), HasSubstr("EstimateBuild"));
   grpc::ClientContext export_context;
   v1::ArtifactChunk chunk;
   auto exported = mappings_->Export(&export_context, {});

@@ -80,6 +80,11 @@ absl::StatusOr<std::string> FaultyFileSystem::ReadFile(const std::string& path,
   return base_->ReadFile(path, limit_bytes);
 }
 
+absl::StatusOr<std::unique_ptr<ReadableFile>> FaultyFileSystem::NewReadableFile(
+    const std::string& path) {
+  return base_->NewReadableFile(path);
+}
+
 absl::StatusOr<std::unique_ptr<FileLock>> FaultyFileSystem::Lock(const std::string& path) {
   std::unique_ptr<FileLock> lock;
   PHIMAP_RETURN_IF_ERROR(Run("lock", path, [&]() -> absl::Status {

@@ -81,8 +81,21 @@ TEST_F(SqliteStoreTest, DamagedArtifactsAreDataLossAndOthersStillRead) {
   fs::remove(path);
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifact(bad).status()));
   EXPECT_EQ(*store_->ReadArtifact(good), "good");
-  // Publishing the same bytes again heals it.
+  // In pieces likewise, and nobody gets the last one.
+  WriteWhole(path, "bae");
+  const auto reader = store_->OpenArtifact(bad);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE((*reader)->Next(2).ok());
+  EXPECT_TRUE(absl::IsDataLoss((*reader)->Next(2).status()));
+  WriteWhole(path, "ba");
+  EXPECT_TRUE(absl::IsDataLoss((*store_->OpenArtifact(bad))->Next(100).status()));
+  fs::remove(path);
+  EXPECT_TRUE(absl::IsDataLoss(store_->OpenArtifact(bad).status()));
+  // Publishing the same bytes again heals it, and so does importing them.
   EXPECT_TRUE(store_->Publish(RequestFor("build-3"), "bad").ok());
+  EXPECT_EQ(*store_->ReadArtifact(bad), "bad");
+  WriteWhole(path, "bae");
+  EXPECT_TRUE(store_->Import(RequestFor("").version, "bad").ok());
   EXPECT_EQ(*store_->ReadArtifact(bad), "bad");
 }
 
@@ -109,7 +122,7 @@ TEST_F(SqliteStoreTest, StartUpRemovesTemporaryFilesUnreferencedBlobsAndExpiredB
 TEST_F(SqliteStoreTest, ANewerSchemaIsRefusedAndLeftAlone) {
   ASSERT_TRUE(store_->Publish(RequestFor("build-1"), "one").ok());
   Close();
-  ExecuteSql(directory_.path(), "PRAGMA user_version = 2");
+  ExecuteSql(directory_.path(), "PRAGMA user_version = 3");
   const std::string before = ReadWhole(Path("phimap.sqlite"));
   ExpectRefused(absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW");
   EXPECT_EQ(ReadWhole(Path("phimap.sqlite")), before);

@@ -1,0 +1,73 @@
+#include "server/store/catalog_errors.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/error.h"
+
+namespace phimap {
+
+using Code = absl::StatusCode;
+
+absl::Status NoSuchMapping(absl::string_view mapping) {
+  return MakeError(Code::kNotFound, "MAPPING_NOT_FOUND", "",
+                   absl::StrCat("no mapping is named \"", mapping, "\""),
+                   {{"mapping", std::string(mapping)}});
+}
+
+absl::Status NoSuchVersion(absl::string_view mapping, std::optional<int64_t> number) {
+  return MakeError(Code::kNotFound, "VERSION_NOT_FOUND", "",
+                   number.has_value()
+                       ? absl::StrCat("mapping \"", mapping, "\" has no version ", *number)
+                       : absl::StrCat("every version of mapping \"", mapping, "\" was deleted"),
+                   {{"mapping", std::string(mapping)}});
+}
+
+absl::Status NoSuchAlias(absl::string_view mapping, absl::string_view alias,
+                         absl::string_view field) {
+  return MakeError(Code::kNotFound, "NO_SUCH_ALIAS", field,
+                   absl::StrCat("mapping \"", mapping, "\" has no alias \"", alias, "\""),
+                   {{"mapping", std::string(mapping)}, {"alias", std::string(alias)}});
+}
+
+absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
+                          absl::string_view expected, const AliasRecord* current) {
+  const std::string etag(current == nullptr ? std::string(kNoEtag) : current->etag);
+  const std::string state = current == nullptr ? absl::StrCat("there is no ", mapping, "@", alias)
+                                               : absl::StrCat(mapping, "@", alias, " is version ",
+                                                              current->version, ", etag ", etag);
+  return MakeError(Code::kAborted, "ETAG_MISMATCH", "etag",
+                   absl::StrCat("expected ", Quoted(expected), "; ", state,
+                                ". Look at it again before you decide"),
+                   {{"expected", std::string(expected)},
+                    {"etag", etag},
+                    {"version", absl::StrCat(current == nullptr ? 0 : current->version)}});
+}
+
+absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
+                   const std::vector<AliasRecord>& aliases) {
+  const std::string names = absl::StrJoin(
+      aliases, ", ", [](std::string* out, const AliasRecord& alias) { *out += alias.name; });
+  if (!number.has_value()) {
+    return MakeError(
+        Code::kFailedPrecondition, "MAPPING_IN_USE", "",
+        absl::StrCat("mapping \"", mapping, "\" has the aliases ", names, "; delete them first"),
+        {{"mapping", std::string(mapping)}, {"aliases", names}});
+  }
+  return MakeError(
+      Code::kFailedPrecondition, "VERSION_IN_USE", "",
+      absl::StrCat("version ", *number, " of \"", mapping, "\" is what ", names,
+                   aliases.size() == 1 ? " points" : " point",
+                   " at; move or delete the alias first"),
+      {{"mapping", std::string(mapping)}, {"version", absl::StrCat(*number)}, {"aliases", names}});
+}
+
+absl::Status TooManyAliases(absl::string_view mapping) {
+  return MakeError(
+      Code::kResourceExhausted, "TOO_MANY_ALIASES", "",
+      absl::StrCat("mapping \"", mapping, "\" has ", kMaxAliases, " aliases, the most it may have"),
+      {{"limit", absl::StrCat(kMaxAliases)}});
+}
+
+}  // namespace phimap

@@ -1,0 +1,34 @@
+// What the catalog says of names that it does not know, or will not let go of.
+#ifndef PHIMAP_SERVER_STORE_CATALOG_ERRORS_H_
+#define PHIMAP_SERVER_STORE_CATALOG_ERRORS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// NOT_FOUND.
+absl::Status NoSuchMapping(absl::string_view mapping);
+// Without a number: the mapping has no version at all.
+absl::Status NoSuchVersion(absl::string_view mapping, std::optional<int64_t> number);
+// `field` is what named it: "reference" or "alias".
+absl::Status NoSuchAlias(absl::string_view mapping, absl::string_view alias,
+                         absl::string_view field);
+
+// ABORTED; `current` is null when there is no such alias.
+absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
+                          absl::string_view expected, const AliasRecord* current);
+// FAILED_PRECONDITION, naming the aliases. Without a number: the whole mapping.
+absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
+                   const std::vector<AliasRecord>& aliases);
+// RESOURCE_EXHAUSTED.
+absl::Status TooManyAliases(absl::string_view mapping);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_CATALOG_ERRORS_H_

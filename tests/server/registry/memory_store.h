@@ -1,0 +1,133 @@
+// A store that holds versions and aliases in memory, counts what is read, and lets a test stop its
+// readers.
+#ifndef PHIMAP_TESTS_SERVER_REGISTRY_MEMORY_STORE_H_
+#define PHIMAP_TESTS_SERVER_REGISTRY_MEMORY_STORE_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/store.h"
+#include "server/sync/mutex.h"
+#include "tests/server/support/gate.h"
+
+namespace phimap::testing {
+
+// Only what the registry calls is there.
+class MemoryStore : public Store {
+ public:
+  void Put(const std::string& mapping, int64_t number, const std::string& artifact) {
+    MutexLock lock(&mutex_);
+    VersionRecord& record = versions_[mapping][number];
+    record.mapping = mapping;
+    record.number = number;
+    record.digest = absl::StrCat(mapping, number);
+    record.artifact_size_bytes = static_cast<int64_t>(artifact.size());
+    artifacts_[record.digest] = artifact;
+  }
+  void Remove(const std::string& mapping, int64_t number) {
+    MutexLock lock(&mutex_);
+    artifacts_.erase(versions_[mapping][number].digest);
+    versions_[mapping].erase(number);
+  }
+  void PutAlias(const std::string& mapping, const std::string& alias, int64_t number) {
+    MutexLock lock(&mutex_);
+    aliases_[mapping + "@" + alias] = number;
+  }
+  void RemoveAlias(const std::string& mapping, const std::string& alias) {
+    MutexLock lock(&mutex_);
+    aliases_.erase(mapping + "@" + alias);
+  }
+  int reads() const {
+    MutexLock lock(&mutex_);
+    return reads_;
+  }
+
+  absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
+                                           std::optional<int64_t> number) override {
+    gate.Wait();
+    MutexLock lock(&mutex_);
+    return Find(mapping, number);
+  }
+  absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
+                                                  absl::string_view alias) override {
+    gate.Wait();
+    MutexLock lock(&mutex_);
+    const auto found = aliases_.find(absl::StrCat(mapping, "@", alias));
+    if (found == aliases_.end()) return absl::NotFoundError("no such alias");
+    return Find(mapping, found->second);
+  }
+  absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override {
+    read_gate.Wait();
+    MutexLock lock(&mutex_);
+    ++reads_;
+    const auto artifact = artifacts_.find(std::string(digest));
+    if (artifact == artifacts_.end()) return absl::NotFoundError("no such artifact");
+    return artifact->second;
+  }
+
+  absl::StatusOr<VersionRecord> Publish(const PublishRequest&, absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<VersionRecord> Import(const VersionRecord&, absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status RecordFailedBuild(const BuildRecord&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<BuildRecord> GetBuild(absl::string_view, absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<MappingRecord> GetMapping(absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view, int) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view, std::optional<int64_t>,
+                                                          int) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view, absl::string_view, int64_t,
+                                       absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status DeleteVersion(absl::string_view, int64_t) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status DeleteMapping(absl::string_view) override { return absl::UnimplementedError(""); }
+
+  // Where readers of rows and of artifacts wait, before they look.
+  Gate gate{/*open=*/true};
+  Gate read_gate{/*open=*/true};
+
+ private:
+  absl::StatusOr<VersionRecord> Find(absl::string_view mapping, std::optional<int64_t> number)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto versions = versions_.find(std::string(mapping));
+    if (versions == versions_.end()) return absl::NotFoundError("no such mapping");
+    if (versions->second.empty()) return absl::NotFoundError("no version");
+    if (!number.has_value()) return versions->second.rbegin()->second;
+    const auto version = versions->second.find(*number);
+    if (version == versions->second.end()) return absl::NotFoundError("no such version");
+    return version->second;
+  }
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::map<int64_t, VersionRecord>> versions_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> aliases_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  int reads_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_REGISTRY_MEMORY_STORE_H_

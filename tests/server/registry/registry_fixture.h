@@ -1,0 +1,78 @@
+// A registry on a store in memory.
+#ifndef PHIMAP_TESTS_SERVER_REGISTRY_REGISTRY_FIXTURE_H_
+#define PHIMAP_TESTS_SERVER_REGISTRY_REGISTRY_FIXTURE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/plan/artifact.h"
+#include "gtest/gtest.h"
+#include "server/registry/version_registry.h"
+#include "tests/server/registry/memory_store.h"
+#include "tests/support/plans.h"
+
+namespace phimap::testing {
+
+inline std::string SmallArtifact() {
+  Artifact artifact;
+  artifact.plan = MakePlan({});
+  return *EncodeArtifact(artifact);
+}
+
+// What an Acquire is answered with, whenever that is.
+class Answer {
+ public:
+  VersionRegistry::Callback Callback() {
+    return [this](absl::StatusOr<VersionHandle> version) {
+      MutexLock lock(&mutex_);
+      answer_ = std::move(version);
+      came_.NotifyAll();
+    };
+  }
+  bool here() {
+    MutexLock lock(&mutex_);
+    return answer_.has_value();
+  }
+  absl::StatusOr<VersionHandle> Await() {
+    MutexLock lock(&mutex_);
+    while (!answer_.has_value()) came_.Wait(&mutex_);
+    return *answer_;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar came_;
+  std::optional<absl::StatusOr<VersionHandle>> answer_ ABSL_GUARDED_BY(mutex_);
+};
+
+class RegistryFixture : public ::testing::Test {
+ protected:
+  void Start(VersionRegistry::Options options = {}) {
+    registry_ = std::make_unique<VersionRegistry>(options, store_, metrics_.registry(), logger_);
+  }
+
+  // Asks and waits for the answer.
+  absl::StatusOr<VersionHandle> Acquire(const std::string& reference) {
+    Answer answer;
+    registry_->Acquire(reference, answer.Callback());
+    return answer.Await();
+  }
+  // The number of the version that is answered; 0 when there is none.
+  int64_t NumberOf(const std::string& reference) { return NumberIn(Acquire(reference)); }
+  static int64_t NumberIn(const absl::StatusOr<VersionHandle>& version) {
+    if (version.ok()) return version->record().number;
+    EXPECT_TRUE(absl::IsNotFound(version.status())) << version.status();
+    return 0;
+  }
+
+  MemoryStore store_;
+  Metrics metrics_;
+  Logger logger_{LogLevel::kOff};
+  std::unique_ptr<VersionRegistry> registry_;
+};
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_REGISTRY_REGISTRY_FIXTURE_H_

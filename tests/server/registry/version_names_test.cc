@@ -1,0 +1,174 @@
+// The registry while names move and versions go: aliases, deletion, and the loads in between.
+#include <memory>
+#include <string>
+
+#include "tests/server/registry/registry_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+class VersionNamesTest : public RegistryFixture {
+ protected:
+  VersionNamesTest() {
+    for (int64_t i = 1; i <= 3; ++i) store_.Put("a", i, SmallArtifact());
+    store_.PutAlias("a", "prod", 1);
+    Start();
+  }
+
+  // As the server does it: first the store, then the registry.
+  void Move(int64_t number) {
+    store_.PutAlias("a", "prod", number);
+    registry_->AliasMoved("a", "prod", number);
+  }
+  void Delete(int64_t number) {
+    store_.Remove("a", number);
+    registry_->VersionGone("a", number);
+  }
+  // Asks for `reference`, which is not live, and returns when the loader has looked it up and is
+  // about to read the artifact.
+  void StopWhileLoading(const std::string& reference, Answer& answer) {
+    store_.read_gate.Close();
+    registry_->Acquire(reference, answer.Callback());
+    store_.read_gate.AwaitWaiting();
+  }
+};
+
+TEST_F(VersionNamesTest, AnAliasIsLookedUpOnceAndThenAnsweredOnTheCallingThread) {
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  store_.gate.Close();  // from here on the store would block
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  EXPECT_EQ(store_.reads(), 1);
+  store_.gate.Open();
+}
+
+TEST_F(VersionNamesTest, AMovedAliasMeansItsNewVersionAtOnceIfThatIsLive) {
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  EXPECT_EQ(NumberOf("a@2"), 2);  // warmed
+  Move(2);
+  store_.gate.Close();
+  EXPECT_EQ(NumberOf("a@prod"), 2);
+  store_.gate.Open();
+  EXPECT_EQ(store_.reads(), 2);
+}
+
+TEST_F(VersionNamesTest, AnAliasThatMovesWhileItIsLoadedIsAnsweredWithItsNewVersion) {
+  Answer before;
+  StopWhileLoading("a@prod", before);  // it meant version 1
+  Move(2);
+  Answer after;
+  registry_->Acquire("a@prod", after.Callback());  // waits with the other
+  EXPECT_FALSE(after.here());
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(after.Await()), 2);
+  EXPECT_EQ(NumberIn(before.Await()), 2);
+  EXPECT_EQ(NumberOf("a@prod"), 2);
+}
+
+TEST_F(VersionNamesTest, AnAliasThatIsDeletedWhileItIsLoadedIsNotFoundAndWhatWasReadIsKept) {
+  Answer before;
+  StopWhileLoading("a@prod", before);
+  store_.RemoveAlias("a", "prod");
+  registry_->AliasGone("a", "prod");
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(before.Await()), 0);
+  EXPECT_EQ(NumberOf("a@prod"), 0);
+  EXPECT_EQ(NumberOf("a@1"), 1);
+}
+
+TEST_F(VersionNamesTest, OtherNewsDoNotMakeALoadReadTwice) {
+  Answer answer;
+  StopWhileLoading("a@1", answer);
+  registry_->AliasMoved("b", "prod", 7);
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(answer.Await()), 1);
+  EXPECT_EQ(store_.reads(), 1);
+  EXPECT_EQ(metrics_.registry().loads->Value(), 1);
+}
+
+TEST_F(VersionNamesTest, ADeletedVersionIsNotFoundAndWhoHoldsItGoesOn) {
+  const absl::StatusOr<VersionHandle> held = Acquire("a@2");
+  ASSERT_TRUE(held.ok());
+  Delete(2);
+  EXPECT_EQ(NumberOf("a@2"), 0);
+  EXPECT_FALSE(registry_->FindLive("a", 2));
+  EXPECT_EQ(held->record().number, 2);
+  EXPECT_GT(held->engine().output_columns(), 0);
+  // Its memory is still taken.
+  EXPECT_EQ(metrics_.registry().live_versions->Value(), 1);
+  EXPECT_EQ(metrics_.registry().live_bytes->Value(), held->engine().memory_bytes());
+}
+
+TEST_F(VersionNamesTest, TheBareNameMeansTheNextOlderVersionOnceTheNewestIsDeleted) {
+  EXPECT_EQ(NumberOf("a"), 3);
+  Delete(3);
+  EXPECT_EQ(NumberOf("a"), 2);
+  Delete(1);  // not the newest
+  EXPECT_EQ(NumberOf("a"), 2);
+  Delete(2);
+  EXPECT_EQ(NumberOf("a"), 0);
+  store_.Put("a", 4, SmallArtifact());
+  VersionRecord published;
+  published.mapping = std::string("a");
+  published.number = 4;
+  registry_->Published(published);
+  EXPECT_EQ(NumberOf("a"), 4);
+}
+
+TEST_F(VersionNamesTest, AVersionThatIsDeletedWhileItIsLoadedDoesNotBecomeLive) {
+  Answer answer;
+  StopWhileLoading("a@2", answer);
+  Delete(2);
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(answer.Await()), 0);
+  EXPECT_FALSE(registry_->FindLive("a", 2));
+  EXPECT_EQ(NumberOf("a@2"), 0);
+}
+
+// The store has deleted it and the registry has not heard yet: the name means another version.
+TEST_F(VersionNamesTest, TheNewestThatVanishesWhileItIsLoadedIsReplacedByTheNextOlder) {
+  Answer answer;
+  StopWhileLoading("a", answer);
+  store_.Remove("a", 3);
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(answer.Await()), 2);
+}
+
+TEST_F(VersionNamesTest, APublishedVersionIsTheNewestAlsoForWhoWaitsForALoad) {
+  Answer before;
+  StopWhileLoading("a", before);  // it means version 3
+  store_.Put("a", 4, SmallArtifact());
+  VersionRecord published;
+  published.mapping = std::string("a");
+  published.number = 4;
+  registry_->Published(published);
+  Answer after;
+  registry_->Acquire("a", after.Callback());
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(after.Await()), 4);
+}
+
+TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
+  for (const char* reference : {"a", "a@1", "a@2", "a@prod"}) EXPECT_NE(NumberOf(reference), 0);
+  store_.RemoveAlias("a", "prod");
+  for (int64_t i = 1; i <= 3; ++i) store_.Remove("a", i);
+  registry_->MappingGone("a");
+  for (const char* reference : {"a", "a@1", "a@2", "a@prod"}) EXPECT_EQ(NumberOf(reference), 0);
+}
+
+// A load that resolved the name before an eviction must not fail because the old version went.
+TEST_F(VersionNamesTest, AnAliasWhoseVersionWasEvictedIsLookedUpAgain) {
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  // Known, and not live any more: as after an eviction.
+  registry_->VersionGone("a", 1);
+  store_.gate.Close();
+  Answer answer;
+  registry_->Acquire("a@prod", answer.Callback());
+  store_.gate.AwaitWaiting();
+  Move(2);
+  Delete(1);
+  store_.gate.Open();
+  EXPECT_EQ(NumberIn(answer.Await()), 2);
+}
+
+}  // namespace
+}  // namespace phimap::testing
