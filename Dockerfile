@@ -3,8 +3,9 @@
 #   docker build -t phimap .
 #   docker run --read-only -p 127.0.0.1:7450:7450 -v phimap:/data phimap --insecure
 #
-# What follows the image's name is flags of phimapd. In a container it listens on all of the container's interfaces, so
-# it starts only with TLS or with --insecure, which is right where nobody else can reach the published port.
+# What follows the image's name is flags of phimapd. In a container it listens on all of the container's interfaces, for
+# which it wants --insecure: right where nobody else can reach the published ports. With the flags of TLS beside it the
+# API is encrypted, and --insecure stands for /metrics alone.
 # docs/operations.md, "Container", says more; deploy/compose.yaml adds Prometheus and Grafana.
 ARG BASE=debian:bookworm-slim
 
