@@ -238,8 +238,9 @@ void MultiplyPanelsF64(const PanelTask<double>& task) { MultiplyPanels(task); }
 int64_t PanelColumnsF32() { return 2 * hn::Lanes(hn::ScalableTag<float>()); }
 int64_t PanelColumnsF64() { return 2 * hn::Lanes(hn::ScalableTag<double>()); }
 
-// Chains of kRows rows run side by side, to hide the latency of the multiply-add. At most 32 bytes of
-// sums: gcc 12 keeps 64 in one AVX-512 vector, and AddressSanitizer's stack is not aligned for that.
+// Chains of kRows rows run side by side, to hide the latency of the multiply-add. At most 32 bytes
+// of sums: gcc 12 keeps 64 in one AVX-512 vector, and AddressSanitizer's stack is not aligned for
+// that.
 template <int kRows, typename T>
 HWY_INLINE void SquaredNormsOf(const T* HWY_RESTRICT x, int64_t stride, int64_t cols, T* out) {
   const hn::CappedTag<T, 1> d;
