@@ -1,0 +1,26 @@
+"""Client of phimapd: kernels as explicit features, built from a stream and served.
+
+    import phimap
+
+    with phimap.Client() as client:
+        version = client.build("letters", rows, spec="f2(landmarks=500)", kernel="rbf(gamma=scale)", standardize=True)
+        features = client.transform("letters", rows)
+
+`phimap.aio` has the same for asyncio, `phimap.sklearn` estimators for scikit-learn, `phimap.v1` the generated messages
+that calls return.
+"""
+from phimap._access import Tls
+from phimap._pins import reference_to
+from phimap.client import Client
+from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
+                           Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
+                           Unauthenticated, Unavailable, Unimplemented)
+from phimap.progress import Progress, ProgressBar
+from phimap.v1.mapping_pb2 import Alias, BuildJob, Certificate, Mapping, MappingSpec, Version, VersionRef
+
+__all__ = [
+    "Aborted", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
+    "DeadlineExceeded", "Error", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
+    "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "Tls", "Unauthenticated",
+    "Unavailable", "Unimplemented", "Version", "VersionRef", "reference_to",
+]

@@ -1,0 +1,251 @@
+"""Builds and transforms over an asynchronous connection: the input and output of the sessions that decide. See _calls."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from phimap import _retry, _wire
+from phimap._aio_connection import AioConnection
+from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
+from phimap._calls import Features
+from phimap._pins import reference_to
+from phimap._retry import Deadline, Retries
+from phimap._rows import AsyncRows, Block
+from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
+from phimap.errors import Error, Internal, NotFound
+from phimap.progress import Observer, Progress
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+
+class _Writer:
+    """The requests of a stream on their way, written by a task of their own: a full network does not keep the answers
+    from being read, without which it would stay full. At most `limit` messages wait, 0 for any number."""
+
+    def __init__(self, call: Any, limit: int = 0) -> None:
+        self._call = call
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(limit)
+        self._over = False
+        self._task = asyncio.create_task(self._run())
+
+    async def put(self, message: bytes) -> bool:
+        """False if the call is over: then reading its answers says why."""
+        await self._queue.put(message)
+        return not self._over
+
+    async def close(self) -> None:
+        """There are no more messages."""
+        await self._queue.put(None)
+
+    async def stop(self) -> None:
+        """REQUIRES: the call is over or cancelled. Not by cancelling the task: within `write` gRPC would swallow that."""
+        self._over = True
+        while not self._queue.empty():
+            self._queue.get_nowait()
+        self._queue.put_nowait(None)
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():  # as gRPC does to whoever writes to a call that is cancelled
+            self._task.exception()  # is how the call ended, which its reader knows
+
+    async def _run(self) -> None:
+        while (message := await self._queue.get()) is not None:
+            if not self._over:
+                await self._write(message)
+        if not self._over:
+            await self._call.done_writing()
+
+    async def _write(self, message: bytes) -> None:
+        try:
+            await self._call.write(message)
+        except (grpc.RpcError, asyncio.InvalidStateError):
+            self._over = True  # and what is put from now on goes nowhere
+
+
+async def build(connection: AioConnection, session: BuildSession, source: AsyncRows,
+                deadline: Deadline) -> mapping_pb.Version:
+    try:
+        while True:
+            try:
+                return await _build_once(connection, session, source, deadline)
+            except Error as error:
+                _raise_if_cancelled()
+                wait = session.wait_after(error, source.rewinds)
+            await asyncio.sleep(wait)
+    except Error:
+        raise
+    except BaseException as interruption:
+        # In a task of its own: this one may have been cancelled.
+        await asyncio.shield(asyncio.ensure_future(_cancel(connection, session, interruption)))
+        raise
+
+
+async def _build_once(connection: AioConnection, session: BuildSession, source: AsyncRows,
+                      deadline: Deadline) -> mapping_pb.Version:
+    call = connection.open_build(deadline)
+    writer = _Writer(call, QUEUED_MESSAGES)
+    try:
+        with connection.errors():
+            await writer.put(session.spec.message())
+            accepted = False
+            while (event := await call.read()) is not grpc.aio.EOF:
+                session.take(event)
+                if not accepted:
+                    accepted = True
+                    await _send_rows(session, source, writer)
+    except Error:
+        # A version that was sent is stored for good, however the stream ended after it.
+        if session.version is None:
+            raise
+    finally:
+        call.cancel()
+        await writer.stop()
+    return session.result()
+
+
+async def _send_rows(session: BuildSession, source: AsyncRows, writer: _Writer) -> None:
+    if session.wants_rows(source):
+        while (block := await source.next(ROOM)) is not None:
+            if not await writer.put(session.request(block)):
+                return
+            session.report_sent()
+        await writer.put(session.finish())
+    await writer.close()
+
+
+async def _cancel(connection: AioConnection, session: BuildSession, interruption: BaseException) -> None:
+    if not session.finished_sending:
+        return
+    spec = session.spec
+    request = service_pb.CancelBuildRequest(mapping=spec.mapping, build_id=spec.build_id)
+    try:
+        job = await connection.call("CancelBuild", request, CANCEL_TIMEOUT)
+    except NotFound:
+        return
+    except Error as error:
+        interruption.add_note(f"The server could not be told to cancel build {spec.build_id}: {error}")
+        return
+    if job.state == mapping_pb.BuildJob.DONE:
+        interruption.add_note(f"Too late: {reference_to(job.version)} was already published.")
+
+
+async def transform(connection: AioConnection, reference: str, expected_digest: str, source: AsyncRows,
+                    deadline: Deadline, observer: Observer) -> tuple[Features, mapping_pb.VersionRef]:
+    if source.row_count == 0:
+        raise no_rows()
+    while True:
+        target = Target.resolve(connection.pins, reference, expected_digest)
+        answer = None
+        if source.block is not None and connection.widths.fit_one_call(target, source.block):
+            answer = await _transform_once(connection, target, source.block, deadline, observer)
+        if answer is None:
+            gathered = Gathered(source.row_count)
+            async with aclosing(stream(connection, target, source, deadline, observer)) as answers:
+                async for features, version in answers:
+                    gathered.add(features)
+            answer = gathered.array(), version
+        if connection.pins.observe(reference, answer[1]):
+            return answer
+        if not source.rewind():
+            raise pinned_meanwhile(reference)
+
+
+async def _transform_once(connection: AioConnection, target: Target, block: Block, deadline: Deadline,
+                          observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
+    request = _wire.transform_request(target.reference, target.expected_digest, block)
+    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
+    while True:
+        try:
+            answer = await connection.transform(request, deadline)
+            break
+        except Error as error:
+            if too_large(error):
+                return None
+            _raise_if_cancelled()
+            wait = retries.wait_after(error, codes=False)
+            if wait is None:
+                raise explained(error, target) from None
+        await asyncio.sleep(wait)
+    version, features = _wire.features_of(answer, block.rows)
+    if version is None:
+        raise Internal("the server's answer names no version")
+    connection.widths.observe(target, version, features)
+    observer(Progress("transforming", block.rows, block.rows, 1.0))
+    return features, version
+
+
+async def stream(connection: AioConnection, target: Target, source: AsyncRows, deadline: Deadline, observer: Observer,
+                 window: int | None = None,
+                 rows_per_request: int | None = None) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
+    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM_STREAM), deadline)
+    session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
+    done = 0
+    while not session.finished():
+        try:
+            async with aclosing(_stream_once(connection, session, source, deadline)) as answers:
+                async for features, version in answers:
+                    connection.widths.observe(target, version, features)
+                    done += len(features)
+                    total = source.row_count
+                    observer(Progress("transforming", done, total, done / total if total else None))
+                    yield features, version
+            return
+        except Error as error:
+            _raise_if_cancelled()
+            wait = session.wait_after(error)
+        await asyncio.sleep(wait)
+
+
+async def _stream_once(connection: AioConnection, session: TransformSession, source: AsyncRows,
+                       deadline: Deadline) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
+    requests = session.again() + await _fill_window(session, source)
+    if session.finished():  # there are no rows, and no call
+        return
+    call = connection.open_transform_stream(deadline)
+    writer = _Writer(call)
+    try:
+        while True:
+            for request in requests:
+                await writer.put(request)
+            if session.finished():
+                break
+            with connection.errors():
+                answer = await call.read()
+            yield session.take(None if answer is grpc.aio.EOF else answer)
+            requests = await _fill_window(session, source)
+        await writer.close()
+        await _drain(call)
+    finally:
+        call.cancel()
+        await writer.stop()
+
+
+async def _fill_window(session: TransformSession, source: AsyncRows) -> list[bytes]:
+    """The requests that there is room for."""
+    requests = []
+    while (room := session.room()) is not None:
+        block = await source.next(room)
+        if block is None:
+            session.end()
+        else:
+            requests.append(session.request(block))
+    return requests
+
+
+def _raise_if_cancelled() -> None:
+    """A task that is cancelled just when its call breaks gets the call's error from gRPC, and must not try again."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def _drain(call: Any) -> None:
+    """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
+    try:
+        await call.read()
+    except grpc.RpcError:
+        pass

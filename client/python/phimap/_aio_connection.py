@@ -1,0 +1,106 @@
+"""The connections of an asynchronous client, and calls on them. See _connection."""
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from phimap import _wire
+from phimap._access import Tls, access_of
+from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._connection import PAGE_SIZE, other_process
+from phimap._pins import Pins
+from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
+from phimap._transform import Widths
+from phimap.errors import InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.v1 import mapping_service_pb2 as service_pb
+from phimap.v1 import mapping_service_pb2_grpc as service_grpc
+
+
+class AioConnection:
+    """Channels to one server and what a client knows of it. For the event loop that made it."""
+
+    def __init__(self, server: str | None, channels: int, service_config: str | dict[str, Any] | None,
+                 tls: Tls | None, token: str | None, options: Sequence[tuple[str, Any]]) -> None:
+        access = access_of(server, tls, token)
+        self.server = access.target
+        self.config = ServiceConfig(service_config)
+        self._metadata = access.metadata
+        self.pins = Pins()
+        self.widths = Widths()
+        arguments = channel_options(self.config, (*access.options, *options))
+        self._channels = [
+            grpc.aio.insecure_channel(self.server, arguments) if access.credentials is None else
+            grpc.aio.secure_channel(self.server, access.credentials, arguments) for _ in range(channel_count(channels))]
+        self._process = os.getpid()
+        self._turn = Turns(channels)
+        self._sparse: bool | None = None
+        self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
+        self._transforms = [channel.unary_unary(path_of(TRANSFORM)) for channel in self._channels]
+        self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
+        self._build = self._channels[0].stream_stream(
+            path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
+
+    async def close(self) -> None:
+        for channel in self._channels:
+            await channel.close()
+
+    async def transform(self, request: bytes, deadline: Deadline) -> bytes:
+        self.check_process()
+        with self.errors():
+            return await self._transforms[self._turn()](request, timeout=self._seconds(TRANSFORM, deadline),
+                                                        metadata=self._metadata)
+
+    def open_transform_stream(self, deadline: Deadline) -> Any:
+        return self._streams[self._turn()](timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=self._metadata)
+
+    def open_build(self, deadline: Deadline) -> Any:
+        return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
+
+    def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        self.check_process()
+        seconds = self._seconds((BUILD[0], name), Deadline(timeout))
+        return getattr(self._mappings, name)(request, timeout=seconds, metadata=self._metadata)
+
+    async def call(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        with self.errors():
+            return await self.open(name, request, timeout)
+
+    async def pages(self, name: str, request: Any, field: str) -> list[Any]:
+        items: list[Any] = []
+        request.page_size = PAGE_SIZE
+        while True:
+            page = await self.call(name, request)
+            items.extend(getattr(page, field))
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                return items
+
+    def _seconds(self, method: Method, deadline: Deadline) -> float | None:
+        remaining = deadline.remaining()
+        return remaining if remaining is not None else self.config.timeout(method)
+
+    @contextlib.contextmanager
+    def errors(self) -> Iterator[None]:
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise from_rpc_error(error, self.server) from None
+
+    async def accepts_sparse(self) -> bool:
+        if self._sparse is None:
+            try:
+                await self.transform(_wire.sparse_probe(), Deadline(None))
+            except Unimplemented:
+                self._sparse = False
+            except (InvalidArgument, NotFound):
+                self._sparse = True
+        return self._sparse is True
+
+    def check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise other_process(self._process)

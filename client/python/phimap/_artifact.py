@@ -1,0 +1,53 @@
+"""Artifacts on their way out of a server and into one: chunks with a checksum each, and a digest over all."""
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from phimap._crc32c import crc32c
+from phimap.errors import DataLoss
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+# The API's limit.
+CHUNK_BYTES = 1 << 20
+
+
+class Receiver:
+    """Writes chunks to a file and checks each, and at the end all of them."""
+
+    def __init__(self, file: BinaryIO, digest: str) -> None:
+        self._file = file
+        self._digest = digest
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+
+    def take(self, chunk: service_pb.ArtifactChunk) -> None:
+        if chunk.offset_bytes != self._bytes:
+            raise DataLoss(f"the server sent the chunk at {chunk.offset_bytes} where {self._bytes} was due")
+        if crc32c(chunk.data) != chunk.crc32c:
+            raise DataLoss(f"the chunk at {chunk.offset_bytes} was damaged on its way: its CRC-32C is "
+                           f"{crc32c(chunk.data):#010x}, expected {chunk.crc32c:#010x}")
+        self._hash.update(chunk.data)
+        self._file.write(chunk.data)
+        self._bytes += len(chunk.data)
+
+    def finish(self) -> int:
+        """How many bytes came; DataLoss if they are not those of the version."""
+        if self._hash.hexdigest() != self._digest:
+            raise DataLoss(f"the artifact that came, {self._bytes} bytes, has the SHA-256 {self._hash.hexdigest()}, "
+                           f"expected {self._digest}")
+        return self._bytes
+
+
+def import_requests(mapping: str, file: BinaryIO) -> Iterator[service_pb.ImportRequest]:
+    """The messages of an Import: where to, the chunks, and the digest of what was read."""
+    yield service_pb.ImportRequest(mapping=mapping)
+    sha256 = hashlib.sha256()
+    offset = 0
+    while data := file.read(CHUNK_BYTES):
+        sha256.update(data)
+        yield service_pb.ImportRequest(
+            chunk=service_pb.ArtifactChunk(offset_bytes=offset, data=data, crc32c=crc32c(data)))
+        offset += len(data)
+    yield service_pb.ImportRequest(digest=sha256.hexdigest())

@@ -1,0 +1,129 @@
+"""One build, as decisions: what to send, what an event means, whether to try again. The clients do the input and output."""
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from phimap import _wire
+from phimap._retry import Retries
+from phimap._rows import Block, Room
+from phimap.errors import Aborted, DeadlineExceeded, Error, Internal
+from phimap.progress import Observer, Progress
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+# Large enough that the cost of a message does not count, small enough that a few of them are nothing.
+ROOM = Room(_wire.MAX_ROWS_PER_MESSAGE, 1 << 20)
+# Messages that wait for the network.
+QUEUED_MESSAGES = 4
+# Telling the server of a cancelled build must not keep the user waiting.
+CANCEL_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to build. See Client.build."""
+
+    mapping: str
+    spec: str | mapping_pb.MappingSpec
+    kernel: str
+    standardize: bool
+    seed: int
+    build_id: str
+
+    @staticmethod
+    def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str, standardize: bool, seed: int,
+           build_id: str | uuid.UUID | None) -> Spec:
+        if not 0 <= seed < 1 << 64:
+            raise ValueError(f"seed: expected 0..2**64-1, got {seed}")
+        return Spec(mapping, spec, kernel, standardize, seed, str(build_id or uuid.uuid4()))
+
+    def message(self) -> bytes:
+        spec = mapping_pb.MappingSpec(text=self.spec) if isinstance(self.spec, str) else self.spec
+        return service_pb.BuildRequest(spec=service_pb.BuildSpec(
+            mapping=self.mapping, build_id=self.build_id, spec=spec, kernel=self.kernel, standardize=self.standardize,
+            seed=self.seed)).SerializeToString()
+
+
+class BuildSession:
+    """The rows of one build on their way, and the build when they have arrived.
+
+    Each attempt names the same build_id. A build that got all its rows goes on where it stands, whatever becomes of the
+    connection; one that did not is gone, and its rows are sent again if their source can rewind.
+    """
+
+    def __init__(self, spec: Spec, retries: Retries, observer: Observer, total_rows: int | None) -> None:
+        self.spec = spec
+        self._retries = retries
+        self._observer = observer
+        self._total_rows = total_rows
+        self._rows_sent = 0
+        self._attached = False
+        # The server has, or had, all rows.
+        self.finished_sending = False
+        self.version: mapping_pb.Version | None = None
+        self._step: tuple[Any, ...] = ()
+
+    def wants_rows(self, source: Any) -> bool:
+        """After `accepted`: whether rows go out. Rewinds the source when they go out again."""
+        if self._attached:
+            return False
+        self.finished_sending = False
+        if self._rows_sent and not source.rewind():
+            raise Aborted(
+                "the connection broke, the server no longer knows the build, and the rows came from an iterator, which "
+                "is read only once: start the build again")
+        self._rows_sent = 0
+        return True
+
+    def request(self, block: Block) -> bytes:
+        # Counted now, whether or not it leaves: it is no longer in the source.
+        self._rows_sent += block.rows
+        return _wire.build_request(block)
+
+    def report_sent(self) -> None:
+        total = self._total_rows
+        self._observer(Progress("sending", self._rows_sent, total, self._rows_sent / total if total else None))
+
+    def finish(self) -> bytes:
+        self.finished_sending = True
+        return service_pb.BuildRequest(finish=service_pb.BuildFinish(row_count=self._rows_sent)).SerializeToString()
+
+    def take(self, event: service_pb.BuildResponse) -> None:
+        if event.HasField("accepted"):
+            self._attached = event.accepted.attached
+            self.finished_sending |= self._attached
+        elif event.HasField("progress"):
+            job = event.progress
+            self._note_progress(job)
+            phase = job.phase or mapping_pb.BuildJob.State.Name(job.state).lower()
+            self._observer(Progress(phase, self._rows_sent or job.rows_received, self._total_rows, job.fraction, job))
+        elif event.HasField("version"):
+            self.version = event.version
+
+    def _note_progress(self, job: mapping_pb.BuildJob) -> None:
+        step = (job.state, job.phase, job.fraction)
+        if self.finished_sending and step != self._step:
+            self._retries.progressed()
+        self._step = step
+
+    def result(self) -> mapping_pb.Version:
+        """When the stream has ended."""
+        if self.version is None:
+            raise Internal("the server ended the build without a version")
+        return self.version
+
+    def wait_after(self, error: Error, rewinds: bool) -> float:
+        """Seconds to wait before the next attempt. Raises the error if there is none."""
+        # The server may notice a broken stream later than we do, and holds the id until then.
+        still_held = isinstance(error, Aborted) and self._retries.attempt > 1
+        can_go_on = self.finished_sending or rewinds or not self._rows_sent
+        wait = self._retries.wait_after(error, codes=True, also=still_held) if can_go_on else None
+        if wait is not None:
+            return wait
+        if isinstance(error, DeadlineExceeded) and self.finished_sending:
+            error.metadata["build_id"] = self.spec.build_id
+            error.add_note(f"The build goes on: build() with build_id={self.spec.build_id!r} and the same arguments "
+                           "follows it, cancel_build() ends it.")
+        raise error

@@ -1,0 +1,203 @@
+"""Builds and transforms over a synchronous connection: the input and output of the sessions that decide."""
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import closing
+from typing import Any
+
+import grpc
+import numpy as np
+
+from phimap import _retry, _wire
+from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
+from phimap._connection import Connection
+from phimap._feed import Feed
+from phimap._pins import reference_to
+from phimap._retry import Deadline, Retries
+from phimap._rows import MemoryRows, RowSource
+from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
+from phimap.errors import Error, Internal, NotFound
+from phimap.progress import Observer, Progress
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+Features = np.ndarray[Any, np.dtype[Any]]
+
+
+def build(connection: Connection, session: BuildSession, source: RowSource, deadline: Deadline) -> mapping_pb.Version:
+    """All attempts of a build. Whatever interrupts it cancels it on the server."""
+    try:
+        while True:
+            try:
+                return _build_once(connection, session, source, deadline)
+            except Error as error:
+                wait = session.wait_after(error, source.rewinds)
+            time.sleep(wait)
+    except Error:
+        raise
+    except BaseException as interruption:
+        _cancel(connection, session, interruption)
+        raise
+
+
+def _build_once(connection: Connection, session: BuildSession, source: RowSource,
+                deadline: Deadline) -> mapping_pb.Version:
+    feed = Feed(QUEUED_MESSAGES)
+    feed.put(session.spec.message())
+    call = connection.open_build(feed, deadline)
+    if not call.add_callback(feed.call_is_over):
+        feed.call_is_over()
+    try:
+        with connection.errors():
+            accepted = False
+            for event in call:
+                session.take(event)
+                if not accepted:
+                    accepted = True
+                    _send_rows(session, source, feed)
+    except Error:
+        # A version that was sent is stored for good, however the stream ended after it.
+        if session.version is None:
+            raise
+    finally:
+        feed.call_is_over()
+        call.cancel()
+    return session.result()
+
+
+def _send_rows(session: BuildSession, source: RowSource, feed: Feed) -> None:
+    if session.wants_rows(source):
+        while (block := source.next(ROOM)) is not None:
+            if not feed.put(session.request(block)):
+                return
+            session.report_sent()
+        feed.put(session.finish())
+    feed.close()
+
+
+def _cancel(connection: Connection, session: BuildSession, interruption: BaseException) -> None:
+    """Before the finish the broken stream leaves no trace; after it the server must be told."""
+    if not session.finished_sending:
+        return
+    spec = session.spec
+    request = service_pb.CancelBuildRequest(mapping=spec.mapping, build_id=spec.build_id)
+    try:
+        job = connection.call("CancelBuild", request, CANCEL_TIMEOUT)
+    except NotFound:
+        return
+    except Error as error:
+        interruption.add_note(f"The server could not be told to cancel build {spec.build_id}: {error}")
+        return
+    if job.state == mapping_pb.BuildJob.DONE:
+        interruption.add_note(f"Too late: {reference_to(job.version)} was already published.")
+
+
+def transform(connection: Connection, reference: str, expected_digest: str, source: RowSource, deadline: Deadline,
+              observer: Observer) -> tuple[Features, mapping_pb.VersionRef]:
+    """In one call if rows and features fit into a message, else over a stream."""
+    if source.row_count == 0:
+        raise no_rows()
+    while True:
+        target = Target.resolve(connection.pins, reference, expected_digest)
+        answer = None
+        if isinstance(source, MemoryRows) and connection.widths.fit_one_call(target, source.block):
+            answer = _transform_once(connection, target, source, deadline, observer)
+        if answer is None:
+            gathered = Gathered(source.row_count)
+            with closing(stream(connection, target, source, deadline, observer)) as answers:
+                for features, version in answers:
+                    gathered.add(features)
+            answer = gathered.array(), version
+        if connection.pins.observe(reference, answer[1]):
+            return answer
+        if not source.rewind():
+            raise pinned_meanwhile(reference)
+
+
+def _transform_once(connection: Connection, target: Target, source: MemoryRows, deadline: Deadline,
+                    observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
+    """One Transform call; None if its answer does not fit into a message."""
+    rows = source.block.rows
+    request = _wire.transform_request(target.reference, target.expected_digest, source.block)
+    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
+    while True:
+        try:
+            answer = connection.transform(request, deadline)
+            break
+        except Error as error:
+            if too_large(error):
+                return None
+            wait = retries.wait_after(error, codes=False)
+            if wait is None:
+                raise explained(error, target) from None
+        time.sleep(wait)
+    version, features = _wire.features_of(answer, rows)
+    if version is None:
+        raise Internal("the server's answer names no version")
+    connection.widths.observe(target, version, features)
+    observer(Progress("transforming", rows, rows, 1.0))
+    return features, version
+
+
+def stream(connection: Connection, target: Target, source: RowSource, deadline: Deadline, observer: Observer,
+           window: int | None = None,
+           rows_per_request: int | None = None) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
+    """All attempts of a TransformStream: blocks of features, in order, and the version of them all."""
+    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM_STREAM), deadline)
+    session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
+    done = 0
+    while not session.finished():
+        try:
+            with closing(_stream_once(connection, session, source, deadline)) as answers:
+                for features, version in answers:
+                    connection.widths.observe(target, version, features)
+                    done += len(features)
+                    total = source.row_count
+                    observer(Progress("transforming", done, total, done / total if total else None))
+                    yield features, version
+            return
+        except Error as error:
+            wait = session.wait_after(error)
+        time.sleep(wait)
+
+
+def _stream_once(connection: Connection, session: TransformSession, source: RowSource,
+                 deadline: Deadline) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
+    """Opens a stream, sends what has no answer yet and what the window has room for, and yields what comes back."""
+    feed = Feed()
+    for request in session.again():
+        feed.put(request)
+    _fill_window(session, source, feed)
+    if session.finished():  # there are no rows, and no call
+        return
+    call = connection.open_transform_stream(feed, deadline)
+    try:
+        while not session.finished():
+            with connection.errors():
+                answer = next(call, None)
+            yield session.take(answer)
+            _fill_window(session, source, feed)
+        feed.close()
+        _drain(call)
+    finally:
+        feed.call_is_over()
+        call.cancel()
+
+
+def _fill_window(session: TransformSession, source: RowSource, feed: Feed) -> None:
+    while (room := session.room()) is not None:
+        block = source.next(room)
+        if block is None:
+            session.end()
+            feed.close()
+        else:
+            feed.put(session.request(block))
+
+
+def _drain(call: Any) -> None:
+    """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
+    try:
+        next(call, None)
+    except grpc.RpcError:
+        pass

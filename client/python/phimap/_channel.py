@@ -1,0 +1,56 @@
+"""Connections to a server."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from phimap._retry import Method, ServiceConfig
+
+MAX_MESSAGE_BYTES = 64 << 20
+MAX_CHANNELS = 64
+
+
+def path_of(method: Method) -> str:
+    return f"/{method[0]}/{method[1]}"
+
+
+def channel_count(channels: int) -> int:
+    if not 1 <= channels <= MAX_CHANNELS:
+        raise ValueError(f"channels: expected 1..{MAX_CHANNELS}, got {channels}")
+    return channels
+
+
+def channel_options(config: ServiceConfig, extra: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [
+        ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+        ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+        # A proxy of the environment is for the web; one in front of a loopback address does not exist.
+        ("grpc.enable_http_proxy", 0),
+        ("grpc.primary_user_agent", "phimap-python"),
+        ("grpc.service_config", config.for_grpc()),
+        ("grpc.enable_retries", 1),
+        # A call that outgrows this is not tried again by gRPC: room for the largest that Client.transform makes.
+        ("grpc.per_rpc_retry_buffer_size", 8 << 20),
+        # Without it channels of equal arguments share one connection.
+        ("grpc.use_local_subchannel_pool", 1),
+        # A server that keeps gRPC's defaults hangs up on clients that ping more often than every 5 minutes.
+        ("grpc.keepalive_time_ms", 360_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        # A server that restarts is found again by the backoff of the calls, so that of the connection must be no slower.
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.min_reconnect_backoff_ms", 5_000),
+        ("grpc.max_reconnect_backoff_ms", 5_000),
+        *extra,
+    ]
+
+
+class Turns:
+    """Hands out 0 … count-1 in turn. Thread-safe: `next` of a count is one step of the interpreter."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._turns = itertools.count()
+
+    def __call__(self) -> int:
+        return next(self._turns) % self._count

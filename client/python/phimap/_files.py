@@ -1,0 +1,43 @@
+"""Files of artifacts: a path, or one that is open."""
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import BinaryIO, Union, cast
+
+File = Union[str, "os.PathLike[str]", BinaryIO]
+
+
+@contextlib.contextmanager
+def read(file: File) -> Iterator[BinaryIO]:
+    if isinstance(file, (str, os.PathLike)):
+        with open(file, "rb") as opened:
+            yield opened
+    else:
+        yield file
+
+
+@contextlib.contextmanager
+def written(file: File) -> Iterator[BinaryIO]:
+    """A file at a path appears when all was written without an error, in place of what was there."""
+    if not isinstance(file, (str, os.PathLike)):
+        yield file
+        return
+    path = os.fspath(file)
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(path) or ".", prefix=".phimap-", delete=False) as temporary:
+        try:
+            yield cast(BinaryIO, temporary)
+            temporary.flush()
+            os.chmod(temporary.name, 0o666 & ~_umask())
+            os.replace(temporary.name, path)
+        except BaseException:
+            os.unlink(temporary.name)
+            raise
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask

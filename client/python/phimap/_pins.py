@@ -1,0 +1,60 @@
+"""Which version a name means: the one it meant first."""
+from __future__ import annotations
+
+import re
+import threading
+
+from phimap.v1 import mapping_pb2 as mapping_pb
+
+_REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
+
+
+def reference_to(version: mapping_pb.Version | mapping_pb.VersionRef) -> str:
+    """As "letters@3"."""
+    ref = version.ref if isinstance(version, mapping_pb.Version) else version
+    return f"{ref.mapping}@{ref.number}"
+
+
+class Pins:
+    """Remembers what references resolved to, since features of different versions are not comparable.
+
+    A bare name is pinned to the version that it resolves to first, and a number to that version's digest, so that a
+    mapping that was deleted and made anew on another server is noticed. An alias is followed. Malformed references go to
+    the server, whose errors teach. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By bare name, and by name@number.
+        self._versions: dict[str, mapping_pb.VersionRef] = {}
+
+    def resolve(self, reference: str) -> tuple[str, str]:
+        """What to ask the server for: a reference and an expected digest, "" if any will do."""
+        with self._lock:
+            known = self._versions.get(reference)
+        return (reference_to(known), known.digest) if known else (reference, "")
+
+    def observe(self, reference: str, version: mapping_pb.VersionRef) -> bool:
+        """Takes note of what `reference` resolved to. False if another thread pinned it to another version."""
+        if not self._pinnable(reference):
+            return True
+        with self._lock:
+            pinned = self._versions.setdefault(reference, version)
+        return bool(pinned.digest == version.digest)
+
+    def forget(self, mapping: str, number: int | None = None) -> None:
+        """Of a mapping, or of one version of it."""
+        with self._lock:
+            for key, version in list(self._versions.items()):
+                if version.mapping == mapping and number in (None, version.number):
+                    del self._versions[key]
+
+    def pinned(self) -> dict[str, mapping_pb.VersionRef]:
+        """The bare names and what they are pinned to."""
+        with self._lock:
+            return {key: version for key, version in self._versions.items() if "@" not in key}
+
+    @staticmethod
+    def _pinnable(reference: str) -> bool:
+        found = _REFERENCE.fullmatch(reference)
+        return found is not None and found["alias"] is None

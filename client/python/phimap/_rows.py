@@ -1,0 +1,320 @@
+"""What users hand in as rows, as a stream of blocks.
+
+Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, scipy.sparse matrices, and iterators of any of
+these (a generator of blocks). float32 stays float32 and float64 stays float64; float16 becomes float32, every other
+number float64. Nothing is converted or copied here: a block is a view that is written once, into its message.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from phimap.errors import InvalidArgument
+
+FLOAT32: np.dtype[Any] = np.dtype("<f4")
+FLOAT64: np.dtype[Any] = np.dtype("<f8")
+
+
+class Block(Protocol):
+    """Rows of one width and type."""
+
+    rows: int
+    columns: int
+    # FLOAT32 or FLOAT64.
+    dtype: np.dtype[Any]
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        """How many rows, from row `start` on, take at most `max_bytes` on the wire; at least 1."""
+
+    def part(self, start: int, stop: int) -> Block:
+        """Its rows start..stop-1."""
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        """Writes the values into `out`, rows × columns."""
+
+
+def block_of(values: Any, accepts_sparse: bool) -> Block:
+    """The block that `values` are. A sparse one that the server does not accept is made dense, part by part, as it is
+    written into messages. InvalidArgument says what is expected and what came."""
+    if is_sparse(values) and accepts_sparse:
+        return SparseBlock(values)
+    if is_sparse(values):
+        return _DensifiedBlock(values)
+    if _is_frame(values):
+        return _FrameBlock(values)
+    return _ArrayBlock(_array(values))
+
+
+class _DenseBlock:
+    """A block that is sent dense."""
+
+    def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
+        self._values = values
+        self.dtype = dtype
+        self.rows, self.columns = (int(n) for n in values.shape)
+        if self.columns == 0:
+            raise InvalidArgument("rows: expected at least 1 column, got 0")
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        return max(1, min(self.rows - start, max_bytes // (self.columns * self.dtype.itemsize)))
+
+
+class _ArrayBlock(_DenseBlock):
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        super().__init__(values, _wire_type(values.dtype, "the rows"))
+
+    def part(self, start: int, stop: int) -> Block:
+        return _ArrayBlock(self._values[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        out[...] = self._values
+
+
+class _FrameBlock(_DenseBlock):
+    """A pandas DataFrame. It is converted part by part: as a whole it may be many times a message."""
+
+    def __init__(self, frame: Any, dtype: np.dtype[Any] | None = None) -> None:
+        super().__init__(frame, dtype if dtype is not None else _common_type(frame))
+
+    def part(self, start: int, stop: int) -> Block:
+        return _FrameBlock(self._values.iloc[start:stop], self.dtype)
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        # A missing value of a nullable column becomes NaN, which the server refuses by row and column.
+        out[...] = self._values.to_numpy(dtype=self.dtype, na_value=np.nan)
+
+
+class _DensifiedBlock(_DenseBlock):
+    """A scipy.sparse matrix on its way to a server that takes dense rows only."""
+
+    def __init__(self, values: Any) -> None:
+        csr = values.tocsr()
+        super().__init__(csr, _wire_type(csr.dtype, "the rows"))
+
+    def part(self, start: int, stop: int) -> Block:
+        return _DensifiedBlock(self._values[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        out[...] = self._values.toarray()
+
+
+class SparseBlock:
+    """A scipy.sparse matrix or array, sent as CSR."""
+
+    def __init__(self, values: Any) -> None:
+        csr = values.tocsr()
+        self.dtype = _wire_type(csr.dtype, "the rows")
+        if not csr.has_canonical_format:
+            # What the wire asks for: columns that rise within a row, each once.
+            csr = csr.copy()
+            csr.sum_duplicates()
+        self.csr = csr
+        self.rows, self.columns = (int(n) for n in csr.shape)
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        ends = self._ends
+        return max(1, int(np.searchsorted(ends, ends[start] + max_bytes, side="right")) - 1 - start)
+
+    @functools.cached_property
+    def _ends(self) -> np.ndarray[Any, Any]:
+        """Bytes of all rows before each row: of a row an offset, of a value its column and itself."""
+        return np.arange(self.rows + 1) * 8 + self.csr.indptr.astype(np.int64) * (4 + self.dtype.itemsize)
+
+    def part(self, start: int, stop: int) -> Block:
+        return SparseBlock(self.csr[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        out[...] = self.csr.toarray()
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much the next block may hold."""
+
+    rows: int
+    bytes: int
+
+
+class RowSource:
+    """Rows of one width, read once and in order, in blocks."""
+
+    # How many there are, if that is known before they are read.
+    row_count: int | None = None
+    rewinds = False
+
+    def next(self, room: Room) -> Block | None:
+        """The next rows, at least one; None at the end."""
+        raise NotImplementedError
+
+    def rewind(self) -> bool:
+        """Starts again at the first row; False if `rewinds` is."""
+        return False
+
+
+class MemoryRows(RowSource):
+    rewinds = True
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+        self.row_count = block.rows
+        self._cutter = _Cutter(block)
+
+    def next(self, room: Room) -> Block | None:
+        return self._cutter.take(room)
+
+    def rewind(self) -> bool:
+        self._cutter = _Cutter(self.block)
+        return True
+
+
+class IteratorRows(RowSource):
+    """Blocks of an iterator. Those that are too large for a message are cut; small ones are sent as they come."""
+
+    def __init__(self, blocks: Iterator[Any], accepts_sparse: Callable[[], bool]) -> None:
+        self._blocks = blocks
+        self._accepts_sparse = accepts_sparse
+        self._gathered = _Gathered()
+
+    def next(self, room: Room) -> Block | None:
+        while (block := self._gathered.take(room)) is None:
+            try:
+                values = next(self._blocks)
+            except StopIteration:
+                return None
+            self._gathered.refill(values, is_sparse(values) and self._accepts_sparse())
+        return block
+
+
+class AsyncRows:
+    """What RowSource is, for coroutines: over an asynchronous iterator of blocks, or over a RowSource."""
+
+    def __init__(self, source: RowSource | AsyncIterator[Any], accepts_sparse: Callable[[], Awaitable[bool]]) -> None:
+        self._source = source
+        self._accepts_sparse = accepts_sparse
+        self._gathered = _Gathered()
+        self.row_count = source.row_count if isinstance(source, RowSource) else None
+        self.rewinds = isinstance(source, RowSource) and source.rewinds
+        # All rows, if they are in memory.
+        self.block = source.block if isinstance(source, MemoryRows) else None
+
+    async def next(self, room: Room) -> Block | None:
+        if isinstance(self._source, RowSource):
+            return self._source.next(room)
+        while (block := self._gathered.take(room)) is None:
+            try:
+                values = await anext(self._source)
+            except StopAsyncIteration:
+                return None
+            self._gathered.refill(values, is_sparse(values) and await self._accepts_sparse())
+        return block
+
+    def rewind(self) -> bool:
+        return isinstance(self._source, RowSource) and self._source.rewind()
+
+
+class _Cutter:
+    """Hands a block out in parts."""
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._next = 0
+
+    def take(self, room: Room) -> Block | None:
+        """The next part; None at the end."""
+        start, block = self._next, self._block
+        if start == block.rows:
+            return None
+        self._next = min(start + room.rows, start + block.fitting(start, room.bytes))
+        return block if self._next - start == block.rows else block.part(start, self._next)
+
+
+class _Gathered:
+    """The blocks of an iterator, which must agree on their columns."""
+
+    def __init__(self) -> None:
+        self._cutter: _Cutter | None = None
+        self._blocks = 0
+        self._columns = 0
+
+    def take(self, room: Room) -> Block | None:
+        """The next rows of the block that came last; None if there are none left."""
+        return self._cutter.take(room) if self._cutter is not None else None
+
+    def refill(self, values: Any, accepts_sparse: bool) -> None:
+        block = block_of(values, accepts_sparse)
+        if self._blocks and block.columns != self._columns:
+            raise InvalidArgument(f"block {self._blocks}: expected {self._columns} columns, as in the blocks before, "
+                                  f"got {block.columns}")
+        self._columns = block.columns
+        self._blocks += 1
+        self._cutter = _Cutter(block)
+
+
+def source_of(rows: Any, accepts_sparse: Callable[[], bool]) -> RowSource:
+    """A source over what a user handed in. A list of numbers is rows; an iterator is a stream of blocks.
+    `accepts_sparse` asks the server, and is called only if something is sparse."""
+    if isinstance(rows, Iterator):
+        return IteratorRows(rows, accepts_sparse)
+    return MemoryRows(block_of(rows, is_sparse(rows) and accepts_sparse()))
+
+
+async def async_source_of(rows: Any, accepts_sparse: Callable[[], Awaitable[bool]]) -> AsyncRows:
+    if isinstance(rows, Iterator):
+        rows = _asynchronous(rows)
+    if isinstance(rows, AsyncIterator):
+        return AsyncRows(rows, accepts_sparse)
+    return AsyncRows(MemoryRows(block_of(rows, is_sparse(rows) and await accepts_sparse())), accepts_sparse)
+
+
+async def _asynchronous(blocks: Iterator[Any]) -> AsyncIterator[Any]:
+    for block in blocks:
+        yield block
+
+
+def _array(values: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(values)
+    if array.dtype == object:
+        try:
+            array = array.astype(FLOAT64)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"rows: expected numbers, got objects: {error}") from None
+    if array.ndim != 2:
+        raise InvalidArgument(f"rows: expected 2 dimensions, rows × columns, got {array.ndim}: one row x is "
+                              "x.reshape(1, -1), one column is x.reshape(-1, 1)")
+    return array
+
+
+def _wire_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
+    if dtype.kind == "f" and dtype.itemsize <= 4:
+        return FLOAT32
+    if dtype.kind in "fiub":
+        return FLOAT64
+    raise InvalidArgument(f"rows: expected real numbers, got {what} of type {dtype}")
+
+
+def _common_type(frame: Any) -> np.dtype[Any]:
+    """float32 if all columns are; the first that holds no numbers is named."""
+    types = {_wire_type(_numpy_type(dtype), f"column {name!r}") for name, dtype in frame.dtypes.items()}
+    return FLOAT32 if types == {FLOAT32} else FLOAT64
+
+
+def _numpy_type(dtype: Any) -> np.dtype[Any]:
+    """A pandas column's type in numpy's words: its nullable types know theirs, all others are numpy's or no numbers."""
+    known = getattr(dtype, "numpy_dtype", dtype)
+    return known if isinstance(known, np.dtype) else np.dtype(object)
+
+
+# Whoever hands in a DataFrame or a sparse matrix has imported its package: this client imports neither.
+def _is_frame(values: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.DataFrame)
+
+
+def is_sparse(values: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(values)

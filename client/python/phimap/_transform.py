@@ -1,0 +1,214 @@
+"""One transform over a stream, as decisions: what to send next, what an answer means, whether to try again.
+
+The clients, synchronous and not, do the input and output; everything that can be wrong in it is here, once.
+"""
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phimap import _wire
+from phimap._pins import Pins, reference_to
+from phimap._retry import Retries
+from phimap._rows import Block, Room
+from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidArgument, NotFound, ResourceExhausted
+from phimap.errors import moved_by
+from phimap.v1 import mapping_pb2 as mapping_pb
+
+# A request and its answer aim at this size, which hides the cost of a message and keeps a window of them small.
+MESSAGE_BYTES = 1 << 20
+# What goes into one Transform call, without a stream.
+UNARY_BYTES = 4 << 20
+# Sent before the width of the features is known: few enough that even 65,536 doubles a row stay under a quarter of the
+# message limit.
+FIRST_ROWS = 16
+DEFAULT_WINDOW = 8
+
+
+class Widths:
+    """How wide the features of a reference were when it was last used: a guess, to choose the size of messages by.
+    Thread-safe: each step is one of the interpreter's."""
+
+    def __init__(self) -> None:
+        self._row_bytes: dict[str, int] = {}
+
+    def row_bytes(self, reference: str) -> int | None:
+        return self._row_bytes.get(reference)
+
+    def observe(self, target: Target, version: mapping_pb.VersionRef, features: np.ndarray[Any, Any]) -> None:
+        for reference in (target.reference, reference_to(version)):
+            self._row_bytes[reference] = features.shape[1] * features.itemsize
+
+    def fit_one_call(self, target: Target, block: Block) -> bool:
+        """Whether the rows and, as far as is known, their features go into one message each."""
+        row_bytes = self._row_bytes.get(target.reference)
+        rows = FIRST_ROWS if row_bytes is None else min(UNARY_BYTES // row_bytes, _wire.MAX_ROWS_PER_MESSAGE)
+        return block.rows <= rows and block.fitting(0, UNARY_BYTES) >= block.rows
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a call asks for, and what it may get: a pin, resolved."""
+
+    asked: str
+    reference: str
+    expected_digest: str
+
+    @staticmethod
+    def resolve(pins: Pins, reference: str, expected_digest: str) -> Target:
+        pinned, digest = pins.resolve(reference)
+        if expected_digest and digest and expected_digest != digest:
+            raise FailedPrecondition(
+                f"expected_digest: {reference!r} is pinned to {pinned} of digest {digest}, got {expected_digest}; "
+                "unpin() forgets the pin", field="expected_digest")
+        return Target(reference, pinned, expected_digest or digest)
+
+
+class TransformSession:
+    """The rows of one transform on their way.
+
+    A broken stream is opened again and goes on at the first request without an answer, on the version that answered
+    before: a transform changes nothing, so this is always safe. So is what was refused with a retry time.
+    """
+
+    def __init__(self, target: Target, retries: Retries, feature_row_bytes: int | None,
+                 window: int | None, rows_per_request: int | None) -> None:
+        self._target = target
+        self._retries = retries
+        self._feature_row_bytes = feature_row_bytes
+        self._window = window or DEFAULT_WINDOW
+        self._rows_per_request = rows_per_request
+        self._unanswered: collections.deque[Block] = collections.deque()
+        self._ended = False
+        self._rows_done = 0
+        # Of the stream that is open now.
+        self._answered_here = 0
+        self._first_request = True
+        self._version: mapping_pb.VersionRef | None = None
+
+    def room(self) -> Room | None:
+        """How much the next request may hold; None while the window is full or the input has ended."""
+        known = self._feature_row_bytes is not None or self._rows_per_request is not None
+        if self._ended or len(self._unanswered) >= (self._window if known else 1):
+            return None
+        if self._rows_per_request is not None:
+            return Room(self._rows_per_request, _wire.MAX_ROWS_PER_MESSAGE * MESSAGE_BYTES)
+        if self._feature_row_bytes is None:
+            return Room(FIRST_ROWS, MESSAGE_BYTES)
+        fitting = max(1, MESSAGE_BYTES // self._feature_row_bytes)
+        return Room(min(fitting, _wire.MAX_ROWS_PER_MESSAGE), MESSAGE_BYTES)
+
+    def request(self, block: Block) -> bytes:
+        self._unanswered.append(block)
+        return self._serialized(block)
+
+    def end(self) -> None:
+        """There are no more rows."""
+        self._ended = True
+
+    def finished(self) -> bool:
+        return self._ended and not self._unanswered
+
+    def again(self) -> list[bytes]:
+        """What a stream that is opened again starts with."""
+        self._first_request = True
+        self._answered_here = 0
+        return [self._serialized(block) for block in self._unanswered]
+
+    def take(self, answer: bytes | None) -> tuple[np.ndarray[Any, Any], mapping_pb.VersionRef]:
+        """The features of the first request without an answer, and the version of all; None is the end of the stream."""
+        if answer is None:
+            raise Internal(f"the server ended the stream and left {len(self._unanswered)} requests unanswered")
+        block = self._unanswered[0]
+        version, features = _wire.features_of(answer, block.rows)
+        if self._version is None:
+            if version is None:
+                raise Internal("the server's first answer names no version")
+            self._version = version
+            self._target = Target(self._target.asked, reference_to(version), version.digest)
+        self._unanswered.popleft()
+        self._answered_here += 1
+        self._rows_done += block.rows
+        self._feature_row_bytes = features.shape[1] * features.itemsize
+        self._retries.progressed()
+        return features, self._version
+
+    def wait_after(self, error: Error) -> float:
+        """Seconds to wait before the stream is opened again. Raises the error if it is not."""
+        error = self._in_input(error)
+        wait = self._retries.wait_after(error)
+        if wait is None:
+            raise explained(error, self._target)
+        return wait
+
+    def _serialized(self, block: Block) -> bytes:
+        first, self._first_request = self._first_request, False
+        target = self._target
+        return _wire.transform_request(target.reference if first else "", target.expected_digest if first else "", block)
+
+    def _in_input(self, error: Error) -> Error:
+        """An error of a stream counts rows from its request's first, and requests from the stream's first; users know
+        their input only."""
+        number = error.metadata.get("request", "")
+        index = int(number) - self._answered_here if number.isdecimal() else 0
+        between = sum(block.rows for block in list(self._unanswered)[:max(index, 0)])
+        return moved_by(error, self._rows_done + between)
+
+
+def check_stream_options(window: int, rows_per_request: int | None) -> None:
+    if window < 1:
+        raise ValueError(f"window: expected at least 1, got {window}")
+    if rows_per_request is not None and not 1 <= rows_per_request <= _wire.MAX_ROWS_PER_MESSAGE:
+        raise ValueError(f"rows_per_request: expected 1..{_wire.MAX_ROWS_PER_MESSAGE}, got {rows_per_request}")
+
+
+class Gathered:
+    """All features of a stream as one array, allocated when their width is known; one block of all rows is that array."""
+
+    def __init__(self, row_count: int | None) -> None:
+        self._row_count = row_count
+        self._blocks: list[np.ndarray[Any, Any]] = []
+        self._out: np.ndarray[Any, Any] | None = None
+        self._rows = 0
+
+    def add(self, features: np.ndarray[Any, Any]) -> None:
+        rows = len(features)
+        if self._row_count is None or rows == self._row_count:
+            self._blocks.append(features)
+        else:
+            if self._out is None:
+                self._out = np.empty((self._row_count, features.shape[1]), features.dtype)
+            self._out[self._rows:self._rows + rows] = features
+        self._rows += rows
+
+    def array(self) -> np.ndarray[Any, Any]:
+        if self._out is not None:
+            return self._out
+        if not self._blocks:
+            raise no_rows()
+        return self._blocks[0] if len(self._blocks) == 1 else np.concatenate(self._blocks)
+
+
+def too_large(error: Error) -> bool:
+    """Whether a request, or what would have answered it, is over the message limit: gRPC gives no reason for it."""
+    return error.reason == "MESSAGE_TOO_LARGE" or (isinstance(error, ResourceExhausted) and not error.reason)
+
+
+def no_rows() -> InvalidArgument:
+    return InvalidArgument("rows: expected at least 1, got none")
+
+
+def explained(error: Error, target: Target) -> Error:
+    """An error about a version that the user did not name says why it was asked for."""
+    if isinstance(error, NotFound) and target.asked != target.reference:
+        error.add_note(f"{target.asked!r} is pinned to {target.reference}, which it meant when this client first used it; "
+                       f"unpin({target.asked!r}) forgets that.")
+    return error
+
+
+def pinned_meanwhile(reference: str) -> Aborted:
+    return Aborted(f"{reference!r} was pinned to another version by another thread while these rows, which are read only "
+                   "once, were on their way: call again")

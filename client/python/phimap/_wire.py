@@ -1,0 +1,191 @@
+"""Rows to messages and features from them, with the values copied as seldom as they can be.
+
+protobuf would copy a `bytes` field on assignment, again on serialization, and again when it is read. Here the few small
+fields go through the generated classes, and the values are written straight into the serialized message (one copy,
+which converts as well) or seen where they lie in it (none). On the wire there is no difference.
+"""
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock
+from phimap.errors import Internal
+from phimap.v1 import examples_pb2 as examples_pb
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as mapping_service_pb
+from phimap.v1 import transform_service_pb2 as transform_service_pb
+
+# The API's limit.
+MAX_ROWS_PER_MESSAGE = 65_536
+
+_LENGTH_DELIMITED = 2
+
+
+def _field(message: Any, name: str) -> int:
+    return int(message.DESCRIPTOR.fields_by_name[name].number)
+
+
+_DENSE = _field(examples_pb.Examples, "dense")
+_VALUES = {FLOAT32: _field(examples_pb.DenseRows, "float32_le"), FLOAT64: _field(examples_pb.DenseRows, "float64_le")}
+_DTYPES = {number: dtype for dtype, number in _VALUES.items()}
+_FEATURES = _field(transform_service_pb.TransformResponse, "features")
+# One decoder serves both answers, and one encoder both requests: they have the same fields.
+assert _FEATURES == _field(transform_service_pb.TransformStreamResponse, "features")
+_TRANSFORM_EXAMPLES = _field(transform_service_pb.TransformRequest, "examples")
+assert _TRANSFORM_EXAMPLES == _field(transform_service_pb.TransformStreamRequest, "examples")
+_BUILD_EXAMPLES = _field(mapping_service_pb.BuildRequest, "examples")
+
+
+def transform_request(reference: str, expected_digest: str, block: Block) -> bytes:
+    """A serialized TransformRequest, or TransformStreamRequest."""
+    head = transform_service_pb.TransformRequest(reference=reference, expected_digest=expected_digest)
+    return _with_examples(head.SerializeToString(), _TRANSFORM_EXAMPLES, block)
+
+
+def build_request(block: Block) -> bytes:
+    """A serialized BuildRequest that carries rows."""
+    return _with_examples(b"", _BUILD_EXAMPLES, block)
+
+
+def sparse_probe() -> bytes:
+    """A TransformRequest with one sparse row that names no version: refused for the row by a server that takes dense rows
+    only, and for the name by others."""
+    offsets, columns, values = np.zeros(2, "<i8").tobytes(), b"", b""
+    rows = examples_pb.SparseRows(rows=1, columns=1, row_offsets_le=offsets, column_indices_le=columns, float32_le=values)
+    request = transform_service_pb.TransformRequest(examples=examples_pb.Examples(sparse=rows))
+    return request.SerializeToString()
+
+
+def _with_examples(head: bytes, field: int, block: Block) -> bytes:
+    if isinstance(block, SparseBlock):
+        examples = _sparse_examples(block)
+        return head + _tag(field) + _varint(len(examples)) + examples
+    value_bytes = block.rows * block.columns * block.dtype.itemsize
+    shape = examples_pb.DenseRows(rows=block.rows, columns=block.columns).SerializeToString()
+    dense = shape + _tag(_VALUES[block.dtype]) + _varint(value_bytes)
+    examples = _tag(_DENSE) + _varint(len(dense) + value_bytes) + dense
+    head += _tag(field) + _varint(len(examples) + value_bytes) + examples
+    # gRPC takes nothing but `bytes`, and this is how to make one without a second copy: BytesIO works in the zeroed
+    # pages it is given, and hands the same object out.
+    message = io.BytesIO(bytes(len(head) + value_bytes))
+    message.write(head)
+    with message.getbuffer() as view:
+        values = np.frombuffer(view, block.dtype, offset=len(head)).reshape(block.rows, block.columns)
+        block.write_to(values)
+        del values  # or the view could not be released
+    return message.getvalue()
+
+
+def _sparse_examples(block: SparseBlock) -> bytes:
+    rows = examples_pb.SparseRows(
+        rows=block.rows, columns=block.columns,
+        row_offsets_le=block.csr.indptr.astype("<i8").tobytes(),
+        column_indices_le=block.csr.indices.astype("<i4").tobytes())
+    values = block.csr.data.astype(block.dtype).tobytes()
+    if block.dtype == FLOAT32:
+        rows.float32_le = values
+    else:
+        rows.float64_le = values
+    return examples_pb.Examples(sparse=rows).SerializeToString()
+
+
+def features_of(answer: bytes, rows: int) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
+    """The version (if the answer names one) and the features of a serialized TransformResponse or
+    TransformStreamResponse to `rows` rows.
+
+    The array sees the answer's own bytes and is read-only. Where the values do not lie aligned in them it is a copy:
+    numpy would do with less, but not the compiled code that users hand arrays on to.
+    """
+    try:
+        version, dense, values = _split(answer)
+    except (DecodeError, IndexError) as error:
+        raise Internal(f"the server's answer is not a message: {error}") from None
+    if values is None:
+        raise Internal("the server answered features without float32_le or float64_le")
+    dtype, start, stop = values
+    if dense.rows != rows or dense.columns < 1 or stop - start != rows * dense.columns * dtype.itemsize:
+        raise Internal(f"the server answered {dense.rows} rows of {dense.columns} features in {stop - start} bytes to a "
+                       f"request of {rows} rows")
+    features = np.frombuffer(answer, dtype, rows * dense.columns, start).reshape(rows, dense.columns)
+    return version, features if features.flags.aligned else _read_only_copy(features)
+
+
+def _read_only_copy(features: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    features = features.copy()
+    features.flags.writeable = False
+    return features
+
+
+# dtype, start and end of the values.
+_Values = tuple[np.dtype[Any], int, int]
+
+
+def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.DenseRows, _Values | None]:
+    """Everything but the values goes to the generated classes, in the order it came."""
+    rest = small = b""
+    values: _Values | None = None
+    at = 0
+    while at < len(answer):
+        number, start, end = _next_field(answer, at)
+        if number != _FEATURES:
+            rest += answer[at:end]
+        else:
+            inner = start
+            while inner < end:
+                inner_number, inner_start, inner_end = _next_field(answer, inner)
+                if inner_number in _DTYPES:
+                    values = (_DTYPES[inner_number], inner_start, inner_end)
+                else:
+                    small += answer[inner:inner_end]
+                inner = inner_end
+        at = end
+    message = transform_service_pb.TransformResponse.FromString(rest)
+    return (message.version if message.HasField("version") else None,
+            examples_pb.DenseRows.FromString(small), values)
+
+
+def _next_field(data: bytes, at: int) -> tuple[int, int, int]:
+    """Number, start of the content and end of the field at `at`. IndexError at the end of the data."""
+    key, at = _read_varint(data, at)
+    kind = key & 7
+    if kind == _LENGTH_DELIMITED:
+        length, at = _read_varint(data, at)
+        end = at + length
+    elif kind == 0:
+        end = _read_varint(data, at)[1]
+    elif kind in (1, 5):
+        end = at + (8 if kind == 1 else 4)
+    else:
+        raise DecodeError(f"wire type {kind}")
+    if end > len(data):
+        raise IndexError("it is cut short")
+    return key >> 3, at, end
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+        if shift > 63:
+            raise DecodeError("a number has more than 64 bits")
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _tag(field: int) -> bytes:
+    return _varint(field << 3 | _LENGTH_DELIMITED)

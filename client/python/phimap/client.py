@@ -1,0 +1,257 @@
+"""The synchronous client."""
+from __future__ import annotations
+
+import uuid
+from collections.abc import Generator, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from phimap import _calls, _files, progress as _progress
+from phimap._access import Tls
+from phimap._artifact import Receiver, import_requests
+from phimap._build import BuildSession, Spec
+from phimap._connection import Connection
+from phimap._files import File
+from phimap._pins import reference_to
+from phimap._retry import BUILD, Deadline, Retries
+from phimap._rows import source_of
+from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
+from phimap.progress import ProgressArgument
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+Features = np.ndarray[Any, np.dtype[Any]]
+
+
+class Client:
+    """Connections to one phimapd.
+
+    Rows are numpy arrays (or what numpy makes one of), pandas DataFrames, scipy.sparse matrices, or iterators of blocks
+    of these. float32 and float64 travel as they are; other numbers become float64. Features come back as numpy arrays
+    in the version's serving type.
+
+    A bare name ("letters") means, for as long as the client lives, the version that it meant first; "letters@3" is that
+    version, and "letters@prod" is whatever the alias points at when it is asked.
+
+    Errors are `phimap.Error`. A call that is interrupted (Ctrl-C) is cancelled on the server too.
+
+    Thread-safe. Not for use after a fork: make a client in each process; one that is used in another process than its
+    own raises RuntimeError.
+
+    Args:
+        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or 127.0.0.1:7450. Proxies of the
+            environment are ignored.
+        channels: connections, 1..64. One is a core's worth of work at either end; more let many threads that call
+            `transform` use more cores.
+        service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a dictionary). None
+            is service_config.json of this package.
+        tls: how the connection is encrypted; None is what PHIMAP_TLS_CA and its companions in the environment say, or
+            not at all.
+        token: sent with each call, to a server that asks who calls; None is PHIMAP_TOKEN of the environment. Only over
+            TLS or to this machine: one that others could read on its way is refused.
+        options: further gRPC channel arguments.
+    """
+
+    def __init__(self, server: str | None = None, *, channels: int = 1,
+                 service_config: str | dict[str, Any] | None = None,
+                 tls: Tls | None = None, token: str | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
+        self._connection = Connection(server, channels, service_config, tls, token, options)
+        self._pins = self._connection.pins
+
+    @property
+    def server(self) -> str:
+        return self._connection.server
+
+    def close(self) -> None:
+        """Ends all connections and the calls on them."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Building.
+
+    def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str = "rbf(gamma=scale)",
+              standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None,
+              timeout: float | None = None, progress: ProgressArgument = None) -> mapping_pb.Version:
+        """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
+
+        The rows are streamed, in bounded memory here and there. If the connection breaks, the build goes on where it
+        stands once the server has all rows; before that the rows are sent again, unless they come from an iterator.
+
+        Args:
+            mapping: its name, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
+            rows: see the class.
+            spec: as "f2(landmarks=500)".
+            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)".
+            standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
+            seed: the same rows, spec and seed give the same version, byte for byte.
+            build_id: a UUID; None draws one. That of a known build follows it instead of building again.
+            timeout: seconds for the whole build. One that has all its rows goes on without its client.
+            progress: a function that takes `Progress`, or True for a bar on stderr.
+        """
+        connection = self._connection
+        connection.check_process()
+        source = source_of(rows, connection.accepts_sparse)
+        deadline = Deadline(timeout)
+        with _progress.observing(progress) as observer:
+            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
+                                   Retries(connection.config.retry_policy(BUILD), deadline), observer,
+                                   source.row_count)
+            return _calls.build(connection, session, source, deadline)
+
+    def get_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+        """Where a build stands."""
+        request = service_pb.GetBuildRequest(mapping=mapping, build_id=str(build_id))
+        return self._call("GetBuild", request)
+
+    def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+        """Cancels a build that is not finished. One that is finished is returned as it is."""
+        request = service_pb.CancelBuildRequest(mapping=mapping, build_id=str(build_id))
+        return self._call("CancelBuild", request)
+
+    def list_builds(self, mapping: str = "") -> list[mapping_pb.BuildJob]:
+        """The builds that the server process knows, newest first; of one mapping, or of all."""
+        return list(self._call("ListBuilds", service_pb.ListBuildsRequest(mapping=mapping)).builds)
+
+    # Transforming.
+
+    def transform(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
+                  progress: ProgressArgument = None) -> Features:
+        """The features of `rows`, rows × features.
+
+        What fits into one message is one call, and the array is a view of the message that was received: treat it as
+        read-only (`.copy()` makes one to write to). More is cut and goes over one stream, several requests at a time,
+        all of them mapped by one version.
+
+        Args:
+            reference: "letters", "letters@3" or "letters@prod"; see the class.
+            expected_digest: if set, a version of another digest is FailedPrecondition.
+            timeout: seconds for the whole call; None is the service config's.
+            progress: a function that takes `Progress`, or True for a bar on stderr.
+        """
+        return self.transform_with_version(
+            reference, rows, expected_digest=expected_digest, timeout=timeout, progress=progress)[0]
+
+    def transform_with_version(self, reference: str, rows: Any, *, expected_digest: str = "",
+                               timeout: float | None = None,
+                               progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
+        """As `transform`, and which version answered."""
+        connection = self._connection
+        connection.check_process()
+        source = source_of(rows, connection.accepts_sparse)
+        with _progress.observing(progress) as observer:
+            return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
+
+    def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
+                         window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,
+                         progress: ProgressArgument = None) -> Generator[Features, None, None]:
+        """The features of `rows`, block by block and in order, for more rows than memory holds.
+
+        The rows are read while the features are consumed, `window` requests ahead. All are mapped by one version. See
+        `transform`; rows_per_request None aims at messages of 1 MiB.
+        """
+        connection = self._connection
+        connection.check_process()
+        check_stream_options(window, rows_per_request)
+        source = source_of(rows, connection.accepts_sparse)
+
+        def blocks() -> Generator[Features, None, None]:
+            target = Target.resolve(self._pins, reference, expected_digest)
+            with (_progress.observing(progress) as observer,
+                  closing(_calls.stream(connection, target, source, Deadline(timeout), observer, window,
+                                        rows_per_request)) as answers):
+                for features, version in answers:
+                    if not self._pins.observe(reference, version):
+                        raise pinned_meanwhile(reference)
+                    yield features
+
+        return blocks()
+
+    def unpin(self, mapping: str) -> None:
+        """Forgets which version a name means: the next call finds the newest."""
+        self._pins.forget(mapping)
+
+    @property
+    def pinned(self) -> dict[str, mapping_pb.VersionRef]:
+        """The names that were used, and the versions they are pinned to."""
+        return self._pins.pinned()
+
+    # Finding.
+
+    def list_mappings(self) -> list[mapping_pb.Mapping]:
+        """All mappings, by name."""
+        return self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")
+
+    def get_mapping(self, mapping: str) -> mapping_pb.Mapping:
+        return self._call("GetMapping", service_pb.GetMappingRequest(mapping=mapping))
+
+    def list_versions(self, mapping: str) -> list[mapping_pb.Version]:
+        """All versions of a mapping, newest first, without certificates."""
+        return self._connection.pages(
+            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")
+
+    def get_version(self, reference: str) -> mapping_pb.Version:
+        """One version with its certificate. A bare name is the version it is pinned to, or else the newest, which this
+        does not pin."""
+        pinned = self._pins.resolve(reference)[0]
+        return self._call("GetVersion", service_pb.GetVersionRequest(reference=pinned))
+
+    def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
+               classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> service_pb.AdviseResponse:
+        """How many landmarks and dimensions suffice, by every theorem of the papers. Arguments and answer are described
+        in proto/phimap/v1/mapping_service.proto."""
+        return self._call("Advise", service_pb.AdviseRequest(
+            margin=margin, error=error, confidence=confidence, alpha=alpha, points=points, classes=classes,
+            distortion=distortion, kernel_error=kernel_error))
+
+    # Managing.
+
+    def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> mapping_pb.Alias:
+        """Points an alias at a version, in one step.
+
+        etag: "" always; "*" only if the alias exists; "none" only if it does not; else only if it has that etag. A
+        mismatch is Aborted, with the current one in `metadata["etag"]`.
+        """
+        request = service_pb.SetAliasRequest(mapping=mapping, alias=alias, version=version, etag=etag)
+        return self._call("SetAlias", request)
+
+    def delete_alias(self, mapping: str, alias: str, *, etag: str = "") -> None:
+        """Removes an alias. etag: see `set_alias`."""
+        self._call("DeleteAlias", service_pb.DeleteAliasRequest(mapping=mapping, alias=alias, etag=etag))
+
+    def delete_version(self, mapping: str, version: int) -> None:
+        """Deletes one version; its number is never used again."""
+        self._call("DeleteVersion", service_pb.DeleteVersionRequest(mapping=mapping, version=version))
+        self._pins.forget(mapping, version)
+
+    def delete_mapping(self, mapping: str) -> None:
+        """Deletes a mapping with all its versions and aliases."""
+        self._call("DeleteMapping", service_pb.DeleteMappingRequest(mapping=mapping))
+        self._pins.forget(mapping)
+
+    def export_(self, reference: str, file: File, *, timeout: float | None = None) -> mapping_pb.VersionRef:
+        """Writes a version's artifact to a file (a path, or one that is open) and returns which version it is. What came
+        is checked against the version's digest; a file at a path is complete or not there."""
+        connection = self._connection
+        ref: mapping_pb.VersionRef = self.get_version(reference).ref
+        request = service_pb.ExportRequest(reference=reference_to(ref))
+        with _files.written(file) as out, connection.errors():
+            receiver = Receiver(out, ref.digest)
+            for chunk in connection.open("Export", request, timeout):
+                receiver.take(chunk)
+            receiver.finish()
+        return ref
+
+    def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> mapping_pb.Version:
+        """Stores an exported artifact as a new version of `mapping`."""
+        with _files.read(file) as source:
+            return self._call("Import", import_requests(mapping, source), timeout)
+
+    def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        return self._connection.call(name, request, timeout)

@@ -1,0 +1,196 @@
+"""What a server says about an error, as exceptions.
+
+Each canonical gRPC code has a class below `Error`; those that Python has a word for are that too: a bad argument is a
+`ValueError`, an unknown name a `LookupError`, a deadline a `TimeoutError`, a lost server a `ConnectionError`.
+"""
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from phimap.rpc import error_details_pb2 as details_pb
+
+_DETAILS_KEY = "grpc-status-details-bin"
+_ROW = re.compile(r"\brows\[(\d+)\]")
+_COLUMN = re.compile(r"\bcolumns\[(\d+)\]")
+
+
+class Error(Exception):
+    """An error of a call, with the server's own details.
+
+    Attributes:
+        code: the canonical gRPC code.
+        message: what was expected, what came, and the limit in force.
+        field: path of the field at fault from the request's root, or None.
+        row, column: of the input as it was given, from 0, or None. They count over all the rows of a call, however
+            many messages carried them.
+        limit: the limit that was exceeded, or None.
+        reason: UPPER_SNAKE_CASE and stable: what programs switch on; "" if the server named none.
+        metadata: the numbers of the message in machine-readable form, as text.
+        retry_after: seconds after which the same call may succeed, or None if waiting does not help.
+    """
+
+    code: grpc.StatusCode = grpc.StatusCode.UNKNOWN
+
+    def __init__(self, message: str, *, code: grpc.StatusCode | None = None, field: str | None = None,
+                 reason: str = "", metadata: Mapping[str, str] | None = None, retry_after: float | None = None,
+                 row: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code if code is not None else type(self).code
+        self.message = message
+        self.field = field
+        self.reason = reason
+        self.metadata = dict(metadata or {})
+        self.retry_after = retry_after
+        self.row = row if row is not None else self._place("stream_row", "row", pattern=_ROW)
+        self.column = self._place("column", pattern=_COLUMN)
+        self.limit = _number(self.metadata.get("limit"))
+
+    def _place(self, *keys: str, pattern: re.Pattern[str]) -> int | None:
+        for key in keys:
+            if self.metadata.get(key, "").isdecimal():
+                return int(self.metadata[key])
+        found = pattern.search(self.field or "")
+        return int(found[1]) if found else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A worker process hands errors back by pickling, which would call __init__ with the message alone.
+        return _revive, (type(self), self.message, self.__dict__)
+
+
+class Cancelled(Error):
+    code = grpc.StatusCode.CANCELLED
+
+
+class InvalidArgument(Error, ValueError):
+    code = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class DeadlineExceeded(Error, TimeoutError):
+    code = grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+class NotFound(Error, LookupError):
+    code = grpc.StatusCode.NOT_FOUND
+
+
+class AlreadyExists(Error):
+    code = grpc.StatusCode.ALREADY_EXISTS
+
+
+class PermissionDenied(Error, PermissionError):
+    code = grpc.StatusCode.PERMISSION_DENIED
+
+
+class ResourceExhausted(Error):
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class FailedPrecondition(Error):
+    code = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class Aborted(Error):
+    code = grpc.StatusCode.ABORTED
+
+
+class OutOfRange(Error, ValueError):
+    code = grpc.StatusCode.OUT_OF_RANGE
+
+
+class Unimplemented(Error, NotImplementedError):
+    code = grpc.StatusCode.UNIMPLEMENTED
+
+
+class Internal(Error):
+    code = grpc.StatusCode.INTERNAL
+
+
+class Unavailable(Error, ConnectionError):
+    code = grpc.StatusCode.UNAVAILABLE
+
+
+class DataLoss(Error):
+    code = grpc.StatusCode.DATA_LOSS
+
+
+class Unauthenticated(Error, PermissionError):
+    code = grpc.StatusCode.UNAUTHENTICATED
+
+
+_CLASSES: dict[grpc.StatusCode, type[Error]] = {
+    kind.code: kind
+    for kind in (Cancelled, InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists, PermissionDenied,
+                 ResourceExhausted, FailedPrecondition, Aborted, OutOfRange, Unimplemented, Internal, Unavailable,
+                 DataLoss, Unauthenticated)
+}
+
+
+def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
+    """The exception of a call to `target` that failed. Details that are unknown or malformed are left out."""
+    code = error.code()
+    message = error.details() or ""
+    trailers = {key: value for key, value in error.trailing_metadata() or ()}
+    packed = trailers.get(_DETAILS_KEY)
+    known = _read_details(packed) if isinstance(packed, bytes) else {}
+    if code is grpc.StatusCode.UNAVAILABLE and not known:
+        message = f"no answer from phimapd at {target}: {message}"
+    return _CLASSES.get(code, Error)(message, code=code, **known)
+
+
+def connection_broke(error: Error) -> bool:
+    """Whether the connection broke or could not be made, as opposed to an answer of the server's handler."""
+    # The second is what gRPC 1.51 says when the transport goes away between two operations of a stream.
+    return isinstance(error, Unavailable) or (
+        error.code is grpc.StatusCode.UNKNOWN and "Stream removed" in error.message)
+
+
+def moved_by(error: Error, rows: int) -> Error:
+    """The same error about row `row` + `rows`: what a message calls its row 0 was preceded by as many of the input."""
+    if error.row is None or "stream_row" in error.metadata:
+        return error
+    row = error.row + rows
+    message = f"row {row} of the input: {error.message}" if rows else error.message
+    return type(error)(message, code=error.code, field=error.field, reason=error.reason, metadata=error.metadata,
+                       retry_after=error.retry_after, row=row)
+
+
+def _read_details(packed: bytes) -> dict[str, Any]:
+    """Arguments of Error from the trailing metadata; {} when there is nothing to read."""
+    known: dict[str, Any] = {}
+    try:
+        for detail in details_pb.Status.FromString(packed).details:
+            # Ours are equal on the wire to the canonical messages that the URL names.
+            name = detail.type_url.rpartition("/")[2]
+            if name == "google.rpc.BadRequest":
+                for violation in details_pb.BadRequest.FromString(detail.value).field_violations[:1]:
+                    known["field"] = violation.field
+            elif name == "google.rpc.ErrorInfo":
+                info = details_pb.ErrorInfo.FromString(detail.value)
+                known |= {"reason": info.reason, "metadata": dict(info.metadata)}
+            elif name == "google.rpc.RetryInfo":
+                delay = details_pb.RetryInfo.FromString(detail.value).retry_delay
+                known["retry_after"] = max(delay.seconds + delay.nanos / 1e9, 0.0)
+    except DecodeError:
+        pass
+    return known
+
+
+def _number(text: str | None) -> int | float | str | None:
+    """A limit as a number; one that is none ("5m") as the server wrote it."""
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() else value
+
+
+def _revive(kind: type[Error], message: str, state: dict[str, Any]) -> Error:
+    error = kind(message)
+    error.__dict__.update(state)
+    return error

@@ -1,0 +1,87 @@
+"""How far a call has come."""
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TextIO, Union
+
+from phimap.v1 import mapping_pb2 as mapping_pb
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step of a build or a transform.
+
+    Attributes:
+        phase: "sending" or "transforming", and then what a build is doing on the server: "queued", "gram", "factor" …
+        rows: sent to a build, or transformed, so far. It starts again at 0 if rows are sent again.
+        total_rows: of the input, None if it is an iterator.
+        fraction: of this phase, 0..1; None if it is not known.
+        job: what the server said last about a build; None before, and for a transform.
+    """
+
+    phase: str
+    rows: int
+    total_rows: int | None = None
+    fraction: float | None = None
+    job: mapping_pb.BuildJob | None = None
+
+
+# Called from the thread that made the call. An exception of it ends the call.
+Observer = Callable[[Progress], None]
+# What calls take: an observer, True for a ProgressBar, None or False for nothing.
+ProgressArgument = Union[Observer, bool, None]
+
+
+class ProgressBar:
+    """Writes progress as one line that is overwritten, or as a line for each phase where that cannot be seen."""
+
+    WIDTH = 30
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._overwrites = self._stream.isatty()
+        self._phase = ""
+        self._shown = ""
+
+    def __call__(self, progress: Progress) -> None:
+        if self._overwrites:
+            line = self._line(progress)
+            if line != self._shown:
+                self._stream.write("\r" + line.ljust(len(self._shown)))
+                self._stream.flush()
+                self._shown = line
+        elif progress.phase != self._phase:
+            self._stream.write(f"phimap: {progress.phase}\n")
+        self._phase = progress.phase
+
+    def close(self) -> None:
+        if self._shown:
+            self._stream.write("\n")
+            self._shown = ""
+
+    def _line(self, progress: Progress) -> str:
+        if progress.fraction is None:
+            return f"{progress.phase}  {progress.rows:,} rows"
+        done = round(progress.fraction * self.WIDTH)
+        bar = "#" * done + "." * (self.WIDTH - done)
+        return f"{progress.phase:<13}[{bar}] {progress.fraction:4.0%}  {progress.rows:,} rows"
+
+
+@contextlib.contextmanager
+def observing(progress: ProgressArgument) -> Iterator[Observer]:
+    """What a call reports to while it runs."""
+    if progress is True:
+        bar = ProgressBar()
+        try:
+            yield bar
+        finally:
+            bar.close()
+    else:
+        yield progress if callable(progress) else _ignore
+
+
+def _ignore(progress: Progress) -> None:
+    pass

@@ -1,0 +1,48 @@
+"""The real server, as a process."""
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+
+
+class Phimapd:
+    """A phimapd on free ports, with its store in `folder`. $PHIMAPD is the binary."""
+
+    def __init__(self, folder: pathlib.Path, *flags: str) -> None:
+        self._command = [os.environ["PHIMAPD"], f"--data_dir={folder}", "--listen=127.0.0.1:0", "--http=127.0.0.1:0",
+                         "--log_level=error", *flags]
+        self._process: subprocess.Popen[str] | None = None
+        self.address = ""
+
+    def start(self) -> None:
+        """Returns when it serves."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        ready = self._process.stdout.readline()
+        assert ready.startswith("phimapd ready: grpc="), ready
+        self.address = ready.split("grpc=")[1].split()[0]
+
+    def kill(self) -> None:
+        """Without a chance to say goodbye. Returns when it is gone."""
+        self._process.kill()
+        self._end()
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        # Another status is what a sanitizer found, on stderr.
+        assert self._end() == 0
+
+    def _end(self) -> int:
+        status = self._process.wait()
+        self._process.stdout.close()
+        self._process = None
+        return status
+
+    def __enter__(self) -> Phimapd:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.stop()

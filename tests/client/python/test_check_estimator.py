@@ -1,0 +1,24 @@
+"""The estimators under scikit-learn's own checks."""
+import pytest
+from sklearn.utils import estimator_checks
+
+from phimap.sklearn import F1, F2, F3
+
+
+@pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
+@pytest.mark.parametrize("kind", [F1, F2, F3])
+def test_check_estimator(phimapd, kind):
+    estimator_checks.check_estimator(kind(server=phimapd.address))
+
+
+# Those that scikit-learn runs over its own transformers besides.
+@pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
+@pytest.mark.parametrize("kind", [F1, F2, F3])
+@pytest.mark.parametrize("check", [
+    estimator_checks.check_dataframe_column_names_consistency, estimator_checks.check_set_output_transform,
+    estimator_checks.check_set_output_transform_pandas,
+    estimator_checks.check_transformer_get_feature_names_out,
+    estimator_checks.check_transformer_get_feature_names_out_pandas, estimator_checks.check_n_features_in_after_fitting,
+    estimator_checks.check_get_feature_names_out_error])
+def test_checks_of_scikit_learns_own_transformers(phimapd, kind, check):
+    check(kind.__name__, kind(server=phimapd.address))

@@ -1,0 +1,125 @@
+"""Aliases and deletion, by both clients and by the estimators."""
+import asyncio
+import uuid
+
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import phimap
+from phimap.aio import AsyncClient
+from phimap.sklearn import F2
+
+
+@pytest.fixture
+def name(client, rows):
+    """Of a mapping with versions of 10 and of 20 features."""
+    mapping = f"m-{uuid.uuid4().hex}"
+    for landmarks in (10, 20):
+        client.build(mapping, rows, spec=f"f2(landmarks={landmarks})")
+    return mapping
+
+
+def test_an_alias_is_followed_when_it_moves(client, name, rows):
+    client.set_alias(name, "prod", 1)
+    assert client.transform(f"{name}@prod", rows).shape == (300, 10)
+    client.set_alias(name, "prod", 2)
+    features, version = client.transform_with_version(f"{name}@prod", rows)
+    assert features.shape == (300, 20) and version.number == 2
+
+
+def test_an_etag_that_is_not_the_current_one_is_aborted_with_the_current_one(client, name):
+    alias = client.set_alias(name, "prod", 1, etag="none")
+    assert (alias.name, alias.version) == ("prod", 1) and alias.etag
+    for etag in ("none", "other"):
+        with pytest.raises(phimap.Aborted) as raised:
+            client.set_alias(name, "prod", 2, etag=etag)
+        assert raised.value.metadata["etag"] == alias.etag
+    moved = client.set_alias(name, "prod", 2, etag=alias.etag)
+    with pytest.raises(phimap.Aborted):
+        client.delete_alias(name, "prod", etag=alias.etag)
+    client.delete_alias(name, "prod", etag=moved.etag)
+    assert not client.get_mapping(name).aliases
+
+
+def test_a_deleted_version_is_forgotten_by_the_client_that_deleted_it(client, name, rows):
+    client.transform(name, rows)
+    assert client.pinned[name].number == 2
+    client.delete_version(name, 2)
+    assert client.transform(name, rows).shape == (300, 10)
+
+
+def test_another_clients_pin_says_that_its_version_is_gone(phimapd, client, name, rows):
+    with phimap.Client(phimapd.address) as other:
+        other.transform(name, rows)
+        client.delete_version(name, 2)
+        with pytest.raises(phimap.NotFound) as raised:
+            other.transform(name, rows)
+        assert f"{name!r} is pinned to {name}@2" in raised.value.__notes__[0]
+        other.unpin(name)
+        assert other.transform(name, rows).shape == (300, 10)
+
+
+def test_a_deleted_mapping_is_gone(client, name):
+    client.delete_mapping(name)
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping(name)
+
+
+def test_what_an_alias_points_at_is_not_deleted(client, name):
+    client.set_alias(name, "prod", 2)
+    with pytest.raises(phimap.FailedPrecondition):
+        client.delete_version(name, 2)
+    with pytest.raises(phimap.FailedPrecondition):
+        client.delete_mapping(name)
+
+
+def test_the_asynchronous_client_does_the_same(phimapd, client, name):
+    async def run():
+        async with AsyncClient(phimapd.address) as other:
+            alias = await other.set_alias(name, "prod", 1)
+            await other.delete_alias(name, "prod", etag=alias.etag)
+            await other.delete_version(name, 1)
+            assert [version.ref.number for version in await other.list_versions(name)] == [2]
+            await other.delete_mapping(name)
+
+    asyncio.run(run())
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping(name)
+
+
+def test_delete_removes_a_fresh_mapping_with_all_its_versions(phimapd, client, rows):
+    estimator = F2(10, server=phimapd.address).fit(rows).fit(rows)
+    mapping = estimator.reference_.split("@")[0]
+    assert client.get_mapping(mapping).version_count == 2
+    estimator.delete()
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping(mapping)
+    with pytest.raises(NotFittedError):
+        estimator.transform(rows)
+    estimator.delete()  # again is no error
+
+
+def test_a_with_block_deletes_at_its_end(phimapd, client, rows):
+    with F2(10, server=phimapd.address) as estimator:
+        mapping = estimator.fit(rows).reference_.split("@")[0]
+        assert estimator.transform(rows).shape == (300, 10)
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping(mapping)
+
+
+def test_of_a_named_mapping_delete_removes_what_was_built_and_leaves_the_rest(phimapd, client, name, rows):
+    F2(10, mapping=name, server=phimapd.address).fit(rows).delete()
+    assert [version.ref.number for version in client.list_versions(name)] == [2, 1]
+
+
+def test_a_version_that_was_only_looked_up_stays(phimapd, client, name, rows):
+    F2.from_version(f"{name}@1", server=phimapd.address).delete()
+    assert client.transform(f"{name}@1", rows).shape == (300, 10)
+
+
+def test_from_version_keeps_what_the_alias_named(phimapd, client, name, rows):
+    client.set_alias(name, "prod", 1)
+    estimator = F2.from_version(f"{name}@prod", server=phimapd.address)
+    client.set_alias(name, "prod", 2)
+    assert estimator.transform(rows).shape == (300, 10)
+    assert estimator.fit(rows).transform(rows).shape == (300, 20)  # which looks it up again

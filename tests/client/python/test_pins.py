@@ -1,0 +1,56 @@
+"""A name means what it meant first; an alias is followed."""
+from phimap._pins import Pins
+from phimap.v1.mapping_pb2 import VersionRef
+
+FIRST = VersionRef(mapping="m", number=1, digest="a")
+SECOND = VersionRef(mapping="m", number=2, digest="b")
+
+
+def test_a_bare_name_is_pinned_to_its_first_version_and_digest():
+    pins = Pins()
+    assert pins.resolve("m") == ("m", "")
+    assert pins.observe("m", FIRST)
+    assert pins.resolve("m") == ("m@1", "a")
+
+
+def test_who_comes_second_with_another_version_is_told():
+    pins = Pins()
+    assert pins.observe("m", FIRST)
+    assert not pins.observe("m", SECOND)
+    assert pins.resolve("m") == ("m@1", "a")
+
+
+def test_a_number_is_pinned_to_its_digest():
+    pins = Pins()
+    assert pins.observe("m@2", SECOND)
+    assert pins.resolve("m@2") == ("m@2", "b")
+
+
+def test_an_alias_is_not_pinned():
+    pins = Pins()
+    assert pins.observe("m@prod", FIRST)
+    assert pins.observe("m@prod", SECOND)
+    assert pins.resolve("m@prod") == ("m@prod", "")
+
+
+def test_malformed_references_are_left_to_the_server():
+    for reference in ("", "@", "m@", "m@1@2", "a\nb"):
+        assert Pins().resolve(reference) == (reference, "")
+
+
+def test_forgetting_a_version_keeps_the_others():
+    pins = Pins()
+    pins.observe("m", FIRST)
+    pins.observe("m@2", SECOND)
+    pins.forget("m", 1)
+    assert pins.resolve("m") == ("m", "")
+    assert pins.resolve("m@2") == ("m@2", "b")
+    pins.forget("m")
+    assert pins.resolve("m@2") == ("m@2", "")
+
+
+def test_pinned_lists_bare_names():
+    pins = Pins()
+    pins.observe("m", FIRST)
+    pins.observe("m@2", SECOND)
+    assert pins.pinned() == {"m": FIRST}

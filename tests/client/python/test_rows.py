@@ -1,0 +1,151 @@
+"""What is accepted as rows, in which type it travels, and how it is cut."""
+import asyncio
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import phimap
+from phimap._rows import FLOAT32, FLOAT64, Room, SparseBlock, async_source_of, block_of, source_of
+
+ALL = Room(rows=1 << 40, bytes=1 << 40)
+
+
+def values_of(block):
+    out = np.empty((block.rows, block.columns), block.dtype)
+    block.write_to(out)
+    return out
+
+
+def read(source, room):
+    blocks = []
+    while (block := source.next(room)) is not None:
+        blocks.append(values_of(block))
+    return blocks
+
+
+@pytest.mark.parametrize("dtype, wire", [
+    (np.float32, FLOAT32), (">f4", FLOAT32), (np.float16, FLOAT32), (np.float64, FLOAT64), (">f8", FLOAT64),
+    (np.longdouble, FLOAT64), (np.int64, FLOAT64), (np.uint8, FLOAT64), (bool, FLOAT64)])
+def test_floats_travel_as_they_are_and_other_numbers_as_float64(dtype, wire):
+    values = np.array([[0, 1], [1, 1], [1, 0]], dtype)
+    block = block_of(values, False)
+    assert block.dtype == wire
+    assert (values_of(block) == values.astype(float)).all()
+
+
+@pytest.mark.parametrize("values", [
+    [[1, 2], [3, 4]], np.array([[1, 2], [3, 4]], object), np.asfortranarray([[1.0, 2], [3, 4]]),
+    np.arange(1, 9).reshape(2, 4)[:, :2] + np.array([[0, 0], [-2, -2]]), pd.DataFrame({"a": [1, 3], "b": [2.0, 4.0]}),
+    pd.DataFrame({"a": pd.array([1, 3], "Int64"), "b": pd.array([2, 4], "Float32")}),
+    scipy.sparse.csr_matrix([[1, 2], [3, 4]]), scipy.sparse.coo_array([[1, 2], [3, 4]])])
+def test_layout_and_container_do_not_matter(values):
+    assert values_of(block_of(values, False)).tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_frame_of_float32_columns_stays_float32():
+    assert block_of(pd.DataFrame(np.ones((2, 2), np.float32)), False).dtype == FLOAT32
+    assert block_of(pd.DataFrame({"a": np.ones(2, np.float32), "b": [1, 2]}), False).dtype == FLOAT64
+
+
+def test_a_missing_value_of_a_frame_is_nan():
+    frame = pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": [1.0, 2.0]})
+    assert np.isnan(values_of(block_of(frame, False))[1, 0])
+
+
+@pytest.mark.parametrize("values, message", [
+    (np.zeros(3), "expected 2 dimensions, rows × columns, got 1: one row x is x.reshape(1, -1)"),
+    (np.zeros((2, 2, 2)), "expected 2 dimensions, rows × columns, got 3"),
+    (np.zeros((3, 0)), "expected at least 1 column, got 0"),
+    (np.zeros((1, 1), complex), "expected real numbers, got the rows of type complex128"),
+    (np.array([["a"]]), "expected real numbers, got the rows of type <U1"),
+    (np.array([["a", 1]], object), "expected numbers, got objects: could not convert string to float: 'a'"),
+    (pd.DataFrame({"x": [1.0], "label": ["A"]}), "expected real numbers, got column 'label' of type object"),
+    (pd.DataFrame({"x": pd.Categorical(["A"])}), "expected real numbers, got column 'x' of type object"),
+    (scipy.sparse.csr_matrix(np.ones((1, 1), complex)), "expected real numbers, got the rows of type complex128")])
+def test_what_are_no_rows_is_refused_with_what_is_expected(values, message):
+    with pytest.raises(phimap.InvalidArgument) as raised:
+        block_of(values, False)
+    assert message in str(raised.value)
+    assert isinstance(raised.value, ValueError)
+
+
+@pytest.mark.parametrize("values", [
+    np.arange(70.0).reshape(10, 7), pd.DataFrame(np.arange(70.0).reshape(10, 7)),
+    scipy.sparse.csr_matrix(np.arange(70.0).reshape(10, 7))])
+@pytest.mark.parametrize("accepts_sparse", [False, True])
+@pytest.mark.parametrize("room", [ALL, Room(3, 1 << 40), Room(1 << 40, 4 * 7 * 8), Room(1 << 40, 1), Room(10, 10 * 7 * 8)])
+def test_cut_parts_are_the_rows_in_order_and_within_the_room(values, accepts_sparse, room):
+    source = source_of(values, lambda: accepts_sparse)
+    for _ in range(2):
+        blocks = read(source, room)
+        assert np.concatenate(blocks).tolist() == np.arange(70.0).reshape(10, 7).tolist()
+        assert all(len(block) <= room.rows for block in blocks)
+        if not accepts_sparse:
+            assert all(block.nbytes <= room.bytes or len(block) == 1 for block in blocks)
+        assert source.rewind()
+
+
+def test_sparse_rows_are_cut_by_what_they_take_as_csr():
+    # 100 rows of 2 values, 2 × (4 + 8) + 8 bytes each, and one of 1,000.
+    dense = np.zeros((101, 1000))
+    dense[:100, :2] = 1
+    dense[100] = 1
+    source = source_of(scipy.sparse.csr_matrix(dense), lambda: True)
+    sizes = []
+    while (block := source.next(Room(1000, 320))) is not None:
+        assert isinstance(block, SparseBlock)
+        sizes.append(block.rows)
+    assert sizes == [10] * 10 + [1]
+
+
+def test_csr_that_is_not_in_order_is_put_in_order_without_touching_the_callers():
+    matrix = scipy.sparse.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    block = block_of(matrix, True)
+    assert block.csr.indices.tolist() == [0, 2] and block.csr.data.tolist() == [2, 4]
+    assert matrix.indices.tolist() == [2, 0, 2]
+
+
+def test_an_iterator_is_a_stream_of_blocks_of_any_kind():
+    blocks = [np.zeros((3, 2)), np.zeros((0, 2)), [[1, 1]], pd.DataFrame({"a": [2], "b": [2]}),
+              scipy.sparse.csr_matrix([[3, 3]])]
+    source = source_of(iter(blocks), lambda: False)
+    assert np.concatenate(read(source, Room(2, 1 << 20)))[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
+    assert source.row_count is None and not source.rewinds
+
+
+def test_blocks_of_an_iterator_must_agree_on_their_columns():
+    source = source_of(iter([np.zeros((1, 2)), np.zeros((1, 3))]), lambda: False)
+    source.next(ALL)
+    with pytest.raises(phimap.InvalidArgument, match="block 1: expected 2 columns, as in the blocks before, got 3"):
+        source.next(ALL)
+
+
+def test_the_server_is_asked_about_sparse_rows_only_when_there_are_any():
+    def never():
+        raise AssertionError("asked")
+
+    source = source_of(iter([np.zeros((1, 2))]), never)
+    assert source.next(ALL).rows == 1
+    assert source_of(np.zeros((1, 2)), never).row_count == 1
+
+
+def test_asynchronous_iterators_are_cut_alike():
+    async def blocks():
+        yield np.zeros((3, 2))
+        yield scipy.sparse.csr_matrix([[3, 3]])
+
+    async def sparse():
+        return True
+
+    async def rows_of(rows):
+        source = await async_source_of(rows, sparse)
+        found = []
+        while (block := await source.next(Room(2, 1 << 20))) is not None:
+            found.append((block.rows, isinstance(block, SparseBlock)))
+        return found
+
+    for rows in (blocks(), iter([np.zeros((3, 2)), scipy.sparse.csr_matrix([[3, 3]])])):
+        assert asyncio.run(rows_of(rows)) == [(2, False), (1, False), (1, True)]
+    assert asyncio.run(rows_of(np.zeros((3, 2)))) == [(2, False), (1, False)]

@@ -1,0 +1,211 @@
+"""Calls that are one message each way."""
+import asyncio
+import re
+import subprocess
+import sys
+import threading
+
+import grpc
+import numpy as np
+import pytest
+
+import phimap
+from conftest import NO_BACKOFF
+from google.protobuf import duration_pb2
+from phimap.aio import AsyncClient
+from phimap.rpc import error_details_pb2 as details_pb
+from scripted_server import DIGEST, fail, stream_answer, sums
+
+ROWS = np.arange(20.0).reshape(10, 2)
+
+
+def unavailable(request, context):
+    context.abort(grpc.StatusCode.UNAVAILABLE, "try again")
+
+
+def full(request, context):
+    fail(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full", details_pb.ErrorInfo(reason="QUEUE_FULL"),
+         details_pb.RetryInfo(retry_delay=duration_pb2.Duration(nanos=1)))
+
+
+def answers(request, context):
+    return sums(request.examples, 3)
+
+
+@pytest.mark.parametrize("failure", [unavailable, full])
+def test_what_passes_by_itself_is_tried_again(scripted, scripted_client, failure):
+    scripted.script("Transform", failure, failure, answers)
+    assert scripted_client.transform("m", ROWS)[:, 0].tolist() == ROWS.sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize("failure", [unavailable, full])
+def test_asynchronous_calls_are_tried_again_alike(scripted, failure):
+    async def run():
+        async with AsyncClient(scripted.address, service_config=NO_BACKOFF) as client:
+            return await client.transform("m", ROWS)
+
+    scripted.script("Transform", failure, failure, answers)
+    assert asyncio.run(run())[:, 0].tolist() == ROWS.sum(axis=1).tolist()
+
+
+def test_attempts_are_those_of_the_service_config(scripted, scripted_client):
+    scripted.script("Transform", *[full] * 6)
+    with pytest.raises(phimap.ResourceExhausted) as raised:
+        scripted_client.transform("m", ROWS)
+    assert raised.value.reason == "QUEUE_FULL"
+    assert len(scripted.scripts["Transform"]) == 2  # 4 attempts were made
+
+
+def never_answers(request, context):
+    over = threading.Event()
+    context.add_callback(over.set)
+    over.wait()
+    return sums(request.examples)
+
+
+def test_deadlines_are_those_of_the_service_config(scripted):
+    scripted.script("Transform", never_answers)
+    config = {"methodConfig": [{"name": [{"service": "phimap.v1.TransformService"}], "timeout": "0.5s"}]}
+    with phimap.Client(scripted.address, service_config=config) as client:
+        with pytest.raises(phimap.DeadlineExceeded):
+            client.transform("m", ROWS)
+
+
+def test_the_server_is_told_of_the_service_configs_deadline_and_of_the_callers_before_it(scripted):
+    remaining = []
+
+    def script(request, context):
+        remaining.append(context.time_remaining())
+        return sums(request.examples)
+
+    scripted.script("Transform", script, script)
+    config = {"methodConfig": [{"name": [{"service": "phimap.v1.TransformService"}], "timeout": "1000s"}]}
+    with phimap.Client(scripted.address, service_config=config) as client:
+        client.transform("m", ROWS)
+        client.transform("m", ROWS, timeout=500)
+    # gRPC rounds what it tells the server up, by less than a tenth.
+    assert 550 < remaining[0] < 1100 and remaining[1] < 550
+
+
+def test_a_call_that_takes_too_long_is_a_timeout_error(scripted, scripted_client):
+    scripted.script("Transform", never_answers)
+    with pytest.raises(TimeoutError) as raised:
+        scripted_client.transform("m", ROWS, timeout=0.5)
+    assert isinstance(raised.value, phimap.DeadlineExceeded)
+
+
+def test_features_too_large_for_one_message_come_over_a_stream(scripted, scripted_client):
+    def too_large(request, context):
+        fail(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too large",
+             details_pb.ErrorInfo(reason="MESSAGE_TOO_LARGE", metadata={"limit": "4"}))
+
+    def stream(requests, context):
+        for number, request in enumerate(requests):
+            yield stream_answer(request.examples, None if number else 3)
+
+    scripted.script("Transform", too_large)
+    scripted.script("TransformStream", stream)
+    assert scripted_client.transform("m", ROWS)[:, 0].tolist() == ROWS.sum(axis=1).tolist()
+
+
+def test_a_name_is_asked_for_by_number_and_digest_after_its_first_answer(scripted, scripted_client):
+    asked = []
+
+    def script(request, context):
+        asked.append((request.reference, request.expected_digest))
+        return sums(request.examples, 3)
+
+    scripted.script("Transform", *[script] * 5)
+    for reference in ("m", "m", "m@prod", "m@prod"):
+        scripted_client.transform(reference, ROWS)
+    scripted_client.unpin("m")
+    scripted_client.transform("m", ROWS)
+    assert asked == [("m", ""), ("m@3", DIGEST), ("m@prod", ""), ("m@prod", ""), ("m", "")]
+
+
+def test_another_expected_digest_than_the_pins_is_refused_without_a_call(scripted, scripted_client):
+    scripted.script("Transform", answers)
+    scripted_client.transform("m", ROWS)
+    with pytest.raises(phimap.FailedPrecondition, match="'m' is pinned to m@3 of digest dddd"):
+        scripted_client.transform("m", ROWS, expected_digest="e" * 64)
+
+
+def test_a_pinned_version_that_is_gone_says_that_it_was_pinned(scripted, scripted_client):
+    def gone(request, context):
+        fail(context, grpc.StatusCode.NOT_FOUND, "m has no version 3")
+
+    scripted.script("Transform", answers, gone)
+    scripted_client.transform("m", ROWS)
+    with pytest.raises(phimap.NotFound) as raised:
+        scripted_client.transform("m", ROWS)
+    assert "'m' is pinned to m@3" in raised.value.__notes__[0]
+
+
+def test_calls_take_the_channels_in_turn_and_each_is_a_connection(scripted):
+    scripted.script("Transform", *[answers] * 6)
+    with phimap.Client(scripted.address, channels=3) as client:
+        for _ in range(6):
+            client.transform("m", ROWS)
+    assert scripted.peers[:3] == scripted.peers[3:] and len(set(scripted.peers)) == 3
+
+
+def test_a_token_goes_with_each_call(scripted):
+    tokens = []
+
+    def script(request, context):
+        tokens.extend(value for key, value in context.invocation_metadata() if key == "authorization")
+        return sums(request.examples)
+
+    scripted.script("Transform", script)
+    with phimap.Client(scripted.address, token="secret") as client:
+        client.transform("m", ROWS)
+    assert tokens == ["Bearer secret"]
+
+
+def test_a_proxy_of_the_environment_is_ignored(scripted, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+    scripted.script("Transform", answers, answers)
+
+    async def run():
+        async with AsyncClient(scripted.address) as client:
+            await client.transform("m", ROWS)
+
+    with phimap.Client(scripted.address, service_config={}) as client:
+        client.transform("m", ROWS)
+    asyncio.run(run())
+
+
+def test_a_client_in_a_forked_process_refuses_instead_of_hanging(scripted):
+    script = f"""
+import os, phimap
+client = phimap.Client({scripted.address!r})
+child = os.fork()
+if child == 0:
+    try:
+        client.transform("m", [[1.0, 2.0]])
+    except RuntimeError as error:
+        os._exit(7 if "do not survive a fork" in str(error) else 1)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
+
+
+@pytest.mark.parametrize("server", ["localhost", "host:", "host:0", "host:65536", ":80x", "unix:"])
+def test_addresses_that_grpc_could_not_read_are_refused(server):
+    with pytest.raises(ValueError, match=re.escape(f"server: expected HOST:PORT or unix:PATH, got {server!r}")):
+        phimap.Client(server)
+
+
+def test_the_server_is_that_of_the_environment_or_the_local_one(monkeypatch):
+    monkeypatch.delenv("PHIMAP_SERVER", raising=False)
+    assert phimap.Client().server == "127.0.0.1:7450"
+    monkeypatch.setenv("PHIMAP_SERVER", "example:1")
+    assert phimap.Client().server == "example:1"
+    assert phimap.Client("other:2").server == "other:2"
+
+
+@pytest.mark.parametrize("channels", [0, 65])
+def test_the_number_of_channels_has_limits(channels):
+    with pytest.raises(ValueError, match=f"channels: expected 1..64, got {channels}"):
+        phimap.Client(channels=channels)
