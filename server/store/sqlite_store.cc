@@ -88,7 +88,7 @@ absl::Status SqliteStore::Pin(const std::string& digest, const Check& check) {
   MutexLock lock(&mutex_);
   PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
   RemoveGarbage();
-  PHIMAP_RETURN_IF_ERROR(check());
+  PHIMAP_RETURN_IF_ERROR(check(*catalog_));
   ++pins_[digest];
   return absl::OkStatus();
 }
@@ -118,8 +118,8 @@ absl::StatusOr<VersionRecord> SqliteStore::Publish(const PublishRequest& request
   const absl::Time now = options_.clock();
   // The transaction checks again.
   return Add(
-      digest, artifact, [&] { return catalog_->CheckPublishable(request, now); },
-      [&] { return catalog_->InsertVersion(request, digest, size_bytes, now); },
+      digest, artifact, [&](Catalog& catalog) { return catalog.CheckPublishable(request, now); },
+      [&](Catalog& catalog) { return catalog.InsertVersion(request, digest, size_bytes, now); },
       absl::StrCat("build ", request.build_id, " of ", Quoted(request.version.mapping),
                    " was stored (ask for the build then)"));
 }
@@ -130,8 +130,8 @@ absl::StatusOr<VersionRecord> SqliteStore::Import(const VersionRecord& version,
   const auto size_bytes = static_cast<int64_t>(artifact.size());
   const absl::Time now = options_.clock();
   return Add(
-      digest, artifact, [] { return absl::OkStatus(); },
-      [&] { return catalog_->ImportVersion(version, digest, size_bytes, now); },
+      digest, artifact, [](Catalog&) { return absl::OkStatus(); },
+      [&](Catalog& catalog) { return catalog.ImportVersion(version, digest, size_bytes, now); },
       absl::StrCat("the artifact was stored as a version of ", Quoted(version.mapping),
                    " (import it again then)"));
 }
@@ -154,17 +154,16 @@ absl::StatusOr<VersionRecord> SqliteStore::Add(const std::string& digest,
 absl::StatusOr<VersionRecord> SqliteStore::Commit(const Insert& insert, const std::string& what) {
   // Another publisher may have left its commit in doubt since Pin.
   PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
-  absl::StatusOr<VersionRecord> version = insert();
+  absl::StatusOr<VersionRecord> version = insert(*catalog_);
   if (!version.ok() && catalog_->in_doubt()) return CommitInDoubt(version.status(), what);
   return version;
 }
 
-absl::Status SqliteStore::Delete(
-    const std::function<absl::Status(std::vector<std::string>*)>& remove, const std::string& what) {
+absl::Status SqliteStore::Delete(const Remove& remove, const std::string& what) {
   MutexLock lock(&mutex_);
   PHIMAP_RETURN_IF_ERROR(catalog_->Settle());
   std::vector<std::string> digests;
-  const absl::Status removed = remove(&digests);
+  const absl::Status removed = remove(*catalog_, &digests);
   // Whether nothing refers to them any more is found out there, also if the commit is in doubt now.
   garbage_.insert(digests.begin(), digests.end());
   RemoveGarbage();
@@ -174,15 +173,17 @@ absl::Status SqliteStore::Delete(
 
 absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number) {
   return Delete(
-      [&](std::vector<std::string>* digests) {
-        return catalog_->DeleteVersion(mapping, number, digests);
+      [&](Catalog& catalog, std::vector<std::string>* digests) {
+        return catalog.DeleteVersion(mapping, number, digests);
       },
       absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
 }
 
 absl::Status SqliteStore::DeleteMapping(absl::string_view mapping) {
   return Delete(
-      [&](std::vector<std::string>* digests) { return catalog_->DeleteMapping(mapping, digests); },
+      [&](Catalog& catalog, std::vector<std::string>* digests) {
+        return catalog.DeleteMapping(mapping, digests);
+      },
       absl::StrCat("mapping ", Quoted(mapping), " was deleted"));
 }
 
@@ -201,7 +202,9 @@ absl::StatusOr<AliasRecord> SqliteStore::SetAlias(absl::string_view mapping,
 absl::Status SqliteStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                       absl::string_view etag) {
   return Delete(
-      [&](std::vector<std::string>*) { return catalog_->DeleteAlias(mapping, alias, etag); },
+      [&](Catalog& catalog, std::vector<std::string>*) {
+        return catalog.DeleteAlias(mapping, alias, etag);
+      },
       absl::StrCat(mapping, "@", alias, " was deleted"));
 }
 

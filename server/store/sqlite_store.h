@@ -99,8 +99,10 @@ class SqliteStore : public Store {
   absl::Status Tidy();
 
   // Called with mutex_ held, and the catalog settled.
-  using Check = std::function<absl::Status()>;
-  using Insert = std::function<absl::StatusOr<VersionRecord>()>;
+  using Check = std::function<absl::Status(Catalog&)>;
+  using Insert = std::function<absl::StatusOr<VersionRecord>(Catalog&)>;
+  // Fills in the digests that the deleted rows had.
+  using Remove = std::function<absl::Status(Catalog&, std::vector<std::string>*)>;
   // Writes the artifact durably, then inserts the row that names it. `check` saves writing in vain;
   // `what` goes into the error of a commit in doubt.
   absl::StatusOr<VersionRecord> Add(const std::string& digest, absl::string_view artifact,
@@ -111,9 +113,7 @@ class SqliteStore : public Store {
   absl::StatusOr<VersionRecord> Commit(const Insert& insert, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unpin(const std::string& digest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Deletes rows; `remove` is called likewise and fills in the digests they had.
-  absl::Status Delete(const std::function<absl::Status(std::vector<std::string>*)>& remove,
-                      const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Delete(const Remove& remove, const std::string& what) ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes blobs that were written in vain, or deleted, and that nobody refers to. What cannot be
   // removed or judged now stays listed.
   void RemoveGarbage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
