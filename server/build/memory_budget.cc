@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/landmark/split.h"
 #include "core/status/error.h"
 
 namespace phimap {
@@ -12,11 +13,14 @@ constexpr int64_t kRetryDelayMs = 5000;
 
 }  // namespace
 
-// 16 d² bytes of Gram matrix and factor, and the artifact three times over (plan, bytes, packed).
+// 16 d² bytes of Gram matrix and factor; the artifact three times over (plan, bytes, packed); and
+// what is measured on held-out rows: the rows and their features, served and exact, with a copy of
+// each while it is converted.
 int64_t ComputeBytes(const MappingSpec& spec, int64_t columns) {
   const int64_t d = spec.landmarks;
   const int64_t artifact = 8 * d * (columns + std::max(d / 2, spec.dimensions));
-  return 16 * d * d + 3 * artifact;
+  const int64_t features = spec.dimensions > 0 ? spec.dimensions : d;
+  return 16 * d * d + 3 * artifact + 3 * 8 * kMaxHeldOutRows * (features + columns);
 }
 
 MemoryBudget::Reservation::~Reservation() {

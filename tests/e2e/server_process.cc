@@ -18,6 +18,19 @@
 namespace phimap::e2e {
 namespace {
 
+// A field of /proc/PID/status that is given in kB.
+int64_t StatusBytes(pid_t pid, const std::string& field) {
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  for (std::string line; std::getline(status, line);) {
+    int64_t kib = 0;
+    if (absl::StartsWith(line, field) &&
+        std::sscanf(line.c_str() + field.size(), "%ld", &kib) == 1) {
+      return kib * 1024;
+    }
+  }
+  PHIMAP_CHECK(false);
+}
+
 // The value of key=value in a line.
 std::string ValueOf(const std::string& line, absl::string_view key) {
   for (absl::string_view word : absl::StrSplit(line, ' ')) {
@@ -57,16 +70,9 @@ std::unique_ptr<client::Client> ServerProcess::Connect(client::RetryPolicy retry
   return *std::move(client);
 }
 
-int64_t ServerProcess::PeakMemoryBytes() const {
-  std::ifstream status(absl::StrCat("/proc/", process_->pid(), "/status"));
-  for (std::string line; std::getline(status, line);) {
-    int64_t kib = 0;
-    if (absl::StartsWith(line, "VmHWM:") && std::sscanf(line.c_str(), "VmHWM: %ld", &kib) == 1) {
-      return kib * 1024;
-    }
-  }
-  PHIMAP_CHECK(false);
-}
+int64_t ServerProcess::MemoryBytes() const { return StatusBytes(process_->pid(), "VmRSS:"); }
+
+int64_t ServerProcess::PeakMemoryBytes() const { return StatusBytes(process_->pid(), "VmHWM:"); }
 
 std::string HttpGet(const std::string& address, const std::string& path) {
   const size_t colon = address.rfind(':');

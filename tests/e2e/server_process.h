@@ -24,7 +24,8 @@ class ServerProcess {
   Process& process() { return *process_; }
   // A new connection.
   std::unique_ptr<client::Client> Connect(client::RetryPolicy retry = {}) const;
-  // Highest resident memory so far, from /proc.
+  // Resident memory now, and its highest so far, from /proc.
+  int64_t MemoryBytes() const;
   int64_t PeakMemoryBytes() const;
 
  private:
