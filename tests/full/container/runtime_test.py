@@ -169,6 +169,7 @@ class RuntimeTest(unittest.TestCase):
             while container.health() == 0:
                 pass
             self.assertEqual(container.inspect("State.Running"), "true")
+            self.assertIn("\nphimap_compute_threads ", container.metrics())
             stream.stdin.write("".join(rows))
             stream.stdin.close()
             reader.join()

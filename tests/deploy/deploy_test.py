@@ -1,0 +1,239 @@
+"""Every flag, port and path that Dockerfile, deploy/ and docs/operations.md name, against the programs and each other."""
+
+import json
+import os
+import pathlib
+import re
+import unittest
+
+import programs
+import yaml
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PHIMAPD = programs.Phimapd(os.environ["PHIMAPD"])
+PHIMAP = programs.Phimap(os.environ["PHIMAP"])
+
+# Flags of others' programs that the files name, by the word that starts their command line.
+OTHERS_FLAGS = {
+    "docker": {"--build", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint"},
+    "prometheus": {"--config.file", "--storage.tsdb.path", "--storage.tsdb.retention.time"},
+}
+# What the Dockerfile calls to make the image; the full test runs it.
+DOCKERFILE_FLAGS = {"--build", "--mount", "--from", "--target", "--no-install-recommends", "--gid", "--uid",
+                    "--no-create-home", "--home-dir", "--shell", "--interval", "--timeout", "--start-period",
+                    "--retries"}
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_.-]*[a-z0-9]")
+PORT = re.compile(r"(?:127\.0\.0\.1|0\.0\.0\.0|localhost|phimapd|prometheus|grafana|HOST):(\d+)(?::(\d+))?")
+REPOSITORY_PATH = re.compile(
+    r"(?<![\w./-])(?:deploy|docs|tools|tests|server|core|client|proto|lab|bench)/[\w./-]*\w")
+
+
+def text_of(path):
+    return (SOURCE / path).read_text(encoding="utf-8")
+
+
+def dockerfile():
+    """Instructions of the final stage: {name: [arguments]}."""
+    lines = [line for line in text_of("Dockerfile").splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    instructions = re.findall(r"^([A-Z]+) (.*)$", re.sub(r"\\\n\s*", "", "\n".join(lines)), re.M)
+    last = max(i for i, (name, _) in enumerate(instructions) if name == "FROM")
+    found = {}
+    for name, arguments in instructions[last:]:
+        found.setdefault(name, []).append(arguments)
+    return found
+
+
+def compose():
+    return yaml.safe_load(text_of("deploy/compose.yaml"))
+
+
+def seconds(duration):
+    return int(re.fullmatch(r"(\d+)s", duration).group(1))
+
+
+def binds(service):
+    """{path in the container: path in the repository} of a service's bind mounts."""
+    found = {}
+    for volume in service.get("volumes", []):
+        source, target = volume.split(":")[:2]
+        if source.startswith("."):
+            found[target] = (SOURCE / "deploy" / source).resolve()
+    return found
+
+
+def in_repository(service, path):
+    """The file of this repository that a service sees at `path`."""
+    for target, source in binds(service).items():
+        if path == target or path.startswith(target + "/"):
+            return source / path[len(target):].lstrip("/") if path != target else source
+    raise AssertionError(f"{path} is nothing that compose.yaml mounts there")
+
+
+def share_a_network(one, other):
+    services = compose()["services"]
+    return set(services[one]["networks"]) & set(services[other]["networks"])
+
+
+def served_files():
+    """All text files that an operator reads or runs, but the Dockerfile."""
+    files = [path for path in (SOURCE / "deploy").rglob("*") if path.suffix in (".yaml", ".yml", ".cfg", ".md")]
+    return sorted(files) + [SOURCE / "docs/operations.md"]
+
+
+class FlagsTest(unittest.TestCase):
+    def test_the_images_entry_point_and_compose_give_phimapd_flags_that_it_has(self):
+        entry = json.loads(dockerfile()["ENTRYPOINT"][-1])
+        self.assertEqual(entry[0], "phimapd")
+        given = entry[1:] + compose()["services"]["phimapd"]["command"]
+        self.assertTrue(given)
+        for flag in given:
+            self.assertIn(flag.partition("=")[0], PHIMAPD.flags)
+
+    def test_the_health_check_is_a_command_of_phimap(self):
+        arguments = dockerfile()["HEALTHCHECK"][-1]
+        command = json.loads(arguments[arguments.index("CMD ") + 4:])
+        self.assertEqual(command[0], "phimap")
+        self.assertIn(command[1], PHIMAP.commands)
+
+    def test_every_flag_in_deploy_and_the_operators_guide_exists(self):
+        known = PHIMAPD.flags | PHIMAP.flags
+        checked = 0
+        for path in served_files():
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                others = set().union(*(flags for program, flags in OTHERS_FLAGS.items()
+                                       if re.search(rf"\b{program}\b", line) or program in path.parts))
+                if path.name == "compose.yaml":
+                    others |= OTHERS_FLAGS["prometheus"]
+                for flag in FLAG.findall(line):
+                    checked += 1
+                    self.assertIn(flag, known | others, f"{path.relative_to(SOURCE)}:{number}: no program has it")
+        self.assertGreater(checked, 5)
+
+    def test_every_flag_in_the_dockerfile_exists(self):
+        for flag in FLAG.findall(text_of("Dockerfile")):
+            self.assertIn(flag, PHIMAPD.flags | PHIMAP.flags | OTHERS_FLAGS["docker"] | DOCKERFILE_FLAGS)
+
+    def test_a_container_is_given_longer_to_stop_than_phimapd_drains(self):
+        drain = int(PHIMAPD.default("--drain_seconds"))
+        given = [seconds(compose()["services"]["phimapd"]["stop_grace_period"]),
+                 *map(int, re.findall(r"--stop-timeout[= ](\d+)", text_of("Dockerfile")))]
+        self.assertGreaterEqual(len(given), 2)
+        for grace in given:
+            self.assertGreaterEqual(grace, drain + 5)
+        for named in re.findall(r"--drain_seconds, whose default is (\d+)", text_of("deploy/compose.yaml")):
+            self.assertEqual(int(named), drain)
+
+
+class PortsTest(unittest.TestCase):
+    def test_the_image_listens_on_phimapds_own_ports_and_exposes_them(self):
+        entry = json.loads(dockerfile()["ENTRYPOINT"][-1])
+        for flag in ("--listen", "--http"):
+            [value] = [one.partition("=")[2] for one in entry if one.startswith(flag + "=")]
+            self.assertEqual(int(value.rpartition(":")[2]), PHIMAPD.default_port(flag))
+        self.assertEqual({int(port) for port in dockerfile()["EXPOSE"][-1].split()},
+                         {PHIMAPD.default_port("--listen"), PHIMAPD.default_port("--http")})
+
+    def test_the_health_check_asks_where_the_image_listens(self):
+        self.assertEqual(PHIMAP.default_server, f"127.0.0.1:{PHIMAPD.default_port('--listen')}")
+
+    def test_without_encryption_a_port_is_published_on_the_loopback_only(self):
+        services = compose()["services"]
+        self.assertIn("--insecure", services["phimapd"]["command"])
+        for name, service in services.items():
+            for port in service["ports"]:
+                self.assertRegex(port, r"^127\.0\.0\.1:\d+:\d+$", name)
+
+    def test_every_port_named_is_one_that_something_listens_on(self):
+        listening = {PHIMAPD.default_port("--listen"), PHIMAPD.default_port("--http")}
+        for service in compose()["services"].values():
+            listening |= {int(port.split(":")[2]) for port in service["ports"]}
+        checked = 0
+        for path in [*served_files(), SOURCE / "Dockerfile"]:
+            text = re.sub(r"^ *image: .*$", "", path.read_text(encoding="utf-8"), flags=re.M)  # NAME:RELEASE
+            for match in PORT.finditer(text):
+                checked += 1
+                for port in filter(None, match.groups()):
+                    self.assertIn(int(port), listening, f"{path.relative_to(SOURCE)}: {match.group(0)}")
+        self.assertGreater(checked, 5)
+
+
+class PathsTest(unittest.TestCase):
+    def test_every_bind_mount_is_in_the_repository(self):
+        checked = 0
+        for name, service in compose()["services"].items():
+            for source in binds(service).values():
+                checked += 1
+                self.assertTrue(source.exists(), f"{name}: {source} is not there")
+        self.assertGreaterEqual(checked, 3)
+
+    def test_every_named_volume_and_network_is_declared(self):
+        document = compose()
+        for name, service in document["services"].items():
+            for volume in service.get("volumes", []):
+                if not volume.startswith("."):
+                    self.assertIn(volume.split(":")[0], document["volumes"], name)
+            for network in service["networks"]:
+                self.assertIn(network, document["networks"], name)
+
+    def test_the_data_folder_is_made_in_the_image_for_its_user_and_is_the_volume(self):
+        image = dockerfile()
+        entry = json.loads(image["ENTRYPOINT"][-1])
+        [data_dir] = [one.partition("=")[2] for one in entry if one.startswith("--data_dir=")]
+        self.assertEqual(image["VOLUME"], [data_dir])
+        self.assertRegex(" ".join(image["RUN"]), rf"install -d -o phimap [^&]*{data_dir}\b")
+        uid = re.search(r"useradd --uid (\d+) --gid (\d+)", " ".join(image["RUN"]))
+        self.assertEqual(image["USER"], [f"{uid.group(1)}:{uid.group(2)}"])
+        targets = [volume.split(":")[1] for volume in compose()["services"]["phimapd"]["volumes"]]
+        self.assertIn(data_dir, targets)
+
+    def test_what_the_image_copies_is_let_into_the_build(self):
+        allowed = {line[1:] for line in text_of(".dockerignore").splitlines() if line.startswith("!")}
+        for folder in re.findall(r"^add_subdirectory\((\w+)\)", text_of("CMakeLists.txt"), re.M):
+            self.assertIn(folder, allowed, "the image is built from it; let it in with .dockerignore")
+        self.assertIn("CMakeLists.txt", allowed)
+        for name in allowed:
+            self.assertTrue((SOURCE / name).exists(), name)
+
+    def test_prometheus_finds_its_files_and_phimapd(self):
+        services = compose()["services"]
+        prometheus = services["prometheus"]
+        [config] = [one.partition("=")[2] for one in prometheus["command"] if one.startswith("--config.file=")]
+        path = in_repository(prometheus, config)
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for pattern in document.get("rule_files", []):
+            self.assertTrue(list(path.parent.glob(pattern.removeprefix("/etc/prometheus/"))), pattern)
+        targets = [target for job in document["scrape_configs"] for static in job["static_configs"]
+                   for target in static["targets"]]
+        self.assertIn(f"phimapd:{PHIMAPD.default_port('--http')}", targets)
+        for target in targets:
+            self.assertIn(target.split(":")[0], services)
+        self.assertTrue(share_a_network("prometheus", "phimapd"))
+
+    def test_grafana_finds_prometheus_and_the_dashboard(self):
+        services = compose()["services"]
+        grafana = services["grafana"]
+        provisioning = in_repository(grafana, "/etc/grafana/provisioning")
+        [source] = yaml.safe_load((provisioning / "datasources/prometheus.yaml").read_text())["datasources"]
+        [port] = [one.split(":")[2] for one in services["prometheus"]["ports"]]
+        self.assertEqual(source["url"], f"http://prometheus:{port}")
+        self.assertTrue(share_a_network("prometheus", "grafana"))
+        [provider] = yaml.safe_load((provisioning / "dashboards/phimap.yaml").read_text())["providers"]
+        folder = provider["options"]["path"]
+        dashboards = [source for target, source in binds(grafana).items() if target.startswith(folder + "/")]
+        self.assertTrue(dashboards, f"nothing is mounted in {folder}")
+        for path in dashboards:
+            uids = set(re.findall(r'"uid": *"([^"$]+)"', json.dumps(json.loads(path.read_text())["panels"])))
+            self.assertLessEqual(uids, {"prometheus"}, f"{path}: a panel asks a data source that is not provisioned")
+
+    def test_every_path_of_the_repository_that_is_named_exists(self):
+        checked = 0
+        for path in [*served_files(), SOURCE / "Dockerfile", SOURCE / "README.md"]:
+            for named in REPOSITORY_PATH.findall(path.read_text(encoding="utf-8")):
+                checked += 1
+                self.assertTrue((SOURCE / named).exists(), f"{path.relative_to(SOURCE)}: {named} is not there")
+        self.assertGreater(checked, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()

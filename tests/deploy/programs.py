@@ -1,0 +1,37 @@
+"""What the two programs say of themselves: their flags, commands and defaults, from --help."""
+
+import re
+import subprocess
+
+
+def _help(program, *command):
+    return subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def _flags(text):
+    """The flags that a help text defines: those that open a line, not those that it mentions."""
+    return set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9_-]*)", text, re.M))
+
+
+class Phimapd:
+    def __init__(self, program):
+        self.help = _help(program)
+        self.flags = _flags(self.help)
+
+    def default(self, flag):
+        """The default of a flag, as --help shows it: `--listen TEXT=127.0.0.1:7450`."""
+        found = re.search(rf"^  {re.escape(flag)} [A-Z]+(?::[^=]*)?=(\S+)", self.help, re.M)
+        if not found:
+            raise AssertionError(f"phimapd --help shows no default of {flag}")
+        return found.group(1)
+
+    def default_port(self, flag):
+        return int(self.default(flag).rpartition(":")[2])
+
+
+class Phimap:
+    def __init__(self, program):
+        text = _help(program)
+        self.default_server = re.search(r"^  --server TEXT=(\S+)", text, re.M).group(1)
+        self.commands = re.findall(r"^  ([a-z][a-z-]*) ", text[text.index("Subcommands:"):], re.M)
+        self.flags = _flags(text).union(*(_flags(_help(program, command)) for command in self.commands))
