@@ -79,14 +79,14 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--build_memory_bytes", options.build_memory_bytes,
-                 "Memory that unfinished builds may take together, in bytes.")
+                 "Memory that unfinished builds and imports may take together, in bytes.")
       ->check(bytes)
       ->capture_default_str();
 }
 
 void AddTimeFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--build_idle_seconds", options.build_idle_seconds,
-                 "Seconds a build waits for its client before it is ended.")
+                 "Seconds a build or an import waits for its client before it is ended.")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,

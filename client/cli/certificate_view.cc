@@ -42,8 +42,8 @@ std::string ErrorText(const v1::Certificate::Error& error) {
   return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
 }
 
-void RenderHead(std::string& out, const v1::Version& version) {
-  absl::StrAppend(&out, RefText(version.ref()), "\n");
+void RenderHead(std::string& out, absl::string_view title, const v1::Version& version) {
+  absl::StrAppend(&out, title, "\n");
   Line(out, "mapping", version.mapping_text());
   Line(out, "kernel", version.kernel_text());
   Line(out, "columns",
@@ -57,6 +57,9 @@ void RenderHead(std::string& out, const v1::Version& version) {
                           absl::UTCTimeZone()));
   }
   Line(out, "digest", version.ref().digest());
+  if (version.imported()) {
+    Line(out, "origin", "imported", "what the certificate says was measured elsewhere");
+  }
 }
 
 void RenderCounts(std::string& out, const v1::Certificate& certificate) {
@@ -117,13 +120,20 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
   }
 }
 
-}  // namespace
+void RenderGoldenVectors(std::string& out, const v1::Certificate& certificate, bool ran) {
+  if (ran) {
+    Line(out, "golden rows",
+         absl::StrCat(certificate.self_check().rows().rows(), " × ",
+                      certificate.self_check().features().columns(), " features"),
+         "have their bits on this machine");
+  } else if (certificate.has_self_check()) {
+    Line(out, "golden rows", "not compared", "this machine has no fused multiply-add");
+  } else {
+    Line(out, "golden rows", "none", "it was built without fused multiply-add");
+  }
+}
 
-std::string RenderVersion(const v1::Version& version, int width) {
-  std::string out;
-  RenderHead(out, version);
-  if (!version.has_certificate()) return out;
-  const v1::Certificate& certificate = version.certificate();
+void RenderCertificate(std::string& out, const v1::Certificate& certificate, int width) {
   absl::StrAppend(&out, "certificate\n");
   RenderCounts(out, certificate);
   RenderFactor(out, certificate);
@@ -133,6 +143,23 @@ std::string RenderVersion(const v1::Version& version, int width) {
   for (const std::string& warning : certificate.warnings()) {
     AppendParagraph(out, "  WARNING: ", warning, width);
   }
+}
+
+}  // namespace
+
+std::string RenderVersion(const v1::Version& version, int width) {
+  std::string out;
+  RenderHead(out, RefText(version.ref()), version);
+  if (version.has_certificate()) RenderCertificate(out, version.certificate(), width);
+  return out;
+}
+
+std::string RenderArtifact(absl::string_view file, const v1::Version& version,
+                           bool golden_vectors_ran, int width) {
+  std::string out;
+  RenderHead(out, file, version);
+  RenderGoldenVectors(out, version.certificate(), golden_vectors_ran);
+  RenderCertificate(out, version.certificate(), width);
   return out;
 }
 

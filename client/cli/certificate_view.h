@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "phimap/v1/mapping.pb.h"
 
 namespace phimap::cli {
@@ -12,6 +13,11 @@ namespace phimap::cli {
 // on what it means; then the theorem and the warnings. What was not measured is said to be so.
 // Lines that hold the server's sentences are wrapped at `width`. UTF-8, ends with a newline. Pure.
 std::string RenderVersion(const v1::Version& version, int width);
+
+// The same of an exported artifact, which has no name, number or time yet: under the name of its
+// `file`, and with what became of its golden vectors. Pure.
+std::string RenderArtifact(absl::string_view file, const v1::Version& version,
+                           bool golden_vectors_ran, int width);
 
 // The same in one line without a newline, as in "letters@3: 499 features, rank 499 of 500, kernel
 // error mean 0.012, max 0.34". Pure.

@@ -40,6 +40,15 @@ constexpr OptionOfField kOptions[] = {
     {"advise", "classes", "--classes"},
     {"advise", "distortion", "--distortion"},
     {"advise", "kernel_error", "--kernel-error"},
+    {"alias", "mapping", "NAME@ALIAS"},
+    {"alias", "alias", "NAME@ALIAS"},
+    {"alias", "version", "VERSION"},
+    {"alias", "etag", "--etag"},
+    {"delete", "mapping", "NAME@VERSION"},
+    {"delete", "version", "NAME@VERSION"},
+    {"import", "mapping", "--name"},
+    {"import", "chunk", "FILE"},
+    {"import", "digest", "FILE"},
     {"", "reference", "NAME[@VERSION]"},
 };
 

@@ -35,7 +35,7 @@ std::string ExitCodeHelp() {
          "  0    done\n"
          "  1    failed: damaged data, a full disk, or a bug\n"
          "  2    wrong usage or bad input; the message names the place\n"
-         "  3    no such mapping or version\n"
+         "  3    no such mapping, version or alias\n"
          "  4    the server cannot be reached\n"
          "  5    the server refused: a precondition, a limit, or not implemented\n"
          "  6    out of time\n"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/json_text.h"
+#include "client/cli/number_text.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
@@ -37,9 +38,51 @@ void PrintTable(const std::vector<v1::Mapping>& mappings, std::ostream& out) {
   }
 }
 
+// Aliases of `mapping` that point at `version`.
+std::string AliasesOf(const v1::Mapping& mapping, int64_t version) {
+  std::string names;
+  for (const v1::Alias& alias : mapping.aliases()) {
+    if (alias.version() == version) absl::StrAppend(&names, names.empty() ? "" : " ", alias.name());
+  }
+  return names;
+}
+
+void PrintVersions(const v1::Mapping& mapping, const std::vector<v1::Version>& versions,
+                   std::ostream& out) {
+  out << absl::StrFormat("%7s  %-16s  %10s  %8s  %-12s  %s\n", "VERSION", "CREATED (UTC)", "SIZE",
+                         "FEATURES", "DIGEST", "ALIASES");
+  for (const v1::Version& version : versions) {
+    const absl::Time created = absl::FromUnixSeconds(version.create_time().seconds());
+    std::string line = absl::StrFormat(
+        "%7d  %-16s  %10s  %8d  %-12s  %s%s", version.ref().number(),
+        absl::FormatTime("%Y-%m-%d %H:%M", created, absl::UTCTimeZone()),
+        SizeText(version.artifact_size_bytes()), version.output_columns(),
+        version.ref().digest().substr(0, 12), AliasesOf(mapping, version.ref().number()),
+        version.imported() ? " (imported)" : "");
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << "\n";
+  }
+}
+
+absl::Status ListVersions(const ListArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Version> versions,
+                          context.client.ListVersions(arguments.name));
+  if (arguments.json) {
+    v1::ListVersionsResponse all;
+    all.mutable_versions()->Assign(versions.begin(), versions.end());
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Mapping mapping, context.client.GetMapping(arguments.name));
+  PrintVersions(mapping, versions, context.out);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
+  if (!arguments.name.empty()) return ListVersions(arguments, context);
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Mapping> mappings, context.client.ListMappings());
   if (arguments.json) {
     v1::ListMappingsResponse all;

@@ -2,16 +2,21 @@
 #ifndef PHIMAP_CLIENT_CLI_LIST_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_LIST_COMMAND_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
 
 struct ListArguments {
+  // A mapping, to list its versions; empty lists the mappings.
+  std::string name;
   bool json = false;
 };
 
-// Prints all mappings by name: a table, or a ListMappingsResponse of one page as JSON.
+// Prints all mappings by name, or the versions of one, newest first: a table, or a
+// ListMappingsResponse or ListVersionsResponse of one page as JSON.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context);
 
 }  // namespace phimap::cli

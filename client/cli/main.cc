@@ -5,11 +5,16 @@
 
 #include "CLI/CLI.hpp"
 #include "client/cli/advise_command.h"
+#include "client/cli/alias_command.h"
 #include "client/cli/bench_command.h"
 #include "client/cli/build_command.h"
+#include "client/cli/delete_command.h"
 #include "client/cli/error_text.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/export_command.h"
 #include "client/cli/health_command.h"
+#include "client/cli/import_command.h"
+#include "client/cli/inspect_command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/list_command.h"
 #include "client/cli/show_command.h"
@@ -31,6 +36,11 @@ struct Arguments {
   HealthArguments health;
   BenchArguments bench;
   AdviseArguments advise;
+  AliasArguments alias;
+  DeleteArguments erase;
+  ExportArguments exported;
+  ImportArguments imported;
+  InspectArguments inspect;
 };
 
 constexpr char kInputHelp[] = "File of rows; - is standard input and needs --format";
@@ -75,7 +85,9 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
 }
 
 void AddList(CLI::App& app, ListArguments& list) {
-  CLI::App* command = app.add_subcommand("list", "List all mappings");
+  CLI::App* command =
+      app.add_subcommand("list", "List all mappings, or all versions of one, newest first");
+  command->add_option("NAME", list.name, "A mapping, to list its versions");
   command->add_flag("--json", list.json, "Print them as JSON");
 }
 
@@ -115,6 +127,82 @@ void AddAdvise(CLI::App& app, AdviseArguments& advise) {
   command->add_option("--kernel-error", advise.kernel_error,
                       "How far random Fourier features may be off; 0.1 unless given");
   command->add_flag("--json", advise.json, "Print it as JSON");
+}
+
+CLI::App* AddAliasAction(CLI::App& alias, AliasArguments& arguments, const char* action,
+                         const char* help) {
+  CLI::App* command = alias.add_subcommand(action, help);
+  command->callback([&arguments, action] { arguments.action = action; });
+  return command;
+}
+
+void AddAlias(CLI::App& app, AliasArguments& arguments) {
+  CLI::App* alias =
+      app.add_subcommand("alias", "Give versions names that move: set, rollback, delete, list");
+  alias->require_subcommand(1);
+  constexpr char kName[] = "Mapping and alias, as in letters@prod";
+  constexpr char kEtagHelp[] =
+      "Only if the alias has this etag (`phimap alias list` shows it); '*': only if it exists; "
+      "'none': only if it does not";
+  CLI::App* set = AddAliasAction(
+      *alias, arguments, "set",
+      "Point an alias at a version, which is loaded first: no call waits or fails for it");
+  set->add_option("NAME@ALIAS", arguments.name, kName)->required();
+  set->add_option("VERSION", arguments.version, "Number of the version")->required();
+  set->add_option("--etag", arguments.etag, kEtagHelp);
+  set->add_flag("--json", arguments.json, "Print the alias as JSON");
+  CLI::App* rollback =
+      AddAliasAction(*alias, arguments, "rollback",
+                     "Point an alias back at where it pointed before; twice is back again");
+  rollback->add_option("NAME@ALIAS", arguments.name, kName)->required();
+  rollback->add_flag("--json", arguments.json, "Print the alias as JSON");
+  CLI::App* erase = AddAliasAction(*alias, arguments, "delete", "Delete an alias, not its version");
+  erase->add_option("NAME@ALIAS", arguments.name, kName)->required();
+  erase->add_option("--etag", arguments.etag, kEtagHelp);
+  CLI::App* list =
+      AddAliasAction(*alias, arguments, "list", "List the aliases, with where they pointed before");
+  list->add_option("NAME", arguments.name, "A mapping; all unless named");
+  list->add_flag("--json", arguments.json, "Print mappings with their aliases as JSON");
+}
+
+void AddDelete(CLI::App& app, DeleteArguments& erase) {
+  CLI::App* command = app.add_subcommand(
+      "delete", "Delete a version, or a mapping; refused while an alias points there");
+  command
+      ->add_option("NAME@VERSION", erase.reference,
+                   "A version by its number, or a mapping's name with --all-versions")
+      ->required();
+  command->add_flag("--all-versions", erase.all_versions,
+                    "Delete the mapping with all its versions; its numbers are not used again");
+}
+
+void AddExport(CLI::App& app, ExportArguments& exported) {
+  CLI::App* command =
+      app.add_subcommand("export", "Write a version to a file that another server can import");
+  command
+      ->add_option("NAME[@VERSION]", exported.reference, "A mapping, newest version unless named")
+      ->required();
+  command
+      ->add_option("-o,--output", exported.output,
+                   "File, which appears whole and checked or not at all; - is standard output")
+      ->required();
+}
+
+void AddImport(CLI::App& app, ImportArguments& imported) {
+  CLI::App* command = app.add_subcommand(
+      "import", "Store an exported file as a version; safe to repeat, the same file adds nothing");
+  command->add_option("FILE", imported.input, "Exported file; - is standard input")->required();
+  command->add_option("--name", imported.name,
+                      "Name of the mapping that gets the version; unless given, that of FILE up to "
+                      "its first '@' or '.', so letters for letters@3.phimap");
+  command->add_flag("--json", imported.json, "Print the version as JSON");
+}
+
+void AddInspect(CLI::App& app, InspectArguments& inspect) {
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Check an exported file and show what it holds; asks no server");
+  command->add_option("FILE", inspect.input, "Exported file; - is standard input")->required();
+  command->add_flag("--json", inspect.json, "Print it as JSON: a version without a name");
 }
 
 void AddHealth(CLI::App& app, HealthArguments& health) {
@@ -173,6 +261,9 @@ void AddBench(CLI::App& app, BenchArguments& bench) {
 }
 
 absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
+  if (command == "inspect") {
+    return RunInspect(arguments.inspect, StandardErrorConsole().width, std::cout);
+  }
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
                           client::Client::Connect(arguments.server, {}));
   client::CancelToken cancel;
@@ -182,6 +273,8 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "verify") return RunVerify(arguments.verify, context);
   if (command == "advise") return RunAdvise(arguments.advise, context);
   if (command == "health") return RunHealth(arguments.health, context);
+  if (command == "alias") return RunAlias(arguments.alias, context);
+  if (command == "delete") return RunDelete(arguments.erase, context);
   const Interrupt interrupt(cancel);
   if (command == "bench") {
     BenchArguments bench = arguments.bench;
@@ -189,6 +282,8 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
     return RunBench(bench, context);
   }
   if (command == "build") return RunBuild(arguments.build, context);
+  if (command == "export") return RunExport(arguments.exported, context);
+  if (command == "import") return RunImport(arguments.imported, context);
   return RunTransform(arguments.transform, context);
 }
 
@@ -233,6 +328,11 @@ int Run(int argc, char** argv) {
   AddShow(app, arguments.show);
   AddVerify(app, arguments.verify);
   AddAdvise(app, arguments.advise);
+  AddAlias(app, arguments.alias);
+  AddDelete(app, arguments.erase);
+  AddExport(app, arguments.exported);
+  AddImport(app, arguments.imported);
+  AddInspect(app, arguments.inspect);
   AddHealth(app, arguments.health);
   AddBench(app, arguments.bench);
   try {
@@ -246,7 +346,8 @@ int Run(int argc, char** argv) {
     status = absl::InternalError("writing standard output failed");
   // Who asks for JSON is a program, and compares the API's names.
   const bool json = arguments.advise.json || arguments.build.json || arguments.list.json ||
-                    arguments.show.json || arguments.bench.json;
+                    arguments.show.json || arguments.bench.json || arguments.alias.json ||
+                    arguments.imported.json || arguments.inspect.json;
   if (!status.ok()) {
     std::cerr << ErrorText(status, arguments.server, json ? "" : command) << std::flush;
   }

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/artifact_calls.h"
 #include "client/cpp/build_call.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
@@ -61,6 +62,12 @@ grpc::ChannelArguments ChannelOptions() {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   return arguments;
+}
+
+absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(mapping, "@", alias.name(), " has pointed at version ", alias.version(),
+                   " ever since it was made; there is nothing to go back to"));
 }
 
 class GrpcClient final : public Client {
@@ -167,6 +174,62 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                            absl::string_view build_id) override {
     return CancelWithin(options_.call_timeout, mapping, build_id);
+  }
+
+  absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                     int64_t version, absl::string_view etag) override {
+    v1::SetAliasRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_alias(std::string(alias));
+    request.set_version(version);
+    request.set_etag(std::string(etag));
+    return Call<v1::Alias>(&Stub::SetAlias, request);
+  }
+
+  absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
+                                          absl::string_view alias) override {
+    PHIMAP_ASSIGN_OR_RETURN(const v1::Mapping found, GetMapping(mapping));
+    for (const v1::Alias& current : found.aliases()) {
+      if (current.name() != alias) continue;
+      if (current.previous_version() == 0) return NeverMoved(mapping, current);
+      return SetAlias(mapping, alias, current.previous_version(), current.etag());
+    }
+    return absl::NotFoundError(
+        absl::StrCat("mapping \"", mapping, "\" has no alias \"", alias, "\""));
+  }
+
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag) override {
+    v1::DeleteAliasRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_alias(std::string(alias));
+    request.set_etag(std::string(etag));
+    return Call<v1::DeleteAliasResponse>(&Stub::DeleteAlias, request).status();
+  }
+
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t version) override {
+    v1::DeleteVersionRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_version(version);
+    return Call<v1::DeleteVersionResponse>(&Stub::DeleteVersion, request).status();
+  }
+
+  absl::Status DeleteMapping(absl::string_view mapping) override {
+    v1::DeleteMappingRequest request;
+    request.set_mapping(std::string(mapping));
+    return Call<v1::DeleteMappingResponse>(&Stub::DeleteMapping, request).status();
+  }
+
+  absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
+                                      CancelToken* cancel) override {
+    CancelToken never;
+    return CallExport(*mappings_, std::string(reference), sink, cancel ? *cancel : never);
+  }
+
+  absl::StatusOr<v1::Version> Import(absl::string_view mapping, const ArtifactSource& source,
+                                     CancelToken* cancel) override {
+    CancelToken never;
+    return CallImport(*mappings_, std::string(mapping), source, cancel ? *cancel : never);
   }
 
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {

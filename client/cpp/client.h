@@ -99,6 +99,18 @@ struct TransformStreamResult {
 // TransformStream. Called from one thread that is not the caller's.
 using FeatureSink = std::function<absl::Status(RowBlock features)>;
 
+// Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
+// The bytes are not known to be right before Export returns OK.
+using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
+// The next bytes of an artifact, 1..max_bytes of them; empty at its end.
+using ArtifactSource = std::function<absl::StatusOr<std::string>(size_t max_bytes)>;
+
+struct ExportResult {
+  // Which version it is. Its digest is that of the bytes.
+  v1::VersionRef version;
+  int64_t size_bytes = 0;
+};
+
 // Connections to one server, each made when it is first needed and again when it broke. Transform
 // calls take them in turn, a TransformStream stays on the next of them, everything else uses the
 // first. Proxies of the
@@ -150,6 +162,30 @@ class Client {
                                                 absl::string_view build_id) = 0;
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
+
+  // Points an alias at a version. `etag`: empty is unconditional, "*" wants an alias that exists,
+  // "none" one that does not, anything else the etag it must have; otherwise kAborted, with the
+  // current one in DetailOf(status)->metadata["etag"].
+  virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                             int64_t version, absl::string_view etag = "") = 0;
+  // Points an alias back at where it pointed before its last move, unless somebody moves it
+  // meanwhile (kAborted). Twice is back again. kFailedPrecondition if it has never moved.
+  virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
+                                                  absl::string_view alias) = 0;
+  virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                                   absl::string_view etag = "") = 0;
+  // kFailedPrecondition while an alias points there.
+  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version) = 0;
+  virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
+
+  // Reads a version's artifact into `sink`, checked chunk by chunk and, at the end, as a whole.
+  virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
+                                              CancelToken* cancel = nullptr) = 0;
+  // Stores the artifact that `source` yields as a version of `mapping`. Safe to repeat: a version
+  // that has the same artifact is returned as it is.
+  virtual absl::StatusOr<v1::Version> Import(absl::string_view mapping,
+                                             const ArtifactSource& source,
+                                             CancelToken* cancel = nullptr) = 0;
 
   // Dimensions that suffice for a margin, an error and a confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;

@@ -33,8 +33,12 @@ enum Section : uint32_t {
 };
 constexpr std::array<Section, 5> kSections = {kProvenance, kInput, kFeatures, kProjection,
                                               kCertificate};
+// As docs/formats.md calls them.
+constexpr std::array<absl::string_view, 5> kSectionNames = {
+    "provenance", "input stage", "feature stage", "projection stage", "certificate"};
 constexpr int64_t kBodyOffset =
     kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(kSections.size());
+static_assert(kBodyOffset == kArtifactHeadBytes);
 
 struct TableEntry {
   int64_t offset = 0;
@@ -68,6 +72,8 @@ struct Header {
   uint32_t arithmetic = 0;
   FloatType serving_type = FloatType::kFloat32;
   std::array<TableEntry, kSections.size()> table;
+  // Where the last section ends, and the artifact with it.
+  int64_t end = 0;
 };
 
 void EncodeHeader(const Header& header, std::string& out) {
@@ -107,13 +113,10 @@ absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
                                 ". A newer phimap wrote it"));
 }
 
-absl::StatusOr<Header> DecodeHeader(absl::string_view bytes) {
+// Header and table of an artifact that begins with `bytes` and has at most `size_limit` of them.
+absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit) {
   if (bytes.size() < kHeaderBytes || bytes.substr(0, kMagic.size()) != kMagic) {
     return DamagedArtifact(0, "this is not a phimap artifact (no magic)");
-  }
-  if (bytes.size() > kMaxArtifactBytes) {
-    return DamagedArtifact(0, absl::StrCat("artifact of ", bytes.size(), " bytes; at most ",
-                                           kMaxArtifactBytes, " are allowed"));
   }
   ByteReader reader(bytes.substr(kMagic.size()), kMagic.size());
   const uint32_t version = reader.Number<uint32_t>();
@@ -145,15 +148,11 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes) {
     expected_offset =
         (expected_offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
     reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
-    reader.CheckRange("section size", header.table[i].size, 0,
-                      static_cast<int64_t>(bytes.size()) - expected_offset);
+    reader.CheckRange("section size", header.table[i].size, 0, size_limit - expected_offset);
     PHIMAP_RETURN_IF_ERROR(reader.status());
     expected_offset += header.table[i].size;
   }
-  if (expected_offset != static_cast<int64_t>(bytes.size())) {
-    return DamagedArtifact(expected_offset, absl::StrCat("artifact of ", bytes.size(),
-                                                         " bytes; expected ", expected_offset));
-  }
+  header.end = expected_offset;
   return header;
 }
 
@@ -164,8 +163,9 @@ absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& he
   const absl::string_view section = bytes.substr(entry.offset, entry.size);
   const uint32_t actual = Crc32c(section);
   if (actual != entry.crc) {
-    return DamagedArtifact(entry.offset, absl::StrCat("checksum of section ", kSections[index],
-                                                      ": expected ", entry.crc, ", got ", actual));
+    return DamagedArtifact(
+        entry.offset, absl::StrCat("section ", kSections[index], " (", kSectionNames[index],
+                                   ") is damaged: its checksum is ", actual, ", not ", entry.crc));
   }
   return ByteReader(section, entry.offset);
 }
@@ -197,8 +197,22 @@ absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
   return out;
 }
 
+absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, kMaxArtifactBytes));
+  return header.end;
+}
+
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
-  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes));
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size > kMaxArtifactBytes) {
+    return DamagedArtifact(0, absl::StrCat("artifact of ", size, " bytes; at most ",
+                                           kMaxArtifactBytes, " are allowed"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));
+  if (header.end != size) {
+    return DamagedArtifact(header.end,
+                           absl::StrCat("artifact of ", size, " bytes; expected ", header.end));
+  }
   // All checksums before any section is believed.
   std::vector<ByteReader> readers;
   int64_t end = kBodyOffset;

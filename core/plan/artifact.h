@@ -39,6 +39,13 @@ struct Artifact {
 // kMaxArtifactBytes.
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
 
+// Bytes at the start of an artifact that state its size: header and section table.
+inline constexpr int64_t kArtifactHeadBytes = 152;
+
+// The size of the artifact that begins with `bytes`, at least kArtifactHeadBytes of them; more are
+// not looked at. Errors: those of DecodeArtifact. Nothing is shown but that the head is one.
+absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
+
 // DATA_LOSS with the byte offset, what was expected and what came, for anything damaged;
 // UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build does not know.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);

@@ -99,6 +99,10 @@ class BuildManager {
   // are forgotten, as the store has forgotten them.
   void VersionsGone(absl::string_view mapping, std::optional<int64_t> number);
 
+  // What builds and imports share: their memory, and how long a client may be silent.
+  MemoryBudget& memory() { return memory_; }
+  absl::Duration idle_timeout() const { return options_.idle_timeout; }
+
   // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
   // manager calls it; so do tests, after moving the clock.
   void EndIdleBuilds();

@@ -1,4 +1,4 @@
-// The memory that unfinished builds may take together.
+// The memory that unfinished builds and imports may take together.
 #ifndef PHIMAP_SERVER_BUILD_MEMORY_BUDGET_H_
 #define PHIMAP_SERVER_BUILD_MEMORY_BUDGET_H_
 
@@ -42,7 +42,7 @@ class MemoryBudget {
       : max_bytes_(max_bytes), gauge_(reserved) {}
 
   // RESOURCE_EXHAUSTED (reason BUILD_MEMORY) with both numbers and the limit; with a retry delay if
-  // the bytes would fit when other builds are finished.
+  // the bytes would fit when what is under way is finished.
   absl::StatusOr<Reservation> Reserve(int64_t bytes);
 
  private:

@@ -17,6 +17,8 @@
 #include "server/rpc/blocking_call.h"
 #include "server/rpc/build_call.h"
 #include "server/rpc/build_spec_from_proto.h"
+#include "server/rpc/export_call.h"
+#include "server/rpc/import_call.h"
 #include "server/rpc/not_offered.h"
 #include "server/rpc/page_token.h"
 #include "server/rpc/set_alias_call.h"
@@ -26,6 +28,9 @@ namespace phimap {
 namespace {
 
 constexpr char kMappingList[] = "mappings";
+// A page ends once it is over this, whatever was asked for: texts and aliases have no usual length,
+// and clients of any language take 4 MiB unless they are told otherwise.
+constexpr size_t kPageBytes = size_t{2} << 20;
 
 std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
 
@@ -54,7 +59,8 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       logger_(logger),
       methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"), access,
                metrics),
-      build_(methods_.Get("Build")) {}
+      build_(methods_.Get("Build")),
+      import_pool_("imports", /*threads=*/1, kMaxImports) {}
 
 grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* MappingService::Build(
     Context* context) {
@@ -165,11 +171,18 @@ absl::Status MappingService::DoListMappings(const v1::ListMappingsRequest& reque
     PHIMAP_ASSIGN_OR_RETURN(after, DecodePageToken(kMappingList, request.page_token()));
   }
   // One more than the page tells whether there is a next one.
-  PHIMAP_ASSIGN_OR_RETURN(std::vector<MappingRecord> records, store_.ListMappings(after, size + 1));
-  const bool more = records.size() > size;
-  if (more) records.resize(size);
-  for (const MappingRecord& record : records) MappingToProto(record, response->add_mappings());
-  if (more) response->set_next_page_token(EncodePageToken(kMappingList, records.back().name));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> records,
+                          store_.ListMappings(after, size + 1));
+  size_t bytes = 0;
+  for (const MappingRecord& record : records) {
+    if (response->mappings_size() == size || bytes > kPageBytes) {
+      const std::string& last = response->mappings().rbegin()->name();
+      response->set_next_page_token(EncodePageToken(kMappingList, last));
+      break;
+    }
+    MappingToProto(record, response->add_mappings());
+    bytes += response->mappings().rbegin()->ByteSizeLong();
+  }
   return absl::OkStatus();
 }
 
@@ -187,14 +200,18 @@ absl::Status MappingService::DoListVersions(const v1::ListVersionsRequest& reque
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
   PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
   PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> before, VersionPosition(request));
-  PHIMAP_ASSIGN_OR_RETURN(std::vector<VersionRecord> records,
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<VersionRecord> records,
                           store_.ListVersions(request.mapping(), before, size + 1));
-  const bool more = records.size() > size;
-  if (more) records.resize(size);
-  for (const VersionRecord& record : records) RecordToProto(record, response->add_versions());
-  if (more) {
-    response->set_next_page_token(
-        EncodePageToken(VersionList(request.mapping()), absl::StrCat(records.back().number)));
+  size_t bytes = 0;
+  for (const VersionRecord& record : records) {
+    if (response->versions_size() == size || bytes > kPageBytes) {
+      const int64_t last = response->versions().rbegin()->ref().number();
+      response->set_next_page_token(
+          EncodePageToken(VersionList(request.mapping()), absl::StrCat(last)));
+      break;
+    }
+    RecordToProto(record, response->add_versions());
+    bytes += response->versions().rbegin()->ByteSizeLong();
   }
   return absl::OkStatus();
 }
@@ -248,15 +265,22 @@ absl::Status MappingService::DoDeleteAlias(const v1::DeleteAliasRequest& request
   return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag());
 }
 
-grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(Context* context,
-                                                                    const v1::ExportRequest*) {
-  return new NotOffered<grpc::ServerWriteReactor<v1::ArtifactChunk>>(
-      *context, methods_.Get("Export"), logger_);
+grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(
+    Context* context, const v1::ExportRequest* request) {
+  auto* const call = new ExportCall({store_, store_pool_, exports_, logger_},
+                                    methods_.Get("Export"), *context, *request);
+  call->Start();
+  return call;
 }
 
-grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* context, v1::Version*) {
-  return new NotOffered<grpc::ServerReadReactor<v1::ImportRequest>>(
-      *context, methods_.Get("Import"), logger_);
+grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* context,
+                                                                   v1::Version* response) {
+  const auto call = std::make_shared<ImportCall>(
+      ImportCall::Environment{store_, registry_, builds_.memory(), import_pool_, imports_,
+                              builds_.idle_timeout(), logger_},
+      methods_.Get("Import"), *context, response);
+  call->Start();
+  return call.get();
 }
 
 MappingService::Unary* MappingService::EstimateBuild(Context* context,

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_RPC_MAPPING_SERVICE_H_
 #define PHIMAP_SERVER_RPC_MAPPING_SERVICE_H_
 
+#include <atomic>
 #include <functional>
 
 #include "absl/status/status.h"
@@ -55,10 +56,12 @@ class MappingService final : public v1::MappingService::CallbackService {
   Unary* DeleteAlias(Context* context, const v1::DeleteAliasRequest* request,
                      v1::DeleteAliasResponse*) override;
 
-  // Not offered by this server.
   grpc::ServerWriteReactor<v1::ArtifactChunk>* Export(Context* context,
-                                                      const v1::ExportRequest*) override;
-  grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context, v1::Version*) override;
+                                                      const v1::ExportRequest* request) override;
+  grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context,
+                                                     v1::Version* response) override;
+
+  // Not offered by this server.
   Unary* EstimateBuild(Context* context, const v1::EstimateBuildRequest*,
                        v1::EstimateBuildResponse*) override;
 
@@ -88,6 +91,10 @@ class MappingService final : public v1::MappingService::CallbackService {
   const Logger& logger_;
   const ServiceMethods methods_;
   const RpcMethod& build_;
+  std::atomic<int> exports_{0};
+  std::atomic<int> imports_{0};
+  // Last, so that it ends first.
+  TaskPool import_pool_;
 };
 
 }  // namespace phimap

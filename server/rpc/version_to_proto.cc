@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "core/plan/rows.h"
+#include "exchange/certificate_to_proto.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -13,11 +15,9 @@ void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
   out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
 }
 
-void ErrorToProto(const MeasuredError& error, v1::Certificate::Error* out) {
-  out->set_mean(error.mean);
-  out->set_max(error.max);
-  out->set_scale(error.scale);
-  out->set_count(error.count);
+FloatType ServingTypeOf(const VersionRecord& record) {
+  return record.serving_type == FloatTypeName(FloatType::kFloat64) ? FloatType::kFloat64
+                                                                   : FloatType::kFloat32;
 }
 
 v1::BuildJob::State StateToProto(BuildState state) {
@@ -48,59 +48,19 @@ void RecordToProto(const VersionRecord& record, v1::Version* out) {
   TimeToProto(record.create_time, out->mutable_create_time());
   out->set_input_columns(static_cast<int>(record.input_columns));
   out->set_output_columns(static_cast<int>(record.output_columns));
-  out->set_serving_type(record.serving_type == "float64" ? v1::SERVING_TYPE_FLOAT64
-                                                         : v1::SERVING_TYPE_FLOAT32);
+  out->set_serving_type(ServingTypeOf(record) == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
+                                                                     : v1::SERVING_TYPE_FLOAT32);
   out->set_mapping_text(record.mapping_text);
   out->set_kernel_text(record.kernel_text);
   out->set_imported(record.imported);
 }
 
-void CertificateToProto(const Certificate& certificate, v1::Certificate* out) {
-  out->set_stream_rows(certificate.stream_rows);
-  out->set_pool_rows(certificate.pool_rows);
-  out->set_held_out_rows(certificate.held_out_rows);
-  out->set_landmarks(certificate.landmarks);
-  if (certificate.rank) out->set_rank(*certificate.rank);
-  if (certificate.tolerance) out->set_tolerance(*certificate.tolerance);
-  if (certificate.largest_residual) out->set_largest_residual(*certificate.largest_residual);
-  if (certificate.trace_residual) out->set_trace_residual(*certificate.trace_residual);
-  if (certificate.held_out_trace_residual) {
-    out->set_held_out_trace_residual(*certificate.held_out_trace_residual);
-  }
-  if (certificate.kernel_error) {
-    ErrorToProto(*certificate.kernel_error, out->mutable_kernel_error());
-  }
-  if (certificate.serving_error) {
-    ErrorToProto(*certificate.serving_error, out->mutable_serving_error());
-  }
-  out->set_policy(certificate.policy);
-  out->set_theorem(certificate.theorem);
-  for (const std::string& warning : certificate.warnings) out->add_warnings(warning);
-  out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
-}
-
-void SelfCheckToProto(const SelfCheck& check, const VersionRecord& record, v1::SelfCheck* out) {
-  v1::DenseRows& rows = *out->mutable_rows();
-  rows.set_rows(static_cast<int>(check.rows));
-  rows.set_columns(static_cast<int>(record.input_columns));
-  rows.set_float32_le(check.rows_float32_le);
-  v1::DenseRows& features = *out->mutable_features();
-  features.set_rows(static_cast<int>(check.rows));
-  features.set_columns(static_cast<int>(record.output_columns));
-  if (record.serving_type == "float64") {
-    features.set_float64_le(check.features_le);
-  } else {
-    features.set_float32_le(check.features_le);
-  }
-}
-
 void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
   RecordToProto(version.record, out);
-  CertificateToProto(version.certificate, out->mutable_certificate());
-  if (version.certificate.self_check.has_value()) {
-    SelfCheckToProto(*version.certificate.self_check, version.record,
-                     out->mutable_certificate()->mutable_self_check());
-  }
+  const VersionRecord& record = version.record;
+  CertificateToProto(version.certificate,
+                     {record.input_columns, record.output_columns, ServingTypeOf(record)},
+                     out->mutable_certificate());
 }
 
 void AliasToProto(const AliasRecord& alias, v1::Alias* out) {

@@ -2,7 +2,6 @@
 #ifndef PHIMAP_SERVER_RPC_VERSION_TO_PROTO_H_
 #define PHIMAP_SERVER_RPC_VERSION_TO_PROTO_H_
 
-#include "core/certificate/certificate.h"
 #include "phimap/v1/mapping.pb.h"
 #include "server/build/build_job.h"
 #include "server/build/version_reader.h"
@@ -13,7 +12,6 @@ namespace phimap {
 // Everything but the certificate.
 void RecordToProto(const VersionRecord& record, v1::Version* out);
 void VersionToProto(const CertifiedVersion& version, v1::Version* out);
-void CertificateToProto(const Certificate& certificate, v1::Certificate* out);
 void AliasToProto(const AliasRecord& alias, v1::Alias* out);
 void MappingToProto(const MappingRecord& record, v1::Mapping* out);
 void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);

@@ -46,6 +46,26 @@ class VersionDouble : public client::Client {
   absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view, absl::string_view) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::Alias> SetAlias(absl::string_view, absl::string_view, int64_t,
+                                     absl::string_view) override {
+    return NotCalled();
+  }
+  absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view, absl::string_view) override {
+    return NotCalled();
+  }
+  absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view) override {
+    return NotCalled();
+  }
+  absl::Status DeleteVersion(absl::string_view, int64_t) override { return NotCalled(); }
+  absl::Status DeleteMapping(absl::string_view) override { return NotCalled(); }
+  absl::StatusOr<client::ExportResult> Export(absl::string_view, const client::ArtifactSink&,
+                                              client::CancelToken*) override {
+    return NotCalled();
+  }
+  absl::StatusOr<v1::Version> Import(absl::string_view, const client::ArtifactSource&,
+                                     client::CancelToken*) override {
+    return NotCalled();
+  }
   absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view, absl::string_view) override {
     return NotCalled();
   }

@@ -96,6 +96,19 @@ bool IsRefusal(const absl::Status& status) {
          DetailOf(status).has_value() && !status.message().empty();
 }
 
+TEST(ArtifactDamageTest, ADamagedSectionIsNamed) {
+  const std::string good = Encoded({});
+  const char* const names[] = {"1 (provenance)", "2 (input stage)", "3 (feature stage)",
+                               "4 (projection stage)", "5 (certificate)"};
+  for (int i = 0; i < 5; ++i) {
+    std::string bad = good;
+    bad[testing::SectionOffset(good, i) + testing::SectionSize(good, i) - 1] ^= 1;
+    const absl::Status status = DecodeArtifact(bad).status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+    EXPECT_NE(status.message().find(names[i]), absl::string_view::npos) << status;
+  }
+}
+
 TEST(ArtifactDamageTest, EveryTruncationIsDataLoss) {
   for (const std::string& bytes : SmallArtifacts()) {
     ASSERT_TRUE(DecodeArtifact(bytes).ok());

@@ -31,6 +31,23 @@ Artifact MakeArtifact(Plan plan) {
           .certificate = std::string("any\0bytes", 9)};
 }
 
+TEST(ArtifactTest, TheHeadStatesTheSize) {
+  for (const WKind w : {WKind::kNone, WKind::kTriangular, WKind::kSparse}) {
+    const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({.w = w})));
+    EXPECT_EQ(ArtifactSizeInHead(bytes).value_or(-1), bytes.size());
+    const absl::string_view head = absl::string_view(bytes).substr(0, kArtifactHeadBytes);
+    EXPECT_EQ(ArtifactSizeInHead(head).value_or(-1), bytes.size());
+    EXPECT_FALSE(ArtifactSizeInHead(head.substr(1)).ok());
+    EXPECT_FALSE(ArtifactSizeInHead(head.substr(0, kArtifactHeadBytes - 1)).ok());
+    std::string other(head);
+    for (char& byte : other) {
+      byte ^= 1;
+      EXPECT_FALSE(ArtifactSizeInHead(other).ok());
+      byte ^= 1;
+    }
+  }
+}
+
 std::vector<PlanShape> AllShapes() {
   std::vector<PlanShape> shapes;
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {

@@ -105,11 +105,6 @@ TEST_F(MappingRpcTest, WhatIsNotOfferedSaysWhichRpc) {
   const grpc::Status estimated = mappings_->EstimateBuild(&context, {}, &estimate);
   EXPECT_EQ(estimated.error_code(), Code::UNIMPLEMENTED);
   EXPECT_THAT(estimated.error_message(), HasSubstr("EstimateBuild"));
-  grpc::ClientContext export_context;
-  v1::ArtifactChunk chunk;
-  auto exported = mappings_->Export(&export_context, {});
-  EXPECT_FALSE(exported->Read(&chunk));
-  EXPECT_THAT(exported->Finish().error_message(), HasSubstr("Export"));
   grpc::ClientContext evaluate_context;
   v1::EvaluateResponse evaluation;
   auto evaluate = evaluations_->Evaluate(&evaluate_context, &evaluation);

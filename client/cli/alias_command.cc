@@ -1,0 +1,113 @@
+#include "client/cli/alias_command.h"
+
+#include <algorithm>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/cli/json_text.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.pb.h"
+
+namespace phimap::cli {
+namespace {
+
+struct AliasName {
+  std::string mapping;
+  std::string alias;
+};
+
+// What a name may be the server knows; here it is only taken apart.
+absl::StatusOr<AliasName> ParseAliasName(const std::string& text) {
+  const size_t at = text.find('@');
+  if (at == 0 || at == std::string::npos || at + 1 == text.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "NAME@ALIAS: expected a mapping and an alias, as in letters@prod, got '", text, "'"));
+  }
+  return AliasName{text.substr(0, at), text.substr(at + 1)};
+}
+
+absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
+                       std::ostream& out) {
+  if (json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(alias));
+    out << text;
+    return absl::OkStatus();
+  }
+  out << name.mapping << "@" << name.alias << " is version " << alias.version();
+  if (alias.previous_version() != 0) out << ", before " << alias.previous_version();
+  out << "  (etag " << alias.etag() << ")\n";
+  return absl::OkStatus();
+}
+
+void PrintTable(const std::vector<v1::Mapping>& mappings, std::ostream& out) {
+  size_t width = 5;
+  for (const v1::Mapping& mapping : mappings) {
+    for (const v1::Alias& alias : mapping.aliases()) {
+      width = std::max(width, mapping.name().size() + 1 + alias.name().size());
+    }
+  }
+  out << absl::StrFormat("%-*s  %7s  %6s  %-16s  %s\n", width, "ALIAS", "VERSION", "BEFORE",
+                         "MOVED (UTC)", "ETAG");
+  for (const v1::Mapping& mapping : mappings) {
+    for (const v1::Alias& alias : mapping.aliases()) {
+      const std::string before =
+          alias.previous_version() == 0 ? "-" : absl::StrCat(alias.previous_version());
+      const absl::Time moved = absl::FromUnixSeconds(alias.move_time().seconds());
+      out << absl::StrFormat("%-*s  %7d  %6s  %-16s  %s\n", width,
+                             absl::StrCat(mapping.name(), "@", alias.name()), alias.version(),
+                             before, absl::FormatTime("%Y-%m-%d %H:%M", moved, absl::UTCTimeZone()),
+                             alias.etag());
+    }
+  }
+}
+
+absl::Status List(const AliasArguments& arguments, CommandContext& context) {
+  std::vector<v1::Mapping> mappings;
+  if (arguments.name.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(mappings, context.client.ListMappings());
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(v1::Mapping mapping, context.client.GetMapping(arguments.name));
+    mappings.push_back(std::move(mapping));
+  }
+  if (arguments.json) {
+    v1::ListMappingsResponse all;
+    all.mutable_mappings()->Assign(mappings.begin(), mappings.end());
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  const bool none = std::all_of(mappings.begin(), mappings.end(),
+                                [](const v1::Mapping& m) { return m.aliases().empty(); });
+  if (none) {
+    *context.console.stream << "no aliases yet; `phimap alias set NAME@ALIAS VERSION` makes one"
+                            << std::endl;
+    return absl::OkStatus();
+  }
+  PrintTable(mappings, context.out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) {
+  if (arguments.action == "list") return List(arguments, context);
+  PHIMAP_ASSIGN_OR_RETURN(const AliasName name, ParseAliasName(arguments.name));
+  if (arguments.action == "delete") {
+    PHIMAP_RETURN_IF_ERROR(context.client.DeleteAlias(name.mapping, name.alias, arguments.etag));
+    *context.console.stream << arguments.name << " is deleted; its version stays" << std::endl;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<v1::Alias> moved =
+      arguments.action == "rollback"
+          ? context.client.RollBackAlias(name.mapping, name.alias)
+          : context.client.SetAlias(name.mapping, name.alias, arguments.version, arguments.etag);
+  PHIMAP_RETURN_IF_ERROR(moved.status());
+  return PrintMove(name, *moved, arguments.json, context.out);
+}
+
+}  // namespace phimap::cli

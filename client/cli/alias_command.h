@@ -1,0 +1,31 @@
+// `phimap alias`: names for versions, and moving them.
+#ifndef PHIMAP_CLIENT_CLI_ALIAS_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_ALIAS_COMMAND_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct AliasArguments {
+  // "set", "rollback", "delete" or "list".
+  std::string action;
+  // "letters@prod"; for list a mapping's name, or empty for all.
+  std::string name;
+  // For set.
+  int64_t version = 0;
+  // For set and delete; empty is unconditional.
+  std::string etag;
+  bool json = false;
+};
+
+// Prints where the alias points afterwards and where it pointed before, or the aliases there are;
+// an Alias or a ListMappingsResponse as JSON. Deleting prints nothing but a message.
+absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_ALIAS_COMMAND_H_

@@ -1,0 +1,50 @@
+#include "client/cli/delete_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <ostream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+absl::Status Unclear(const std::string& reference, absl::string_view advice) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("NAME@VERSION: '", reference, "' does not say what to delete; ", advice));
+}
+
+absl::Status DeleteAll(const std::string& name, CommandContext& context) {
+  if (name.find('@') != std::string::npos) {
+    return Unclear(name, "--all-versions goes with a mapping's name alone");
+  }
+  PHIMAP_RETURN_IF_ERROR(context.client.DeleteMapping(name));
+  *context.console.stream << name << " is deleted with all its versions" << std::endl;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context) {
+  const std::string& reference = arguments.reference;
+  if (arguments.all_versions) return DeleteAll(reference, context);
+  const size_t at = reference.find('@');
+  if (at == std::string::npos) {
+    return Unclear(reference, "name a version, as in letters@7, or give --all-versions");
+  }
+  const std::string number = reference.substr(at + 1);
+  int64_t version = 0;
+  if (!std::all_of(number.begin(), number.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(number, &version)) {
+    return Unclear(reference,
+                   "name a version by its number; an alias goes by `phimap alias delete`");
+  }
+  PHIMAP_RETURN_IF_ERROR(context.client.DeleteVersion(reference.substr(0, at), version));
+  *context.console.stream << reference << " is deleted" << std::endl;
+  return absl::OkStatus();
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,24 @@
+// `phimap delete`.
+#ifndef PHIMAP_CLIENT_CLI_DELETE_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_DELETE_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct DeleteArguments {
+  // "letters@7", or "letters" with `all_versions`.
+  std::string reference;
+  bool all_versions = false;
+};
+
+// Deletes a version, or a mapping with all its versions. A bare name means the newest version
+// everywhere else, and is not enough here; nor is an alias, which may move before it is looked up.
+absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_DELETE_COMMAND_H_

@@ -1,0 +1,25 @@
+// `phimap export`.
+#ifndef PHIMAP_CLIENT_CLI_EXPORT_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_EXPORT_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct ExportArguments {
+  // "name", "name@7" or "name@alias".
+  std::string reference;
+  // A path, or "-" for standard output.
+  std::string output;
+};
+
+// Writes a version's artifact to a file that appears whole and checked, or not at all; to a pipe it
+// goes as it comes.
+absl::Status RunExport(const ExportArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_EXPORT_COMMAND_H_

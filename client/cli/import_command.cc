@@ -1,0 +1,52 @@
+#include "client/cli/import_command.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/certificate_view.h"
+#include "client/cli/input_file.h"
+#include "client/cli/json_text.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+// What a mapping may be called the server knows.
+absl::StatusOr<std::string> MappingName(const ImportArguments& arguments) {
+  if (!arguments.name.empty()) return arguments.name;
+  if (arguments.input == "-") {
+    return absl::InvalidArgumentError(
+        "--name: standard input has no name that the mapping could get; give one");
+  }
+  const std::string file = arguments.input.substr(arguments.input.find_last_of('/') + 1);
+  std::string name = file.substr(0, file.find_first_of("@."));
+  if (!name.empty()) return name;
+  return absl::InvalidArgumentError(absl::StrCat("--name: the file's name, ", file,
+                                                 ", begins with none for the mapping; give one"));
+}
+
+}  // namespace
+
+absl::Status RunImport(const ImportArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string name, MappingName(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(arguments.input));
+  const client::CancelToken::Registration registration =
+      context.cancel.OnCancel([&] { file->Interrupt(); });
+  const auto source = [&](size_t max_bytes) -> absl::StatusOr<std::string> {
+    std::string bytes(max_bytes, '\0');
+    PHIMAP_ASSIGN_OR_RETURN(const size_t size, file->Read(bytes.data(), bytes.size()));
+    bytes.resize(size);
+    return bytes;
+  };
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                          context.client.Import(name, source, &context.cancel));
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
+    context.out << text;
+  } else {
+    context.out << RenderVersion(version, context.console.width);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,26 @@
+// `phimap import`.
+#ifndef PHIMAP_CLIENT_CLI_IMPORT_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_IMPORT_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct ImportArguments {
+  // A path, or "-" for standard input.
+  std::string input;
+  // Of the mapping; empty: that of the file, up to its first '@' or '.'. An artifact has none.
+  std::string name;
+  bool json = false;
+};
+
+// Stores an exported artifact as a version of a mapping, and prints it with its certificate: drawn,
+// or a Version as JSON.
+absl::Status RunImport(const ImportArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_IMPORT_COMMAND_H_

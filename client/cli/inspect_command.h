@@ -1,0 +1,25 @@
+// `phimap inspect`: what an exported file holds, without a server.
+#ifndef PHIMAP_CLIENT_CLI_INSPECT_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_INSPECT_COMMAND_H_
+
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace phimap::cli {
+
+struct InspectArguments {
+  // A path, or "-" for standard input.
+  std::string input;
+  bool json = false;
+};
+
+// Checks an artifact as an import does, its golden vectors included, and prints it: drawn, `width`
+// characters wide, or a Version without a name as JSON. DATA_LOSS for a file that is damaged or no
+// artifact.
+absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostream& out);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_INSPECT_COMMAND_H_

@@ -1,0 +1,105 @@
+#include "client/cpp/artifact_calls.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/grpc_status.h"
+#include "core/status/status_macros.h"
+#include "exchange/artifact_chunk.h"
+#include "exchange/sha256.h"
+
+namespace phimap::client {
+namespace {
+
+using ChunkReader = grpc::ClientReaderInterface<v1::ArtifactChunk>;
+
+// Takes chunks until the stream ends or one is refused, here or by the sink.
+absl::Status Receive(ChunkReader& reader, const ArtifactSink& sink, ExportResult& result,
+                     Sha256& hash, int64_t& received) {
+  v1::ArtifactChunk chunk;
+  while (reader.Read(&chunk)) {
+    PHIMAP_RETURN_IF_ERROR(CheckChunk(chunk, received));
+    if (received == 0) {
+      result.version = chunk.version();
+      result.size_bytes = chunk.artifact_size_bytes();
+    }
+    received += static_cast<int64_t>(chunk.data().size());
+    hash.Update(chunk.data());
+    PHIMAP_RETURN_IF_ERROR(sink(chunk.data()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWhole(const ExportResult& result, int64_t received, const std::string& digest) {
+  if (received != result.size_bytes) {
+    return absl::DataLossError(absl::StrCat("the server sent ", received, " of the artifact's ",
+                                            result.size_bytes, " bytes"));
+  }
+  if (digest == result.version.digest()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("the artifact has the SHA-256 ", digest,
+                                          "; the server says ", result.version.digest()));
+}
+
+}  // namespace
+
+absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
+                                        const std::string& reference, const ArtifactSink& sink,
+                                        CancelToken& cancel) {
+  grpc::ClientContext context;
+  const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
+  v1::ExportRequest request;
+  request.set_reference(reference);
+  const std::unique_ptr<ChunkReader> reader = stub.Export(&context, request);
+  ExportResult result;
+  Sha256 hash;
+  int64_t received = 0;
+  const absl::Status taken = Receive(*reader, sink, result, hash, received);
+  if (!taken.ok()) {
+    context.TryCancel();
+    reader->Finish();  // What was wrong here is what is told.
+    return taken;
+  }
+  PHIMAP_RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+  PHIMAP_RETURN_IF_ERROR(CheckWhole(result, received, hash.Hex()));
+  return result;
+}
+
+absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
+                                       const std::string& mapping, const ArtifactSource& source,
+                                       CancelToken& cancel) {
+  grpc::ClientContext context;
+  const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
+  v1::Version version;
+  const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
+      stub.Import(&context, &version);
+  v1::ImportRequest request;
+  request.set_mapping(mapping);
+  // A write that fails means that the server has answered: Finish says what.
+  bool open = writer->Write(request);
+  Sha256 hash;
+  int64_t sent = 0;
+  while (open) {
+    absl::StatusOr<std::string> piece = source(kSentChunkBytes);
+    if (!piece.ok()) {
+      context.TryCancel();
+      writer->Finish();
+      return piece.status();
+    }
+    if (piece->empty()) break;
+    hash.Update(*piece);
+    const auto size = static_cast<int64_t>(piece->size());
+    FillChunk(sent, *std::move(piece), *request.mutable_chunk());
+    sent += size;
+    open = writer->Write(request);
+  }
+  if (open) {
+    request.set_digest(hash.Hex());
+    if (writer->Write(request)) writer->WritesDone();
+  }
+  PHIMAP_RETURN_IF_ERROR(FromGrpc(writer->Finish()));
+  return version;
+}
+
+}  // namespace phimap::client

@@ -1,0 +1,30 @@
+#include "exchange/artifact_description.h"
+
+#include "core/certificate/artifact_review.h"
+#include "core/status/status_macros.h"
+#include "exchange/certificate_to_proto.h"
+#include "exchange/sha256.h"
+
+namespace phimap {
+
+absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& golden_vectors_ran) {
+  PHIMAP_ASSIGN_OR_RETURN(const ReviewedArtifact review, ReviewArtifact(bytes));
+  golden_vectors_ran = review.golden_vectors == GoldenVectors::kVerified;
+  Sha256 hash;
+  hash.Update(bytes);
+  v1::Version version;
+  version.mutable_ref()->set_digest(hash.Hex());
+  version.set_artifact_size_bytes(static_cast<int64_t>(bytes.size()));
+  version.set_input_columns(static_cast<int>(review.input_columns));
+  version.set_output_columns(static_cast<int>(review.output_columns));
+  version.set_serving_type(review.serving_type == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
+                                                                      : v1::SERVING_TYPE_FLOAT32);
+  version.set_mapping_text(review.provenance.mapping_text);
+  version.set_kernel_text(review.provenance.kernel_text);
+  CertificateToProto(review.certificate,
+                     {review.input_columns, review.output_columns, review.serving_type},
+                     version.mutable_certificate());
+  return version;
+}
+
+}  // namespace phimap

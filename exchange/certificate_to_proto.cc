@@ -1,0 +1,60 @@
+#include "exchange/certificate_to_proto.h"
+
+#include <string>
+
+namespace phimap {
+namespace {
+
+void ErrorToProto(const MeasuredError& error, v1::Certificate::Error* out) {
+  out->set_mean(error.mean);
+  out->set_max(error.max);
+  out->set_scale(error.scale);
+  out->set_count(error.count);
+}
+
+void SelfCheckToProto(const SelfCheck& check, const VersionShape& shape, v1::SelfCheck* out) {
+  v1::DenseRows& rows = *out->mutable_rows();
+  rows.set_rows(static_cast<int>(check.rows));
+  rows.set_columns(static_cast<int>(shape.input_columns));
+  rows.set_float32_le(check.rows_float32_le);
+  v1::DenseRows& features = *out->mutable_features();
+  features.set_rows(static_cast<int>(check.rows));
+  features.set_columns(static_cast<int>(shape.output_columns));
+  if (shape.serving_type == FloatType::kFloat64) {
+    features.set_float64_le(check.features_le);
+  } else {
+    features.set_float32_le(check.features_le);
+  }
+}
+
+}  // namespace
+
+void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
+                        v1::Certificate* out) {
+  out->set_stream_rows(certificate.stream_rows);
+  out->set_pool_rows(certificate.pool_rows);
+  out->set_held_out_rows(certificate.held_out_rows);
+  out->set_landmarks(certificate.landmarks);
+  if (certificate.rank) out->set_rank(*certificate.rank);
+  if (certificate.tolerance) out->set_tolerance(*certificate.tolerance);
+  if (certificate.largest_residual) out->set_largest_residual(*certificate.largest_residual);
+  if (certificate.trace_residual) out->set_trace_residual(*certificate.trace_residual);
+  if (certificate.held_out_trace_residual) {
+    out->set_held_out_trace_residual(*certificate.held_out_trace_residual);
+  }
+  if (certificate.kernel_error) {
+    ErrorToProto(*certificate.kernel_error, out->mutable_kernel_error());
+  }
+  if (certificate.serving_error) {
+    ErrorToProto(*certificate.serving_error, out->mutable_serving_error());
+  }
+  out->set_policy(certificate.policy);
+  out->set_theorem(certificate.theorem);
+  for (const std::string& warning : certificate.warnings) out->add_warnings(warning);
+  out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
+  if (certificate.self_check.has_value()) {
+    SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,197 @@
+#include "core/certificate/artifact_review.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/linalg/panel_product.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/artifact_surgery.h"
+#include "tests/support/certified_artifact.h"
+
+namespace phimap {
+namespace {
+
+using testing::CertifiedArtifact;
+using ::testing::HasSubstr;
+
+void ExpectRefused(const std::string& artifact, const char* reason) {
+  const absl::Status status = ReviewArtifact(artifact).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  ASSERT_TRUE(DetailOf(status).has_value()) << status;
+  EXPECT_EQ(DetailOf(status)->reason, reason) << status;
+}
+
+TEST(ArtifactReviewTest, AnArtifactOfOurOwnStandsUpToIt) {
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(
+        CertifiedArtifact({.serving_type = type, .columns = 5, .w = testing::WKind::kTriangular}));
+    ASSERT_TRUE(review.ok()) << review.status();
+    EXPECT_EQ(review->provenance.kernel_text, "rbf(gamma=0.5)");
+    EXPECT_EQ(review->certificate.stream_rows, 100);
+    EXPECT_EQ(review->input_columns, 5);
+    EXPECT_EQ(review->output_columns, 7);
+    EXPECT_EQ(review->serving_type, type);
+    EXPECT_EQ(review->golden_vectors,
+              VectorTargetFuses() ? GoldenVectors::kVerified : GoldenVectors::kNotComparable);
+  }
+}
+
+TEST(ArtifactReviewTest, AnArtifactWithoutGoldenVectorsIsToldApart) {
+  const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(
+      CertifiedArtifact({}, {.certificate = [](Certificate& c) { c.self_check.reset(); }}));
+  ASSERT_TRUE(review.ok()) << review.status();
+  EXPECT_EQ(review->golden_vectors, GoldenVectors::kAbsent);
+}
+
+TEST(ArtifactReviewTest, EveryTextHasToBeReadable) {
+  for (const char* hostile : {"\x1b[2J", "\xff",
+                              "safe\xe2\x80\xae"
+                              "dorp"}) {
+    const auto with = [&](const std::function<void(Provenance&)>& provenance,
+                          const std::function<void(Certificate&)>& certificate) {
+      return CertifiedArtifact({}, {.provenance = provenance, .certificate = certificate});
+    };
+    ExpectRefused(with([&](Provenance& p) { p.mapping_text = hostile; }, nullptr),
+                  "UNREADABLE_TEXT");
+    ExpectRefused(with([&](Provenance& p) { p.kernel_text += hostile; }, nullptr),
+                  "UNREADABLE_TEXT");
+    ExpectRefused(with(nullptr, [&](Certificate& c) { c.policy = hostile; }), "UNREADABLE_TEXT");
+    ExpectRefused(with(nullptr, [&](Certificate& c) { c.theorem += hostile; }), "UNREADABLE_TEXT");
+    ExpectRefused(with(nullptr,
+                       [&](Certificate& c) {
+                         c.warnings = {"good", hostile};
+                       }),
+                  "UNREADABLE_TEXT");
+  }
+}
+
+TEST(ArtifactReviewTest, ATextCannotMakeUpLinesOfItsOwn) {
+  const char* const spoof = "f2()\n  digest  0000";
+  ExpectRefused(
+      CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.mapping_text = spoof; }}),
+      "UNREADABLE_TEXT");
+  ExpectRefused(
+      CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.kernel_text = spoof; }}),
+      "UNREADABLE_TEXT");
+  ExpectRefused(CertifiedArtifact({}, {.certificate = [&](Certificate& c) { c.policy = spoof; }}),
+                "UNREADABLE_TEXT");
+  // Paragraphs are wrapped where they are shown.
+  EXPECT_TRUE(ReviewArtifact(CertifiedArtifact(
+                                 {}, {.certificate = [&](Certificate& c) { c.theorem = spoof; }}))
+                  .ok());
+}
+
+TEST(ArtifactReviewTest, ACertificateHasToBeSmall) {
+  const auto with_bytes = [](int64_t bytes) {
+    return CertifiedArtifact({}, {.certificate = [bytes](Certificate& c) {
+                               for (int64_t left = bytes; left > 0; left -= 1 << 19) {
+                                 c.warnings.emplace_back(std::min<int64_t>(left, 1 << 19), 'x');
+                               }
+                             }});
+  };
+  EXPECT_TRUE(ReviewArtifact(with_bytes(kMaxReviewedCertificateBytes - 4096)).ok());
+  ExpectRefused(with_bytes(kMaxReviewedCertificateBytes), "CERTIFICATE_TOO_LARGE");
+}
+
+TEST(ArtifactReviewTest, GoldenVectorsOfAnotherShapeAreRefusedBeforeTheyRun) {
+  const std::vector<std::function<void(SelfCheck&)>> edits = {
+      [](SelfCheck& s) { s.rows = 1; }, [](SelfCheck& s) { s.rows = 3; },
+      [](SelfCheck& s) { s.rows_float32_le.pop_back(); },
+      [](SelfCheck& s) { s.features_le.push_back('\0'); },
+      [](SelfCheck& s) { s.rows_float32_le.clear(); },
+      // Many rows of few numbers would be hours of work.
+      [](SelfCheck& s) {
+        s.rows = 5;
+        s.rows_float32_le.assign(5 * 5 * 4, '\0');
+        s.features_le.assign(5 * 7 * 4, '\0');
+      },
+      [](SelfCheck& s) {
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        std::memcpy(s.rows_float32_le.data() + 4, &nan, 4);
+      }};
+  for (size_t i = 0; i < edits.size(); ++i) {
+    SCOPED_TRACE(i);
+    ExpectRefused(
+        CertifiedArtifact({}, {.certificate = [&](Certificate& c) { edits[i](*c.self_check); }}),
+        "SELF_CHECK_SHAPE");
+  }
+}
+
+TEST(ArtifactReviewTest, AnArtifactWhoseGoldenVectorsDoNotComeOutIsRefused) {
+  if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
+  // One bit of the last feature of the second row.
+  const std::string other_bit =
+      CertifiedArtifact({}, {.certificate = [](Certificate& c) {
+                          c.self_check->features_le[c.self_check->features_le.size() - 4] ^= 1;
+                        }});
+  ExpectRefused(other_bit, "SELF_CHECK_FAILED");
+  EXPECT_THAT(std::string(ReviewArtifact(other_bit).status().message()),
+              HasSubstr("feature 6 of golden row 1"));
+  // Another plan under the same certificate, with true checksums.
+  const std::string one = CertifiedArtifact({.seed = 1});
+  const std::string other = CertifiedArtifact({.seed = 2});
+  const std::string mixed = testing::WithSection(
+      one, 2, other.substr(testing::SectionOffset(other, 2), testing::SectionSize(other, 2)));
+  ExpectRefused(mixed, "SELF_CHECK_FAILED");
+}
+
+TEST(ArtifactReviewTest, GoldenRowsWhoseFeaturesOverflowAreRefused) {
+  if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
+  const std::string artifact = CertifiedArtifact(
+      {.kernel = "poly(degree=9, gamma=1, coef0=1)"}, {.certificate = [](Certificate& c) {
+        const float huge = 1e30f;
+        for (size_t at = 0; at < c.self_check->rows_float32_le.size(); at += 4) {
+          std::memcpy(c.self_check->rows_float32_le.data() + at, &huge, 4);
+        }
+      }});
+  ExpectRefused(artifact, "SELF_CHECK_FAILED");
+}
+
+TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
+  std::string damaged = CertifiedArtifact();
+  damaged[damaged.size() / 2] ^= 1;
+  ExpectRefused(damaged, "DAMAGED_ARTIFACT");
+  ExpectRefused("PHIMAP", "DAMAGED_ARTIFACT");
+  std::string newer = CertifiedArtifact();
+  testing::WriteAt<uint32_t>(newer, 8, 2);
+  testing::FixChecksums(newer);
+  EXPECT_EQ(ReviewArtifact(newer).status().code(), absl::StatusCode::kUnimplemented);
+}
+
+// Mutations with true checksums: whatever is let in says only readable things and has a small
+// certificate, and nothing crashes.
+TEST(ArtifactReviewTest, MutatedArtifactsAreRefusedOrHarmless) {
+  const std::string seed = CertifiedArtifact({.columns = 3, .feature_count = 4});
+  RandomCursor random(RandomStream(20240502, StreamId::kStartVectors));
+  int accepted = 0;
+  for (int iteration = 0; iteration < 5000; ++iteration) {
+    std::string bytes = seed;
+    const int section = static_cast<int>(random.UniformBelow(5));
+    std::string content =
+        bytes.substr(testing::SectionOffset(bytes, section), testing::SectionSize(bytes, section));
+    const int64_t edits = 1 + static_cast<int64_t>(random.UniformBelow(3));
+    for (int64_t e = 0; e < edits && !content.empty(); ++e) {
+      content[random.UniformBelow(content.size())] = static_cast<char>(random.UniformBelow(256));
+    }
+    bytes = testing::WithSection(bytes, section, content);
+    const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes);
+    if (!review.ok()) {
+      EXPECT_TRUE(absl::IsDataLoss(review.status()) || absl::IsUnimplemented(review.status()) ||
+                  absl::IsFailedPrecondition(review.status()))
+          << review.status();
+      continue;
+    }
+    ++accepted;
+  }
+  EXPECT_GT(accepted, 100);  // numbers of the certificate may be anything
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,239 @@
+// An alias moves again and again under load: no call is lost, and no answer mixes versions. Paced
+// by counts of calls, not by time, but for one open loop: a slow machine takes longer and shows the
+// same.
+#include <atomic>
+#include <condition_variable>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server_process.h"
+
+namespace phimap::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int kColumns = 4;
+constexpr int kVersions = 3;
+constexpr int kRows = 5;
+constexpr int kCallers = 4;
+constexpr int kMoves = 30;
+// Between two moves; so over a thousand calls in all.
+constexpr int64_t kCallsPerMove = 40;
+constexpr int kStreamRows = 64;
+
+client::RowBlock Row(int i) {
+  const std::vector<float> values = {0.1f * i, -0.2f, 0.3f * i, 0.05f};
+  return client::MakeRowBlock(absl::MakeConstSpan(values), kColumns);
+}
+
+// What each version answers, asked for by its number before any alias exists.
+struct Expected {
+  std::string digest;
+  std::vector<std::string> features;  // of each Row
+};
+
+class RollingAliasTest : public ::testing::Test {
+ protected:
+  RollingAliasTest() {
+    const auto client = server_.Connect();
+    for (int i = 1; i <= kVersions; ++i) {
+      GeneratedRows rows(200, kColumns, i);
+      // Features of one length: what is mixed cannot show in the shape alone.
+      const auto version = client->Build({.mapping = "letters",
+                                          .mapping_text = "f1(landmarks=20)",
+                                          .kernel_text = "rbf(gamma=scale)",
+                                          .seed = static_cast<uint64_t>(i)},
+                                         rows);
+      EXPECT_TRUE(version.ok()) << version.status();
+      Expected& expected = expected_[i];
+      expected.digest = version->ref().digest();
+      for (int row = 0; row < kRows; ++row) {
+        const auto mapped = client->Transform(absl::StrCat("letters@", i), Row(row));
+        EXPECT_TRUE(mapped.ok()) << mapped.status();
+        expected.features.push_back(mapped->features.values_le);
+      }
+    }
+    EXPECT_NE(expected_[1].features, expected_[2].features);
+    EXPECT_NE(expected_[2].features, expected_[3].features);
+  }
+
+  // Number, digest and features are of one version.
+  void ExpectOneVersion(const v1::VersionRef& ref, const std::string& features, int row) {
+    const auto found = expected_.find(ref.number());
+    ASSERT_NE(found, expected_.end()) << ref.ShortDebugString();
+    EXPECT_EQ(ref.mapping(), "letters");
+    EXPECT_EQ(ref.digest(), found->second.digest) << ref.number();
+    EXPECT_EQ(features, found->second.features[row]) << ref.number();
+  }
+
+  void Answered() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ++answered_;
+    }
+    changed_.notify_all();
+  }
+  int64_t answered() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return answered_;
+  }
+  void AwaitAnswers(int64_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return answered_ >= count; });
+  }
+
+  // One call after the other until `stop_`; every one is answered.
+  void Call(int first) {
+    const auto client = server_.Connect();
+    for (int i = first; !stop_; ++i) {
+      const auto result = client->Transform("letters@prod", Row(i % kRows));
+      if (result.ok()) {
+        ExpectOneVersion(result->version, result->features.values_le, i % kRows);
+      } else {
+        ++lost_;
+        ADD_FAILURE() << result.status();
+      }
+      Answered();  // either way, so that a failure ends the test and does not hang it
+    }
+  }
+
+  // One stream after the other until `stop_`; each stays with the version it began with.
+  void Stream() {
+    const auto client = server_.Connect();
+    while (!stop_) {
+      std::vector<float> values;
+      for (int i = 0; i < kStreamRows; ++i) {
+        const client::RowBlock row = Row(i % kRows);
+        for (int j = 0; j < kColumns; ++j) values.push_back(static_cast<float>(row.At(0, j)));
+      }
+      client::MemoryRowSource rows(client::MakeRowBlock(absl::MakeConstSpan(values), kColumns));
+      std::string features;
+      const auto result = client->TransformStream("letters@prod", rows,
+                                                  [&](client::RowBlock block) {
+                                                    features += block.values_le;
+                                                    return absl::OkStatus();
+                                                  },
+                                                  {.window = 4, .rows_per_request = 3});
+      if (!result.ok()) {
+        ++lost_;
+        ADD_FAILURE() << result.status();
+        return;
+      }
+      ++streams_;
+      const size_t bytes = features.size() / kStreamRows;
+      for (int i = 0; i < kStreamRows; ++i) {
+        ExpectOneVersion(result->version, features.substr(i * bytes, bytes), i % kRows);
+      }
+    }
+  }
+
+  ProcessResult Phimap(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
+    return RunProcess(arguments);
+  }
+
+  TemporaryFolder folder_;
+  ServerProcess server_{folder_.path()};
+  std::map<int64_t, Expected> expected_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int64_t answered_ = 0;  // under mutex_
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> lost_{0};
+  std::atomic<int64_t> streams_{0};
+};
+
+TEST_F(RollingAliasTest, LosesNoCallAndNoAnswerMixesVersions) {
+  ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "1", "--etag=none"}).exit_code, 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kCallers; ++i) threads.emplace_back([this, i] { Call(i); });
+  threads.emplace_back([this] { Stream(); });
+  const auto client = server_.Connect();
+  for (int move = 1; move <= kMoves; ++move) {
+    SCOPED_TRACE(move);
+    AwaitAnswers(answered() + kCallsPerMove);
+    const int64_t target = 1 + move % kVersions;
+    // The command now and then: a process of its own is slow to start.
+    if (move % 10 == 0) {
+      const ProcessResult set =
+          Phimap({"alias", "set", "letters@prod", absl::StrCat(target), "--etag=*"});
+      EXPECT_EQ(set.exit_code, 0) << set.err;
+    } else {
+      const auto moved = client->SetAlias("letters", "prod", target, "*");
+      EXPECT_TRUE(moved.ok()) << moved.status();
+    }
+    // A call that starts after the answer gets the new version.
+    const auto after = client->Transform("letters@prod", Row(0));
+    EXPECT_TRUE(after.ok()) << after.status();
+    EXPECT_EQ(after.ok() ? after->version.number() : 0, target);
+  }
+  stop_ = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost_, 0);
+  EXPECT_GE(answered(), kMoves * kCallsPerMove);
+  EXPECT_GE(streams_, 1);
+}
+
+// An open loop, whose callers do not wait for answers: so many calls a second come, whatever the
+// alias does. How many of them a busy machine answers in the window is not asked here.
+TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
+  const auto client = server_.Connect();
+  ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
+  ProcessResult load;
+  std::thread caller([&] {
+    load = Phimap({"bench", "letters@prod", absl::StrCat("--rate=", PHIMAP_OFFERED_RATE),
+                   "--seconds=3", "--warmup=0.01", "--timeout=250", "--json"});
+    stop_ = true;
+  });
+  int64_t moves = 0;
+  while (!stop_) {
+    const int64_t target = 1 + ++moves % kVersions;
+    const auto moved = client->SetAlias("letters", "prod", target, "*");
+    EXPECT_TRUE(moved.ok()) << moved.status();
+    for (int i = 0; i < kRows; ++i) {
+      const auto mapped = client->Transform("letters@prod", Row(i));
+      EXPECT_TRUE(mapped.ok()) << mapped.status();
+      if (!mapped.ok()) continue;
+      EXPECT_EQ(mapped->version.number(), target);
+      ExpectOneVersion(mapped->version, mapped->features.values_le, i);
+    }
+  }
+  caller.join();
+  ASSERT_EQ(load.exit_code, 0) << load.err;
+  EXPECT_THAT(load.out, HasSubstr("\"errors\": {}"));
+  EXPECT_THAT(load.out, Not(HasSubstr("\"answered\": 0,")));
+  EXPECT_GE(moves, 2);
+  std::cout << moves << " moves under " << load.out;
+}
+
+// What a rollout does at its end: the version that nothing points at any more goes, under load.
+TEST_F(RollingAliasTest, DeletingTheVersionThatWasLeftLosesNoCall) {
+  const auto client = server_.Connect();
+  ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kCallers; ++i) threads.emplace_back([this, i] { Call(i); });
+  for (int64_t next = 2; next <= kVersions; ++next) {
+    AwaitAnswers(answered() + kCallsPerMove);
+    EXPECT_TRUE(absl::IsFailedPrecondition(client->DeleteVersion("letters", next - 1)));
+    EXPECT_TRUE(client->SetAlias("letters", "prod", next, "").ok());
+    EXPECT_TRUE(client->DeleteVersion("letters", next - 1).ok());
+    EXPECT_TRUE(
+        absl::IsNotFound(client->Transform(absl::StrCat("letters@", next - 1), Row(0)).status()));
+  }
+  AwaitAnswers(answered() + kCallsPerMove);
+  stop_ = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(lost_, 0);
+}
+
+}  // namespace
+}  // namespace phimap::e2e

@@ -1,0 +1,257 @@
+// Export and Import as clients see them.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "exchange/artifact_chunk.h"
+#include "server/store/sha256.h"
+#include "tests/server/rpc/server_fixture.h"
+#include "tests/support/certified_artifact.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+class ArtifactRpcTest : public ServerFixture {
+ protected:
+  ArtifactRpcTest() { Start(); }
+
+  // The artifact as it came; `first` is the first chunk.
+  grpc::Status Export(const std::string& reference, std::string* bytes,
+                      v1::ArtifactChunk* first = nullptr) {
+    v1::ExportRequest request;
+    request.set_reference(reference);
+    grpc::ClientContext context;
+    const auto reader = mappings_->Export(&context, request);
+    bytes->clear();
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) {
+      EXPECT_TRUE(CheckChunk(chunk, static_cast<int64_t>(bytes->size())).ok());
+      EXPECT_EQ(chunk.has_version(), bytes->empty());
+      if (first != nullptr && bytes->empty()) *first = chunk;
+      *bytes += chunk.data();
+    }
+    return reader->Finish();
+  }
+
+  static v1::ImportRequest Mapping(const std::string& name) {
+    v1::ImportRequest request;
+    request.set_mapping(name);
+    return request;
+  }
+  static v1::ImportRequest Chunk(int64_t offset, const std::string& data) {
+    v1::ImportRequest request;
+    FillChunk(offset, data, *request.mutable_chunk());
+    return request;
+  }
+  static v1::ImportRequest Digest(const std::string& digest) {
+    v1::ImportRequest request;
+    request.set_digest(digest);
+    return request;
+  }
+  static std::vector<v1::ImportRequest> Messages(const std::string& artifact,
+                                                 const std::string& mapping = "copy",
+                                                 size_t piece = 1000) {
+    std::vector<v1::ImportRequest> messages = {Mapping(mapping)};
+    for (size_t at = 0; at < artifact.size(); at += piece) {
+      messages.push_back(Chunk(static_cast<int64_t>(at), artifact.substr(at, piece)));
+    }
+    messages.push_back(Digest(Sha256Hex(artifact)));
+    return messages;
+  }
+  grpc::Status Import(const std::vector<v1::ImportRequest>& messages, v1::Version* version) {
+    grpc::ClientContext context;
+    const auto writer = mappings_->Import(&context, version);
+    for (const v1::ImportRequest& message : messages) {
+      if (!writer->Write(message)) break;
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  }
+  void ExpectRefused(const std::vector<v1::ImportRequest>& messages, Code code,
+                     const std::string& reason, const std::string& field) {
+    v1::Version version;
+    const grpc::Status status = Import(messages, &version);
+    EXPECT_EQ(status.error_code(), code) << status.error_message();
+    EXPECT_EQ(FactsOf(status).reason, reason) << status.error_message();
+    EXPECT_EQ(FactsOf(status).field, field) << status.error_message();
+  }
+  std::string FeaturesOf(const std::string& reference) {
+    v1::TransformRequest request;
+    request.set_reference(reference);
+    *request.mutable_examples() = UniformExamples(7, 3);
+    v1::TransformResponse response;
+    const grpc::Status status = Transform(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.features().float32_le();
+  }
+};
+
+TEST_F(ArtifactRpcTest, WhatIsExportedAndImportedAnswersTheSameBits) {
+  const v1::Version built = MustBuild("letter", "f2(landmarks=20)");
+  std::string bytes;
+  v1::ArtifactChunk first;
+  ASSERT_TRUE(Export("letter@1", &bytes, &first).ok());
+  EXPECT_EQ(first.version().SerializeAsString(), built.ref().SerializeAsString());
+  EXPECT_EQ(first.artifact_size_bytes(), bytes.size());
+  EXPECT_EQ(Sha256Hex(bytes), built.ref().digest());
+  v1::Version imported;
+  const grpc::Status status = Import(Messages(bytes), &imported);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(imported.ref().mapping(), "copy");
+  EXPECT_EQ(imported.ref().number(), 1);
+  EXPECT_EQ(imported.ref().digest(), built.ref().digest());
+  EXPECT_TRUE(imported.imported());
+  EXPECT_FALSE(built.imported());
+  EXPECT_EQ(imported.certificate().SerializeAsString(), built.certificate().SerializeAsString());
+  EXPECT_EQ(FeaturesOf("copy"), FeaturesOf("letter"));
+}
+
+TEST_F(ArtifactRpcTest, ALargeArtifactComesInManyChunks) {
+  const v1::Version built = MustBuild("letter", "f1(landmarks=40)");
+  const std::string large = CertifiedArtifact({.columns = 400, .feature_count = 500});
+  ASSERT_GT(large.size(), 8 * kSentChunkBytes);
+  v1::Version imported;
+  ASSERT_TRUE(Import(Messages(large, "large", 1 << 20), &imported).ok());
+  std::string bytes;
+  ASSERT_TRUE(Export("large", &bytes).ok());
+  EXPECT_EQ(bytes, large);
+}
+
+TEST_F(ArtifactRpcTest, ARepeatedImportIsTheSameVersion) {
+  MustBuild();
+  std::string bytes;
+  ASSERT_TRUE(Export("letter", &bytes).ok());
+  for (int i = 0; i < 3; ++i) {
+    v1::Version imported;
+    ASSERT_TRUE(Import(Messages(bytes), &imported).ok());
+    EXPECT_EQ(imported.ref().number(), 1);
+  }
+  v1::Version same;
+  ASSERT_TRUE(Import(Messages(bytes, "letter"), &same).ok());
+  EXPECT_EQ(same.ref().number(), 1);
+  EXPECT_FALSE(same.imported());
+}
+
+TEST_F(ArtifactRpcTest, AnAliasIsExportedAndUnknownNamesAreNotFound) {
+  MustBuild("letter", "f1(landmarks=5)");
+  MustBuild("letter", "f1(landmarks=6)");
+  v1::SetAliasRequest set;
+  set.set_mapping("letter");
+  set.set_alias("prod");
+  set.set_version(1);
+  v1::Alias alias;
+  grpc::ClientContext context;
+  ASSERT_TRUE(mappings_->SetAlias(&context, set, &alias).ok());
+  std::string bytes;
+  v1::ArtifactChunk first;
+  ASSERT_TRUE(Export("letter@prod", &bytes, &first).ok());
+  EXPECT_EQ(first.version().number(), 1);
+  ASSERT_TRUE(Export("letter", &bytes, &first).ok());
+  EXPECT_EQ(first.version().number(), 2);
+  EXPECT_EQ(Export("letter@3", &bytes).error_code(), Code::NOT_FOUND);
+  EXPECT_EQ(Export("letter@canary", &bytes).error_code(), Code::NOT_FOUND);
+  EXPECT_EQ(Export("Letter", &bytes).error_code(), Code::INVALID_ARGUMENT);
+}
+
+TEST_F(ArtifactRpcTest, ADamagedArtifactIsNeverExportedWhole) {
+  const v1::Version built = MustBuild();
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+    if (entry.path().filename() != built.ref().digest()) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(200);
+    const char byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(200);
+    file.put(byte);
+  }
+  std::string bytes;
+  EXPECT_EQ(Export("letter", &bytes).error_code(), Code::DATA_LOSS);
+  EXPECT_LT(static_cast<int64_t>(bytes.size()), built.artifact_size_bytes());
+}
+
+TEST_F(ArtifactRpcTest, MessagesOutOfOrderAreRefusedAndNothingIsStored) {
+  const std::string artifact = CertifiedArtifact();
+  const std::string digest = Sha256Hex(artifact);
+  const auto expect = [&](const std::vector<v1::ImportRequest>& messages, const char* field) {
+    ExpectRefused(messages, Code::INVALID_ARGUMENT, "UNEXPECTED_MESSAGE", field);
+  };
+  expect({}, "mapping");
+  expect({v1::ImportRequest()}, "message");
+  expect({Chunk(0, artifact)}, "mapping");
+  expect({Digest(digest)}, "mapping");
+  expect({Mapping("copy"), Mapping("copy")}, "mapping");
+  expect({Mapping("copy"), Chunk(0, artifact)}, "digest");
+  ExpectRefused({Mapping("Copy")}, Code::INVALID_ARGUMENT, "BAD_NAME", "mapping");
+  ExpectRefused({Mapping("copy"), Chunk(1, artifact)}, Code::INVALID_ARGUMENT, "CHUNK_OFFSET",
+                "chunk.offset_bytes");
+  ExpectRefused({Mapping("copy"), Chunk(0, "")}, Code::INVALID_ARGUMENT, "CHUNK_SIZE",
+                "chunk.data");
+  ExpectNothingStored();
+}
+
+TEST_F(ArtifactRpcTest, HostileAndDamagedArtifactsAreRefusedAndNothingIsStored) {
+  const std::string artifact = CertifiedArtifact();
+  ExpectRefused(Messages(std::string(5000, 'x')), Code::INVALID_ARGUMENT, "DAMAGED_ARTIFACT",
+                "chunk");
+  std::string damaged = artifact;
+  damaged[300] ^= 1;
+  ExpectRefused(Messages(damaged), Code::INVALID_ARGUMENT, "DAMAGED_ARTIFACT", "chunk");
+  ExpectRefused(Messages(artifact + "x"), Code::INVALID_ARGUMENT, "ARTIFACT_TOO_LONG", "chunk");
+  ExpectRefused(Messages(CertifiedArtifact(
+                    {}, {.certificate = [](Certificate& c) { c.theorem = "\x1b[2J"; }})),
+                Code::INVALID_ARGUMENT, "UNREADABLE_TEXT", "chunk");
+  std::vector<v1::ImportRequest> changed = Messages(artifact);
+  (*changed[1].mutable_chunk()->mutable_data())[7] ^= 1;
+  ExpectRefused(changed, Code::DATA_LOSS, "CHUNK_CHECKSUM", "chunk.crc32c");
+  std::vector<v1::ImportRequest> other = Messages(artifact);
+  other.back() = Digest(Sha256Hex("other"));
+  ExpectRefused(other, Code::DATA_LOSS, "DIGEST_MISMATCH", "digest");
+  ExpectNothingStored();
+  v1::Version version;
+  EXPECT_TRUE(Import(Messages(artifact), &version).ok());
+}
+
+TEST_F(ArtifactRpcTest, AClientThatVanishesLeavesNothing) {
+  const std::string artifact = CertifiedArtifact();
+  {
+    grpc::ClientContext context;
+    v1::Version version;
+    const auto writer = mappings_->Import(&context, &version);
+    writer->Write(Mapping("copy"));
+    writer->Write(Chunk(0, artifact.substr(0, 500)));
+    context.TryCancel();
+    EXPECT_EQ(writer->Finish().error_code(), Code::CANCELLED);
+  }
+  {
+    MustBuild();
+    v1::ExportRequest request;
+    request.set_reference("letter");
+    grpc::ClientContext context;
+    const auto reader = mappings_->Export(&context, request);
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), Code::CANCELLED);
+  }
+  Stop();  // returns when no call is left
+  EXPECT_EQ(folder_.CountBlobs(), 1);
+}
+
+TEST_F(ArtifactRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
+  Stop();
+  options_.build_idle_seconds = 1;
+  Start();
+  grpc::ClientContext context;
+  v1::Version version;
+  const auto writer = mappings_->Import(&context, &version);
+  ASSERT_TRUE(writer->Write(Mapping("copy")));
+  const grpc::Status ended = writer->Finish();  // without half-closing: waits for the server
+  EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
+  EXPECT_EQ(FactsOf(ended).reason, "IDLE_STREAM");
+}
+
+}  // namespace
+}  // namespace phimap::testing

@@ -1,0 +1,25 @@
+// Whole artifacts: a plan of random numbers with a provenance, a certificate and golden vectors.
+#ifndef PHIMAP_TESTS_SUPPORT_CERTIFIED_ARTIFACT_H_
+#define PHIMAP_TESTS_SUPPORT_CERTIFIED_ARTIFACT_H_
+
+#include <functional>
+#include <string>
+
+#include "core/certificate/certificate.h"
+#include "core/plan/artifact.h"
+#include "tests/support/plans.h"
+
+namespace phimap::testing {
+
+// What a test changes of it before it is encoded.
+struct ArtifactEdits {
+  std::function<void(Provenance&)> provenance;
+  std::function<void(Certificate&)> certificate;
+};
+
+// The golden vectors are what the engine of this machine answers to two rows.
+std::string CertifiedArtifact(const PlanShape& shape = {}, const ArtifactEdits& edits = {});
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SUPPORT_CERTIFIED_ARTIFACT_H_
