@@ -63,11 +63,16 @@ void RenderHead(std::string& out, absl::string_view title, const v1::Version& ve
 }
 
 void RenderCounts(std::string& out, const v1::Certificate& certificate) {
+  const bool landmarks = certificate.landmarks() > 0;
   Line(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
-  Line(out, "sample", WithThousands(certificate.pool_rows()),
-       "rows that the landmarks were drawn from");
+  if (certificate.pool_rows() > 0) {
+    Line(out, "sample", WithThousands(certificate.pool_rows()),
+         landmarks ? "rows that the landmarks were drawn from"
+                   : "rows that gamma=median was taken over");
+  }
   Line(out, "held out", WithThousands(certificate.held_out_rows()),
-       "other rows, kept apart to measure on");
+       landmarks ? "other rows, kept apart to measure on" : "rows kept apart to measure on");
+  if (!landmarks) return;
   Line(out, "landmarks", WithThousands(certificate.landmarks()),
        absl::StrCat("rows that span the features, chosen: ", certificate.policy()));
 }

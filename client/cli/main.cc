@@ -53,8 +53,12 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
   command->add_option("--format", build.format, "Format of the input: csv (with a header) or npy")
       ->check(CLI::IsMember({"csv", "npy"}));
   command->add_option("--label", build.label, kLabelHelp);
-  command->add_option("--mapping", build.mapping, "As in 'f2(landmarks=500)'")->required();
-  command->add_option("--kernel", build.kernel, "As in 'rbf(gamma=scale)'")->required();
+  command
+      ->add_option("--mapping", build.mapping,
+                   "As in 'f2(landmarks=500)' or 'random_projection(dimensions=256)'")
+      ->required();
+  command->add_option("--kernel", build.kernel,
+                      "As in 'rbf(gamma=scale)'; a random projection needs none");
   command->add_flag("--standardize", build.standardize,
                     "Shift each column to mean 0 and scale it to variance 1");
   command->add_option("--seed", build.seed,

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
-#include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -15,87 +14,23 @@
 namespace phimap {
 namespace {
 
-// The feature and projection stages in float64, before they are rounded to the serving type.
-struct Stages {
-  Matrix<double> rows;
-  KernelProgram program;
-  // At most one of these; both empty: no projection.
-  Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
-  Matrix<double> dense;           // r×d3
-};
-
-// Each number rounded to T and back: the values that will be served.
-template <typename T>
-Matrix<double> Rounded(ConstMatrixView<double> from) {
-  return Converted<double, T>(Converted<T, double>(from).view());
-}
-
 Matrix<double> RoundedRows(const LandmarkTask& task) {
-  return task.serving_type == FloatType::kFloat32 ? Rounded<float>(task.landmarks)
-                                                  : Rounded<double>(task.landmarks);
-}
-
-template <typename T>
-TriangularProjection<T> PackTriangle(const Matrix<double>& upper) {
-  TriangularProjection<T> triangle;
-  triangle.order = upper.rows();
-  triangle.elements = AlignedArray<T>(triangle.ElementCount(triangle.order));
-  T* out = triangle.elements.data();
-  for (int64_t k = 0; k < upper.rows(); ++k) {
-    for (int64_t j = k; j < upper.cols(); ++j) *out++ = static_cast<T>(upper(k, j));
-  }
-  return triangle;
-}
-
-template <typename T>
-ServingStages<T> StagesIn(const Stages& stages) {
-  ServingStages<T> typed;
-  typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program};
-  if (!stages.upper_triangle.empty()) {
-    typed.projection = PackTriangle<T>(stages.upper_triangle);
-  } else if (!stages.dense.empty()) {
-    typed.projection = DenseProjection<T>{Converted<T, double>(stages.dense.view())};
-  }
-  return typed;
-}
-
-InputStage CopyOf(const InputStage& input) {
-  return {.columns = input.columns,
-          .shift = input.shift,
-          .scale = input.scale,
-          .projection = input.projection.Clone()};
-}
-
-absl::Status NotRepresentable(const LandmarkTask& task, absl::string_view what) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "spec.serving_type",
-                   absl::StrCat("the mapping's numbers do not fit into ",
-                                FloatTypeName(task.serving_type), " (", what,
-                                "); standardize the inputs, rescale the kernel or serve in "
-                                "float64"));
+  return RoundedTo(task.serving_type, task.landmarks);
 }
 
 // Before any kernel value is computed: of a row that overflowed, K(x, x) could come out as 0.
 absl::Status CheckRounded(const LandmarkTask& task, const Matrix<double>& rows) {
   for (int64_t i = 0; i < rows.size(); ++i) {
     if (std::isfinite(rows.data()[i])) continue;
-    return NotRepresentable(task, absl::StrCat("column ", i % rows.cols(), " of landmark ",
-                                               i / rows.cols(), " is ", rows.data()[i]));
+    return NotRepresentable(task.serving_type,
+                            absl::StrCat("column ", i % rows.cols(), " of landmark ",
+                                         i / rows.cols(), " is ", rows.data()[i]));
   }
   return absl::OkStatus();
 }
 
-// Both plans of a mapping. A weight that float32 cannot hold shows as an invalid plan.
-absl::Status Emit(const LandmarkTask& task, const Stages& stages, LandmarkMapping& mapping) {
-  mapping.served.input = CopyOf(task.input);
-  mapping.reference.input = CopyOf(task.input);
-  mapping.reference.stages = StagesIn<double>(stages);
-  if (task.serving_type == FloatType::kFloat32) {
-    mapping.served.stages = StagesIn<float>(stages);
-  } else {
-    mapping.served.stages = StagesIn<double>(stages);
-  }
-  const absl::Status valid = mapping.served.Validate();
-  return valid.ok() ? valid : NotRepresentable(task, valid.message());
+absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, LandmarkMapping& mapping) {
+  return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
 }
 
 // Gram matrix of the served rows, its factorization, and the pivots' rows.
@@ -133,23 +68,23 @@ absl::Status FactorLandmarks(const LandmarkTask& task, Checkpoint checkpoint,
 
 // With K(x, a) = c·x·a, k_r(x)·W = x·(c·A'ᵀ·W): one matrix, stored transposed as the rows of the
 // feature stage.
-Stages FoldLinear(double factor, const Matrix<double>& pivots, const Matrix<double>& w) {
+StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matrix<double>& w) {
   Matrix<double> wt = Matrix<double>::Uninit(w.cols(), w.rows());
   for (int64_t i = 0; i < w.rows(); ++i) {
     for (int64_t j = 0; j < w.cols(); ++j) wt(j, i) = w(i, j);
   }
-  Stages stages;
+  StageNumbers stages;
   stages.rows = Matrix<double>::Uninit(w.cols(), pivots.cols());
   Multiply(factor, wt.view(), pivots.view(), 0, stages.rows.view());
   return stages;
 }
 
 // The stages of F(x) = k_r(x)·w, with w upper triangular or dense; a linear kernel folds.
-Stages WeightedStages(const LandmarkTask& task, const LandmarkMapping& mapping, Matrix<double> w,
-                      bool triangular) {
+StageNumbers WeightedStages(const LandmarkTask& task, const LandmarkMapping& mapping,
+                            Matrix<double> w, bool triangular) {
   double factor = 0;
   if (task.kernel.IsScaledLinear(&factor)) return FoldLinear(factor, mapping.pivots, w);
-  Stages stages;
+  StageNumbers stages;
   stages.rows = mapping.pivots.Clone();
   stages.program = KernelProgram::Compile(task.kernel);
   (triangular ? stages.upper_triangle : stages.dense) = std::move(w);
@@ -159,7 +94,7 @@ Stages WeightedStages(const LandmarkTask& task, const LandmarkMapping& mapping, 
 }  // namespace
 
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task) {
-  Stages stages;
+  StageNumbers stages;
   stages.rows = RoundedRows(task);
   stages.program = KernelProgram::Compile(task.kernel);
   LandmarkMapping mapping;
@@ -183,20 +118,15 @@ absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint che
   return mapping;
 }
 
-absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, int64_t dimensions, uint64_t seed,
+absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
                                         Checkpoint checkpoint) {
-  PHIMAP_CHECK(dimensions >= 1);
+  PHIMAP_CHECK(projection.dimensions >= 1 && projection.kind != ProjectionKind::kOrthonormal);
   LandmarkMapping mapping;
   PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, checkpoint, mapping));
   const int64_t r = mapping.factor.rows();
-  Matrix<double> w = Matrix<double>::Uninit(r, dimensions);
-  const RandomStream normals(seed, StreamId::kProjection);
-  const double root = std::sqrt(static_cast<double>(dimensions));
-  for (int64_t i = 0; i < r; ++i) {
-    for (int64_t j = 0; j < dimensions; ++j) {
-      w(i, j) = normals.Normal(static_cast<uint64_t>(i * dimensions + j)) / root;
-    }
-  }
+  Matrix<double> w = Matrix<double>::Uninit(r, projection.dimensions);
+  FillProjection(projection.kind, projection.seed,
+                 1 / std::sqrt(static_cast<double>(projection.dimensions)), w.view());
   PHIMAP_RETURN_IF_ERROR(checkpoint(0.9));
   // L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the inverse.
   SolveLowerTriangleTransposed(mapping.factor.view(), w.view());

@@ -10,6 +10,8 @@
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/pivoted_cholesky.h"
+#include "core/mapping/plan_pair.h"
+#include "core/mapping/random_projection.h"
 #include "core/plan/plan.h"
 
 namespace phimap {
@@ -25,11 +27,8 @@ struct LandmarkTask {
   FloatType serving_type = FloatType::kFloat32;
 };
 
-// A mapping as served, the same without any rounding to the serving type, and what the
-// factorization found.
-struct LandmarkMapping {
-  Plan served;
-  Plan reference;
+// The plans, and what the factorization found.
+struct LandmarkMapping : PlanPair {
   // F2, F3 only: the factorization, its tolerance and trace, the pivots' rows (r×p, as served) and
   // L_r (r×r, lower).
   PivotedCholesky cholesky;
@@ -49,10 +48,10 @@ absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 // as FactorPivoted, or ZERO_KERNEL when K is 0 on every landmark.
 absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint checkpoint);
 
-// F3 = F2·R/√d3, R r×d3 with independent N(0, 1) entries: R_ij is number i·d3 + j of
-// StreamId::kProjection of `seed`. Folded into one r×d3 matrix. BBV section 5. REQUIRES: 1 <=
-// dimensions.
-absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, int64_t dimensions, uint64_t seed,
+// F3 = F2·R/√d3, R r×d3 with independent entries, N(0, 1) or ±1: R_ij is element i·d3 + j of
+// FillProjection. Folded into one r×d3 matrix. BBV section 5. REQUIRES: 1 <= dimensions; not
+// orthonormal.
+absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
                                         Checkpoint checkpoint);
 
 }  // namespace phimap

@@ -16,6 +16,8 @@
 #include "core/landmark/uniform_landmarks.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/landmark_mapping.h"
+#include "core/mapping/random_projection.h"
+#include "core/mapping/theorem.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -24,10 +26,15 @@
 namespace phimap {
 namespace {
 
+// Without landmarks to draw or a median to take there is no pool.
 int64_t PoolRows(const BuildSpec& spec, int64_t columns) {
-  return spec.mapping.pool_rows != 0 ? spec.mapping.pool_rows
-                                     : DefaultPoolRows(spec.mapping.landmarks, columns);
+  if (!spec.mapping.has_landmarks() && !spec.kernel.NeedsMedian()) return 0;
+  if (spec.mapping.pool_rows != 0) return spec.mapping.pool_rows;
+  return DefaultPoolRows(std::max<int64_t>(1, spec.mapping.landmarks), columns);
 }
+
+// The fewest rows that a version can be built from.
+int64_t LeastRows(const MappingSpec& mapping) { return std::max<int64_t>(1, mapping.landmarks); }
 
 }  // namespace
 
@@ -99,7 +106,7 @@ class VersionBuilder {
     PHIMAP_RETURN_IF_ERROR(CheckRows());
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
-    PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
+    if (spec_.mapping.has_landmarks()) PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
     PHIMAP_RETURN_IF_ERROR(BuildInServingType());
     return Encode();
   }
@@ -107,13 +114,18 @@ class VersionBuilder {
  private:
   StreamSample::State& state() { return *sample_.state_; }
   int64_t stream_rows() const { return sample_.rows(); }
-  bool has_factor() const { return spec_.mapping.kind != MappingKind::kF1; }
+  bool has_factor() const {
+    return spec_.mapping.kind == MappingKind::kF2 || spec_.mapping.kind == MappingKind::kF3;
+  }
+  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities.
+  bool approximates_kernel() const { return spec_.mapping.kind != MappingKind::kF1; }
 
   absl::Status CheckRows() {
     if (stream_rows() == 0) {
-      return MakeError(absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
-                       absl::StrCat("the stream has 0 rows; expected at least ",
-                                    spec_.mapping.landmarks, " (landmarks)"));
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
+          absl::StrCat("the stream has 0 rows; expected at least ", LeastRows(spec_.mapping),
+                       spec_.mapping.has_landmarks() ? " (landmarks)" : ""));
     }
     if (stream_rows() < spec_.mapping.landmarks) {
       return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
@@ -123,6 +135,7 @@ class VersionBuilder {
                        {{"expected", absl::StrCat(spec_.mapping.landmarks)},
                         {"actual", absl::StrCat(stream_rows())}});
     }
+    PHIMAP_RETURN_IF_ERROR(spec_.CheckColumns(sample_.columns()));
     return state().moments.CheckFinite();
   }
 
@@ -175,33 +188,49 @@ class VersionBuilder {
     }
   }
 
+  InputStage InputCopy() const {
+    return {
+        .columns = input_.columns, .shift = input_.shift, .scale = input_.scale, .projection = {}};
+  }
+
   absl::Status BuildMapping() {
     mapping_ = LandmarkMapping();
+    return spec_.mapping.has_landmarks() ? BuildOnLandmarks() : BuildFree();
+  }
+
+  absl::Status BuildOnLandmarks() {
     const LandmarkTask task{.kernel = kernel_,
-                            .input = {.columns = input_.columns,
-                                      .shift = input_.shift,
-                                      .scale = input_.scale,
-                                      .projection = {}},
+                            .input = InputCopy(),
                             .landmarks = landmarks_.view(),
                             .serving_type = serving_type_};
     const auto checkpoint = [&](double f) {
       return Report(f < 0.4 ? "gram" : "factor", 0.02 + 0.48 * f);
     };
-    switch (spec_.mapping.kind) {
-      case MappingKind::kF1: {
-        PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
-        break;
-      }
-      case MappingKind::kF2: {
-        PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, checkpoint));
-        break;
-      }
-      case MappingKind::kF3: {
-        PHIMAP_ASSIGN_OR_RETURN(mapping_,
-                                BuildF3(task, spec_.mapping.dimensions, spec_.seed, checkpoint));
-        break;
-      }
+    if (spec_.mapping.kind == MappingKind::kF1) {
+      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
+    } else if (spec_.mapping.kind == MappingKind::kF2) {
+      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, checkpoint));
+    } else {
+      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF3(task, projection(), checkpoint));
     }
+    return absl::OkStatus();
+  }
+
+  ProjectionTask projection() const {
+    return {.kind = spec_.mapping.projection,
+            .dimensions = spec_.mapping.dimensions,
+            .seed = spec_.seed};
+  }
+
+  // A mapping that knows no landmarks: its numbers are drawn.
+  absl::Status BuildFree() {
+    const InputStage input = InputCopy();
+    const ServedAs as{.input = input, .serving_type = serving_type_};
+    const auto checkpoint = [&](double f) { return Report("draw", 0.02 + 0.48 * f); };
+    double factor = 0;
+    PHIMAP_CHECK(kernel_.IsScaledLinear(&factor));
+    PHIMAP_ASSIGN_OR_RETURN(static_cast<PlanPair&>(mapping_),
+                            BuildRandomProjection(as, factor, projection(), checkpoint));
     return absl::OkStatus();
   }
 
@@ -211,8 +240,8 @@ class VersionBuilder {
     certificate_.pool_rows = split_.pool.size();
     certificate_.held_out_rows = split_.held_out.size();
     certificate_.landmarks = spec_.mapping.landmarks;
-    certificate_.policy = "uniform";
-    certificate_.theorem = Theorem();
+    if (spec_.mapping.has_landmarks()) certificate_.policy = "uniform";
+    certificate_.theorem = TheoremOf(spec_.mapping);
     if (has_factor()) CertifyFactor();
     if (!kernel_.CheckPositiveSemidefinite().ok()) {
       certificate_.warnings.push_back(
@@ -225,7 +254,7 @@ class VersionBuilder {
                          .kernel = std::nullopt,
                          .pivots = std::as_const(mapping_.pivots).view(),
                          .factor = std::as_const(mapping_.factor).view()};
-    if (has_factor()) task.kernel = KernelProgram::Compile(kernel_);
+    if (approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
     certificate_.self_check = MakeSelfCheck(mapping_.served, MadeUpRows());
     return MeasureHeldOut(
         task, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }, certificate_);
@@ -300,28 +329,10 @@ class VersionBuilder {
     }
   }
 
-  std::string Theorem() const {
-    switch (spec_.mapping.kind) {
-      case MappingKind::kF1:
-        return "Balcan, Blum, Vempala 2006, Corollary 1: for a kernel with a separator of margin "
-               "γ, d ≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a "
-               "linear separator of error ≤ ε on F1";
-      case MappingKind::kF2:
-        return "Balcan, Blum, Vempala 2006, Theorem 1: for a kernel with a separator of margin γ, "
-               "d ≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a linear "
-               "separator of error ≤ ε at margin γ/2 on F2";
-      case MappingKind::kF3:
-        return "Balcan, Blum, Vempala 2006, Theorem 3: for a kernel with a separator of margin γ, "
-               "d2 ≥ (16/ε)(1/γ² + ln 2/δ) uniform landmarks and d3 = O(ln(1/(εδ))/γ²) dimensions "
-               "give, with probability 1 − δ, a linear separator of error ≤ ε at margin γ/4 on F3";
-    }
-    PHIMAP_CHECK(false);
-  }
-
   absl::StatusOr<BuiltVersion> Encode() {
     PHIMAP_RETURN_IF_ERROR(Report("encode", 0.95));
     MappingSpec resolved = spec_.mapping;
-    resolved.pool_rows = state().pool_rows;
+    if (resolved.Has("pool_rows")) resolved.pool_rows = state().pool_rows;
     resolved.serving_type = serving_type_;
     BuiltVersion built;
     built.provenance = {.mapping_text = resolved.ToText(),

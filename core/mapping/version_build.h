@@ -61,9 +61,10 @@ class StreamSample {
 class BuildMonitor {
  public:
   virtual ~BuildMonitor() = default;
-  // Called between tiles with the phase ("sample", "gram", "factor", "certificate", "encode") and
-  // the share of the whole build that is done, 0..1, never falling. May block to let more urgent
-  // work pass. A status other than OK ends the build with that status.
+  // Called between tiles with the phase ("sample", then "gram" and "factor" of a mapping with
+  // landmarks or "draw" of one without, "certificate", "encode") and the share of the whole build
+  // that is done, 0..1, never falling. May block to let more urgent work pass. A status other than
+  // OK ends the build with that status.
   virtual absl::Status Checkpoint(absl::string_view phase, double fraction) = 0;
 };
 
@@ -81,9 +82,9 @@ struct BuiltVersion {
 // by more than kServingTolerance on the held-out rows: then the landmarks are factored again at the
 // tolerance of float64, and the certificate says so. FAILED_PRECONDITION: float32 was asked for and
 // errs by more (PRECISION); empty stream (EMPTY_STREAM), fewer rows than landmarks (TOO_FEW_ROWS,
-// both numbers), a kernel that is not positive semidefinite on the landmarks under F2 or F3
-// (NOT_POSITIVE_SEMIDEFINITE). Cost for d landmarks of p columns: 2d²p + d³ multiplications, 16 d²
-// bytes; and the certificate.
+// both numbers), columns that do not suit the spec (BuildSpec::CheckColumns), a kernel that is not
+// positive semidefinite on the landmarks under F2 or F3 (NOT_POSITIVE_SEMIDEFINITE). Cost for d
+// landmarks of p columns: 2d²p + d³ multiplications, 16 d² bytes; and the certificate.
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
                                           BuildMonitor& monitor);
 

@@ -33,6 +33,23 @@ std::optional<int64_t> LengthDimensions(Tier tier, double e, double delta) {
   return CountAtLeast(per_nat * std::log(2 / delta));
 }
 
+std::optional<double> LengthDistortion(Tier tier, int64_t dimensions, double delta) {
+  PHIMAP_CHECK(tier != Tier::kExact && dimensions >= 1 && IsShare(delta));
+  const auto per_nat = [&](double e) {
+    return tier == Tier::kLiteral ? LiteralPerNat(e) : PerNat(e);
+  };
+  const double wanted = static_cast<double>(dimensions) / std::log(2 / delta);
+  // Both fall with e up to here; the literal one is lowest at 2/3.
+  double low = 1e-12;
+  double high = tier == Tier::kLiteral ? 2.0 / 3 : 1 - 1e-12;
+  if (per_nat(high) > wanted) return std::nullopt;
+  while (high - low > 1e-12 * high) {
+    const double middle = low + (high - low) / 2;
+    (per_nat(middle) > wanted ? low : high) = middle;
+  }
+  return high;
+}
+
 double LowestCosine(double cosine, double e) { return ((1 + e) * cosine - 2 * e) / (1 - e); }
 
 double HighestCosine(double cosine, double e) {

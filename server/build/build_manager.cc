@@ -168,6 +168,7 @@ absl::Status BuildManager::Take(BuildJob& job, std::optional<BuildJob::Work>& wo
 }
 
 absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec, int64_t columns) {
+  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(columns)));
   StreamSample sample(spec, columns);
   const int64_t bytes = sample.memory_bound_bytes() + ComputeBytes(spec.mapping, columns);
   PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory, memory_.Reserve(bytes));

@@ -14,7 +14,7 @@
 namespace phimap {
 
 inline constexpr int kBuildStates = 7;
-inline constexpr int kBuildPhases = 8;
+inline constexpr int kBuildPhases = 9;
 
 class BuildMetrics {
  public:

@@ -40,9 +40,12 @@ absl::StatusOr<MappingKind> KindFromProto(v1::MappingSpec::Kind kind) {
       return MappingKind::kF2;
     case v1::MappingSpec::F3:
       return MappingKind::kF3;
+    case v1::MappingSpec::RANDOM_PROJECTION:
+      return MappingKind::kRandomProjection;
     default:
-      return BadField(
-          "kind", absl::StrCat("expected F1, F2 or F3, or `text`; got ", static_cast<int>(kind)));
+      return BadField("kind",
+                      absl::StrCat("expected F1, F2, F3 or RANDOM_PROJECTION, or `text`; got ",
+                                   static_cast<int>(kind)));
   }
 }
 
@@ -94,16 +97,20 @@ absl::Status CheckOnlyText(const v1::MappingSpec& spec) {
   return BadField("text", "expected either `text` or the other fields, got both");
 }
 
+// A default that is given where it does not apply is an error too: who gives it expects something.
+absl::Status CheckGiven(const MappingSpec& spec, absl::string_view parameter, bool given) {
+  if (!given || spec.Has(parameter)) return absl::OkStatus();
+  return BadField(parameter, absl::StrCat(MappingKindName(spec.kind), " has no ", parameter));
+}
+
 absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
   MappingSpec spec;
   PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindFromProto(fields.kind()));
   PHIMAP_ASSIGN_OR_RETURN(spec.projection, ProjectionFromProto(fields.projection()));
   PHIMAP_ASSIGN_OR_RETURN(spec.policy, PolicyFromProto(fields.policy()));
   PHIMAP_ASSIGN_OR_RETURN(spec.serving_type, ServingTypeFromProto(fields.serving_type()));
-  if (spec.kind != MappingKind::kF3 &&
-      fields.projection() != v1::MappingSpec::PROJECTION_UNSPECIFIED) {
-    return BadField("projection", "only F3 has a projection");
-  }
+  PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "projection", fields.projection() != 0));
+  PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "policy", fields.policy() != 0));
   spec.landmarks = fields.landmarks();
   spec.dimensions = fields.dimensions();
   spec.pool_rows = fields.pool_rows();
@@ -122,7 +129,8 @@ absl::StatusOr<MappingSpec> MappingFromProto(const v1::MappingSpec& fields) {
                    detail->metadata);
 }
 
-absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text) {
+absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, MappingKind mapping) {
+  if (text.empty() && mapping == MappingKind::kRandomProjection) return KernelExpression();
   if (text.empty()) return BadField("kernel", "expected a kernel such as rbf(gamma=scale)");
   absl::StatusOr<KernelExpression> parsed = KernelExpression::Parse(text);
   const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
@@ -148,7 +156,7 @@ absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
   absl::StatusOr<MappingSpec> mapping = MappingFromProto(fields.spec());
   if (!mapping.ok()) return WithFieldPrefix(mapping.status(), kMappingPrefix);
   spec.mapping = *std::move(mapping);
-  absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel());
+  absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), spec.mapping.kind);
   if (!kernel.ok()) return WithFieldPrefix(kernel.status(), kSpecPrefix);
   spec.kernel = *std::move(kernel);
   spec.standardize = fields.standardize();

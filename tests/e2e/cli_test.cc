@@ -106,6 +106,26 @@ TEST_F(CliTest, AVersionIsVerifiedBitForBit) {
   EXPECT_EQ(Phimap({"verify", "nothing"}).exit_code, 3);
 }
 
+TEST_F(CliTest, ARandomProjectionIsBuiltWithoutAKernelAndVerifiedBitForBit) {
+  for (const char* projection : {"gaussian", "sign", "sparse", "orthonormal"}) {
+    SCOPED_TRACE(projection);
+    const std::string mapping =
+        absl::StrCat("random_projection(dimensions=12, projection=", projection, ")");
+    const ProcessResult built = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+                                        "--mapping=" + mapping, "--standardize"});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    EXPECT_THAT(built.out, HasSubstr("16 in, 12 out"));
+    EXPECT_THAT(built.out, HasSubstr("linear()"));
+    EXPECT_THAT(built.out, Not(HasSubstr("landmarks")));
+    EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
+  }
+  const ProcessResult wide = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+                                     "--mapping=random_projection(dimensions=17, "
+                                     "projection=orthonormal)"});
+  EXPECT_EQ(wide.exit_code, 5) << wide.err;
+  EXPECT_THAT(wide.err, HasSubstr("no more than 16 rows of 16 columns can be orthonormal"));
+}
+
 TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
   ASSERT_EQ(BuildLetters("letters", "f2(landmarks=50)").exit_code, 0);
   const std::string text = FirstLines(kLetters, 101);

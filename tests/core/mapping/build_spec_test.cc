@@ -24,6 +24,12 @@ TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
        "f3(landmarks=2000, dimensions=64, projection=gaussian, policy=uniform)"},
       {"f2(landmarks=8192, pool_rows=16777216, serving_type=float64)",
        "f2(landmarks=8192, policy=uniform, pool_rows=16777216, serving_type=float64)"},
+      {"f3(landmarks=9, dimensions=4, projection=sign)",
+       "f3(landmarks=9, dimensions=4, projection=sign, policy=uniform)"},
+      {"random_projection(dimensions=65536)",
+       "random_projection(dimensions=65536, projection=gaussian)"},
+      {"random_projection(projection=sparse, dimensions=3, serving_type=float64)",
+       "random_projection(dimensions=3, projection=sparse, serving_type=float64)"},
       {"f2(serving_type=float32, policy=uniform, landmarks=5)",
        "f2(landmarks=5, policy=uniform, serving_type=float32)"},
   };
@@ -44,10 +50,10 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     const char* says;
   };
   const Case kCases[] = {
-      {"", 1, "expected a mapping: f1, f2 or f3, got the end"},
+      {"", 1, "expected a mapping: f1, f2, f3 or random_projection, got the end"},
       {"f2", 3, "expected '('"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
-      {"f4(landmarks=5)", 1, "unknown mapping 'f4'; expected f1, f2 or f3"},
+      {"f4(landmarks=5)", 1, "unknown mapping 'f4'; expected f1, f2, f3 or random_projection"},
       {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
@@ -61,6 +67,8 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
       {"f2(landmarks=5, landmarks=6)", 17, "given twice"},
       {"f2(landmarks=5, dimensions=3)", 17, "f2 has no parameter 'dimensions'"},
       {"f1(landmarks=5, projection=gaussian)", 17, "f1 has no parameter 'projection'"},
+      {"random_projection()", 1, "random_projection needs the parameter 'dimensions'"},
+      {"random_projection(landmarks=5)", 19, "it has dimensions, projection, serving_type"},
       {"f3(landmarks=5)", 1, "f3 needs the parameter 'dimensions'"},
       {"f3(landmarks=5, dimensions=65537)", 28, "got 65537"},
       {"f3(landmarks=5, dimensions=3, projection=uniform)", 42, "got 'uniform'"},
@@ -92,7 +100,9 @@ TEST(MappingSpecTest, CombinationsNameTheirField) {
       {"f3(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
       {"f2(landmarks=5, pool_rows=4)", absl::StatusCode::kInvalidArgument, "pool_rows"},
       {"f2(landmarks=5, policy=rpcholesky)", absl::StatusCode::kUnimplemented, "policy"},
-      {"f3(landmarks=5, dimensions=3, projection=sign)", absl::StatusCode::kUnimplemented,
+      {"f3(landmarks=5, dimensions=3, projection=sparse)", absl::StatusCode::kInvalidArgument,
+       "projection"},
+      {"f3(landmarks=5, dimensions=3, projection=orthonormal)", absl::StatusCode::kInvalidArgument,
        "projection"},
   };
   for (const Case& c : kCases) {
@@ -125,6 +135,30 @@ TEST(BuildSpecTest, FieldsHaveThePrefixAndIndefiniteKernelsAreForF1) {
   spec.mapping.kind = MappingKind::kF1;
   spec.mapping.dimensions = 0;
   EXPECT_TRUE(spec.Validate().ok());
+}
+
+TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
+  const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
+  const MappingKind kind = MappingKind::kRandomProjection;
+  EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 5}).Validate().ok());
+  EXPECT_EQ(field({.kind = kind}), "dimensions");
+  EXPECT_EQ(field({.kind = kind, .dimensions = kMaxDimensions + 1}), "dimensions");
+  EXPECT_EQ(field({.kind = kind, .landmarks = 9, .dimensions = 5}), "landmarks");
+  EXPECT_EQ(field({.kind = kind, .dimensions = 5, .pool_rows = 9}), "pool_rows");
+  EXPECT_EQ(field({.landmarks = 9, .projection = ProjectionKind::kSign}), "projection");
+}
+
+TEST(BuildSpecTest, ARandomProjectionIsOfTheLinearKernel) {
+  BuildSpec spec{.mapping = {.kind = MappingKind::kRandomProjection, .dimensions = 5}};
+  for (const char* kernel : {"linear()", "2*(3*linear())"}) {
+    spec.kernel = testing::MustParseKernel(kernel);
+    EXPECT_TRUE(spec.Validate().ok()) << kernel;
+  }
+  for (const char* kernel : {"rbf()", "-1*linear()", "0*linear()", "linear() + rbf()"}) {
+    spec.kernel = testing::MustParseKernel(kernel);
+    EXPECT_EQ(DetailOf(spec.Validate())->reason, "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_EQ(DetailOf(spec.Validate())->field, "kernel");
+  }
 }
 
 TEST(BuildSpecTest, TextTellsSpecsApart) {

@@ -200,8 +200,10 @@ TEST(LandmarkMappingTest, FoldedLinearKernelEqualsTheUnfoldedDefinition) {
       for (int64_t i = 0; i < f.size(); ++i) {
         ASSERT_NEAR(f.data()[i], g.data()[i], 10 * Tolerance(type)) << d;
       }
-      const auto folded3 = BuildF3(TaskOf("2*linear()", landmarks, type), 3, 5, NeverStop);
-      const auto plain3 = BuildF3(TaskOf("2*poly(degree=1)", landmarks, type), 3, 5, NeverStop);
+      const auto folded3 =
+          BuildF3(TaskOf("2*linear()", landmarks, type), {.dimensions = 3, .seed = 5}, NeverStop);
+      const auto plain3 = BuildF3(TaskOf("2*poly(degree=1)", landmarks, type),
+                                  {.dimensions = 3, .seed = 5}, NeverStop);
       const Matrix<double> f3 = MustTransformWide(folded3->served, WireRows(x));
       const Matrix<double> g3 = MustTransformWide(plain3->served, WireRows(x));
       for (int64_t i = 0; i < f3.size(); ++i) {
@@ -211,57 +213,69 @@ TEST(LandmarkMappingTest, FoldedLinearKernelEqualsTheUnfoldedDefinition) {
   }
 }
 
-TEST(LandmarkMappingTest, F3IsF2TimesTheFrozenGaussianMatrix) {
+TEST(LandmarkMappingTest, F3IsF2TimesTheFrozenMatrix) {
   constexpr int64_t kDimensions = 17;
   constexpr uint64_t kSeed = 12345;
   const Matrix<double> landmarks = Rows(40, 6, 11);
   const Matrix<double> x = Rows(15, 6, 12);
+  const RandomStream normals(kSeed, StreamId::kProjection);
+  const RandomStream coins(kSeed, StreamId::kSignProjection);
   for (const FloatType type : kTypes) {
-    const LandmarkTask task = TaskOf("rbf(gamma=0.7)", landmarks, type);
-    const auto f2 = BuildF2(task, NeverStop);
-    const auto f3 = BuildF3(task, kDimensions, kSeed, NeverStop);
-    const Matrix<double> u = MustTransformWide(f2->served, WireRows(x));
-    const Matrix<double> v = MustTransformWide(f3->served, WireRows(x));
-    ASSERT_EQ(v.cols(), kDimensions);
-    const RandomStream normals(kSeed, StreamId::kProjection);
-    for (int64_t i = 0; i < 15; ++i) {
-      for (int64_t j = 0; j < kDimensions; ++j) {
-        double sum = 0;
-        for (int64_t k = 0; k < u.cols(); ++k) {
-          sum += u(i, k) * normals.Normal(static_cast<uint64_t>(k * kDimensions + j));
+    for (const ProjectionKind kind : {ProjectionKind::kGaussian, ProjectionKind::kSign}) {
+      const auto entry = [&](uint64_t index) {
+        if (kind == ProjectionKind::kGaussian) return normals.Normal(index);
+        return coins.UniformBelow(index, 2) == 0 ? 1.0 : -1.0;
+      };
+      const LandmarkTask task = TaskOf("rbf(gamma=0.7)", landmarks, type);
+      const auto f2 = BuildF2(task, NeverStop);
+      const auto f3 =
+          BuildF3(task, {.kind = kind, .dimensions = kDimensions, .seed = kSeed}, NeverStop);
+      const Matrix<double> u = MustTransformWide(f2->served, WireRows(x));
+      const Matrix<double> v = MustTransformWide(f3->served, WireRows(x));
+      ASSERT_EQ(v.cols(), kDimensions);
+      for (int64_t i = 0; i < 15; ++i) {
+        for (int64_t j = 0; j < kDimensions; ++j) {
+          double sum = 0;
+          for (int64_t k = 0; k < u.cols(); ++k) {
+            sum += u(i, k) * entry(static_cast<uint64_t>(k * kDimensions + j));
+          }
+          ASSERT_NEAR(v(i, j), sum / std::sqrt(1.0 * kDimensions), 30 * Tolerance(type));
         }
-        ASSERT_NEAR(v(i, j), sum / std::sqrt(1.0 * kDimensions), 30 * Tolerance(type));
       }
     }
   }
 }
 
 // For R of N(0, 1): uᵀRRᵀv/d has mean u·v and variance (‖u‖²‖v‖² + (u·v)²)/d, each column of R
-// giving (R_jᵀu)(R_jᵀv) of variance ‖u‖²‖v‖² + (u·v)². Fixed seed, six sigma: red means a bug.
+// giving (R_jᵀu)(R_jᵀv) of variance ‖u‖²‖v‖² + (u·v)²; with coins 2Σu_k²v_k² less, which is little
+// where a row has many features. Fixed seed, six sigma: red means a bug.
 TEST(LandmarkMappingTest, GramMatrixOfF3FollowsTheJohnsonLindenstraussLaw) {
   const Matrix<double> landmarks = Rows(300, 8, 13);
   const Matrix<double> x = Rows(40, 8, 14);
   const LandmarkTask task = TaskOf("rbf(gamma=0.7)", landmarks, FloatType::kFloat32);
   const Matrix<double> u = MustTransformWide(BuildF2(task, NeverStop)->served, WireRows(x));
   const Matrix<double> exact = NaiveGram(u, u);
-  double mean_square = 0;
-  for (const int64_t d : {16, 64, 256}) {
-    const Matrix<double> v = MustTransformWide(BuildF3(task, d, 7, NeverStop)->served, WireRows(x));
-    const Matrix<double> gram = NaiveGram(v, v);
-    mean_square = 0;
-    for (int64_t i = 0; i < 40; ++i) {
-      for (int64_t j = 0; j <= i; ++j) {
-        const double sigma = std::sqrt((exact(i, i) * exact(j, j) + exact(i, j) * exact(i, j)) /
-                                       static_cast<double>(d));
-        const double deviation = (gram(i, j) - exact(i, j)) / sigma;
-        EXPECT_LE(std::abs(deviation), 6) << d << ": " << i << ", " << j;
-        mean_square += deviation * deviation / (40 * 41 / 2);
+  for (const ProjectionKind kind : {ProjectionKind::kGaussian, ProjectionKind::kSign}) {
+    for (const int64_t d : {16, 64, 256}) {
+      const Matrix<double> v = MustTransformWide(
+          BuildF3(task, {.kind = kind, .dimensions = d, .seed = 7}, NeverStop)->served,
+          WireRows(x));
+      const Matrix<double> gram = NaiveGram(v, v);
+      double mean_square = 0;
+      for (int64_t i = 0; i < 40; ++i) {
+        for (int64_t j = 0; j <= i; ++j) {
+          const double sigma = std::sqrt((exact(i, i) * exact(j, j) + exact(i, j) * exact(i, j)) /
+                                         static_cast<double>(d));
+          const double deviation = (gram(i, j) - exact(i, j)) / sigma;
+          EXPECT_LE(std::abs(deviation), 6) << d << ": " << i << ", " << j;
+          mean_square += deviation * deviation / (40 * 41 / 2);
+        }
       }
+      // Not smaller than the law either: the 820 deviations depend on 40 vectors, so their mean
+      // square is 1 within a factor of 3 on either side.
+      EXPECT_GT(mean_square, 1.0 / 3) << d;
+      EXPECT_LT(mean_square, 3) << d;
     }
-    // Not smaller than the law either: the 820 deviations depend on 40 vectors, so their mean
-    // square is 1 within a factor of 3 on either side.
-    EXPECT_GT(mean_square, 1.0 / 3) << d;
-    EXPECT_LT(mean_square, 3) << d;
   }
 }
 
@@ -285,7 +299,8 @@ TEST(LandmarkMappingTest, KernelsThatAreNotDefiniteAreFoundByTheNumbers) {
     for (const FloatType type : kTypes) {
       const LandmarkTask task = TaskOf(kernel, landmarks, type);
       for (const absl::Status& status :
-           {BuildF2(task, NeverStop).status(), BuildF3(task, 3, 1, NeverStop).status()}) {
+           {BuildF2(task, NeverStop).status(),
+            BuildF3(task, {.dimensions = 3, .seed = 1}, NeverStop).status()}) {
         EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
         ASSERT_TRUE(DetailOf(status).has_value());
         EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE") << kernel;
@@ -301,7 +316,9 @@ TEST(LandmarkMappingTest, KernelThatIsZeroHasNothingToProjectOn) {
   for (const absl::Status& status :
        {BuildF2(TaskOf("0*rbf(gamma=1)", landmarks, FloatType::kFloat32), NeverStop).status(),
         BuildF2(TaskOf("linear()", zeros, FloatType::kFloat64), NeverStop).status(),
-        BuildF3(TaskOf("linear()", zeros, FloatType::kFloat32), 2, 1, NeverStop).status()}) {
+        BuildF3(TaskOf("linear()", zeros, FloatType::kFloat32), {.dimensions = 2, .seed = 1},
+                NeverStop)
+            .status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_EQ(DetailOf(status)->reason, "ZERO_KERNEL") << status;
   }
@@ -312,8 +329,9 @@ TEST(LandmarkMappingTest, NumbersThatFloat32CannotHoldAreRefused) {
   for (int64_t i = 0; i < landmarks.size(); ++i) landmarks.data()[i] *= 1e60;
   for (const char* kernel : {"rbf(gamma=1e-120)", "linear()", "poly(degree=2)"}) {
     const LandmarkTask task = TaskOf(kernel, landmarks, FloatType::kFloat32);
-    for (const absl::Status& status : {BuildF1(task).status(), BuildF2(task, NeverStop).status(),
-                                       BuildF3(task, 2, 1, NeverStop).status()}) {
+    for (const absl::Status& status :
+         {BuildF1(task).status(), BuildF2(task, NeverStop).status(),
+          BuildF3(task, {.dimensions = 2, .seed = 1}, NeverStop).status()}) {
       EXPECT_TRUE(status.code() == absl::StatusCode::kFailedPrecondition ||
                   status.code() == absl::StatusCode::kInvalidArgument)
           << kernel << ": " << status;

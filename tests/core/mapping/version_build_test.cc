@@ -42,7 +42,8 @@ std::vector<BuildSpec> AllSpecs() {
           SpecOf("f2(landmarks=40, pool_rows=100, serving_type=float64)",
                  "rbf(gamma=0.5) + 0.1*poly(degree=2, coef0=1)"),
           SpecOf("f2(landmarks=40)", "linear()", true),
-          SpecOf("f3(landmarks=40, dimensions=12)", "poly(degree=3, coef0=1)")};
+          SpecOf("f3(landmarks=40, dimensions=12)", "poly(degree=3, coef0=1)"),
+          SpecOf("f3(landmarks=40, dimensions=12, projection=sign)", "rbf(gamma=0.5)")};
 }
 
 TEST(VersionBuildTest, BytesDependOnSpecSeedAndRowsAlone) {

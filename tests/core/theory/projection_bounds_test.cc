@@ -14,6 +14,18 @@ TEST(ProjectionBoundsTest, LengthsHaveTheirGoldenValues) {
   EXPECT_EQ(LengthDimensions(Tier::kDerived, 0.1, 0.01), 2271);
 }
 
+TEST(ProjectionBoundsTest, DistortionIsTheInverseOfDimensions) {
+  for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
+    for (const int64_t k : {200, 2271, 40000}) {
+      const std::optional<double> e = LengthDistortion(tier, k, 0.01);
+      ASSERT_TRUE(e.has_value());
+      EXPECT_LE(LengthDimensions(tier, *e * (1 + 1e-9), 0.01), k);
+      EXPECT_GE(LengthDimensions(tier, *e * (1 - 1e-3), 0.01), k);
+    }
+    EXPECT_FALSE(LengthDistortion(tier, 1, 0.01).has_value());
+  }
+}
+
 TEST(ProjectionBoundsTest, F3HasItsGoldenValues) {
   struct {
     double margin, error, delta;

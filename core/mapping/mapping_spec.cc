@@ -1,0 +1,214 @@
+#include "core/mapping/mapping_spec.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "core/kernel/call_syntax.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Names = absl::Span<const absl::string_view>;
+
+// In the order of their enums.
+constexpr std::array<absl::string_view, 4> kKinds = {"f1", "f2", "f3", "random_projection"};
+constexpr std::array<absl::string_view, 4> kProjections = {"gaussian", "sign", "sparse",
+                                                           "orthonormal"};
+constexpr std::array<absl::string_view, 2> kPolicies = {"uniform", "rpcholesky"};
+constexpr std::array<absl::string_view, 2> kServingTypes = {"float32", "float64"};
+
+// The parameters of each kind, in the order of its text.
+constexpr absl::string_view kOfF1AndF2[] = {"landmarks", "policy", "pool_rows", "serving_type"};
+constexpr absl::string_view kOfF3[] = {"landmarks", "dimensions", "projection",
+                                       "policy",    "pool_rows",  "serving_type"};
+constexpr absl::string_view kOfRandomProjection[] = {"dimensions", "projection", "serving_type"};
+
+Names ParametersOf(MappingKind kind) {
+  switch (kind) {
+    case MappingKind::kF1:
+    case MappingKind::kF2:
+      return kOfF1AndF2;
+    case MappingKind::kF3:
+      return kOfF3;
+    case MappingKind::kRandomProjection:
+      return kOfRandomProjection;
+  }
+  return {};
+}
+
+// "f1, f2 or f3"
+std::string AnyOf(Names names) {
+  return absl::StrCat(absl::StrJoin(names.first(names.size() - 1), ", "), " or ", names.back());
+}
+
+absl::StatusOr<MappingKind> KindOf(const Call& call) {
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    if (call.name() == kKinds[i]) return static_cast<MappingKind>(i);
+  }
+  return ExpressionError(
+      call.column(), absl::StrCat("unknown mapping '", call.name(), "'; expected ", AnyOf(kKinds)));
+}
+
+// A word of `words` as the enum whose order they are in.
+template <typename Enum>
+absl::Status TakeEnum(const Call& call, absl::string_view name, Names words, Enum& out) {
+  PHIMAP_ASSIGN_OR_RETURN(const int index, call.TakeWord(name, words, static_cast<int>(out)));
+  out = static_cast<Enum>(index);
+  return absl::OkStatus();
+}
+
+absl::Status TakeServingType(const Call& call, std::optional<FloatType>& out) {
+  PHIMAP_ASSIGN_OR_RETURN(const int index, call.TakeWord("serving_type", kServingTypes, -1));
+  if (index >= 0) out = index == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
+  return absl::OkStatus();
+}
+
+absl::Status TakeParameter(const Call& call, absl::string_view name, MappingSpec& spec) {
+  if (name == "projection") return TakeEnum(call, name, kProjections, spec.projection);
+  if (name == "policy") return TakeEnum(call, name, kPolicies, spec.policy);
+  if (name == "serving_type") return TakeServingType(call, spec.serving_type);
+  const bool required = name != "pool_rows";
+  int64_t& out = name == "landmarks"    ? spec.landmarks
+                 : name == "dimensions" ? spec.dimensions
+                                        : spec.pool_rows;
+  const int64_t high = name == "landmarks"    ? kMaxLandmarks
+                       : name == "dimensions" ? kMaxDimensions
+                                              : kMaxPoolRows;
+  PHIMAP_ASSIGN_OR_RETURN(out, call.TakeInteger(name, 1, high, required, 0));
+  return absl::OkStatus();
+}
+
+// "landmarks=500", or "" for a parameter that is left open.
+std::string ParameterText(absl::string_view name, const MappingSpec& spec) {
+  if (name == "landmarks") return absl::StrCat(name, "=", spec.landmarks);
+  if (name == "dimensions") return absl::StrCat(name, "=", spec.dimensions);
+  if (name == "projection") {
+    return absl::StrCat(name, "=", kProjections[static_cast<size_t>(spec.projection)]);
+  }
+  if (name == "policy") return absl::StrCat(name, "=", kPolicies[static_cast<size_t>(spec.policy)]);
+  if (name == "pool_rows") {
+    return spec.pool_rows == 0 ? "" : absl::StrCat(name, "=", spec.pool_rows);
+  }
+  return spec.serving_type.has_value() ? absl::StrCat(name, "=", FloatTypeName(*spec.serving_type))
+                                       : "";
+}
+
+absl::Status OutOfRange(absl::string_view field, absl::string_view what, int64_t low, int64_t high,
+                        int64_t actual) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+                   absl::StrCat(what, "expected ", low, " to ", high, ", got ", actual),
+                   {{"limit", absl::StrCat(high)}, {"actual", absl::StrCat(actual)}});
+}
+
+absl::Status NotApplicable(const MappingSpec& spec, absl::string_view field,
+                           absl::string_view why) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "NOT_APPLICABLE", field,
+                   absl::StrCat(MappingKindName(spec.kind), why));
+}
+
+// What is set but is no parameter of the mapping: text cannot say it, an API can.
+absl::Status CheckApplicable(const MappingSpec& spec) {
+  if (!spec.Has("landmarks") && spec.landmarks != 0) {
+    return NotApplicable(spec, "landmarks", " has no landmarks");
+  }
+  if (!spec.Has("dimensions") && spec.dimensions != 0) {
+    return NotApplicable(spec, "dimensions",
+                         " has no dimensions: it has one feature for each landmark kept");
+  }
+  if (!spec.Has("projection") && spec.projection != ProjectionKind::kGaussian) {
+    return NotApplicable(spec, "projection", " has no projection");
+  }
+  if (!spec.Has("policy") && spec.policy != LandmarkPolicy::kUniform) {
+    return NotApplicable(spec, "policy", " has no landmarks that a policy could choose");
+  }
+  if (!spec.Has("pool_rows") && spec.pool_rows != 0) {
+    return NotApplicable(spec, "pool_rows", " draws nothing from a pool");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLandmarks(const MappingSpec& spec) {
+  if (spec.landmarks < 1 || spec.landmarks > kMaxLandmarks) {
+    return OutOfRange("landmarks", "", 1, kMaxLandmarks, spec.landmarks);
+  }
+  if (spec.policy != LandmarkPolicy::kUniform) {
+    return MakeError(absl::StatusCode::kUnimplemented, "NOT_OFFERED", "policy",
+                     absl::StrCat("'", kPolicies[static_cast<size_t>(spec.policy)],
+                                  "' is not offered by this server yet; use '", kPolicies[0], "'"));
+  }
+  if (spec.pool_rows != 0 && (spec.pool_rows < spec.landmarks || spec.pool_rows > kMaxPoolRows)) {
+    return OutOfRange("pool_rows", "at least `landmarks`: ", spec.landmarks, kMaxPoolRows,
+                      spec.pool_rows);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckF3(const MappingSpec& spec) {
+  if (spec.dimensions < 1 || spec.dimensions > spec.landmarks) {
+    return OutOfRange("dimensions", "f3 projects to fewer dimensions than landmarks: ", 1,
+                      spec.landmarks, spec.dimensions);
+  }
+  if (spec.projection == ProjectionKind::kGaussian || spec.projection == ProjectionKind::kSign) {
+    return absl::OkStatus();
+  }
+  return NotApplicable(spec, "projection",
+                       " projects with gaussian or sign entries: folded into the landmarks' "
+                       "weights others cost the same");
+}
+
+}  // namespace
+
+absl::string_view MappingKindName(MappingKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+
+absl::string_view ProjectionKindName(ProjectionKind kind) {
+  return kProjections[static_cast<size_t>(kind)];
+}
+
+bool MappingSpec::Has(absl::string_view parameter) const {
+  const Names names = ParametersOf(kind);
+  return std::find(names.begin(), names.end(), parameter) != names.end();
+}
+
+absl::StatusOr<MappingSpec> MappingSpec::Parse(absl::string_view text) {
+  PHIMAP_RETURN_IF_ERROR(CheckExpressionLength(text));
+  ExpressionScanner scanner(text);
+  PHIMAP_ASSIGN_OR_RETURN(Call call,
+                          Call::Parse(scanner, absl::StrCat("a mapping: ", AnyOf(kKinds))));
+  if (!scanner.AtEnd()) return scanner.Expected("the end");
+  MappingSpec spec;
+  PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindOf(call));
+  const Names names = ParametersOf(spec.kind);
+  PHIMAP_RETURN_IF_ERROR(call.OnlyHas(names));
+  for (const absl::string_view name : names) {
+    PHIMAP_RETURN_IF_ERROR(TakeParameter(call, name, spec));
+  }
+  PHIMAP_RETURN_IF_ERROR(spec.Validate());
+  return spec;
+}
+
+absl::Status MappingSpec::Validate() const {
+  PHIMAP_RETURN_IF_ERROR(CheckApplicable(*this));
+  if (has_landmarks()) PHIMAP_RETURN_IF_ERROR(CheckLandmarks(*this));
+  if (kind == MappingKind::kF3) return CheckF3(*this);
+  if (Has("dimensions") && (dimensions < 1 || dimensions > kMaxDimensions)) {
+    return OutOfRange("dimensions", "", 1, kMaxDimensions, dimensions);
+  }
+  return absl::OkStatus();
+}
+
+std::string MappingSpec::ToText() const {
+  std::vector<std::string> parameters;
+  for (const absl::string_view name : ParametersOf(kind)) {
+    std::string text = ParameterText(name, *this);
+    if (!text.empty()) parameters.push_back(std::move(text));
+  }
+  return absl::StrCat(MappingKindName(kind), "(", absl::StrJoin(parameters, ", "), ")");
+}
+
+}  // namespace phimap

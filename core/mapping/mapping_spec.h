@@ -1,0 +1,65 @@
+// A mapping and its parameters, with a text form:
+//
+//   f1(landmarks=…)                          similarities to the landmarks
+//   f2(landmarks=…)                          projection of φ(x) onto the landmarks' span
+//   f3(landmarks=…, dimensions=…)            F2 followed by a random projection
+//   random_projection(dimensions=…)          Johnson–Lindenstrauss of the inputs themselves
+#ifndef PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
+#define PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/rows.h"
+
+namespace phimap {
+
+inline constexpr int64_t kMaxLandmarks = 8192;
+inline constexpr int64_t kMaxDimensions = 65536;
+inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
+
+enum class MappingKind { kF1, kF2, kF3, kRandomProjection };
+enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
+enum class LandmarkPolicy { kUniform, kRandomlyPivotedCholesky };
+
+// "f2", "random_projection" …
+absl::string_view MappingKindName(MappingKind kind);
+// "gaussian" …
+absl::string_view ProjectionKindName(ProjectionKind kind);
+
+struct MappingSpec {
+  MappingKind kind = MappingKind::kF2;
+  // 0 in mappings without landmarks.
+  int64_t landmarks = 0;
+  // 0 in F1 and F2, which have one feature for each landmark kept.
+  int64_t dimensions = 0;
+  // F3 and random projections.
+  ProjectionKind projection = ProjectionKind::kGaussian;
+  // Mappings with landmarks.
+  LandmarkPolicy policy = LandmarkPolicy::kUniform;
+  // Mappings with landmarks; 0: DefaultPoolRows.
+  int64_t pool_rows = 0;
+  // nullopt: float32, or float64 where that errs too much (kServingTolerance).
+  std::optional<FloatType> serving_type;
+
+  // Whether the mapping has a parameter of this name.
+  bool Has(absl::string_view parameter) const;
+  bool has_landmarks() const { return Has("landmarks"); }
+
+  // Parses the text form. INVALID_ARGUMENT (reason BAD_EXPRESSION) names the column, counted from
+  // 1, what was expected there and what stands there. The result is validated.
+  static absl::StatusOr<MappingSpec> Parse(absl::string_view text);
+  // Ranges and combinations; names the parameter as field, without a prefix ("landmarks").
+  // UNIMPLEMENTED for what this build does not offer.
+  absl::Status Validate() const;
+  // Canonical text with every parameter that applies; Parse(ToText()) gives an equal spec.
+  std::string ToText() const;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_

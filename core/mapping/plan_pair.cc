@@ -1,0 +1,75 @@
+#include "core/mapping/plan_pair.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+template <typename T>
+Matrix<double> Rounded(ConstMatrixView<double> from) {
+  return Converted<double, T>(Converted<T, double>(from).view());
+}
+
+template <typename T>
+TriangularProjection<T> PackTriangle(const Matrix<double>& upper) {
+  TriangularProjection<T> triangle;
+  triangle.order = upper.rows();
+  triangle.elements = AlignedArray<T>(triangle.ElementCount(triangle.order));
+  T* out = triangle.elements.data();
+  for (int64_t k = 0; k < upper.rows(); ++k) {
+    for (int64_t j = k; j < upper.cols(); ++j) *out++ = static_cast<T>(upper(k, j));
+  }
+  return triangle;
+}
+
+template <typename T>
+ServingStages<T> StagesIn(const StageNumbers& stages) {
+  ServingStages<T> typed;
+  typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program};
+  if (!stages.upper_triangle.empty()) {
+    typed.projection = PackTriangle<T>(stages.upper_triangle);
+  } else if (!stages.dense.empty()) {
+    typed.projection = DenseProjection<T>{Converted<T, double>(stages.dense.view())};
+  }
+  return typed;
+}
+
+InputStage CopyOf(const InputStage& input) {
+  return {.columns = input.columns,
+          .shift = input.shift,
+          .scale = input.scale,
+          .projection = input.projection.Clone()};
+}
+
+}  // namespace
+
+Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from) {
+  return type == FloatType::kFloat32 ? Rounded<float>(from) : Rounded<double>(from);
+}
+
+absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans) {
+  plans.served.input = CopyOf(as.input);
+  plans.reference.input = CopyOf(as.input);
+  plans.reference.stages = StagesIn<double>(stages);
+  if (as.serving_type == FloatType::kFloat32) {
+    plans.served.stages = StagesIn<float>(stages);
+  } else {
+    plans.served.stages = StagesIn<double>(stages);
+  }
+  // A weight that float32 cannot hold shows as an invalid plan.
+  const absl::Status valid = plans.served.Validate();
+  return valid.ok() ? valid : NotRepresentable(as.serving_type, valid.message());
+}
+
+absl::Status NotRepresentable(FloatType type, absl::string_view what) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "spec.serving_type",
+      absl::StrCat("the mapping's numbers do not fit into ", FloatTypeName(type), " (", what,
+                   "); standardize the inputs, rescale the kernel or serve in "
+                   "float64"));
+}
+
+}  // namespace phimap

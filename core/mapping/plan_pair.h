@@ -1,0 +1,46 @@
+// A mapping as a plan, twice: as it is served, and without any rounding to the serving type.
+#ifndef PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
+#define PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
+
+#include "absl/status/status.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+struct PlanPair {
+  Plan served;
+  // In float64; what the serving error is measured against.
+  Plan reference;
+};
+
+// The feature and projection stages in float64, before they are rounded to the serving type.
+struct StageNumbers {
+  Matrix<double> rows;
+  KernelProgram program;
+  // At most one of these; both empty: no projection.
+  Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
+  Matrix<double> dense;           // features × outputs
+};
+
+// What every builder starts from.
+struct ServedAs {
+  // The input stage that the plan gets.
+  const InputStage& input;
+  FloatType serving_type = FloatType::kFloat32;
+};
+
+// Each number rounded to `type` and back: the values that will be served.
+Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from);
+
+// Fills in both plans. FAILED_PRECONDITION (NOT_REPRESENTABLE, field "spec.serving_type") when a
+// number does not fit into the serving type.
+absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans);
+
+// The error of EmitPlans, for what a builder finds before.
+absl::Status NotRepresentable(FloatType type, absl::string_view what);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_PLAN_PAIR_H_

@@ -1,0 +1,70 @@
+#include "core/mapping/theorem.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status/check.h"
+#include "core/theory/projection_bounds.h"
+
+namespace phimap {
+namespace {
+
+// 1 − δ of the numbers, and of how many rows a statement about many is.
+constexpr double kDelta = 0.05;
+constexpr int64_t kManyRows = 1000;
+
+std::string DistortionText(int64_t dimensions, double delta) {
+  const std::optional<double> e = LengthDistortion(Tier::kDerived, dimensions, delta);
+  return e.has_value() ? absl::StrFormat("e = %.2g", *e) : "no e below 1";
+}
+
+// Who proved the bound for these entries.
+absl::string_view ProjectionSource(ProjectionKind kind) {
+  switch (kind) {
+    case ProjectionKind::kGaussian:
+    case ProjectionKind::kSign:
+      return "Balcan, Blum, Vempala 2006, Theorem 2, with the constants of Achlioptas, McSherry, "
+             "Schölkopf 2001, eq. 4";
+    case ProjectionKind::kSparse:
+      return "Achlioptas 2003, Theorem 1.1";
+    case ProjectionKind::kOrthonormal:
+      return "Johnson, Lindenstrauss 1984, by Dasgupta, Gupta 2003";
+  }
+  return "";
+}
+
+std::string RandomProjectionTheorem(const MappingSpec& mapping) {
+  const int64_t k = mapping.dimensions;
+  constexpr double kPairs = kManyRows * (kManyRows - 1) / 2.0;
+  return absl::StrCat(
+      ProjectionSource(mapping.projection),
+      ": the squared length of a vector that is fixed in advance, as of the difference of two "
+      "rows, is kept within 1 ± e but with probability 2 exp(−(k/2)(e²/2 − e³/3)). At k = ",
+      k, " with probability 0.95: ", DistortionText(k, kDelta), " for one vector, ",
+      DistortionText(k, kDelta / kPairs), " for all differences of 1,000 rows at once");
+}
+
+}  // namespace
+
+std::string TheoremOf(const MappingSpec& mapping) {
+  switch (mapping.kind) {
+    case MappingKind::kF1:
+      return "Balcan, Blum, Vempala 2006, Corollary 1: for a kernel with a separator of margin γ, "
+             "d ≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a linear "
+             "separator of error ≤ ε on F1";
+    case MappingKind::kF2:
+      return "Balcan, Blum, Vempala 2006, Theorem 1: for a kernel with a separator of margin γ, d "
+             "≥ (8/ε)(1/γ² + ln 1/δ) uniform landmarks give, with probability 1 − δ, a linear "
+             "separator of error ≤ ε at margin γ/2 on F2";
+    case MappingKind::kF3:
+      return "Balcan, Blum, Vempala 2006, Theorem 3: for a kernel with a separator of margin γ, d2 "
+             "≥ (16/ε)(1/γ² + ln 2/δ) uniform landmarks and d3 = O(ln(1/(εδ))/γ²) dimensions give, "
+             "with probability 1 − δ, a linear separator of error ≤ ε at margin γ/4 on F3";
+    case MappingKind::kRandomProjection:
+      return RandomProjectionTheorem(mapping);
+  }
+  PHIMAP_CHECK(false);
+}
+
+}  // namespace phimap
