@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-_TARGET = re.compile(r"unix:.+|.+:(\d{1,5})")
+_TARGET = re.compile(r"unix:.+|(?!https?:).+:(\d{1,5})")
 # What a header may carry (RFC 6750, section 2.1).
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 
@@ -75,7 +75,7 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
 def server_or_default(server: str | None) -> str:
     """`server`, or PHIMAP_SERVER of the environment, or the local one."""
     target = server or os.environ.get("PHIMAP_SERVER") or DEFAULT_SERVER
-    found = _TARGET.fullmatch(target)
+    found = _TARGET.fullmatch(target) if isinstance(target, str) else None
     if not found or (found[1] is not None and not 0 < int(found[1]) < 65_536):
         raise ValueError(f"server: expected HOST:PORT or unix:PATH, got {target!r}")
     return target

@@ -5,6 +5,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from phimap import _wire
 from phimap._retry import Retries
 from phimap._rows import Block, Room
@@ -35,9 +37,14 @@ class Spec:
     @staticmethod
     def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str, standardize: bool, seed: int,
            build_id: str | uuid.UUID | None) -> Spec:
-        if not 0 <= seed < 1 << 64:
-            raise ValueError(f"seed: expected 0..2**64-1, got {seed}")
-        return Spec(mapping, spec, kernel, standardize, seed, str(build_id or uuid.uuid4()))
+        for name, text in (("mapping", mapping), ("kernel", kernel)):
+            if not isinstance(text, str):
+                raise TypeError(f"{name}: expected text, got {type(text).__name__} {text!r:.80}")
+        if not isinstance(spec, (str, mapping_pb.MappingSpec)):
+            raise TypeError(f'spec: expected text as "f2(landmarks=500)", or a MappingSpec, got {type(spec).__name__}')
+        if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
+            raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
+        return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()))
 
     def message(self) -> bytes:
         spec = mapping_pb.MappingSpec(text=self.spec) if isinstance(self.spec, str) else self.spec

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 from phimap.v1 import mapping_pb2 as mapping_pb
 
@@ -13,6 +14,15 @@ def reference_to(version: mapping_pb.Version | mapping_pb.VersionRef) -> str:
     """As "letters@3"."""
     ref = version.ref if isinstance(version, mapping_pb.Version) else version
     return f"{ref.mapping}@{ref.number}"
+
+
+def checked(reference: Any) -> str:
+    """TypeError if it is no text: protobuf's own would not say which argument is meant."""
+    if not isinstance(reference, str):
+        found = type(reference).__name__
+        raise TypeError(f'expected a reference as "letters", "letters@3" or "letters@prod", got {found}'
+                        + (f"; phimap.reference_to() makes one of a {found}" if found in ("Version", "VersionRef") else ""))
+    return reference
 
 
 class Pins:
@@ -31,7 +41,7 @@ class Pins:
     def resolve(self, reference: str) -> tuple[str, str]:
         """What to ask the server for: a reference and an expected digest, "" if any will do."""
         with self._lock:
-            known = self._versions.get(reference)
+            known = self._versions.get(checked(reference))
         return (reference_to(known), known.digest) if known else (reference, "")
 
     def observe(self, reference: str, version: mapping_pb.VersionRef) -> bool:

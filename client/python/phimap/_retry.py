@@ -4,6 +4,7 @@ from __future__ import annotations
 import copy
 import importlib.resources
 import json
+import numbers
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -100,7 +101,11 @@ class Deadline:
     """Of a call with all its attempts. None is none: then the service config's holds for each attempt."""
 
     def __init__(self, timeout: float | None) -> None:
-        self._end = None if timeout is None else time.monotonic() + timeout
+        self._end: float | None = None
+        if timeout is not None:
+            if not (isinstance(timeout, numbers.Real) and timeout > 0):
+                raise ValueError(f"timeout: expected seconds > 0, or None, got {timeout!r}")
+            self._end = time.monotonic() + float(timeout)
 
     def remaining(self) -> float | None:
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)

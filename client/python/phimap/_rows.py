@@ -246,7 +246,11 @@ class _Gathered:
         return self._cutter.take(room) if self._cutter is not None else None
 
     def refill(self, values: Any, accepts_sparse: bool) -> None:
-        block = block_of(values, accepts_sparse)
+        try:
+            block = block_of(values, accepts_sparse)
+        except InvalidArgument as error:
+            error.add_note(f"This is about block {self._blocks}, from 0, of the iterator: each is rows × columns.")
+            raise
         if self._blocks and block.columns != self._columns:
             raise InvalidArgument(f"block {self._blocks}: expected {self._columns} columns, as in the blocks before, "
                                   f"got {block.columns}")
@@ -277,7 +281,14 @@ async def _asynchronous(blocks: Iterator[Any]) -> AsyncIterator[Any]:
 
 
 def _array(values: Any) -> np.ndarray[Any, Any]:
-    array = np.asarray(values)
+    _refuse_masked(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidArgument(f"rows: expected as many values in each row: {error}") from None
+    if array.ndim == 0:
+        raise InvalidArgument("rows: expected an array, a list of lists, a DataFrame, a sparse matrix or an iterator of "
+                              f"blocks of these, got {_shown(values)}")
     if array.dtype == object:
         try:
             array = array.astype(FLOAT64)
@@ -287,6 +298,20 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
         raise InvalidArgument(f"rows: expected 2 dimensions, rows × columns, got {array.ndim}: one row x is "
                               "x.reshape(1, -1), one column is x.reshape(-1, 1)")
     return array
+
+
+def _refuse_masked(values: Any) -> None:
+    """numpy would hand out what lies below the mask."""
+    mask: np.ndarray[Any, Any] = np.array(values.mask if isinstance(values, np.ma.MaskedArray) else False)
+    if mask.ndim == 2 and mask.any():
+        row, column = (int(i) for i in np.argwhere(mask)[0])
+        raise InvalidArgument(f"rows[{row}].columns[{column}]: expected a value, got a masked one; fill masked values, or "
+                              "leave their rows out", field=f"rows[{row}].columns[{column}]")
+
+
+def _shown(values: Any) -> str:
+    kind = type(values).__name__
+    return f"{kind} {values!r:.40}" if isinstance(values, (str, bytes, int, float)) else kind
 
 
 def _wire_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:

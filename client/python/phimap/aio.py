@@ -40,6 +40,9 @@ class AsyncClient:
     def server(self) -> str:
         return self._connection.server
 
+    def __repr__(self) -> str:
+        return f"phimap.aio.AsyncClient({self.server!r})"
+
     async def close(self) -> None:
         await self._connection.close()
 

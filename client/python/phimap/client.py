@@ -64,6 +64,9 @@ class Client:
     def server(self) -> str:
         return self._connection.server
 
+    def __repr__(self) -> str:
+        return f"phimap.Client({self.server!r})"
+
     def close(self) -> None:
         """Ends all connections and the calls on them."""
         self._connection.close()

@@ -26,7 +26,7 @@ class Error(Exception):
         message: what was expected, what came, and the limit in force.
         field: path of the field at fault from the request's root, or None.
         row, column: of the input as it was given, from 0, or None. They count over all the rows of a call, however
-            many messages carried them.
+            many messages carried them. Without a row, `column` is where in the text of `field` the error is, from 1.
         limit: the limit that was exceeded, or None.
         reason: UPPER_SNAKE_CASE and stable: what programs switch on; "" if the server named none.
         metadata: the numbers of the message in machine-readable form, as text.
@@ -138,6 +138,9 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
     known = _read_details(packed) if isinstance(packed, bytes) else {}
     if code is grpc.StatusCode.UNAVAILABLE and not known:
         message = f"no answer from phimapd at {target}: {message}"
+    elif code is grpc.StatusCode.DEADLINE_EXCEEDED and message == "Deadline Exceeded":
+        message = (f"phimapd at {target} had not answered when the time was up; `timeout=` of a call, or else the service "
+                   "config, says how long it may take")
     return _CLASSES.get(code, Error)(message, code=code, **known)
 
 
@@ -149,12 +152,20 @@ def connection_broke(error: Error) -> bool:
 
 
 def moved_by(error: Error, rows: int) -> Error:
-    """The same error about row `row` + `rows`: what a message calls its row 0 was preceded by as many of the input."""
-    if error.row is None or "stream_row" in error.metadata:
-        return error
-    row = error.row + rows
-    message = f"row {row} of the input: {error.message}" if rows else error.message
-    return type(error)(message, code=error.code, field=error.field, reason=error.reason, metadata=error.metadata,
+    """The same error, of a request in a stream, as one about the input: what a message calls its row 0 was preceded by
+    `rows` of the input, and users know of no requests."""
+    metadata = dict(error.metadata)
+    message = error.message.replace(f"request {metadata.pop('request', '')}: ", "", 1)
+    row, field = error.row, error.field
+    if row is not None and "stream_row" not in metadata:
+        of_message, row = f"rows[{row}]", row + rows
+        if of_message in message:
+            message = message.replace(of_message, f"rows[{row}]", 1)
+        elif rows:
+            message = f"row {row} of the input: {message}"
+        field = field.replace(of_message, f"rows[{row}]", 1) if field is not None else None
+        metadata["row"] = str(row)
+    return type(error)(message, code=error.code, field=field, reason=error.reason, metadata=metadata,
                        retry_after=error.retry_after, row=row)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TextIO, Union
 
+import numpy as np
+
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 
@@ -73,7 +75,9 @@ class ProgressBar:
 @contextlib.contextmanager
 def observing(progress: ProgressArgument) -> Iterator[Observer]:
     """What a call reports to while it runs."""
-    if progress is True:
+    if not (progress is None or isinstance(progress, (bool, np.bool_)) or callable(progress)):
+        raise TypeError(f"progress: expected a function, True or None, got {progress!r}")
+    if not callable(progress) and progress:
         bar = ProgressBar()
         try:
             yield bar

@@ -143,6 +143,9 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 warnings.warn(f"{name}={values[name]} is more than {type(self).__name__} can have from {rows} rows: "
                               f"{limit} are used", UserWarning, stacklevel=3)
                 values[name] = limit
+        for name, value in values.items():
+            if not (value is None or isinstance(value, (str, int, float, np.number))):
+                raise TypeError(f"{name}: expected a number or a name, got {value!r}")
         return f"{self._family}({', '.join(f'{name}={value}' for name, value in values.items() if value is not None)})"
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:

@@ -320,6 +320,19 @@ def test_a_deadline_leaves_the_build_and_says_how_to_follow_it():
     assert f"build() with build_id='{spec.build_id}'" in raised.value.__notes__[0]
 
 
+@pytest.mark.parametrize("arguments, kind, message", [
+    ({"seed": None}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got None"),
+    ({"seed": -1}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got -1"),
+    ({"kernel": len}, TypeError, "kernel: expected text, got builtin_function_or_method"),
+    ({"mapping": 3}, TypeError, "mapping: expected text, got int 3"),
+    ({"spec": ["f2"]}, TypeError, r'spec: expected text as "f2\(landmarks=500\)", or a MappingSpec, got list'),
+    ({"progress": 1}, TypeError, "progress: expected a function, True or None, got 1")])
+def test_arguments_of_no_use_are_refused_without_a_call(scripted, scripted_client, arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        scripted_client.build(**{"mapping": "m", "rows": ROWS, "spec": SPEC, **arguments})
+    assert not scripted.peers
+
+
 def test_progress_goes_from_sending_to_the_servers_phases(scripted, scripted_client):
     def reports(requests, context):
         yield accepted()

@@ -111,8 +111,24 @@ def test_errors_pickle_with_all_they_carry():
 
 
 def test_a_row_of_a_message_becomes_a_row_of_the_input():
-    moved = moved_by(phimap.OutOfRange("rows[3]: overflow", field="examples.dense.rows[3]", metadata={"column": "1"}), 100)
+    moved = moved_by(phimap.OutOfRange("examples.dense.rows[3]: request 7: overflow", field="examples.dense.rows[3]",
+                                       metadata={"row": "3", "column": "1", "request": "7"}), 100)
     assert type(moved) is phimap.OutOfRange
-    assert (moved.row, moved.column) == (103, 1)
-    assert moved.message == "row 103 of the input: rows[3]: overflow"
-    assert moved_by(phimap.NotFound("no"), 100).row is None
+    assert (moved.row, moved.column, moved.field) == (103, 1, "examples.dense.rows[103]")
+    assert moved.message == "examples.dense.rows[103]: overflow"
+    assert moved.metadata == {"row": "103", "column": "1"}
+
+
+def test_a_row_that_the_message_does_not_name_is_put_before_it():
+    assert moved_by(phimap.OutOfRange("overflow", row=3), 100).message == "row 103 of the input: overflow"
+    assert moved_by(phimap.OutOfRange("overflow", row=3), 0).message == "overflow"
+
+
+def test_an_error_without_a_row_stays_without_one_and_names_no_request():
+    moved = moved_by(phimap.NotFound("request 0: no mapping is named \"x\"", metadata={"request": "0"}), 100)
+    assert moved.row is None and moved.message == "no mapping is named \"x\""
+
+
+def test_a_deadline_says_what_sets_it():
+    error = from_rpc_error(RpcError(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"), "h:1")
+    assert error.message.startswith("phimapd at h:1 had not answered when the time was up; `timeout=` of a call")

@@ -58,6 +58,11 @@ def test_a_missing_value_of_a_frame_is_nan():
     (np.zeros(3), "expected 2 dimensions, rows × columns, got 1: one row x is x.reshape(1, -1)"),
     (np.zeros((2, 2, 2)), "expected 2 dimensions, rows × columns, got 3"),
     (np.zeros((3, 0)), "expected at least 1 column, got 0"),
+    (None, "expected an array, a list of lists, a DataFrame, a sparse matrix or an iterator of blocks of these, got NoneType"),
+    ("letter.csv", "or an iterator of blocks of these, got str 'letter.csv'"),
+    ({"a": [1]}, "or an iterator of blocks of these, got dict"),
+    ([[1, 2], [3]], "expected as many values in each row: "),
+    (np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]]), "rows[1].columns[1]: expected a value, got a masked one"),
     (np.zeros((1, 1), complex), "expected real numbers, got the rows of type complex128"),
     (np.array([["a"]]), "expected real numbers, got the rows of type <U1"),
     (np.array([["a", 1]], object), "expected numbers, got objects: could not convert string to float: 'a'"),
@@ -120,6 +125,16 @@ def test_blocks_of_an_iterator_must_agree_on_their_columns():
     source.next(ALL)
     with pytest.raises(phimap.InvalidArgument, match="block 1: expected 2 columns, as in the blocks before, got 3"):
         source.next(ALL)
+
+
+def test_an_iterator_of_single_rows_says_that_blocks_are_expected():
+    with pytest.raises(phimap.InvalidArgument, match="expected 2 dimensions") as raised:
+        source_of(iter(np.zeros((3, 2))), lambda: False).next(ALL)
+    assert raised.value.__notes__ == ["This is about block 0, from 0, of the iterator: each is rows × columns."]
+
+
+def test_a_masked_array_without_a_masked_value_is_an_array():
+    assert values_of(block_of(np.ma.array([[1.0, 2.0]]), False)).tolist() == [[1, 2]]
 
 
 def test_the_server_is_asked_about_sparse_rows_only_when_there_are_any():

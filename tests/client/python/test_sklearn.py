@@ -184,3 +184,10 @@ def test_errors_of_the_server_are_value_errors(make, rows):
         make(kernel="rbf(gama=1)").fit(rows)
     with pytest.raises(ValueError, match="landmarks"):
         make(landmarks=0).fit(rows)
+
+
+def test_a_parameter_that_has_no_text_is_named(make, rows):
+    with pytest.raises(TypeError, match="serving_type: expected a number or a name, got <class 'numpy.float32'>"):
+        make(serving_type=np.float32).fit(rows)
+    with pytest.raises(TypeError, match="kernel: expected text, got function"):
+        make(kernel=rbf_kernel).fit(rows)

@@ -191,7 +191,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
 
 
-@pytest.mark.parametrize("server", ["localhost", "host:", "host:0", "host:65536", ":80x", "unix:"])
+@pytest.mark.parametrize("server", ["localhost", "http://localhost:7450", "host:", "host:0", "host:65536", ":80x", "unix:"])
 def test_addresses_that_grpc_could_not_read_are_refused(server):
     with pytest.raises(ValueError, match=re.escape(f"server: expected HOST:PORT or unix:PATH, got {server!r}")):
         phimap.Client(server)
@@ -203,6 +203,24 @@ def test_the_server_is_that_of_the_environment_or_the_local_one(monkeypatch):
     monkeypatch.setenv("PHIMAP_SERVER", "example:1")
     assert phimap.Client().server == "example:1"
     assert phimap.Client("other:2").server == "other:2"
+
+
+def test_a_timeout_that_is_no_time_is_refused_without_a_call(scripted, scripted_client):
+    for timeout in (0, -1, float("nan"), "5"):
+        with pytest.raises(ValueError, match="timeout: expected seconds > 0, or None, got"):
+            scripted_client.transform("m", np.zeros((1, 1)), timeout=timeout)
+    assert not scripted.peers
+
+
+def test_what_is_no_reference_is_named_without_a_call(scripted, scripted_client):
+    version = phimap.Version(ref=phimap.VersionRef(mapping="m", number=3))
+    for wrong, message in ((3, 'expected a reference as "letters", .*, got int'),
+                           (version, r"got Version; phimap.reference_to\(\) makes one")):
+        with pytest.raises(TypeError, match=message):
+            scripted_client.transform(wrong, np.zeros((1, 1)))
+        with pytest.raises(TypeError, match=message):
+            scripted_client.get_version(wrong)
+    assert not scripted.peers
 
 
 @pytest.mark.parametrize("channels", [0, 65])
