@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cli/bench_schedule.h"
+#include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/transform_service.pb.h"
@@ -30,7 +31,6 @@ namespace phimap::cli {
 namespace {
 
 constexpr char kMethod[] = "/phimap.v1.TransformService/Transform";
-constexpr int kMaxMessageSizeBytes = 64 << 20;
 // Calls take these in turn, so that a server cannot live on one row in its cache.
 constexpr int kRequests = 16;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
@@ -71,16 +71,6 @@ grpc::ByteBuffer Serialized(const v1::TransformRequest& request) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageSizeBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageSizeBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // Without it channels of equal arguments share one connection.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
-}
-
 // A call that is reused when it has ended.
 struct Call {
   grpc::GenericStub* stub = nullptr;
@@ -119,9 +109,11 @@ class LoadRun {
 
  private:
   absl::Status Connect() {
+    PHIMAP_ASSIGN_OR_RETURN(const client::ChannelFactory channels,
+                            client::ChannelFactory::Create(options_.target, options_.connect));
     const absl::Time deadline = absl::Now() + kConnectTimeout;
     for (int i = 0; i < options_.channels; ++i) {
-      std::shared_ptr<grpc::Channel> channel = MakeChannel(options_.target);
+      std::shared_ptr<grpc::Channel> channel = channels.Make();
       if (!channel->WaitForConnected(absl::ToChronoTime(deadline))) {
         return absl::UnavailableError("no connection within 5 s");
       }

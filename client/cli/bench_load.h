@@ -13,12 +13,15 @@
 #include "client/cli/bench_histogram.h"
 #include "client/cli/bench_process.h"
 #include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
 
 namespace phimap::cli {
 
 struct LoadOptions {
   // As gRPC takes it: "host:port" or "unix:/path".
   std::string target;
+  // Its token and TLS.
+  client::ConnectOptions connect;
   std::string reference;
   // Closed loop: calls in flight, each followed by the next one of its caller.
   int callers = 1;

@@ -50,6 +50,9 @@ constexpr OptionOfField kOptions[] = {
     {"import", "chunk", "FILE"},
     {"import", "digest", "FILE"},
     {"", "reference", "NAME[@VERSION]"},
+    {"", "tls.ca_file", "--tls_ca"},
+    {"", "tls.certificate_file", "--tls_certificate"},
+    {"", "tls.key_file", "--tls_key"},
 };
 
 // If `field` is `outer` or in it, true and what follows `outer`.
@@ -97,10 +100,10 @@ std::string ErrorText(const absl::Status& status, absl::string_view server,
   const std::optional<ErrorDetail> detail = DetailOf(status);
   // A server that answers says why it is unavailable, with details; gRPC has none.
   if (absl::IsUnavailable(status) && !detail.has_value()) {
-    return absl::StrCat(
-        "phimap: no server answers at ", server, " (", status.message(), ")\n",
-        "  start one:    phimapd --data_dir=DIR --listen=", server, "\n",
-        "  or name one:  --server=HOST:PORT, or PHIMAP_SERVER in the environment\n");
+    return absl::StrCat("phimap: no server answers at ", server, " (", status.message(), ")\n",
+                        "  start one:    phimapd --data_dir=DIR --listen=", server, "\n",
+                        "  or name one:  --server=HOST:PORT, or PHIMAP_SERVER in the environment\n",
+                        "  with TLS:     --tls_ca=FILE, or PHIMAP_TLS_CA in the environment\n");
   }
   if (!detail.has_value()) return absl::StrCat("phimap: ", status.message(), "\n");
   std::string text = absl::StrCat("phimap: ",

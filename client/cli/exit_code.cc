@@ -37,7 +37,7 @@ std::string ExitCodeHelp() {
          "  2    wrong usage or bad input; the message names the place\n"
          "  3    no such mapping, version or alias\n"
          "  4    the server cannot be reached\n"
-         "  5    the server refused: a precondition, a limit, or not implemented\n"
+         "  5    the server refused: a precondition, a limit, a permission, or not implemented\n"
          "  6    out of time\n"
          "  130  interrupted or cancelled\n";
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "client/cli/access_arguments.h"
 #include "client/cli/advise_command.h"
 #include "client/cli/alias_command.h"
 #include "client/cli/bench_command.h"
@@ -28,6 +29,7 @@ namespace {
 // All that the command line says.
 struct Arguments {
   std::string server = "127.0.0.1:7450";
+  AccessArguments access;
   BuildArguments build;
   TransformArguments transform;
   ListArguments list;
@@ -264,12 +266,33 @@ void AddBench(CLI::App& app, BenchArguments& bench) {
   command->add_flag("--json", bench.json, "Print one JSON object");
 }
 
+void AddAccess(CLI::App& app, AccessArguments& access) {
+  app.add_option("--tls_ca", access.tls.ca_file,
+                 "Connect with TLS to a server whose certificate these authorities signed (PEM)")
+      ->envname("PHIMAP_TLS_CA");
+  app.add_option("--tls_certificate", access.tls.certificate_file,
+                 "Certificate of this client (PEM), for a server that asks for one")
+      ->envname("PHIMAP_TLS_CERTIFICATE");
+  app.add_option("--tls_key", access.tls.key_file, "Its private key (PEM)")
+      ->envname("PHIMAP_TLS_KEY");
+  app.add_option("--tls_server_name", access.tls.server_name,
+                 "Name that the server's certificate holds for, if it is not the HOST of --server")
+      ->envname("PHIMAP_TLS_SERVER_NAME");
+  CLI::Option* const file = app.add_option("--token_file", access.token_file,
+                                           "File whose first line is the token to call with");
+  app.add_option("--token", access.token,
+                 "The token itself, which every user of this machine can then see; better is "
+                 "--token_file, or PHIMAP_TOKEN in the environment")
+      ->excludes(file);
+}
+
 absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "inspect") {
     return RunInspect(arguments.inspect, StandardErrorConsole().width, std::cout);
   }
+  PHIMAP_ASSIGN_OR_RETURN(const client::ConnectOptions connect, ToConnectOptions(arguments.access));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
-                          client::Client::Connect(arguments.server, {}));
+                          client::Client::Connect(arguments.server, connect));
   client::CancelToken cancel;
   CommandContext context{*client, std::cout, StandardErrorConsole(), cancel};
   if (command == "list") return RunList(arguments.list, context);
@@ -283,6 +306,7 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "bench") {
     BenchArguments bench = arguments.bench;
     bench.load.target = arguments.server;
+    bench.load.connect = connect;
     return RunBench(bench, context);
   }
   if (command == "build") return RunBuild(arguments.build, context);
@@ -323,6 +347,7 @@ int Run(int argc, char** argv) {
   app.add_option("--server", arguments.server, "HOST:PORT or unix:PATH")
       ->envname("PHIMAP_SERVER")
       ->capture_default_str();
+  AddAccess(app, arguments.access);
   app.require_subcommand(1);
   app.fallthrough();  // --server may follow the subcommand.
   app.footer(ExitCodeHelp());

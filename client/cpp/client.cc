@@ -8,11 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/artifact_calls.h"
 #include "client/cpp/build_call.h"
+#include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
 #include "client/cpp/row_messages.h"
@@ -26,43 +25,10 @@
 namespace phimap::client {
 namespace {
 
-constexpr int kMaxMessageSizeBytes = 64 << 20;
 constexpr int kPageSize = 1000;  // The API's limit.
 constexpr int kMaxChannels = 64;
 // Telling the server of a cancelled build must not keep the user waiting.
 constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
-
-absl::Status CheckTarget(absl::string_view target) {
-  if (absl::StartsWith(target, "unix:") && target.size() > 5) return absl::OkStatus();
-  const size_t colon = target.rfind(':');
-  uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(target.substr(colon + 1), &port) || port == 0 || port > 65'535) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TARGET", "server",
-                     absl::StrCat("expected HOST:PORT or unix:PATH, got '", target, "'"));
-  }
-  return absl::OkStatus();
-}
-
-grpc::ChannelArguments ChannelOptions() {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageSizeBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageSizeBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetUserAgentPrefix("phimap-cpp");
-  // Without it channels of equal arguments share one connection.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A server that keeps gRPC's defaults hangs up on clients that ping more often than every 5
-  // minutes.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 360'000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
-  // A server that restarts is found again by Build's own backoff, so gRPC's must not be slower. The
-  // second is how long one attempt to connect may take.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
-  return arguments;
-}
 
 absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
   return absl::FailedPreconditionError(
@@ -72,10 +38,9 @@ absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
 
 class GrpcClient final : public Client {
  public:
-  GrpcClient(const std::string& target, const ConnectOptions& options) : options_(options) {
+  GrpcClient(const ChannelFactory& channels, const ConnectOptions& options) : options_(options) {
     for (int i = 0; i < options.channels; ++i) {
-      const auto channel =
-          grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), ChannelOptions());
+      const std::shared_ptr<grpc::Channel> channel = channels.Make();
       if (i == 0) first_ = channel;
       transforms_.push_back(v1::TransformService::NewStub(channel));
     }
@@ -302,12 +267,12 @@ class GrpcClient final : public Client {
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(absl::string_view target,
                                                         const ConnectOptions& options) {
-  PHIMAP_RETURN_IF_ERROR(CheckTarget(target));
+  PHIMAP_ASSIGN_OR_RETURN(const ChannelFactory channels, ChannelFactory::Create(target, options));
   if (options.channels < 1 || options.channels > kMaxChannels) {
     return absl::InvalidArgumentError(
         absl::StrCat("channels: expected 1..", kMaxChannels, ", got ", options.channels));
   }
-  return std::make_unique<GrpcClient>(std::string(target), options);
+  return std::make_unique<GrpcClient>(channels, options);
 }
 
 }  // namespace phimap::client

@@ -30,6 +30,18 @@
 
 namespace phimap::client {
 
+// Paths of PEM files.
+struct TlsOptions {
+  // Authorities that the server's certificate is trusted by; empty: the connection is not
+  // encrypted. Debian's are in /etc/ssl/certs/ca-certificates.crt.
+  std::string ca_file = {};
+  // The client's own certificate and key, for a server that asks for one.
+  std::string certificate_file = {};
+  std::string key_file = {};
+  // The name that the server's certificate must hold for, when it is not the host of the target.
+  std::string server_name = {};
+};
+
 struct ConnectOptions {
   // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
   // caller; more let many concurrent Transform calls use more cores.
@@ -38,6 +50,10 @@ struct ConnectOptions {
   RetryPolicy retry;
   // Of each call that is not a stream; infinite by default.
   absl::Duration call_timeout = absl::InfiniteDuration();
+  TlsOptions tls;
+  // Sent with every call to a server that asks who calls; empty: none. Only over TLS, or to this
+  // machine: Connect refuses a token that others could read on its way.
+  std::string token = {};
 };
 
 struct BuildOptions {
@@ -123,7 +139,8 @@ struct ExportResult {
 class Client {
  public:
   // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; anything else is
-  // kInvalidArgument. Does not wait.
+  // kInvalidArgument, as are options that contradict each other. A file that cannot be read is
+  // kNotFound. Does not wait.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;
