@@ -57,10 +57,9 @@ double BuildBytes(const Shape& shape) {
 
 v1::Version MustBuild(client::Client& client, const Shape& shape) {
   GeneratedRows rows(kRows, kColumns, 1);
-  const auto version = client.Build({.mapping = shape.name,
-                                     .mapping_text = shape.mapping,
-                                     .kernel_text = "rbf(gamma=scale)"},
-                                    rows);
+  const auto version = client.Build(
+      {.mapping = shape.name, .mapping_text = shape.mapping, .kernel_text = "rbf(gamma=scale)"},
+      rows);
   EXPECT_TRUE(version.ok()) << version.status();
   return version.value_or(v1::Version());
 }
@@ -114,10 +113,10 @@ TEST(SizingTest, OverloadTakesNoMoreThanTheFormulaSays) {
   MustBuild(*ServerProcess(folder.path()).Connect(), shape);
   ServerProcess server(folder.path(),
                        {absl::StrCat("--queue_bytes=", static_cast<int64_t>(kQueueBytes))});
-  const ProcessResult bench = RunProcess(
-      {PHIMAP_BINARY, "--server=" + server.address(), "bench", shape.name,
-       absl::StrCat("--callers=", kCallers), absl::StrCat("--rows=", kRequestRows), "--channels=4",
-       "--seconds=1", "--warmup=0", "--timeout=60"});
+  const ProcessResult bench =
+      RunProcess({PHIMAP_BINARY, "--server=" + server.address(), "bench", shape.name,
+                  absl::StrCat("--callers=", kCallers), absl::StrCat("--rows=", kRequestRows),
+                  "--channels=4", "--seconds=1", "--warmup=0", "--timeout=60"});
   EXPECT_THAT(bench.out + bench.err, HasSubstr("RESOURCE_EXHAUSTED"));
   const double request = kRequestRows * kColumns * kFloatBytes;
   const double formula =
