@@ -17,6 +17,7 @@
 #include "server/auth/file_watch.h"
 #include "server/auth/tls_files.h"
 #include "server/auth/token_file.h"
+#include "server/build/alias_certificates.h"
 #include "server/build/build_manager.h"
 #include "server/grpc_listener.h"
 #include "server/listen_address.h"
@@ -31,6 +32,7 @@
 #include "server/schedule/cpu_budget.h"
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
+#include "server/store/metered_store.h"
 
 namespace phimap {
 namespace {
@@ -55,8 +57,13 @@ TransformScheduler::Options SchedulerOptions(const ServerOptions& options,
   return out;
 }
 
-VersionRegistry::Options RegistryOptions(const ServerOptions& options) {
+VersionRegistry::Options RegistryOptions(const ServerOptions& options,
+                                         AliasCertificates& certificates) {
   VersionRegistry::Options out;
+  out.alias_changed = [&certificates](VersionRegistry& registry, absl::string_view mapping,
+                                      absl::string_view alias) {
+    certificates.Refresh(registry, mapping, alias);
+  };
   out.max_live_bytes = options.max_live_bytes;
   return out;
 }
@@ -125,10 +132,10 @@ struct Server::Parts {
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
         tls_watch(WatchTls(options, logger)),
-        store(std::move(the_store)),
+        store(std::make_unique<MeteredStore>(std::move(the_store), metrics.store())),
         threads(ComputeThreads(options)),
         scheduler(SchedulerOptions(options, hooks), metrics.transform()),
-        registry(RegistryOptions(options), *store, metrics.registry(), logger),
+        registry(RegistryOptions(options, alias_certificates), *store, metrics.registry(), logger),
         builds(BuildOptions(options, threads, hooks, scheduler), *store, registry, store_pool,
                metrics.build(), logger),
         limits(Limits(options)),
@@ -148,7 +155,8 @@ struct Server::Parts {
   Metrics metrics;
   const std::unique_ptr<Store> store;
   const int threads;
-  TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls};
+  TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls, metrics.store().waiting};
+  AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
   VersionRegistry registry;
   BuildManager builds;

@@ -35,7 +35,9 @@ Metrics::Metrics()
       rpc_(*registry_),
       transform_(*registry_),
       registry_metrics_(*registry_),
-      build_(*registry_) {
+      build_(*registry_),
+      store_(*registry_),
+      certificates_(*registry_) {
   sources_->Add(registry_);
   sources_->Add(std::make_shared<ProcessMetrics>());
 }

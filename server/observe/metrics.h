@@ -2,7 +2,8 @@
 //
 // Every series exists from the start (a rate over a series that appears with its first error misses
 // that error), but for those with a mapping's name as a label, whose number is bounded
-// (version_series.h). No other label takes its value from a request. docs/operations.md lists them.
+// (version_series.h, certificate_metrics.h). No other label takes its value from a request.
+// docs/operations.md lists them.
 //
 // Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits and WatchDisk while
 // the server is being put together only.
@@ -18,8 +19,10 @@
 #include "prometheus/collectable.h"
 #include "prometheus/registry.h"
 #include "server/observe/build_metrics.h"
+#include "server/observe/certificate_metrics.h"
 #include "server/observe/registry_metrics.h"
 #include "server/observe/rpc_metrics.h"
+#include "server/observe/store_metrics.h"
 #include "server/observe/transform_metrics.h"
 
 namespace phimap {
@@ -54,6 +57,8 @@ class Metrics {
   const TransformMetrics& transform() const { return transform_; }
   const RegistryMetrics& registry() const { return registry_metrics_; }
   const BuildMetrics& build() const { return build_; }
+  const StoreMetrics& store() const { return store_; }
+  CertificateMetrics& certificates() { return certificates_; }
   // What the HTTP endpoint serves: all of these and the process's.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
@@ -66,6 +71,8 @@ class Metrics {
   const TransformMetrics transform_;
   const RegistryMetrics registry_metrics_;
   const BuildMetrics build_;
+  const StoreMetrics store_;
+  CertificateMetrics certificates_;
 };
 
 }  // namespace phimap

@@ -16,6 +16,8 @@ RegistryMetrics::RegistryMetrics(prometheus::Registry& registry)
       load_seconds(OneHistogram(registry, "phimap_version_load_seconds",
                                 "Seconds it took to load a version: read, check, decode, pack.",
                                 LongLatencyBuckets())),
+      loads_waiting(
+          OneGauge(registry, "phimap_version_loads_waiting", "Versions that wait to be loaded.")),
       evictions(OneCounter(registry, "phimap_version_evictions_total",
                            "Loaded versions dropped to make room.")),
       versions(std::make_unique<VersionSeries>(registry)) {}

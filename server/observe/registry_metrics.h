@@ -23,6 +23,8 @@ class RegistryMetrics {
   prometheus::Counter* const loads;
   prometheus::Counter* const load_errors;
   prometheus::Histogram* const load_seconds;
+  // Loads that wait for the loader thread.
+  prometheus::Gauge* const loads_waiting;
   prometheus::Counter* const evictions;
   const std::unique_ptr<VersionSeries> versions;
 };

@@ -2,6 +2,7 @@
 
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -28,12 +29,12 @@ absl::Status TooManyWaiters(const std::string& mapping, int limit) {
 
 VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMetrics& metrics,
                                  const Logger& logger)
-    : options_(options),
+    : options_(std::move(options)),
       store_(store),
       metrics_(metrics),
       logger_(logger),
-      live_(options.max_live_bytes),
-      loader_("version loads", /*threads=*/1, options.max_queued_loads) {}
+      live_(options_.max_live_bytes),
+      loader_("version loads", /*threads=*/1, options_.max_queued_loads, metrics.loads_waiting) {}
 
 VersionRegistry::~VersionRegistry() = default;
 
@@ -72,6 +73,11 @@ VersionHandle VersionRegistry::FindLive(absl::string_view mapping, int64_t numbe
   return VersionHandle(live_.Find(mapping, number));
 }
 
+VersionHandle VersionRegistry::FindLive(const Reference& reference) {
+  MutexLock lock(&mutex_);
+  return VersionHandle(live_.Find(reference.mapping, names_.Find(reference)));
+}
+
 void VersionRegistry::EnqueueLoad(const Key& key, Callback done) {
   absl::Status refused;
   {
@@ -107,6 +113,7 @@ void VersionRegistry::RunLoad(const Key& key) {
       done(loaded.status());
     }
   }
+  if (loaded.ok() && !key.alias.empty()) TellAliasChanged(key.mapping, key.alias);
 }
 
 uint64_t VersionRegistry::News() {
@@ -214,15 +221,25 @@ void VersionRegistry::Published(const VersionRecord& record) {
 
 void VersionRegistry::AliasMoved(absl::string_view mapping, absl::string_view alias,
                                  int64_t number) {
-  MutexLock lock(&mutex_);
-  ++news_;
-  names_.LearnAlias(mapping, alias, number);
+  {
+    MutexLock lock(&mutex_);
+    ++news_;
+    names_.LearnAlias(mapping, alias, number);
+  }
+  TellAliasChanged(mapping, alias);
 }
 
 void VersionRegistry::AliasGone(absl::string_view mapping, absl::string_view alias) {
-  MutexLock lock(&mutex_);
-  ++news_;
-  names_.ForgetAlias(mapping, alias);
+  {
+    MutexLock lock(&mutex_);
+    ++news_;
+    names_.ForgetAlias(mapping, alias);
+  }
+  TellAliasChanged(mapping, alias);
+}
+
+void VersionRegistry::TellAliasChanged(absl::string_view mapping, absl::string_view alias) {
+  if (options_.alias_changed) options_.alias_changed(*this, mapping, alias);
 }
 
 void VersionRegistry::VersionGone(absl::string_view mapping, int64_t number) {

@@ -41,6 +41,9 @@ class VersionRegistry {
     int max_queued_loads = 256;
     // Requests that may wait for one version.
     int max_waiters = 4096;
+    // Called, without a lock, after an alias was learnt, moved or forgotten. May be empty.
+    std::function<void(VersionRegistry&, absl::string_view mapping, absl::string_view alias)>
+        alias_changed;
   };
   using Callback = std::function<void(absl::StatusOr<VersionHandle>)>;
 
@@ -59,6 +62,8 @@ class VersionRegistry {
 
   // The version if it is in memory; empty otherwise. Never waits.
   VersionHandle FindLive(absl::string_view mapping, int64_t number);
+  // The same of the version that `reference` means, as far as that is known.
+  VersionHandle FindLive(const Reference& reference);
 
   // Tells the registry that `record` is visible: from now on the bare name means it, unless a newer
   // one is known.
@@ -100,6 +105,8 @@ class VersionRegistry {
   // if something was told since `news`: the store may say something else now.
   bool Conclude(const Key& key, uint64_t news, const absl::StatusOr<Loaded>& loaded,
                 std::vector<Callback>& waiters) ABSL_LOCKS_EXCLUDED(mutex_);
+  void TellAliasChanged(absl::string_view mapping, absl::string_view alias)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void LogFailure(const Key& key, const absl::Status& error);
   uint64_t News() ABSL_LOCKS_EXCLUDED(mutex_);
   void UpdateMetrics() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -12,8 +12,8 @@ constexpr int64_t kRetryDelayMs = 200;
 
 }  // namespace
 
-TaskPool::TaskPool(std::string name, int threads, int max_queued)
-    : name_(std::move(name)), max_queued_(max_queued) {
+TaskPool::TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting)
+    : name_(std::move(name)), max_queued_(max_queued), waiting_(waiting) {
   threads_.reserve(threads);
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -35,8 +35,13 @@ absl::Status TaskPool::Submit(Task task) {
                      {{"limit", absl::StrCat(max_queued_)}}, kRetryDelayMs);
   }
   queue_.push_back(std::move(task));
+  ShowWaiting();
   changed_.NotifyOne();
   return absl::OkStatus();
+}
+
+void TaskPool::ShowWaiting() {
+  if (waiting_ != nullptr) waiting_->Set(static_cast<double>(queue_.size()));
 }
 
 void TaskPool::Run() {
@@ -48,6 +53,7 @@ void TaskPool::Run() {
       if (queue_.empty()) return;
       task = std::move(queue_.front());
       queue_.pop_front();
+      ShowWaiting();
     }
     task();
   }

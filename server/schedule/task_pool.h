@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "prometheus/gauge.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -22,8 +23,9 @@ class TaskPool {
  public:
   using Task = std::function<void()>;
 
-  // `name` is what the error says is full: "store calls".
-  TaskPool(std::string name, int threads, int max_queued);
+  // `name` is what the error says is full: "store calls". `waiting` shows how many tasks wait; it
+  // outlives the pool, and may be null.
+  TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting = nullptr);
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;
   TaskPool& operator=(const TaskPool&) = delete;
@@ -34,9 +36,11 @@ class TaskPool {
 
  private:
   void Run();
+  void ShowWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
   const int max_queued_;
+  prometheus::Gauge* const waiting_;
   Mutex mutex_;
   CondVar changed_;
   std::deque<Task> queue_ ABSL_GUARDED_BY(mutex_);

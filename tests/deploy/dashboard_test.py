@@ -30,6 +30,7 @@ class DashboardTest(unittest.TestCase):
         cls.server = server.Server()
         cls.addClassCleanup(cls.server.close)
         cls.server.build(landmarks=50)
+        cls.server.set_alias("letters", "prod", 1)
         load = cls.server.start_load(seconds=0.2)
         assert load.wait() == 0
         cls.text = cls.server.scrape()

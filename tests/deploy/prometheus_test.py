@@ -93,9 +93,11 @@ class PrometheusTest(unittest.TestCase):
         # Once while everything is zero: a rate needs to see the first event.
         cls.prometheus.wait_for("grpc_server_started_total")
         cls.server.build()
+        cls.server.set_alias("letters", "prod", 1)
         load = cls.server.start_load(seconds=600)
         cls.addClassCleanup(lambda: (load.kill(), load.wait()))
         cls.prometheus.wait_for("rate(phimap_transform_rows_total[1m]) > 0")
+        cls.prometheus.wait_for("phimap_certificate_rank")
         cls.prometheus.wait_for("increase(phimap_build_phase_seconds_count{phase='publish'}[1h]) > 0")
 
     def test_every_query_of_the_dashboard_has_numbers(self):

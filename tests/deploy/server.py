@@ -25,6 +25,7 @@ class Server:
         ready = self._process.stdout.readline()
         words = dict(word.split("=") for word in ready.split() if "=" in word)
         self.address, self.http_address = words["grpc"], words["http"]
+        self.data_dir = self._folder.name
 
     def kill(self):
         self._process.kill()
@@ -44,6 +45,9 @@ class Server:
         self.run("build", mapping, f"--input={SOURCE}/lab/data/letter.csv", "--label=label",
                  f"--mapping=f2(landmarks={landmarks})", "--kernel=rbf(gamma=scale)",
                  "--standardize")
+
+    def set_alias(self, mapping, alias, version):
+        self.run("alias", "set", f"{mapping}@{alias}", str(version))
 
     def start_load(self, seconds):
         """Calls of Transform, 200 a second: other tests run beside this one. A process."""

@@ -1,6 +1,9 @@
 // What a scrape shows of calls and builds, and that no client makes it grow.
+#include <cmath>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -24,6 +27,22 @@ class MetricsRpcTest : public ServerFixture {
     request.set_reference(reference);
     *request.mutable_examples() = UniformExamples(rows, 3);
     return request;
+  }
+
+  grpc::Status SetAlias(const std::string& mapping, const std::string& alias, int64_t version) {
+    v1::SetAliasRequest request;
+    request.set_mapping(mapping);
+    request.set_alias(alias);
+    request.set_version(version);
+    v1::Alias response;
+    grpc::ClientContext context;
+    return mappings_->SetAlias(&context, request, &response);
+  }
+  // The labels of an alias of "letter" that points at `version`.
+  static std::string At(const std::string& alias, int64_t version, const std::string& stat = "") {
+    return absl::StrCat("{alias=\"", alias, "\",mapping=\"letter\",",
+                        stat.empty() ? "" : absl::StrCat("stat=\"", stat, "\","), "version=\"",
+                        version, "\"}");
   }
 
   // The series that a scrape has, sorted.
@@ -142,6 +161,84 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
   EXPECT_EQ(Value("phimap_live_versions"), versions);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"m0\",version=\"1\"}"), 1);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"_other\"}"), 5);
+}
+
+TEST_F(MetricsRpcTest, AnAliasShowsTheCertificateOfItsVersionAndFollowsMovesAndDeletion) {
+  MustBuild("letter", "f2(landmarks=5)");
+  // Enough rows that some are held out and measured.
+  std::optional<v1::Version> second;
+  ASSERT_TRUE(Build(Spec("letter", "f2(landmarks=7)"), /*rows=*/400, &second).ok());
+  ASSERT_TRUE(SetAlias("letter", "prod", 1).ok());
+  EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 1)), 5);
+  ASSERT_TRUE(SetAlias("letter", "prod", 2).ok());
+  EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 1)), -1);
+  EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 2)), 7);
+  const v1::Certificate& certificate = second->certificate();
+  EXPECT_EQ(Value("phimap_certificate_rank" + At("prod", 2)), certificate.rank());
+  // The exposition has six digits or more.
+  const auto& kernel = certificate.kernel_error();
+  const auto& serving = certificate.serving_error();
+  ASSERT_GT(kernel.scale(), 0);
+  ASSERT_GT(serving.scale(), 0);
+  for (const auto& [series, value] :
+       {std::pair<std::string, double>{"kernel_error_ratio" + At("prod", 2, "mean"),
+                                       kernel.mean() / kernel.scale()},
+        {"kernel_error_ratio" + At("prod", 2, "max"), kernel.max() / kernel.scale()},
+        {"serving_error_ratio" + At("prod", 2, "mean"), serving.mean() / serving.scale()},
+        {"serving_error_ratio" + At("prod", 2, "max"), serving.max() / serving.scale()},
+        {"trace_residual_ratio" + At("prod", 2), certificate.trace_residual()},
+        {"held_out_trace_residual_ratio" + At("prod", 2), certificate.held_out_trace_residual()}}) {
+    EXPECT_NEAR(Value("phimap_certificate_" + series), value, 1e-5 * std::abs(value)) << series;
+  }
+  v1::DeleteAliasRequest request;
+  request.set_mapping("letter");
+  request.set_alias("prod");
+  v1::DeleteAliasResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(mappings_->DeleteAlias(&context, request, &response).ok());
+  EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 2)), -1);
+}
+
+TEST_F(MetricsRpcTest, AfterARestartAnAliasIsShownOnceItIsAskedFor) {
+  MustBuild("letter");
+  ASSERT_TRUE(SetAlias("letter", "prod", 1).ok());
+  Restart();
+  EXPECT_EQ(Value("phimap_certificate_landmarks" + At("prod", 1)), -1);
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(Request("letter@prod"), &response).ok());
+  // It is shown after the callers have their answers.
+  double landmarks = -1;
+  while (landmarks < 0) landmarks = Value("phimap_certificate_landmarks" + At("prod", 1));
+  EXPECT_EQ(landmarks, 5);
+}
+
+TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
+  MustBuild("letter");
+  ASSERT_TRUE(SetAlias("letter", "first", 1).ok());
+  const size_t one = Series().size();
+  // As many as a mapping may have, and those of another mapping.
+  for (int i = 1; i < 100; ++i) ASSERT_TRUE(SetAlias("letter", absl::StrCat("a", i), 1).ok());
+  const size_t full = Series().size();
+  EXPECT_GT(full, one);
+  MustBuild("digit");
+  ASSERT_TRUE(SetAlias("digit", "first", 1).ok());
+  // The version of "digit" has a series of its own; its alias has none.
+  EXPECT_EQ(Series().size(), full + 1);
+  EXPECT_EQ(Value("phimap_certificates_not_shown_total"), 1);
+}
+
+TEST_F(MetricsRpcTest, CallsOfTheStoreAreCountedAndAWrongNameIsNoFault) {
+  MustBuild("letter");
+  EXPECT_EQ(Value("phimap_store_call_seconds_count{operation=\"publish\"}"), 1);
+  v1::TransformResponse response;
+  EXPECT_FALSE(Transform(Request("nothing"), &response).ok());
+  EXPECT_GE(Value("phimap_store_call_seconds_count{operation=\"get_version\"}"), 1);
+  for (const char* code : {"Unknown", "ResourceExhausted", "Internal", "FailedPrecondition",
+                           "Unavailable", "DataLoss"}) {
+    EXPECT_EQ(Value(absl::StrCat("phimap_store_faults_total{code=\"", code, "\"}")), 0) << code;
+  }
+  EXPECT_EQ(Value("phimap_store_calls_waiting"), 0);
+  EXPECT_EQ(Value("phimap_version_loads_waiting"), 0);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+// What the certificates of the versions say that aliases point to: a move to a worse version shows
+// beside the traffic that it gets.
+//
+// Names come from clients, so the number of series is bounded: kMaxShown aliases have theirs. What
+// finds no room is counted, and is shown when its alias moves or is loaded again after another was
+// deleted. Thread-safe.
+#ifndef PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/gauge.h"
+#include "prometheus/registry.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// What does not apply to a version, or was not measured, is absent and has no series.
+struct CertificateFigures {
+  std::optional<double> landmarks;
+  std::optional<double> rank;
+  // Shares of the kernel's mass: on the landmarks, and on held-out rows.
+  std::optional<double> trace_residual;
+  std::optional<double> held_out_trace_residual;
+  // Relative to the largest K(x, x), and to the largest ‖F(x)‖.
+  std::optional<double> kernel_error_mean;
+  std::optional<double> kernel_error_max;
+  std::optional<double> serving_error_mean;
+  std::optional<double> serving_error_max;
+};
+
+class CertificateMetrics {
+ public:
+  static constexpr int kMaxShown = 100;
+
+  explicit CertificateMetrics(prometheus::Registry& registry);
+  CertificateMetrics(const CertificateMetrics&) = delete;
+  CertificateMetrics& operator=(const CertificateMetrics&) = delete;
+
+  // The alias points at `version`, whose certificate has these figures.
+  void Show(absl::string_view mapping, absl::string_view alias, int64_t version,
+            const CertificateFigures& figures);
+  // The alias is gone, or what it points at is not known.
+  void Hide(absl::string_view mapping, absl::string_view alias);
+
+ private:
+  static constexpr int kFigures = 8;
+  using Key = std::pair<std::string, std::string>;
+  // A figure's family, and "stat" among its labels unless that is empty.
+  struct Figure {
+    prometheus::Family<prometheus::Gauge>* family;
+    const char* stat;
+    std::optional<double> CertificateFigures::*value;
+  };
+  // Null where the figure is absent.
+  using Shown = std::array<prometheus::Gauge*, kFigures>;
+
+  static std::array<Figure, kFigures> Families(prometheus::Registry& registry);
+  void Remove(const Shown& shown) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::array<Figure, kFigures> figures_;
+  prometheus::Counter* const not_shown_;
+  Mutex mutex_;
+  std::map<Key, Shown> shown_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_

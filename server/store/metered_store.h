@@ -1,0 +1,55 @@
+// A store whose calls are counted and timed.
+#ifndef PHIMAP_SERVER_STORE_METERED_STORE_H_
+#define PHIMAP_SERVER_STORE_METERED_STORE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/observe/store_metrics.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// Answers what `store` answers. Thread-safe if that is.
+class MeteredStore final : public Store {
+ public:
+  // `metrics` outlives the store.
+  MeteredStore(std::unique_ptr<Store> store, const StoreMetrics& metrics);
+
+  absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
+                                        absl::string_view artifact) override;
+  absl::StatusOr<VersionRecord> Import(const VersionRecord& version,
+                                       absl::string_view artifact) override;
+  absl::Status RecordFailedBuild(const BuildRecord& record) override;
+  absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
+                                       absl::string_view build_id) override;
+  absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) override;
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
+                                                          int limit) override;
+  absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
+                                           std::optional<int64_t> number) override;
+  absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
+                                                          std::optional<int64_t> before,
+                                                          int limit) override;
+  absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
+                                                  absl::string_view alias) override;
+  absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
+  // Counts the opening; what is read later it does not see.
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                       int64_t version, absl::string_view etag) override;
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag) override;
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number) override;
+  absl::Status DeleteMapping(absl::string_view mapping) override;
+
+ private:
+  const std::unique_ptr<Store> store_;
+  const StoreMetrics& metrics_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_METERED_STORE_H_
