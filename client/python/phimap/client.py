@@ -234,7 +234,7 @@ class Client:
         self._pins.forget(mapping, version)
 
     def delete_mapping(self, mapping: str) -> None:
-        """Deletes a mapping with all its versions and aliases."""
+        """Deletes a mapping with all its versions; refused while it has an alias."""
         self._call("DeleteMapping", service_pb.DeleteMappingRequest(mapping=mapping))
         self._pins.forget(mapping)
 

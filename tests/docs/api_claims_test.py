@@ -1,0 +1,178 @@
+"""What docs/api.md says of calls, roles, limits and reasons, against a server that runs, its flags and its sources."""
+
+import os
+import re
+import unittest
+
+import document
+import programs
+import server
+from phimap.v1 import kernel_service_pb2
+
+# How grpc_server_started_total calls the kinds of calls, and the page.
+KINDS = {"unary": "unary", "server_stream": "server stream", "client_stream": "client stream",
+         "bidi_stream": "bidirectional stream"}
+
+# Reasons in the sources that no call ends with.
+AT_START = {"BAD_FLAG", "BAD_FLAGS", "BAD_TLS_FILE", "BAD_TOKEN_FILE", "BAD_PATH", "CANNOT_LISTEN", "DATABASE_LOST",
+            "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "NOT_A_STORE", "NOT_LOOPBACK", "NO_WRITE_AHEAD_LOG",
+            "STORE_MISMATCH", "STORE_TOO_NEW"}
+INSIDE = {
+    "ARTIFACT_NOT_FOUND": "of a version that was deleted meanwhile; whoever asks looks it up again",
+    "BUILD_EXISTS": "the manager of builds has looked before",
+    "BUILD_NOT_FOUND": "told as NO_SUCH_BUILD",
+    "FILE_TOO_LARGE": "of small files that the store reads when it starts",
+    "NEWEST_VERSION_CHANGED": "nobody fences yet",
+    "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
+}
+# A chunk that is damaged came so from the client (server/build/artifact_import.cc).
+TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
+
+# Constants of which there are others by the same name.
+DEFINED_IN = {"kMaxNameBytes": "reference.cc"}
+UNITS = {"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "deep": 1, "days": 24 * 3600}
+
+
+def sources():
+    return {path: path.read_text(encoding="utf-8") for folder in ("server", "core", "exchange")
+            for path in (document.SOURCE / folder).rglob("*") if path.suffix in (".h", ".cc")}
+
+
+SOURCES = sources()
+
+
+def canonical(name):
+    """kInvalidArgument, of which InvalidArgument is given → INVALID_ARGUMENT."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
+
+
+def reasons_with_codes():
+    """{reason: its codes} as far as they stand beside each other in the sources."""
+    found = {}
+    for text in SOURCES.values():
+        for code, reason in re.findall(r'\b(?:StatusCode|Code)::k(\w+),\s*"([A-Z0-9_]+)"', text):
+            found.setdefault(reason, set()).add(canonical(code))
+    return found
+
+
+def reasons_without_codes():
+    """Those that a function of their file gives a code."""
+    return {reason for text in SOURCES.values()
+            for reason in re.findall(r'\b[A-Z]\w+\(\s*"([A-Z]+(?:_[A-Z]+)+)"', text)}
+
+
+def constant(name):
+    """The value of a constant of the sources, in bytes or seconds."""
+    values = set()
+    for path, text in SOURCES.items():
+        if DEFINED_IN.get(name, path.name) != path.name:
+            continue
+        for value in re.findall(rf"^ *(?:inline )?(?:constexpr )?[\w:]+ {name} = ([^;]+);", text, re.M):
+            value = re.sub(r"\b(?:u?int\d+_t|size_t)\{(\d+)\}", r"\1", value.replace("'", ""))
+            value = re.sub(r"\babsl::Hours\(([\d *]+)\)", r"(\1) * 3600", value)
+            assert re.fullmatch(r"[\d <*()]+", value), f"{name} = {value}"
+            values.add(eval(value))  # digits, brackets, * and << alone
+    assert len(values) == 1, f"{name}: {values}"
+    return values.pop()
+
+
+def size(text):
+    number, unit = re.fullmatch(r"([\d,]+) ?(\w*)", text).groups()
+    return int(number.replace(",", "")) * UNITS[unit]
+
+
+class ApiClaimsTest(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        with_server = server.Server()
+        cls.addClassCleanup(with_server.close)
+        # Every call that was compiled in has a series from the start.
+        cls.calls = {method: (service, KINDS[kind]) for method, service, kind in re.findall(
+            r'^grpc_server_started_total\{grpc_method="(\w+)",grpc_service="([\w.]+)",grpc_type="(\w+)"\}',
+            with_server.scrape(), re.M)}
+
+    def test_every_call_has_a_section_under_its_service_that_says_its_role_and_kind(self):
+        roles = {method: (service, role.lower()) for service, method, role in re.findall(
+            r'\{"([\w.]+)/(\w+)", Role::k(\w+)\}',
+            (document.SOURCE / "server/auth/method_roles.cc").read_text(encoding="utf-8"))}
+        self.assertEqual({m: s for m, (s, _) in self.calls.items()}, {m: s for m, (s, _) in roles.items()})
+        described = {}
+        for heading, text in document.sections().items():
+            for role, kind in re.findall(r"^Role (\w+); ([a-z ]+)\.", text, re.M):
+                described[heading] = (role, kind)
+        self.assertEqual(described, {m: (roles[m][1], kind) for m, (_, kind) in self.calls.items()})
+
+    def test_services_come_with_all_their_calls_and_in_the_tables_order(self):
+        text = document.API.read_text(encoding="utf-8")
+        services = dict(re.findall(r"^\| \[([\w.]+)\]\(#([\w-]+)\) \|", text, re.M))
+        kernel = kernel_service_pb2.DESCRIPTOR.services_by_name["KernelService"]
+        self.assertEqual(set(services), {service for service, _ in self.calls.values()} | {kernel.full_name})
+        anchor = ""
+        under = {}
+        for level, heading in re.findall(r"^(##+) (.+)$", text, re.M):
+            if level == "##":
+                anchor = heading.lower().replace(" ", "-")
+            else:
+                under[heading] = anchor
+        for method, (service, _) in self.calls.items():
+            self.assertEqual(under[method], services[service], method)
+        for method in kernel.methods_by_name:
+            self.assertEqual(under[method], services[kernel.full_name])
+
+    def test_every_flag_that_is_named_exists(self):
+        known = programs.Phimapd(os.environ["PHIMAPD"]).flags | programs.Phimap(os.environ["PHIMAP"]).flags
+        named = re.findall(r"(?<![\w-])--[a-z][\w-]*\w", document.API.read_text(encoding="utf-8"))
+        self.assertGreater(len(named), 20)
+        self.assertLessEqual(set(named), known)
+
+    def test_every_limit_is_that_of_the_flag_or_the_constant(self):
+        phimapd = programs.Phimapd(os.environ["PHIMAPD"])
+        limits = document.table_rows(document.sections()["Limits"])
+        self.assertGreater(len(limits), 25)
+        for what, value, named, _ in limits:
+            with self.subTest(what):
+                name = named.strip("`")
+                actual = int(phimapd.default(name)) if name.startswith("--") else constant(name)
+                self.assertEqual(size(value), actual)
+
+    def test_what_is_over_a_limit_is_an_error_that_the_page_has(self):
+        listed = {row.reason for row in document.errors()}
+        for what, _, _, over in document.table_rows(document.sections()["Limits"]):
+            for reason in re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", over):
+                self.assertIn(reason, listed | {"RESOURCE_EXHAUSTED"}, what)
+
+    def test_every_reason_of_the_sources_is_on_the_page_and_no_other(self):
+        in_sources = set(reasons_with_codes()) | reasons_without_codes()
+        self.assertLessEqual(AT_START | set(INSIDE), in_sources)
+        on_page = {row.reason for row in document.errors()}
+        self.assertEqual(on_page, in_sources - AT_START - set(INSIDE),
+                         "docs/api.md has a table of errors for each call: add the reason there")
+
+    def test_every_reason_has_the_code_that_the_sources_give_it(self):
+        given = reasons_with_codes()
+        for row in document.errors():
+            with self.subTest(row):
+                code = TOLD_OTHERWISE.get((row.section, row.code), row.code)
+                if row.reason in given:
+                    self.assertTrue({row.code, code} & given[row.reason], given[row.reason])
+
+    def test_no_reason_stands_twice_with_the_same_code_in_a_table(self):
+        rows = [row[:3] for row in document.errors() if row[:2] != ("ModelInfer", "OUT_OF_RANGE")]
+        self.assertEqual(len(rows), len(set(rows)))
+
+    def test_every_link_leads_somewhere(self):
+        text = re.sub(r"`[^`\n]*`", "", document.API.read_text(encoding="utf-8"))
+        anchors = {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+                   for heading in re.findall(r"^#+ (.+)$", text, re.M)}
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            path, _, anchor = target.partition("#")
+            if not path:
+                self.assertIn(anchor, anchors)
+            else:
+                self.assertTrue((document.API.parent / path).resolve().exists(), target)
+
+
+if __name__ == "__main__":
+    unittest.main()

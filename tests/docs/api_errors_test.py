@@ -1,0 +1,447 @@
+"""Errors that docs/api.md claims, provoked: each call with each reason that a request alone can bring about."""
+
+import collections
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+import uuid
+
+import document
+import grpc
+import inference_stubs
+import numpy
+import server
+from phimap._crc32c import crc32c
+from phimap.rpc import error_details_pb2
+from phimap.v1 import (evaluation_service_pb2_grpc, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
+                       mapping_service_pb2_grpc, transform_service_pb2, transform_service_pb2_grpc)
+
+# Reasons that take a full disk, a broken machine, a newer phimap, a race or a hostile artifact: tests of the server's
+# parts bring them about.
+ELSEWHERE = {
+    "ANSWERS_FULL", "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "CERTIFICATE_MISSING",
+    "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
+    "EXTERNAL_FEATURES", "FILE_IO_ERROR", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
+    "READ_ONLY_FILE_SYSTEM", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
+    "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
+    "UNREADABLE_TEXT"}
+# And these of one call only.
+ELSEWHERE_OF = {
+    ("Build", "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION"),
+    ("Import", "NOT_REPRESENTABLE", "FAILED_PRECONDITION"),
+    ("Loading a version", "DAMAGED_ARTIFACT", "DATA_LOSS"),
+    ("ModelInfer", "NOT_REPRESENTABLE", "OUT_OF_RANGE"),
+}
+
+
+def details_of(error):
+    """{type: bytes} of what travels with an error, by the standard decoder's rules."""
+    packed = dict(error.trailing_metadata()).get("grpc-status-details-bin", b"")
+    return {detail.type_url.removeprefix("type.googleapis.com/google.rpc."): detail.value
+            for detail in error_details_pb2.Status.FromString(packed).details}
+
+
+def dense(rows):
+    rows = numpy.asarray(rows, "<f8")
+    return examples_pb2.Examples(dense=examples_pb2.DenseRows(
+        rows=rows.shape[0], columns=rows.shape[1], float64_le=rows.tobytes()))
+
+
+def spec(text="f1(landmarks=3)", kernel="rbf(gamma=1)", mapping="m", build_id=None, **fields):
+    message = api.BuildSpec(mapping=mapping, build_id=str(build_id or uuid.uuid4()), kernel=kernel, **fields)
+    message.spec.text = text
+    return api.BuildRequest(spec=message)
+
+
+def build_of(rows, *messages, count=None, **fields):
+    """The messages of a whole build."""
+    return [spec(**fields), *messages, api.BuildRequest(examples=dense(rows)),
+            api.BuildRequest(finish=api.BuildFinish(row_count=len(rows) if count is None else count))]
+
+
+class Open:
+    """A stream of requests that stays open."""
+
+    def __init__(self, *messages):
+        self._messages = messages
+        self._closed = threading.Event()
+
+    def __iter__(self):
+        yield from self._messages
+        self._closed.wait()
+
+    def close(self):
+        self._closed.set()
+
+
+ROWS = numpy.random.default_rng(1).standard_normal((50, 4))
+# So many that some are held out, and what is built is measured on them.
+MORE_ROWS = numpy.random.default_rng(2).standard_normal((500, 4))
+
+
+class Phimapd:
+    """A server with its calls."""
+
+    def __init__(self, test, *flags, token=None):
+        self.server = server.Server(*flags)
+        test.addCleanup(self.server.close)
+        self.channel = grpc.insecure_channel(self.server.address)
+        test.addCleanup(self.channel.close)
+        self.mappings = mapping_service_pb2_grpc.MappingServiceStub(self.channel)
+        self.transforms = transform_service_pb2_grpc.TransformServiceStub(self.channel)
+        self.evaluations = evaluation_service_pb2_grpc.EvaluationServiceStub(self.channel)
+
+    def build(self, mapping="m", rows=ROWS, **fields):
+        *_, last = self.mappings.Build(iter(build_of(rows, mapping=mapping, **fields)))
+        return last.version
+
+    def transform(self, examples, reference="m", **fields):
+        return self.transforms.Transform(
+            transform_service_pb2.TransformRequest(reference=reference, examples=examples, **fields))
+
+
+class ApiErrorsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        inference_stubs.generate(cls.folder)
+
+    def setUp(self):
+        self.claimed = {row[:3]: row.when for row in document.errors()}
+        self.provoked = set()
+
+    def fails(self, section, reason, code, call, *arguments, **fields):
+        """The call ends with this error, and the section claims it."""
+        with self.subTest(section, reason=reason):
+            with self.assertRaises(grpc.RpcError) as failed:
+                answer = call(*arguments, **fields)
+                if not hasattr(answer, "DESCRIPTOR"):
+                    collections.deque(answer, maxlen=0)  # to the end of the stream
+            details = details_of(failed.exception)
+            came = error_details_pb2.ErrorInfo.FromString(details.get("ErrorInfo", b"")).reason
+            self.assertEqual((came, failed.exception.code().name), (reason, code), failed.exception.details())
+            claim = (section, reason, code)
+            self.assertIn(claim, self.claimed)
+            if "RetryInfo" in details:
+                self.assertIn("delay", self.claimed[claim])
+            if "try again after the delay" in self.claimed[claim]:
+                self.assertIn("RetryInfo", details)
+            self.provoked.add(claim)
+
+    def test_every_error_that_the_page_claims_comes(self):
+        phimapd = Phimapd(self)
+        phimapd.build()
+        self.any_call()
+        self.references(phimapd)
+        self.transform(phimapd)
+        self.build_requests(phimapd)
+        self.build_rows(phimapd)
+        self.build_twice(phimapd)
+        self.finding(phimapd)
+        self.names(phimapd)
+        self.artifacts(phimapd)
+        self.damage()
+        self.small_limits()
+        self.silence()
+        self.inference(phimapd)
+        left = {claim for claim in set(self.claimed) - self.provoked - ELSEWHERE_OF if claim[1] not in ELSEWHERE}
+        self.assertEqual(left, set(), "claimed and not provoked here")
+        self.assertFalse({claim for claim in self.provoked if claim in ELSEWHERE_OF or claim[1] in ELSEWHERE},
+                         "provoked here after all")
+
+    def test_what_grpc_refuses_by_itself_has_its_code_and_no_details(self):
+        phimapd = Phimapd(self, "--max_message_bytes=65536")
+        nothing = phimapd.channel.unary_unary("/phimap.v1.MappingService/Nothing")
+        get = phimapd.mappings.GetMapping
+        request = api.GetMappingRequest(mapping="m" * 65536)
+        for code, call, fields in (
+                ("RESOURCE_EXHAUSTED", lambda **fields: get(request, **fields), {}),
+                ("UNIMPLEMENTED", lambda **fields: get(request, **fields), {"compression": grpc.Compression.Gzip}),
+                ("UNIMPLEMENTED", lambda **fields: nothing(b"", **fields), {})):
+            with self.subTest(code, **fields):
+                with self.assertRaises(grpc.RpcError) as failed:
+                    call(**fields)
+                self.assertEqual(failed.exception.code().name, code, failed.exception.details())
+                self.assertEqual(details_of(failed.exception), {})
+
+    def any_call(self):
+        tokens = self.folder / "tokens"
+        tokens.write_text("reader a-token-that-reads\n")
+        tokens.chmod(0o600)
+        mappings = Phimapd(self, f"--token_file={tokens}").mappings
+        request = api.ListMappingsRequest()
+        for reason, *authorizations in (("TOKEN_MISSING",), ("TOKEN_MALFORMED", "Basic dXNlcg=="),
+                                        ("TOKEN_MALFORMED", "Bearer a-token-that-reads", "Bearer twice"),
+                                        ("TOKEN_UNKNOWN", "Bearer a-token-of-nobody")):
+            self.fails("Any call", reason, "UNAUTHENTICATED", mappings.ListMappings, request,
+                       metadata=[("authorization", value) for value in authorizations])
+        reader = [("authorization", "Bearer a-token-that-reads")]
+        mappings.ListMappings(request, metadata=reader)
+        self.fails("Any call", "ROLE_TOO_LOW", "PERMISSION_DENIED", mappings.DeleteMapping,
+                   api.DeleteMappingRequest(mapping="m"), metadata=reader)
+
+    def references(self, phimapd):
+        get = phimapd.mappings.GetVersion
+        section = "Names and references"
+        for reference in ("m@007", "M", "m@", "", "m@0", "-"):
+            self.fails(section, "BAD_REFERENCE", "INVALID_ARGUMENT", get, api.GetVersionRequest(reference=reference))
+        for reason, reference in (("MAPPING_NOT_FOUND", "other"), ("VERSION_NOT_FOUND", "m@9"),
+                                  ("NO_SUCH_ALIAS", "m@prod")):
+            self.fails(section, reason, "NOT_FOUND", get, api.GetVersionRequest(reference=reference))
+            self.fails(section, reason, "NOT_FOUND", phimapd.transform, dense(ROWS), reference)
+        self.fails(section, "BAD_NAME", "INVALID_ARGUMENT", phimapd.mappings.GetMapping,
+                   api.GetMappingRequest(mapping="m-"))
+
+    def transform(self, phimapd):
+        phimapd.build("wide", rows=ROWS[:, :1], text="random_projection(dimensions=2000)", kernel="")
+        phimapd.build("steep", text="f1(landmarks=3)", kernel="poly(degree=9)")
+        kind = examples_pb2.Examples
+        wrong = dense(ROWS)
+        wrong.dense.rows += 1
+        none = dense(ROWS)
+        none.dense.rows = 0
+        endless = ROWS.copy()
+        endless[1, 3] = numpy.inf
+        for reason, examples in (
+                ("MISSING_FIELD", kind()), ("MISSING_FIELD", kind(dense=examples_pb2.DenseRows(rows=1, columns=4))),
+                ("OUT_OF_RANGE", none), ("WRONG_LENGTH", wrong), ("WRONG_COLUMNS", dense(ROWS[:, :3])),
+                ("NOT_FINITE", dense(endless))):
+            self.fails("Transform", reason, "INVALID_ARGUMENT", phimapd.transform, examples)
+        for examples in (kind(sparse={}), kind(bytes={}), kind(text={})):
+            self.fails("Transform", "KIND_NOT_OFFERED", "UNIMPLEMENTED", phimapd.transform, examples)
+        self.fails("Transform", "DIGEST_MISMATCH", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS),
+                   expected_digest="0" * 64)
+        self.fails("Transform", "NOT_REPRESENTABLE", "OUT_OF_RANGE", phimapd.transform, dense(1e30 * ROWS), "steep")
+        self.fails("Transform", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", phimapd.transform,
+                   dense(numpy.zeros((65536, 1))), "wide")
+        first = transform_service_pb2.TransformStreamRequest(reference="m", examples=dense(ROWS))
+        self.fails("TransformStream", "ONLY_FIRST", "INVALID_ARGUMENT", phimapd.transforms.TransformStream,
+                   iter([first, first]))
+
+    def fails_to_build(self, phimapd, reason, code, messages):
+        self.fails("Build", reason, code, phimapd.mappings.Build, iter(messages))
+
+    def build_requests(self, phimapd):
+        fields = spec()
+        fields.spec.spec.kind = 1
+        large, inapplicable = spec(text=""), spec(text="")
+        large.spec.spec.MergeFrom(mapping_pb2.MappingSpec(kind="F1", landmarks=8193))
+        inapplicable.spec.spec.MergeFrom(mapping_pb2.MappingSpec(kind="F1", landmarks=3, dimensions=2))
+        for reason, messages in (
+                ("UNEXPECTED_MESSAGE", []), ("UNEXPECTED_MESSAGE", [api.BuildRequest()]),
+                ("UNEXPECTED_MESSAGE", [spec(), spec()]), ("NO_FINISH", [spec()]),
+                ("BAD_FIELD", [spec(build_id="1")]), ("BAD_FIELD", [spec(kernel="")]), ("BAD_FIELD", [fields]),
+                ("BAD_EXPRESSION", [spec(kernel="rbf(gama=1)")]), ("BAD_EXPRESSION", [spec(text="f9()")]),
+                ("BAD_EXPRESSION", [spec(kernel="(" * 40 + "linear()" + ")" * 40)]),
+                ("BAD_EXPRESSION", [spec(kernel=" " * 4097)]), ("OUT_OF_RANGE", [large]),
+                ("NOT_APPLICABLE", [inapplicable]),
+                ("KERNEL_NOT_APPLICABLE", [spec(text="random_projection(dimensions=2)")]),
+                ("NOT_POSITIVE_SEMIDEFINITE", [spec(text="f2(landmarks=3)", kernel="-1*linear()")])):
+            self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", messages)
+        self.fails_to_build(phimapd, "NOT_OFFERED", "UNIMPLEMENTED",
+                            [spec(text="f2(landmarks=3, policy=rpcholesky)")])
+
+    def build_rows(self, phimapd):
+        kind = examples_pb2.Examples
+        wrong = dense(ROWS)
+        wrong.dense.columns += 1
+        endless = ROWS.copy()
+        endless[1, 3] = numpy.nan
+        huge = numpy.array([[1.7e308], [-1.7e308]] * 10)
+        for reason, code, rows in (
+                ("MISSING_FIELD", "INVALID_ARGUMENT", kind()), ("KIND_NOT_OFFERED", "UNIMPLEMENTED", kind(text={})),
+                ("WRONG_LENGTH", "INVALID_ARGUMENT", wrong), ("NOT_FINITE", "INVALID_ARGUMENT", dense(endless)),
+                ("WRONG_COLUMNS", "INVALID_ARGUMENT", dense(ROWS[:, :3]))):
+            self.fails_to_build(phimapd, reason, code,
+                                [spec(), api.BuildRequest(examples=dense(ROWS)), api.BuildRequest(examples=rows)])
+        self.fails_to_build(phimapd, "ROW_COUNT", "DATA_LOSS", build_of(ROWS, count=51))
+        self.fails_to_build(phimapd, "EMPTY_STREAM", "FAILED_PRECONDITION",
+                            [spec(), api.BuildRequest(finish=api.BuildFinish(row_count=0))])
+        self.fails_to_build(phimapd, "VALUES_TOO_LARGE", "INVALID_ARGUMENT", build_of(huge, standardize=True))
+        for reason, rows, fields in (
+                ("TOO_FEW_ROWS", ROWS, {"text": "f1(landmarks=51)"}),
+                ("TOO_MANY_DIMENSIONS", ROWS,
+                 {"text": "random_projection(dimensions=5, projection=orthonormal)", "kernel": ""}),
+                ("NO_SCALE", numpy.ones((50, 4)), {"kernel": "rbf(gamma=scale)"}),
+                ("ZERO_KERNEL", numpy.zeros((50, 4)), {"text": "f2(landmarks=3)", "kernel": "linear()"}),
+                ("NOT_REPRESENTABLE", 1e30 * MORE_ROWS,
+                 {"text": "f1(landmarks=3, serving_type=float32)", "kernel": "poly(degree=3)"}),
+                ("PRECISION", numpy.concatenate([MORE_ROWS - 1e4, MORE_ROWS + 1e4]),
+                 {"text": "f2(landmarks=40, serving_type=float32)", "kernel": "rbf(gamma=0.3)"})):
+            self.fails_to_build(phimapd, reason, "FAILED_PRECONDITION", build_of(rows, **fields))
+
+    def build_twice(self, phimapd):
+        known = uuid.uuid4()
+        phimapd.build(build_id=known)
+        self.fails_to_build(phimapd, "OTHER_SPEC", "ALREADY_EXISTS", [spec(build_id=known, seed=1)])
+        under_way = uuid.uuid4()
+        requests = Open(spec(build_id=under_way))
+        self.addCleanup(requests.close)
+        events = phimapd.mappings.Build(iter(requests))
+        next(events)  # accepted
+        self.fails_to_build(phimapd, "STREAM_OPEN", "ABORTED", [spec(build_id=under_way)])
+        phimapd.mappings.CancelBuild(api.CancelBuildRequest(mapping="m", build_id=str(under_way)))
+        self.fails("Build", "CANCEL_BUILD", "CANCELLED", lambda: events)
+
+    def finding(self, phimapd):
+        calls = phimapd.mappings
+        for call in ("GetBuild", "CancelBuild"):
+            request = getattr(api, call + "Request")
+            self.fails(call, "BAD_FIELD", "INVALID_ARGUMENT", getattr(calls, call), request(mapping="m", build_id="1"))
+            self.fails(call, "NO_SUCH_BUILD", "NOT_FOUND", getattr(calls, call),
+                       request(mapping="m", build_id=str(uuid.uuid4())))
+        for call, mapping in (("ListMappings", {}), ("ListVersions", {"mapping": "m"})):
+            request = getattr(api, call + "Request")
+            self.fails(call, "OUT_OF_RANGE", "INVALID_ARGUMENT", getattr(calls, call), request(page_size=-1, **mapping))
+            self.fails(call, "BAD_PAGE_TOKEN", "INVALID_ARGUMENT", getattr(calls, call),
+                       request(page_token="x", **mapping))
+        self.fails("Advise", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.Advise,
+                   api.AdviseRequest(margin=2, error=0.1, confidence=0.9))
+        self.fails("EstimateBuild", "RPC_NOT_OFFERED", "UNIMPLEMENTED", calls.EstimateBuild, api.EstimateBuildRequest())
+        self.fails("Evaluate", "RPC_NOT_OFFERED", "UNIMPLEMENTED", phimapd.evaluations.Evaluate, iter([]))
+
+    def names(self, phimapd):
+        calls = phimapd.mappings
+        alias = api.SetAliasRequest(mapping="m", alias="prod", version=1)
+        calls.SetAlias(alias)
+        self.fails("SetAlias", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.SetAlias,
+                   api.SetAliasRequest(mapping="m", alias="prod"))
+        self.fails("SetAlias", "ETAG_MISMATCH", "ABORTED", calls.SetAlias,
+                   api.SetAliasRequest(mapping="m", alias="prod", version=1, etag="none"))
+        self.fails("DeleteAlias", "ETAG_MISMATCH", "ABORTED", calls.DeleteAlias,
+                   api.DeleteAliasRequest(mapping="m", alias="prod", etag="another"))
+        self.fails("DeleteVersion", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.DeleteVersion,
+                   api.DeleteVersionRequest(mapping="m"))
+        self.fails("DeleteVersion", "VERSION_IN_USE", "FAILED_PRECONDITION", calls.DeleteVersion,
+                   api.DeleteVersionRequest(mapping="m", version=1))
+        self.fails("DeleteMapping", "MAPPING_IN_USE", "FAILED_PRECONDITION", calls.DeleteMapping,
+                   api.DeleteMappingRequest(mapping="m"))
+        for i in range(99):
+            calls.SetAlias(api.SetAliasRequest(mapping="m", alias=f"a{i}", version=1))
+        self.fails("SetAlias", "TOO_MANY_ALIASES", "RESOURCE_EXHAUSTED", calls.SetAlias,
+                   api.SetAliasRequest(mapping="m", alias="one-more", version=1))
+
+    def artifacts(self, phimapd):
+        chunks = list(phimapd.mappings.Export(api.ExportRequest(reference="m")))
+        to = api.ImportRequest(mapping="copy")
+        whole = [api.ImportRequest(chunk=chunk) for chunk in chunks]
+        digest = chunks[0].version.digest
+        size = chunks[0].artifact_size_bytes
+
+        def chunk(data=None, **fields):
+            changed = api.ArtifactChunk(offset_bytes=fields.pop("offset_bytes", 0),
+                                        data=chunks[0].data if data is None else data,
+                                        crc32c=fields.pop("crc32c", chunks[0].crc32c))
+            return api.ImportRequest(chunk=changed)
+
+        for reason, code, messages in (
+                ("UNEXPECTED_MESSAGE", "INVALID_ARGUMENT", []), ("UNEXPECTED_MESSAGE", "INVALID_ARGUMENT", whole),
+                ("UNEXPECTED_MESSAGE", "INVALID_ARGUMENT", [to, *whole]),
+                ("CHUNK_SIZE", "INVALID_ARGUMENT", [to, chunk(b"")]),
+                ("CHUNK_OFFSET", "INVALID_ARGUMENT", [to, chunk(offset_bytes=1)]),
+                ("CHUNK_CHECKSUM", "DATA_LOSS", [to, chunk(crc32c=chunks[0].crc32c ^ 1)]),
+                ("BAD_DIGEST", "INVALID_ARGUMENT", [to, *whole, api.ImportRequest(digest="x")]),
+                ("DIGEST_MISMATCH", "DATA_LOSS", [to, *whole, api.ImportRequest(digest="0" * 64)]),
+                ("ARTIFACT_TOO_LONG", "INVALID_ARGUMENT", [to, *whole, chunk(offset_bytes=size)]),
+                ("DAMAGED_ARTIFACT", "INVALID_ARGUMENT", [to, chunk(bytes(1000), crc32c=crc32c(bytes(1000)))])):
+            self.fails("Import", reason, code, phimapd.mappings.Import, iter(messages))
+        phimapd.mappings.Import(iter([to, *whole, api.ImportRequest(digest=digest)]))
+
+    def damage(self):
+        phimapd = Phimapd(self)
+        digest = phimapd.build().ref.digest
+        [blob] = pathlib.Path(phimapd.server.data_dir).rglob(digest)
+        blob.chmod(0o600)
+        with open(blob, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+        self.fails("Export", "ARTIFACT_DAMAGED", "DATA_LOSS", phimapd.mappings.Export,
+                   api.ExportRequest(reference="m"))
+        self.fails("Loading a version", "ARTIFACT_DAMAGED", "DATA_LOSS", phimapd.transform, dense(ROWS))
+
+    def small_limits(self):
+        phimapd = Phimapd(self, "--max_live_bytes=1024", "--build_memory_bytes=10000000", "--max_builds=1")
+        phimapd.build(text="f1(landmarks=40)")
+        self.fails("Loading a version", "LIVE_VERSIONS_FULL", "RESOURCE_EXHAUSTED", phimapd.transform, dense(ROWS))
+        self.fails_to_build(phimapd, "BUILD_MEMORY", "RESOURCE_EXHAUSTED", build_of(ROWS, text="f1(landmarks=8192)"))
+        requests = Open(spec())
+        self.addCleanup(requests.close)
+        under_way = phimapd.mappings.Build(iter(requests))
+        next(under_way)  # accepted
+        self.fails_to_build(phimapd, "TOO_MANY_BUILDS", "RESOURCE_EXHAUSTED", [spec()])
+        tiny = Phimapd(self, "--build_memory_bytes=1024")
+        [chunk] = phimapd.mappings.Export(api.ExportRequest(reference="m"))
+        self.fails("Import", "BUILD_MEMORY", "RESOURCE_EXHAUSTED", tiny.mappings.Import,
+                   iter([api.ImportRequest(mapping="m"), api.ImportRequest(chunk=chunk)]))
+
+    def silence(self):
+        phimapd = Phimapd(self, "--build_idle_seconds=1")
+        for section, call, message in (("Build", phimapd.mappings.Build, spec()),
+                                       ("Import", phimapd.mappings.Import, api.ImportRequest(mapping="m"))):
+            requests = Open(message)
+            self.addCleanup(requests.close)
+            self.fails(section, "IDLE_STREAM", "DEADLINE_EXCEEDED", call, iter(requests))
+
+    def inference(self, phimapd):
+        from inference import inference_service_pb2 as protocol, inference_service_pb2_grpc
+
+        stub = inference_service_pb2_grpc.GRPCInferenceServiceStub(phimapd.channel)
+        for call in ("ModelReady", "ModelMetadata"):
+            request = getattr(protocol, call + "Request")
+            self.fails(call, "BAD_NAME", "INVALID_ARGUMENT", getattr(stub, call), request(name="M"))
+            self.fails(call, "BAD_VERSION", "INVALID_ARGUMENT", getattr(stub, call), request(name="m", version="007"))
+        raw = ROWS.astype("<f4").tobytes()
+
+        def fails(reason, code="INVALID_ARGUMENT", *, datatype="FP32", shape=ROWS.shape, name="x", contents=None,
+                  inputs=1, raw_contents=(raw,), outputs=(), timeout=None, tensor_parameter=None, **fields):
+            request = protocol.ModelInferRequest(**{"model_name": "m", **fields}, raw_input_contents=raw_contents)
+            for _ in range(inputs):
+                tensor = request.inputs.add(name=name, datatype=datatype, shape=shape)
+                for values in (contents or {}).items():
+                    getattr(tensor.contents, values[0]).extend(values[1])
+            for output in outputs:
+                request.outputs.add(name=output)
+            if timeout is not None:
+                request.parameters["timeout"].MergeFrom(timeout)
+            if tensor_parameter:
+                request.inputs[0].parameters[tensor_parameter].int64_param = 1
+            self.fails("ModelInfer", reason, code, stub.ModelInfer, request)
+
+        parameter = protocol.InferParameter
+        fails("BAD_NAME", model_name="M")
+        fails("BAD_VERSION", model_version="-1")
+        fails("MAPPING_NOT_FOUND", "NOT_FOUND", model_name="other")
+        fails("VERSION_NOT_FOUND", "NOT_FOUND", model_version="9")
+        fails("NO_SUCH_ALIAS", "NOT_FOUND", model_version="nobody")
+        fails("MISSING_INPUT", inputs=0)
+        fails("TOO_MANY_INPUTS", inputs=2)
+        fails("UNKNOWN_INPUT", name="y")
+        fails("WRONG_DATATYPE", datatype="INT8")
+        fails("WRONG_SHAPE", shape=[200])
+        fails("OUT_OF_RANGE", shape=[0, 4])
+        fails("WRONG_COLUMNS", shape=[40, 5])
+        fails("WRONG_LENGTH", raw_contents=[raw[:-1]])
+        fails("WRONG_CONTENTS", raw_contents=[], contents={"fp64_contents": [0.0] * 200})
+        fails("MIXED_CONTENTS", contents={"fp32_contents": [0.0] * 200})
+        fails("MISSING_CONTENTS", raw_contents=[])
+        fails("NOT_FINITE", raw_contents=[b"\xff" * len(raw)])
+        fails("UNKNOWN_OUTPUT", outputs=["y"])
+        fails("DUPLICATE_OUTPUT", outputs=["features", "features"])
+        fails("OUTPUT_NOT_OFFERED", "UNIMPLEMENTED", outputs=["residual"])
+        fails("UNKNOWN_PARAMETER", tensor_parameter="binary_data")
+        fails("WRONG_TYPE", timeout=parameter(string_param="1 s"))
+        fails("OUT_OF_RANGE", timeout=parameter(int64_param=-1))
+        fails("TOO_LONG", id="i" * 513)
+        zeros = numpy.zeros((65536, 1), "<f4")
+        fails("MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", model_name="wide", shape=zeros.shape,
+              raw_contents=[zeros.tobytes()])
+
+
+if __name__ == "__main__":
+    unittest.main()
