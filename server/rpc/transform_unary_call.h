@@ -20,6 +20,11 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
 
   void OnCancel() final { scope_.Cancel(); }
   void OnDone() final { delete this; }
+  // Both may run on any thread of gRPC's, and within Finish: they take no lock that a caller of
+  // Finish holds, and wait for nothing. Otherwise gRPC hands each to a thread of another pool,
+  // which costs a call about 8 µs of CPU on an idle machine and 30 on a busy one. gRPC means this
+  // for reactors of its own; should it ever take the function away, this does not compile.
+  bool InternalInlineable() final { return true; }
 
  protected:
   // What a request asks for. Its views point into the request, or into the call.
