@@ -9,7 +9,9 @@ import pathlib
 import queue
 import re
 import resource
+import shutil
 import subprocess
+import tempfile
 import threading
 import unittest
 import uuid
@@ -62,6 +64,29 @@ def as_compose_says(volume):
         elif key not in NOT_OF_A_CONTAINER:
             raise AssertionError(f"compose.yaml: phimapd: {key} is not tested; add it to as_compose_says")
     return options, command
+
+
+def tls_variant():
+    """(flags, environment) of the variant that compose.yaml has in a comment."""
+    text = (session.SOURCE / "deploy/compose.yaml").read_text()
+    comment = re.search(r"^ *# The TLS variant.*?(?=^ *[^ #])", text, re.M | re.S).group()
+    said = re.sub(r"^ *#", "", comment, flags=re.M)
+    flags = yaml.safe_load(re.search(r"command: (\[.*?\])", said, re.S).group(1))
+    environment = yaml.safe_load(re.search(r"environment: (\{.*?\})", said, re.S).group(1))
+    if "- ./tls:/tls:ro" not in said:
+        raise AssertionError("compose.yaml: the TLS variant mounts another folder")
+    return flags, environment
+
+
+def make_tls_folder(folder):
+    """A certificate for 127.0.0.1, its key and a file of tokens, as user 7450 needs them."""
+    session.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days=1", "-subj=/CN=phimap",
+                 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "server.key", "-out",
+                 folder / "server.pem"])
+    (folder / "tokens").write_text("admin a-token-that-may-all\n")
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, 7450, 7450)
+        path.chmod(0o700 if path == folder else 0o600)
 
 
 class Container:
@@ -150,6 +175,28 @@ class RuntimeTest(unittest.TestCase):
         container = Container(self, options=["--env=PHIMAP_SERVER=unix:/data/socket"],
                               command=["--unix_listen=/data/socket"])
         self.assertEqual(container.health(), 0)
+
+    def test_the_tls_variant_of_compose_serves_only_those_with_its_authority_and_a_token(self):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=session.BUILD / "image/tmp"))
+        self.addCleanup(shutil.rmtree, folder)
+        make_tls_folder(folder)
+        flags, environment = tls_variant()
+        self.assertEqual(flags[0], "--insecure")  # as in the command that it takes the place of
+        container = Container(self, command=flags[1:], options=[
+            f"--volume={folder}:/tls:ro", *(f"--env={name}={value}" for name, value in environment.items())])
+        self.assertEqual(container.health(), 0)
+        self.assertIn("\nphimap_compute_threads ", container.metrics())
+        (folder / "token").write_text("a-token-that-may-all\n")
+        ca, token = f"--tls_ca={folder}/server.pem", f"--token_file={folder}/token"
+
+        def exit_code_of(*access):
+            return subprocess.run([*container.on_its_network(), session.BUILD / "client/cli/phimap",
+                                   "--server=127.0.0.1:7450", *access, "list"], capture_output=True, check=False,
+                                  env=session.ENVIRONMENT).returncode
+
+        self.assertEqual(exit_code_of(ca, token), 0)
+        self.assertEqual(exit_code_of(ca), 5)  # refused
+        self.assertEqual(exit_code_of(token), 4)  # in the clear nobody answers
 
     def test_sigterm_lets_a_stream_finish_and_turns_the_health_check_red(self):
         container = Container(self)
