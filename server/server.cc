@@ -198,7 +198,7 @@ absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
                  {&mapping_service, v1::MappingService::service_full_name()},
                  {&evaluation_service, v1::EvaluationService::service_full_name()},
                  {&inference_service, inference::GRPCInferenceService::service_full_name()}},
-                serving));
+                serving, metrics.connections(), logger));
   return absl::OkStatus();
 }
 

@@ -37,7 +37,8 @@ Metrics::Metrics()
       registry_metrics_(*registry_),
       build_(*registry_),
       store_(*registry_),
-      certificates_(*registry_) {
+      certificates_(*registry_),
+      connections_(*registry_) {
   sources_->Add(registry_);
   sources_->Add(std::make_shared<ProcessMetrics>());
 }

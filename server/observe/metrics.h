@@ -20,6 +20,7 @@
 #include "prometheus/registry.h"
 #include "server/observe/build_metrics.h"
 #include "server/observe/certificate_metrics.h"
+#include "server/observe/connection_metrics.h"
 #include "server/observe/registry_metrics.h"
 #include "server/observe/rpc_metrics.h"
 #include "server/observe/store_metrics.h"
@@ -59,6 +60,7 @@ class Metrics {
   const BuildMetrics& build() const { return build_; }
   const StoreMetrics& store() const { return store_; }
   CertificateMetrics& certificates() { return certificates_; }
+  const ConnectionMetrics& connections() const { return connections_; }
   // What the HTTP endpoint serves: all of these and the process's.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
@@ -73,6 +75,7 @@ class Metrics {
   const BuildMetrics build_;
   const StoreMetrics store_;
   CertificateMetrics certificates_;
+  const ConnectionMetrics connections_;
 };
 
 }  // namespace phimap

@@ -18,14 +18,14 @@
 namespace phimap::e2e {
 namespace {
 
-// A field of /proc/PID/status that is given in kB.
-int64_t StatusBytes(pid_t pid, const std::string& field) {
+// A number of /proc/PID/status; memory is given in KiB there.
+int64_t StatusNumber(pid_t pid, const std::string& field) {
   std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
   for (std::string line; std::getline(status, line);) {
-    int64_t kib = 0;
+    int64_t number = 0;
     if (absl::StartsWith(line, field) &&
-        std::sscanf(line.c_str() + field.size(), "%ld", &kib) == 1) {
-      return kib * 1024;
+        std::sscanf(line.c_str() + field.size(), "%ld", &number) == 1) {
+      return number;
     }
   }
   PHIMAP_CHECK(false);
@@ -43,8 +43,10 @@ std::string ValueOf(const std::string& line, absl::string_view key) {
 
 }  // namespace
 
-ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags) {
-  std::vector<std::string> arguments = {PHIMAPD_BINARY, "--data_dir=" + data_dir};
+ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags,
+                             const std::vector<std::string>& launcher) {
+  std::vector<std::string> arguments = launcher;
+  arguments.insert(arguments.end(), {PHIMAPD_BINARY, "--data_dir=" + data_dir});
   for (const char* flag : {"--listen=", "--http="}) {
     const bool given = std::any_of(flags.begin(), flags.end(), [flag](const std::string& given) {
       return absl::StartsWith(given, flag);
@@ -70,9 +72,17 @@ std::unique_ptr<client::Client> ServerProcess::Connect(client::RetryPolicy retry
   return *std::move(client);
 }
 
-int64_t ServerProcess::MemoryBytes() const { return StatusBytes(process_->pid(), "VmRSS:"); }
+int64_t ServerProcess::MemoryBytes() const {
+  return StatusNumber(process_->pid(), "VmRSS:") * 1024;
+}
 
-int64_t ServerProcess::PeakMemoryBytes() const { return StatusBytes(process_->pid(), "VmHWM:"); }
+int64_t ServerProcess::PeakMemoryBytes() const {
+  return StatusNumber(process_->pid(), "VmHWM:") * 1024;
+}
+
+int ServerProcess::Threads() const {
+  return static_cast<int>(StatusNumber(process_->pid(), "Threads:"));
+}
 
 std::string HttpGet(const std::string& address, const std::string& path) {
   const size_t colon = address.rfind(':');

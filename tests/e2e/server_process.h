@@ -16,7 +16,9 @@ namespace phimap::e2e {
 // on free ports of the loopback interface unless the flags say otherwise.
 class ServerProcess {
  public:
-  explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {});
+  // `launcher` is a command that starts the one that follows it, as prlimit does.
+  explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {},
+                         const std::vector<std::string>& launcher = {});
 
   // "127.0.0.1:41234"
   const std::string& address() const { return address_; }
@@ -27,6 +29,8 @@ class ServerProcess {
   // Resident memory now, and its highest so far, from /proc.
   int64_t MemoryBytes() const;
   int64_t PeakMemoryBytes() const;
+  // How many it has now, from /proc.
+  int Threads() const;
 
  private:
   std::unique_ptr<Process> process_;

@@ -65,8 +65,8 @@ class InferenceReadinessTest : public ::testing::Test {
   const AccessControl access_{nullptr, std::nullopt};
   InferenceService service_{environment_, *store_, store_pool_, serving_,
                             "1.2.3",      access_, metrics_};
-  const absl::StatusOr<std::unique_ptr<GrpcListener>> listener_ =
-      GrpcListener::Listen(Options(), {{&service_, kService}}, serving_);
+  const absl::StatusOr<std::unique_ptr<GrpcListener>> listener_ = GrpcListener::Listen(
+      Options(), {{&service_, kService}}, serving_, metrics_.connections(), logger_);
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 };

@@ -1,0 +1,106 @@
+// A server that has no descriptors left for more connections: CVE-2023-4785 of gRPC.
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/status/check.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server_process.h"
+#include "tests/server/support/client_socket.h"
+
+namespace phimap::e2e {
+namespace {
+
+using testing::ClientSocket;
+using ::testing::HasSubstr;
+
+// The server's limit, and far more connections than that.
+constexpr int kDescriptors = 128;
+constexpr int kConnections = 400;
+
+class DescriptorTest : public ::testing::Test {
+ protected:
+  DescriptorTest()
+      : server_(folder_.path(), {}, {"/usr/bin/prlimit", absl::StrCat("--nofile=", kDescriptors)}) {
+    PHIMAP_CHECK(
+        absl::SimpleAtoi(server_.address().substr(server_.address().rfind(':') + 1), &port_));
+  }
+
+  absl::StatusOr<v1::Version> Build(client::Client& client, const std::string& name) {
+    GeneratedRows rows(200, 4, 3);
+    return client.Build(
+        {.mapping = name, .mapping_text = "f2(landmarks=20)", .kernel_text = "rbf(gamma=scale)"},
+        rows);
+  }
+  static absl::Status Transform(client::Client& client) {
+    const std::vector<float> row = {0.1f, 0.2f, 0.3f, 0.4f};
+    return client
+        .Transform("letters", client::MakeRowBlock(absl::MakeConstSpan(row), 4),
+                   {.timeout = absl::Seconds(60)})
+        .status();
+  }
+  // Until the server has told some of them that it is full.
+  void Exhaust() {
+    for (int i = 0; i < kConnections; ++i) {
+      connections_.push_back(std::make_unique<ClientSocket>());
+      ASSERT_EQ(connections_.back()->Connect(port_), 0);
+    }
+    std::string metrics;
+    do {
+      metrics = HttpGet(server_.http_address(), "/metrics");
+    } while (!absl::StrContains(metrics, "\nphimap_connections_refused_total ") ||
+             absl::StrContains(metrics, "\nphimap_connections_refused_total 0\n"));
+  }
+  // How long it took a new client to be served.
+  absl::Duration TimeToServe() {
+    const absl::Time start = absl::Now();
+    while (!Transform(*server_.Connect()).ok()) {
+    }
+    return absl::Now() - start;
+  }
+
+  TemporaryFolder folder_;
+  ServerProcess server_;
+  int port_ = 0;
+  std::vector<std::unique_ptr<ClientSocket>> connections_;
+};
+
+TEST_F(DescriptorTest, AFullServerServesItsClientsBuildsAndServesOthersAgainWhenThereIsRoom) {
+  const auto client = server_.Connect();
+  ASSERT_TRUE(Build(*client, "letters").ok());
+  Exhaust();
+  // The store has descriptors of its own.
+  const auto built = Build(*client, "digits");
+  EXPECT_TRUE(built.ok()) << built.status();
+  EXPECT_TRUE(Transform(*client).ok());
+  connections_.clear();
+  const absl::Duration wait = TimeToServe();
+  std::cout << "a new client was served after " << wait << "\n";
+  EXPECT_LE(wait, absl::Seconds(10));
+  EXPECT_TRUE(Transform(*client).ok());
+  EXPECT_THAT(server_.process().ErrorsSoFar(), HasSubstr("connections_refused"));
+}
+
+TEST_F(DescriptorTest, ConnectionsThatSayNothingAreHungUpOnAndMakeRoom) {
+  const auto client = server_.Connect();
+  ASSERT_TRUE(Build(*client, "letters").ok());
+  Exhaust();
+  const absl::Time start = absl::Now();
+  for (const auto& connection : connections_) connection->AwaitHangUp();
+  const absl::Duration wait = absl::Now() - start;
+  std::cout << "the last connection was hung up on after " << wait << "\n";
+  // Five seconds of silence are the limit; gRPC's own is 120, which is what this tells apart on a
+  // machine however busy.
+  EXPECT_LE(wait, absl::Seconds(60));
+  EXPECT_LE(TimeToServe(), absl::Seconds(10));
+  EXPECT_TRUE(Transform(*client).ok());
+}
+
+}  // namespace
+}  // namespace phimap::e2e
