@@ -136,6 +136,30 @@ TEST_F(HostileInputTest, ShapesWhoseProductOverflowsAreRefused) {
   ExpectServesOn();
 }
 
+// 2^16 rows × 2^16 columns: their numbers, and their bytes of either type, are 0 in 32 bits.
+TEST_F(HostileInputTest, AShapeWhoseProductWrapsToNothingIsNotOneOfNoNumbers) {
+  MustBuild();
+  const auto expect_length = [this](const char* field, const char* expected,
+                                    const std::function<void(v1::DenseRows&)>& empty) {
+    SCOPED_TRACE(field);
+    v1::TransformRequest request;
+    request.set_reference("letter");
+    v1::DenseRows& dense = *request.mutable_examples()->mutable_dense();
+    dense.set_rows(1 << 16);
+    dense.set_columns(1 << 16);
+    empty(dense);
+    v1::TransformResponse response;
+    const grpc::Status status = Transform(request, &response);
+    ExpectRefused(status, absl::StrCat("examples.dense.", field));
+    EXPECT_EQ(FactsOf(status).metadata["expected"], expected);
+    EXPECT_EQ(FactsOf(status).metadata["actual"], "0");
+  };
+  expect_length("float32_le", "17179869184", [](v1::DenseRows& d) { d.set_float32_le(""); });
+  expect_length("float64_le", "34359738368", [](v1::DenseRows& d) { d.set_float64_le(""); });
+  expect_length("numbers", "4294967296", [](v1::DenseRows& d) { d.mutable_numbers(); });
+  ExpectServesOn();
+}
+
 TEST_F(HostileInputTest, NumbersAtTheEndsOfTheirTypesAreRefused) {
   MustBuild();
   const auto expect_spec = [this](const char* field,
