@@ -9,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "inference/inference_service.grpc.pb.h"
 #include "server/observe/version_series.h"
+#include "tests/server/rpc/raw_call.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
@@ -144,6 +146,36 @@ TEST_F(MetricsRpcTest, NamesThatClientsMakeUpAddNoSeries) {
     v1::Mapping mapping;
     EXPECT_FALSE(mappings_->GetMapping(&context, get, &mapping).ok());
     EXPECT_FALSE(Build(Spec(name, "f2(landmarks=5)"), 2).ok());
+  }
+  EXPECT_EQ(Series(), before);
+}
+
+TEST_F(MetricsRpcTest, ModelsMethodsAndTokensThatClientsMakeUpAddNoSeries) {
+  MustBuild("letter");
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(Request("letter"), &response).ok());
+  const auto inferences = inference::GRPCInferenceService::NewStub(channel_);
+  const std::set<std::string> before = Series();
+  for (int i = 0; i < 100; ++i) {
+    const std::string hostile = absl::StrCat("hostile-", i);
+    inference::ModelInferRequest infer;
+    infer.set_id(hostile);
+    infer.set_model_name("letter");
+    infer.set_model_version(hostile);
+    grpc::ClientContext version_context;
+    inference::ModelInferResponse inferred;
+    EXPECT_FALSE(inferences->ModelInfer(&version_context, infer, &inferred).ok());
+    infer.set_model_name(hostile);
+    grpc::ClientContext model_context;
+    EXPECT_FALSE(inferences->ModelInfer(&model_context, infer, &inferred).ok());
+    for (const char* method : {"/phimap.v1.TransformService/Hostile", "/hostile.Service/Transform",
+                               "/phimap.v1.MappingService/ListMappings\"} 1\n"}) {
+      const grpc::Status status = CallRaw(channel_, absl::StrCat(method, i), {""}).status;
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+    }
+    EXPECT_TRUE(CallRaw(channel_, "/phimap.v1.MappingService/ListMappings", {""},
+                        {{"authorization", "Bearer " + hostile}, {hostile, "hostile"}})
+                    .status.ok());
   }
   EXPECT_EQ(Series(), before);
 }
