@@ -29,6 +29,15 @@ int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows) 
   return taken;
 }
 
+int64_t MaxRowsOfTake(int64_t queued_rows, int workers) {
+  PHIMAP_CHECK(workers > 0);
+  return std::clamp((queued_rows + workers - 1) / workers, kSharedTakeRows, kTakeRows);
+}
+
+int64_t WorthwhileTakes(int64_t requests, int64_t rows) {
+  return std::min(requests, (rows + kSharedTakeRows - 1) / kSharedTakeRows);
+}
+
 bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes) {
   return queued_bytes == 0 || bytes <= max_bytes - queued_bytes;
 }

@@ -71,8 +71,10 @@ void TransformScheduler::Submit(TransformWork work) {
       if (TakesInline(queued.work)) here = BeginInline();
       pending_.Add(queued.work);
       metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-      if (here == nullptr) queues_.Push(std::move(queued));
-      wake = here == nullptr && sleeping_ > 0;
+      if (here == nullptr) {
+        queues_.Push(std::move(queued));
+        wake = ClaimSleeper();
+      }
     }
   }
   if (!status.ok()) return queued.work.done(status);
@@ -146,26 +148,41 @@ void TransformScheduler::RunWorker() {
     ++workers_;
   }
   while (true) {
-    std::vector<QueuedWork> take;
-    {
-      MutexLock lock(&mutex_);
-      while (queues_.empty() && !draining_) {
-        ++sleeping_;
-        work_queued_.Wait(&mutex_);
-        --sleeping_;
-      }
-      take = queues_.Take();
-    }
+    std::vector<QueuedWork> take = AwaitTake();
     if (take.empty()) return;
     RunOnPool(std::move(take), scratch);
   }
+}
+
+bool TransformScheduler::ClaimSleeper() {
+  if (sleeping_ <= waking_ || queues_.takes() <= waking_) return false;
+  ++waking_;
+  return true;
+}
+
+std::vector<QueuedWork> TransformScheduler::AwaitTake() {
+  std::vector<QueuedWork> take;
+  bool wake = false;
+  {
+    MutexLock lock(&mutex_);
+    while (queues_.empty() && !draining_) {
+      ++sleeping_;
+      work_queued_.Wait(&mutex_);
+      --sleeping_;
+      waking_ = std::max(0, waking_ - 1);  // a wait may also end for no reason
+    }
+    take = queues_.Take(workers_);
+    wake = ClaimSleeper();
+  }
+  if (wake) work_queued_.NotifyOne();
+  return take;
 }
 
 bool TransformScheduler::RunOne(EngineScratch& scratch) {
   std::vector<QueuedWork> take;
   {
     MutexLock lock(&mutex_);
-    take = queues_.Take();
+    take = queues_.Take(std::max(1, workers_));
   }
   if (take.empty()) return false;
   RunOnPool(std::move(take), scratch);

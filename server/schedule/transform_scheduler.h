@@ -6,7 +6,8 @@
 //             Submit.
 //             Work that was cancelled or whose deadline passed is dropped when it is taken, before
 //             anything is spent on it, and long work looks again between row tiles.
-//             No worker sleeps while work waits. Requests that gathered while all were busy share a
+//             No worker sleeps while there is work for it: a queue is shared between the workers,
+//             in takes of at least four rows. Requests that gathered while all were busy share a
 //             pass of the engine if they are of one version (batch_policy.h); each has a status of
 //             its own, and the bits it would have alone (core/plan/engine.h). Versions are served
 //             in turn, each oldest first.
@@ -91,6 +92,11 @@ class TransformScheduler {
 
   absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakesInline(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the caller is to wake a worker, once it has let go of the lock: when more is queued
+  // than those who wake already will take.
+  bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for something to take; what is taken is empty at the end of the worker's life.
+  std::vector<QueuedWork> AwaitTake() ABSL_LOCKS_EXCLUDED(mutex_);
   // A pass, from when it was taken, `started`, to its answers.
   void Run(std::vector<QueuedWork> take, absl::Time started, EngineScratch& scratch)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -121,13 +127,14 @@ class TransformScheduler {
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
-  VersionQueues queues_ ABSL_GUARDED_BY(mutex_){kTakeRows};
+  VersionQueues queues_ ABSL_GUARDED_BY(mutex_);
   // Queued or running.
   Books pending_ ABSL_GUARDED_BY(mutex_);
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the workers.
+  // Of the workers; and of these, those that were woken and have not noticed yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
+  int waking_ ABSL_GUARDED_BY(mutex_) = 0;
   // Threads that compute within Submit, and what those before them left.
   int inline_running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<EngineScratch>> inline_scratches_ ABSL_GUARDED_BY(mutex_);

@@ -1,34 +1,49 @@
 #include "server/schedule/version_queues.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "core/status/check.h"
 #include "server/schedule/batch_policy.h"
 
 namespace phimap {
 
-void VersionQueues::Push(QueuedWork work) {
-  const Engine* const engine = work.work.engine.get();
-  std::deque<QueuedWork>& queue = queues_[engine];
-  if (queue.empty()) turn_.push_back(engine);
-  queue.push_back(std::move(work));
+int64_t VersionQueues::Queue::Takes() const {
+  return WorthwhileTakes(static_cast<int64_t>(works.size()), rows);
 }
 
-std::vector<QueuedWork> VersionQueues::Take() {
+void VersionQueues::Push(QueuedWork work) {
+  const Engine* const engine = work.work.engine.get();
+  Queue& queue = queues_[engine];
+  if (queue.works.empty()) turn_.push_back(engine);
+  takes_ -= queue.Takes();
+  queue.rows += work.work.rows.rows;
+  queue.works.push_back(std::move(work));
+  takes_ += queue.Takes();
+}
+
+std::vector<QueuedWork> VersionQueues::Take(int workers) {
+  PHIMAP_CHECK(workers > 0);
   std::vector<QueuedWork> taken;
   if (turn_.empty()) return taken;
+  const int sharing = std::max<int>(1, workers / static_cast<int>(turn_.size()));
   const Engine* const engine = turn_.front();
   turn_.pop_front();
-  std::deque<QueuedWork>& queue = queues_[engine];
+  Queue& queue = queues_[engine];
   std::vector<int64_t> rows;
   // A request has a row at least, so no more than this can join.
-  for (size_t i = 0; i < queue.size() && i <= take_rows_; ++i) {
-    rows.push_back(queue[i].work.rows.rows);
+  const int64_t max_rows = MaxRowsOfTake(queue.rows, sharing);
+  for (size_t i = 0; i < queue.works.size() && i <= max_rows; ++i) {
+    rows.push_back(queue.works[i].work.rows.rows);
   }
-  for (int64_t left = RequestsToTake(rows, take_rows_); left > 0; --left) {
-    taken.push_back(std::move(queue.front()));
-    queue.pop_front();
+  takes_ -= queue.Takes();
+  for (int64_t left = RequestsToTake(rows, max_rows); left > 0; --left) {
+    queue.rows -= queue.works.front().work.rows.rows;
+    taken.push_back(std::move(queue.works.front()));
+    queue.works.pop_front();
   }
-  if (queue.empty()) {
+  takes_ += queue.Takes();
+  if (queue.works.empty()) {
     queues_.erase(engine);
   } else {
     turn_.push_back(engine);

@@ -16,18 +16,25 @@ namespace phimap {
 
 class VersionQueues {
  public:
-  // `take_rows` is RequestsToTake's.
-  explicit VersionQueues(int64_t take_rows) : take_rows_(take_rows) {}
-
   void Push(QueuedWork work);
-  // What the next free worker computes: all of one version, oldest first. Empty when nothing waits.
-  std::vector<QueuedWork> Take();
+  // What the next of `workers` computes: all of one version, oldest first, and so much that the
+  // others find their share of it, unless they have other versions (batch_policy.h). Empty when
+  // nothing waits. REQUIRES: workers > 0.
+  std::vector<QueuedWork> Take(int workers);
   bool empty() const { return turn_.empty(); }
+  // How many workers are worth waking (WorthwhileTakes), of all versions.
+  int64_t takes() const { return takes_; }
 
  private:
-  const int64_t take_rows_;
+  struct Queue {
+    std::deque<QueuedWork> works;
+    int64_t rows = 0;
+    int64_t Takes() const;
+  };
+
   // Queues that are not empty, by the engine of their version.
-  std::unordered_map<const Engine*, std::deque<QueuedWork>> queues_;
+  std::unordered_map<const Engine*, Queue> queues_;
+  int64_t takes_ = 0;
   // The same versions, next to be served first.
   std::deque<const Engine*> turn_;
 };

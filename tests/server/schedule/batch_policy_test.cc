@@ -22,6 +22,33 @@ TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
   for (const auto& c : cases) EXPECT_EQ(RequestsToTake(c.rows, c.max_rows), c.taken);
 }
 
+TEST(BatchPolicyTest, WorkersShareAQueueInTakesOfFourToSixtyFourRows) {
+  const struct {
+    int64_t queued_rows;
+    int workers;
+    int64_t max_rows;
+  } cases[] = {
+      {1, 1, 4},    {16, 1, 16},  {64, 1, 64},  {1000, 1, 64}, {1, 2, 4},
+      {8, 2, 4},    {9, 2, 5},    {16, 2, 8},   {15, 2, 8},    {16, 64, 4},
+      {128, 2, 64}, {129, 2, 64}, {256, 8, 32}, {0, 2, 4},     {int64_t{1} << 40, 3, 64},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(MaxRowsOfTake(c.queued_rows, c.workers), c.max_rows)
+        << c.queued_rows << " rows, " << c.workers << " workers";
+  }
+}
+
+TEST(BatchPolicyTest, AWorkerIsWorthwhileForEachFourRowsButNotWithoutARequest) {
+  const struct {
+    int64_t requests, rows, takes;
+  } cases[] = {
+      {0, 0, 0}, {1, 1, 1}, {4, 4, 1}, {5, 5, 2}, {16, 16, 4}, {1, 1000, 1}, {2, 1000, 2},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(WorthwhileTakes(c.requests, c.rows), c.takes) << c.requests << ", " << c.rows;
+  }
+}
+
 TEST(BatchPolicyTest, OnlyATinyRequestThatNothingWaitsBeforeRunsInline) {
   const absl::Duration limit = absl::Microseconds(20);
   const struct {

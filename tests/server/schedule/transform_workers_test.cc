@@ -1,0 +1,55 @@
+// Workers that sleep, wake and share queues.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "server/schedule/compute_pool.h"
+#include "tests/server/schedule/scheduler_fixture.h"
+#include "tests/server/support/gate.h"
+
+namespace phimap::testing {
+namespace {
+
+// A wake-up that is lost leaves a caller waiting for good.
+TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
+  constexpr int kCallers = 6;
+  constexpr int kRequests = 500;
+  Metrics metrics;
+  TransformScheduler scheduler(
+      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
+      metrics.transform());
+  const std::shared_ptr<const Engine> engines[] = {std::make_shared<FakeEngine>(),
+                                                   std::make_shared<FakeEngine>()};
+  std::atomic<int> right{0};
+  ComputePool pool(3, [&] { scheduler.RunWorker(); });
+  std::vector<std::thread> callers;
+  for (int c = 0; c < kCallers; ++c) {
+    callers.emplace_back([&, c] {
+      for (int i = 0; i < kRequests; ++i) {
+        // One row, or so many that a caller's request is worth two takes.
+        const std::vector<double> in(i % 3 == 0 ? 6 : 1, c * kRequests + i);
+        std::vector<double> out(in.size());
+        Gate finished;
+        TransformWork work;
+        work.engine = engines[c % 2];
+        work.rows = {reinterpret_cast<const char*>(in.data()), FloatType::kFloat64,
+                     static_cast<int64_t>(in.size()), 1};
+        work.prepare = [&out]() -> absl::StatusOr<char*> {
+          return reinterpret_cast<char*>(out.data());
+        };
+        work.done = [&](const absl::Status& status) {
+          right += status.ok() && out.back() == 2 * in.back();
+          finished.Open();
+        };
+        scheduler.Submit(std::move(work));
+        finished.Wait();
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  scheduler.Drain();
+  EXPECT_EQ(right, kCallers * kRequests);
+}
+
+}  // namespace
+}  // namespace phimap::testing

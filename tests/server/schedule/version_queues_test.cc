@@ -1,0 +1,56 @@
+#include "server/schedule/version_queues.h"
+
+#include "gtest/gtest.h"
+#include "tests/server/schedule/scheduler_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+class VersionQueuesTest : public ::testing::Test {
+ protected:
+  void Push(const std::shared_ptr<const Engine>& engine, int64_t rows) {
+    QueuedWork queued;
+    queued.work.engine = engine;
+    queued.work.rows = {nullptr, FloatType::kFloat64, rows, 1};
+    queues_.Push(std::move(queued));
+  }
+  // Requests of the next take.
+  size_t Take(int workers) { return queues_.Take(workers).size(); }
+
+  const std::shared_ptr<const Engine> a_ = std::make_shared<FakeEngine>();
+  const std::shared_ptr<const Engine> b_ = std::make_shared<FakeEngine>();
+  VersionQueues queues_;
+};
+
+TEST_F(VersionQueuesTest, OneWorkerTakesAllAndTwoTakeHalvesOfWhatIsThere) {
+  for (int i = 0; i < 16; ++i) Push(a_, 1);
+  EXPECT_EQ(Take(1), 16);
+  for (int i = 0; i < 16; ++i) Push(a_, 1);
+  EXPECT_EQ(Take(2), 8);
+  EXPECT_EQ(Take(2), 4);
+  EXPECT_EQ(Take(2), 4);  // not two of two
+  EXPECT_EQ(Take(2), 0);
+}
+
+TEST_F(VersionQueuesTest, WhileAnotherVersionWaitsForTheOtherWorkerNothingIsShared) {
+  for (int i = 0; i < 16; ++i) Push(a_, 1);
+  Push(b_, 1);
+  EXPECT_EQ(Take(2), 16);
+  EXPECT_EQ(Take(2), 1);
+  EXPECT_TRUE(queues_.empty());
+}
+
+TEST_F(VersionQueuesTest, WorthwhileTakesAreThoseOfAllVersionsThatWait) {
+  EXPECT_EQ(queues_.takes(), 0);
+  Push(a_, 4);
+  EXPECT_EQ(queues_.takes(), 1);
+  Push(a_, 1);
+  EXPECT_EQ(queues_.takes(), 2);
+  Push(b_, 1000);
+  EXPECT_EQ(queues_.takes(), 3);
+  while (!queues_.empty()) Take(2);
+  EXPECT_EQ(queues_.takes(), 0);
+}
+
+}  // namespace
+}  // namespace phimap::testing
