@@ -1,9 +1,22 @@
 #include "server/build/job_queue.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace phimap {
+namespace {
+
+// Of the calling thread alone: Linux counts a priority for each thread. It cannot fail: lower is
+// always allowed, and where it already is lower, it stays.
+void LowerPriority() {
+  const int niceness = std::max(JobQueue::kNiceness, getpriority(PRIO_PROCESS, gettid()));
+  setpriority(PRIO_PROCESS, gettid(), niceness);
+}
+
+}  // namespace
 
 JobQueue::JobQueue(int threads) {
   threads_.reserve(threads);
@@ -36,6 +49,7 @@ JobQueue::Task JobQueue::Withdraw(const BuildJob& job) {
 }
 
 void JobQueue::Run() {
+  LowerPriority();
   while (true) {
     Entry entry;
     {

@@ -4,6 +4,10 @@
 // waits for it: so at most one piece for each unfinished job is queued, however often clients begin
 // builds and give them up, and nothing of a build that ended stays behind a long one.
 //
+// Pieces run at a low priority: between two looks at whether a Transform waits (checkpoints) one
+// may have a core for milliseconds, and what a Transform needs meanwhile, the threads of gRPC first
+// of all, gets it at once. A build still has a tenth of a core that is busy otherwise.
+//
 // Guarantees: pieces start in the order of Submit. The destructor runs what waits and then joins.
 // Thread-safety: all methods may be called from any thread, from within a piece too.
 #ifndef PHIMAP_SERVER_BUILD_JOB_QUEUE_H_
@@ -23,6 +27,9 @@ namespace phimap {
 class JobQueue {
  public:
   using Task = std::function<void()>;
+
+  // How nice its threads are, from 0 to 19.
+  static constexpr int kNiceness = 10;
 
   explicit JobQueue(int threads);
   ~JobQueue();
