@@ -161,7 +161,7 @@ struct Server::Parts {
   VersionRegistry registry;
   BuildManager builds;
   const RpcLimits limits;
-  AnswerBudget answers{limits.answer_bytes, metrics.transform()};
+  AnswerBudget answers{limits.answer_bytes, metrics.transform(), scheduler.room()};
   const TransformEnvironment transform_environment{registry, scheduler, answers, limits, logger};
   TransformService transform_service;
   MappingService mapping_service;

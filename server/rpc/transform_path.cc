@@ -1,5 +1,6 @@
 #include "server/rpc/transform_path.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,17 +32,22 @@ int64_t FeatureBytes(const VersionHandle& version, int64_t rows) {
   return rows * RowBytes(version.engine());
 }
 
+bool IsLackOfRoom(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kResourceExhausted) return false;
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  return detail && (detail->reason == "QUEUE_FULL" || detail->reason == "ANSWERS_FULL");
+}
+
 void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
-             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Reservation& answer,
+             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
              std::function<char*()> allocate, std::function<void(const absl::Status&)> done) {
   PHIMAP_CHECK(rows.rows.columns == version.engine().input_columns());
   const absl::Status fits =
       CheckFits(version, rows.rows.rows, environment.limits.max_message_bytes);
   if (!fits.ok()) return done(WithFieldPrefix(fits, rows.field));
-  absl::StatusOr<AnswerBudget::Reservation> reserved =
-      environment.answers.Reserve(FeatureBytes(version, rows.rows.rows));
-  if (!reserved.ok()) return done(reserved.status());
-  answer = *std::move(reserved);  // until the answer is sent and the call deleted
+  const int64_t bytes = FeatureBytes(version, rows.rows.rows);
+  const absl::Status room = environment.answers.CheckRoom(bytes);
+  if (!room.ok()) return done(room);
   TransformWork work;
   work.engine = version.pinned_engine();
   work.rows = rows.rows;
@@ -54,8 +60,9 @@ void MapRows(const TransformEnvironment& environment, const VersionHandle& versi
     PHIMAP_RETURN_IF_ERROR(CheckFinite(view));
     return allocate();
   };
-  work.done = [&answer, done = std::move(done)](const absl::Status& status) {
-    if (status.ok()) answer.Computed();
+  work.done = [&answers = environment.answers, &answer, bytes,
+               done = std::move(done)](const absl::Status& status) {
+    if (status.ok()) answer = answers.Hold(bytes);  // until it is sent and the call deleted
     done(status);
   };
   environment.scheduler.Submit(std::move(work));

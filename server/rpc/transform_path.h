@@ -40,8 +40,9 @@ struct RowsToMap {
 // Bytes of the features of `rows` rows.
 int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
 
-// Makes features of `rows`: checks that they fit into a message, takes their bytes from the budget
-// of answers into `answer`, and hands the work to the scheduler. On the thread that computes, the
+// Makes features of `rows`: checks that they fit into a message and that the budget of answers has
+// room for them, and hands the work to the scheduler; `answer` holds their bytes from then on that
+// they are there. On the thread that computes, the
 // values are checked and `allocate` returns where the features go: FeatureBytes, in the serving
 // type, row after row. That is the one copy out. The version stays pinned until after `done`.
 //
@@ -50,8 +51,12 @@ int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
 // (reason NOT_FINITE, the row and the column), and those of the engine and the scheduler.
 // REQUIRES: the columns are the version's; the rows' bytes, `scope` and `answer` live until `done`.
 void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
-             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Reservation& answer,
+             const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
              std::function<char*()> allocate, std::function<void(const absl::Status&)> done);
+
+// Whether MapRows refused for what others hold at the moment (QUEUE_FULL, ANSWERS_FULL), and gave
+// `status` to `done` before it returned. The scheduler's room() tells when to try again.
+bool IsLackOfRoom(const absl::Status& status);
 
 }  // namespace phimap
 

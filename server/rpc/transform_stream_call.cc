@@ -17,6 +17,8 @@ namespace {
 
 using Code = absl::StatusCode;
 
+absl::Status GivenUp() { return absl::CancelledError("the client gave the stream up"); }
+
 // The error of a stream says which request it is about.
 absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
   const std::string message = absl::StrCat("request ", number, ": ", status.message());
@@ -49,22 +51,22 @@ void TransformStreamCall::OnDone() { self_.reset(); }
 
 void TransformStreamCall::OnCancel() {
   scope_.Cancel();
-  {
-    MutexLock lock(&mutex_);
-    broken_ = true;
-  }
-  Advance();
+  Break();
 }
 
 void TransformStreamCall::OnWriteDone(bool ok) {
+  std::unique_ptr<Slot> sent;
   {
     MutexLock lock(&mutex_);
     writing_ = false;
-    window_bytes_ -= slots_.front()->window_bytes;
+    sent = std::move(slots_.front());
     slots_.pop_front();
-    if (!ok) broken_ = true;
+    window_bytes_ -= sent->window_bytes;
   }
-  if (ok) scope_.MessageSent();
+  // Without the lock: the room that it leaves may be for this very call.
+  sent.reset();
+  if (!ok) return Break();
+  scope_.MessageSent();
   Advance();
 }
 
@@ -74,9 +76,10 @@ void TransformStreamCall::OnReadDone(bool ok) {
     MutexLock lock(&mutex_);
     if (ok) {
       slot = incoming_.get();
+      slot->received = absl::Now();
       ++outstanding_;
       resolving_ = slot->number == 0;
-      if (!resolving_) TakeWindow(*slot);
+      if (!resolving_) Enqueue(slot);
       slots_.push_back(std::move(incoming_));
     } else {
       incoming_.reset();
@@ -85,10 +88,9 @@ void TransformStreamCall::OnReadDone(bool ok) {
   }
   if (slot == nullptr) return Advance();
   scope_.MessageReceived();
-  slot->received = absl::Now();
   if (slot->number == 0) return Resolve(slot);
   Advance();  // reads on while this one is computed
-  Compute(slot);
+  SubmitLine();
 }
 
 void TransformStreamCall::Resolve(Slot* slot) {
@@ -103,10 +105,10 @@ void TransformStreamCall::Resolve(Slot* slot) {
         {
           MutexLock lock(&self->mutex_);
           self->resolving_ = false;
-          self->TakeWindow(*slot);
+          self->Enqueue(slot);
         }
         self->Advance();
-        self->Compute(slot);
+        self->SubmitLine();
       });
 }
 
@@ -123,20 +125,92 @@ absl::Status TransformStreamCall::CheckLater(const Slot& slot) const {
   return absl::OkStatus();
 }
 
-void TransformStreamCall::Compute(Slot* slot) {
-  if (absl::Status later = CheckLater(*slot); !later.ok()) return SlotDone(slot, later);
+void TransformStreamCall::Enqueue(Slot* slot) {
+  TakeWindow(*slot);
+  line_.push_back(slot);
+}
+
+void TransformStreamCall::SubmitLine() {
+  const auto self = shared_from_this();  // the end of a slot may be the end of the call
+  while (Slot* slot = BeginSubmit()) EndSubmit(Submit(slot));
+}
+
+TransformStreamCall::Slot* TransformStreamCall::BeginSubmit() {
+  MutexLock lock(&mutex_);
+  if (submitting_ || waits_for_room_ || line_.empty()) return nullptr;
+  submitting_ = true;
+  return line_.front();
+}
+
+TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
+  const auto fail = [&](const absl::Status& status) {
+    SlotDone(slot, status);
+    return Submitted::kYes;
+  };
+  if (Broken()) return fail(GivenUp());
+  if (absl::Status later = CheckLater(*slot); !later.ok()) return fail(later);
   absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
-  if (!rows.ok()) return SlotDone(slot, rows.status());
-  if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return SlotDone(slot, s);
+  if (!rows.ok()) return fail(rows.status());
+  if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return fail(s);
+  Submitted submitted = Submitted::kYes;
   MapRows(
       environment_, version_, {*rows, kRowsField, scope_.deadline(), slot->received}, scope_,
       slot->answer,
       [this, slot, count = rows->rows] {
         return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
       },
-      [self = shared_from_this(), slot](const absl::Status& status) {
-        self->SlotDone(slot, status);
+      [self = shared_from_this(), slot, &submitted](const absl::Status& status) {
+        if (!IsLackOfRoom(status)) return self->SlotDone(slot, status);
+        submitted = Submitted::kNoRoom;  // here, within MapRows
       });
+  return submitted;
+}
+
+void TransformStreamCall::EndSubmit(Submitted submitted) {
+  {
+    MutexLock lock(&mutex_);
+    if (submitted == Submitted::kYes) line_.pop_front();
+    if (submitted == Submitted::kYes || broken_ || listening_) {
+      // Refused although it listened: it will hear of room.
+      waits_for_room_ = submitted == Submitted::kNoRoom && !broken_;
+      submitting_ = false;
+      return;
+    }
+    listening_ = true;
+  }
+  // Room that came free before it listened is found by trying once more.
+  ListenForRoom();
+  MutexLock lock(&mutex_);
+  submitting_ = false;
+}
+
+void TransformStreamCall::ListenForRoom() {
+  environment_.scheduler.room().Wait([call = weak_from_this()] {
+    const std::shared_ptr<TransformStreamCall> self = call.lock();
+    if (self == nullptr) return;
+    {
+      MutexLock lock(&self->mutex_);
+      self->listening_ = false;
+      self->waits_for_room_ = false;
+    }
+    self->SubmitLine();
+    self->Advance();  // reads on
+  });
+}
+
+bool TransformStreamCall::Broken() {
+  MutexLock lock(&mutex_);
+  return broken_;
+}
+
+void TransformStreamCall::Break() {
+  {
+    MutexLock lock(&mutex_);
+    broken_ = true;
+    waits_for_room_ = false;
+  }
+  SubmitLine();
+  Advance();
 }
 
 void TransformStreamCall::SlotDone(Slot* slot, const absl::Status& status) {
@@ -176,7 +250,7 @@ TransformStreamCall::Step TransformStreamCall::NextStep() {
     finished_ = true;
     step.finish = true;
     if (front_failed) step.status = slots_.front()->status;
-    if (broken_) step.status = absl::CancelledError("the client gave the stream up");
+    if (broken_) step.status = GivenUp();
     return step;
   }
   if (broken_) return step;
@@ -184,7 +258,8 @@ TransformStreamCall::Step TransformStreamCall::NextStep() {
     writing_ = true;
     step.write = &slots_.front()->response;
   }
-  if (!reads_done_ && !resolving_ && incoming_ == nullptr && WindowHasRoom()) {
+  const bool reads_on = !reads_done_ && !resolving_ && !waits_for_room_;
+  if (reads_on && incoming_ == nullptr && WindowHasRoom()) {
     incoming_ = std::make_unique<Slot>();
     incoming_->number = next_number_++;
     ++starting_reads_;

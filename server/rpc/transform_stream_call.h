@@ -24,7 +24,10 @@ namespace phimap {
 //   has room: a client
 //      that does not fetch its answers stops sending by HTTP/2 flow control, and the call's memory
 //      is bounded.
-//   3. The call ends when nothing of it is on a worker: with OK after the last answer, with the
+//   3. Requests go to the scheduler in their order, one after another. What it has no room for
+//   waits for room, and nothing more is read meanwhile: a stream is slowed, not refused. Those
+//   before it are computed and sent without it, so it never waits for room that its own call keeps.
+//   4. The call ends when nothing of it is on a worker: with OK after the last answer, with the
 //   error of the earliest
 //      request at fault after the answers before it, or with CANCELLED.
 // Keeps itself alive until OnDone, and callbacks on their way keep it alive beyond.
@@ -51,7 +54,7 @@ class TransformStreamCall final
     v1::TransformStreamResponse response;
     // What it takes of the window: request and answer.
     int64_t window_bytes = 0;
-    AnswerBudget::Reservation answer;
+    AnswerBudget::Held answer;
     bool done = false;
     absl::Status status;
   };
@@ -63,8 +66,22 @@ class TransformStreamCall final
     absl::Status status;
   };
 
+  enum class Submitted { kYes, kNoRoom };
+
   void Resolve(Slot* slot);
-  void Compute(Slot* slot);
+  // Puts a request whose version is known into the line for the scheduler, which has the order of
+  // slots_: what waits for room must not wait behind an answer that waits for it.
+  void Enqueue(Slot* slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Hands the line over, as far as there is room. Returns at once if another thread does.
+  void SubmitLine() ABSL_LOCKS_EXCLUDED(mutex_);
+  Slot* BeginSubmit() ABSL_LOCKS_EXCLUDED(mutex_);
+  // kYes also if it failed for good.
+  Submitted Submit(Slot* slot) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndSubmit(Submitted submitted) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ListenForRoom() ABSL_LOCKS_EXCLUDED(mutex_);
+  // The client is gone: no more is read or written, and what is in line is given up.
+  void Break() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Broken() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckLater(const Slot& slot) const;
   void SlotDone(Slot* slot, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides under the lock, acts after it: gRPC may call back at once.
@@ -89,6 +106,13 @@ class TransformStreamCall final
   // Requests that wait for the version or are with the scheduler.
   int outstanding_ ABSL_GUARDED_BY(mutex_) = 0;
   bool resolving_ ABSL_GUARDED_BY(mutex_) = false;
+  // Requests that are not with the scheduler yet, in their order; whether a thread hands them over;
+  // and else, whether the first waits for room.
+  std::deque<Slot*> line_ ABSL_GUARDED_BY(mutex_);
+  bool submitting_ ABSL_GUARDED_BY(mutex_) = false;
+  bool waits_for_room_ ABSL_GUARDED_BY(mutex_) = false;
+  // Whether the scheduler's watch has a callback of this call.
+  bool listening_ ABSL_GUARDED_BY(mutex_) = false;
   bool reads_done_ ABSL_GUARDED_BY(mutex_) = false;
   // Reads that were decided on and that gRPC may not know of yet: it must not hear of the end
   // first. A count, because the read may complete, and the next be decided on by another thread,

@@ -59,7 +59,7 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
   const TransformEnvironment& environment_;
   RpcScope scope_;
   RowsToMap rows_;
-  AnswerBudget::Reservation answer_;
+  AnswerBudget::Held answer_;
 };
 
 }  // namespace phimap

@@ -56,6 +56,10 @@ int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_s
   return static_cast<int64_t>(std::clamp(ms, 10.0, 2000.0));
 }
 
+bool EndsTurn(bool others_wait, absl::Duration computed_this_turn) {
+  return others_wait && computed_this_turn >= kTurn;
+}
+
 int64_t TileRows(int64_t multiplications_per_row) {
   const double rows = kTileMultiplications / std::max<int64_t>(1, multiplications_per_row);
   const int64_t blocks = static_cast<int64_t>(std::min<double>(rows, kMaxTileRows)) / kTileBlock;

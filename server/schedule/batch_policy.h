@@ -47,6 +47,14 @@ bool RunsInline(bool free, double multiplications, double multiplications_per_se
 // between 10 ms and 2 s.
 int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_second);
 
+// For how long the tiles of one request keep a worker while others wait: then the rest of it goes
+// to the end of its queue. Many requests of a tile or two are not cut by it, and a row alone waits
+// no longer than this for each worker's turn, however large the requests are that came before.
+inline constexpr absl::Duration kTurn = absl::Milliseconds(10);
+
+// Whether a request of several tiles gives its worker back after one of them.
+bool EndsTurn(bool others_wait, absl::Duration computed_this_turn);
+
 // Rows of a tile, after which cancellation and deadline are looked at again: about 64 million
 // multiplications, a few milliseconds of one core, in whole blocks of 64 rows and at least one
 // block: what several requests of a take have together is never more.

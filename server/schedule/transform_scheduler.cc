@@ -11,11 +11,15 @@
 #include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
 
 using Code = absl::StatusCode;
+
+// How much before a deadline its timer may go off.
+constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
 // The engine names a row within the tile; the client knows rows of its request.
 absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
@@ -28,6 +32,15 @@ absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
   const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
   return MakeError(status.code(), detail->reason, absl::StrCat("rows[", actual, "]"),
                    status.message().substr(prefix), detail->metadata, detail->retry_delay_ms);
+}
+
+// The next `rows` rows of a request.
+TransformPart PartOf(const QueuedWork& queued, int64_t rows) {
+  const Engine& engine = *queued.work.engine;
+  const int64_t row_bytes = engine.output_columns() * FloatTypeBytes(engine.serving_type());
+  return {.rows = queued.work.rows.Slice(queued.rows_done, rows),
+          .features = queued.features + queued.rows_done * row_bytes,
+          .status = absl::OkStatus()};
 }
 
 absl::Status OutOfMemory() {
@@ -83,7 +96,7 @@ void TransformScheduler::Submit(TransformWork work) {
     const absl::Time started = queued.enqueued;
     std::vector<QueuedWork> take;
     take.push_back(std::move(queued));
-    Run(std::move(take), started, *here);
+    Run(std::move(take), started, Computer::kCaller, *here);
     EndInline(std::move(here));
   } else if (wake) {
     work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
@@ -191,21 +204,27 @@ bool TransformScheduler::RunOne(EngineScratch& scratch) {
 
 void TransformScheduler::RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) {
   const absl::Time started = options_.now();
-  Run(std::move(take), started, scratch);
+  Run(std::move(take), started, Computer::kWorker, scratch);
   metrics_.pool_busy_seconds->Increment(absl::ToDoubleSeconds(options_.now() - started));
 }
 
-void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started,
+void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
                              EngineScratch& scratch) {
   for (const QueuedWork& queued : take) CountWait(queued, started);
   Books dropped;
   std::vector<Share> shares = Prepare(std::move(take), dropped);
   Release(dropped);
   if (shares.empty()) return;
-  Compute(shares, scratch);
+  Compute(shares, computer, scratch);
   Observe(shares, options_.now() - started);
   Books finished;
-  for (Share& share : shares) Finish(std::move(share.work), share.status, finished);
+  for (Share& share : shares) {
+    if (share.finished()) {
+      Finish(std::move(share.queued.work), share.status, finished);
+    } else {
+      Requeue(std::move(share.queued));
+    }
+  }
   Release(finished);
 }
 
@@ -214,29 +233,32 @@ std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<Q
   std::vector<Share> shares;
   shares.reserve(take.size());
   for (QueuedWork& queued : take) {
-    const absl::StatusOr<char*> features = PrepareOne(queued.work);
-    if (features.ok()) {
-      shares.push_back({std::move(queued.work), *features, absl::OkStatus()});
+    if (absl::Status ready = PrepareOne(queued); ready.ok()) {
+      const int64_t first_row = queued.rows_done;
+      shares.push_back({std::move(queued), absl::OkStatus(), first_row});
     } else {
-      Finish(std::move(queued.work), features.status(), finished);
+      Finish(std::move(queued.work), ready, finished);
     }
   }
   return shares;
 }
 
-absl::StatusOr<char*> TransformScheduler::PrepareOne(const TransformWork& work) const {
-  if (absl::Status alive = CheckAlive(work); !alive.ok()) return alive;
+absl::Status TransformScheduler::PrepareOne(QueuedWork& queued) const {
+  if (absl::Status alive = CheckAlive(queued.work); !alive.ok()) return alive;
+  if (queued.features != nullptr) return absl::OkStatus();
   try {
-    return work.prepare();
+    PHIMAP_ASSIGN_OR_RETURN(queued.features, queued.work.prepare());
+    return absl::OkStatus();
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
 }
 
-void TransformScheduler::Compute(std::vector<Share>& shares, EngineScratch& scratch) const {
+void TransformScheduler::Compute(std::vector<Share>& shares, Computer computer,
+                                 EngineScratch& scratch) const {
   try {
     if (shares.size() > 1) return ComputeTogether(shares, scratch);
-    shares[0].status = ComputeTiles(shares[0], scratch);
+    shares[0].status = ComputeTiles(shares[0].queued, computer, scratch);
   } catch (const std::bad_alloc&) {
     for (Share& share : shares) share.status = OutOfMemory();
   }
@@ -247,61 +269,80 @@ void TransformScheduler::ComputeTogether(std::vector<Share>& shares, EngineScrat
   std::vector<TransformPart> parts;
   parts.reserve(shares.size());
   for (const Share& share : shares) {
-    parts.push_back({.rows = share.work.rows, .features = share.features, .status = {}});
+    parts.push_back(PartOf(share.queued, share.queued.RowsLeft()));
   }
-  shares[0].work.engine->Transform(absl::MakeSpan(parts), scratch);
-  for (size_t i = 0; i < shares.size(); ++i) shares[i].status = std::move(parts[i].status);
+  shares[0].queued.work.engine->Transform(absl::MakeSpan(parts), scratch);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    shares[i].status = WithRowOffset(parts[i].status, shares[i].first_row);
+    shares[i].queued.rows_done = shares[i].queued.work.rows.rows;
+  }
 }
 
-absl::Status TransformScheduler::ComputeTiles(const Share& share, EngineScratch& scratch) const {
-  const TransformWork& work = share.work;
-  const Engine& engine = *work.engine;
+absl::Status TransformScheduler::ComputeTiles(QueuedWork& queued, Computer computer,
+                                              EngineScratch& scratch) const {
+  const Engine& engine = *queued.work.engine;
   const int64_t tile_rows = TileRows(engine.multiplications_per_row());
-  const int64_t row_bytes = engine.output_columns() * FloatTypeBytes(engine.serving_type());
-  for (int64_t first = 0; first < work.rows.rows; first += tile_rows) {
-    if (first > 0) {
-      if (absl::Status alive = CheckAlive(work); !alive.ok()) return alive;
-    }
-    const int64_t count = std::min(tile_rows, work.rows.rows - first);
-    TransformPart part{.rows = work.rows.Slice(first, count),
-                       .features = share.features + first * row_bytes,
-                       .status = absl::OkStatus()};
+  const absl::Time started = options_.now();
+  while (true) {
+    const int64_t count = std::min(tile_rows, queued.RowsLeft());
+    TransformPart part = PartOf(queued, count);
     engine.Transform(absl::MakeSpan(&part, 1), scratch);
-    if (!part.status.ok()) return WithRowOffset(part.status, first);
+    if (!part.status.ok()) return WithRowOffset(part.status, queued.rows_done);
+    queued.rows_done += count;
+    if (queued.RowsLeft() == 0) return absl::OkStatus();
+    if (absl::Status alive = CheckAlive(queued.work); !alive.ok()) return alive;
+    if (computer == Computer::kWorker && EndsTurn(OthersWait(), options_.now() - started)) {
+      return absl::OkStatus();
+    }
   }
-  return absl::OkStatus();
 }
 
+bool TransformScheduler::OthersWait() const {
+  MutexLock lock(&mutex_);
+  return !queues_.empty();
+}
+
+// The worker that had it looks for work next, so none need be woken.
+void TransformScheduler::Requeue(QueuedWork queued) {
+  MutexLock lock(&mutex_);
+  queues_.Push(std::move(queued));
+}
+
+// At its deadline gRPC cancels a call too, on a timer of its own: both signs mean the deadline
+// then.
 absl::Status TransformScheduler::CheckAlive(const TransformWork& work) const {
-  if (work.cancelled != nullptr && work.cancelled->load(std::memory_order_relaxed)) {
-    return absl::CancelledError("the client gave the request up");
-  }
-  if (work.deadline != absl::InfiniteFuture() && options_.now() >= work.deadline) {
+  const bool cancelled =
+      work.cancelled != nullptr && work.cancelled->load(std::memory_order_relaxed);
+  const absl::Duration early = cancelled ? kTimerPrecision : absl::ZeroDuration();
+  if (work.deadline != absl::InfiniteFuture() && options_.now() + early >= work.deadline) {
     return absl::DeadlineExceededError("the deadline passed before the features were computed");
   }
+  if (cancelled) return absl::CancelledError("the client gave the request up");
   return absl::OkStatus();
 }
 
-void TransformScheduler::Observe(const std::vector<Share>& shares, absl::Duration elapsed) {
+void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elapsed) {
   const double seconds = absl::ToDoubleSeconds(elapsed);
+  const Engine* const engine = shares[0].queued.work.engine.get();
   int64_t rows = 0;
-  double multiplications = 0;
   bool whole = true;
-  for (const Share& share : shares) {
-    rows += share.work.rows.rows;
-    multiplications += share.work.Multiplications();
+  for (Share& share : shares) {
+    QueuedWork& queued = share.queued;
+    rows += share.rows();
+    queued.computing += elapsed;
     whole = whole && share.status.ok();
-    if (!share.status.ok()) continue;
-    metrics_.RequestComputed(share.work.rows.rows, seconds);
-    if (share.work.version_rows != nullptr) {
-      share.work.version_rows->Increment(static_cast<double>(share.work.rows.rows));
+    if (!share.status.ok() || !share.finished()) continue;
+    metrics_.RequestComputed(queued.work.rows.rows, absl::ToDoubleSeconds(queued.computing));
+    if (queued.work.version_rows != nullptr) {
+      queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows));
     }
   }
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
   // What ended early says nothing about speed.
   if (!whole || seconds <= 0) return;
+  const double multiplications = static_cast<double>(rows * engine->multiplications_per_row());
   MutexLock lock(&mutex_);
-  speed_.Learn(shares[0].work.engine, multiplications, seconds);
+  speed_.Learn(shares[0].queued.work.engine, multiplications, seconds);
 }
 
 void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
@@ -313,6 +354,7 @@ void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
 }
 
 void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) const {
+  if (queued.features != nullptr) return;  // it was taken before
   if (queued.work.received != absl::InfinitePast()) {
     // The clock of the whole system: it may be set back meanwhile.
     const absl::Duration parse = queued.enqueued - queued.work.received;
@@ -333,10 +375,13 @@ void TransformScheduler::CountDrop(const absl::Status& status) const {
 
 void TransformScheduler::Release(const Books& finished) {
   if (finished.requests == 0) return;
-  MutexLock lock(&mutex_);
-  pending_.Subtract(finished);
-  metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-  if (pending_.requests == 0) none_pending_.NotifyAll();
+  {
+    MutexLock lock(&mutex_);
+    pending_.Subtract(finished);
+    metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
+    if (pending_.requests == 0) none_pending_.NotifyAll();
+  }
+  room_.Notify();
 }
 
 void TransformScheduler::Drain() {

@@ -5,7 +5,8 @@
 //             Memory of queued and running work is bounded: what does not fit is refused within
 //             Submit.
 //             Work that was cancelled or whose deadline passed is dropped when it is taken, before
-//             anything is spent on it, and long work looks again between row tiles.
+//             anything is spent on it, and long work looks again between row tiles; there it also
+//             lets others go first once it had its turn (batch_policy.h).
 //             No worker sleeps while there is work for it: a queue is shared between the workers,
 //             in takes of at least four rows. Requests that gathered while all were busy share a
 //             pass of the engine if they are of one version (batch_policy.h); each has a status of
@@ -27,6 +28,7 @@
 #include "server/observe/transform_metrics.h"
 #include "server/schedule/batch_policy.h"
 #include "server/schedule/compute_speed.h"
+#include "server/schedule/room_watch.h"
 #include "server/schedule/transform_work.h"
 #include "server/schedule/version_queues.h"
 #include "server/sync/mutex.h"
@@ -60,6 +62,9 @@ class TransformScheduler {
   // a retry delay) or UNAVAILABLE (reason SHUTTING_DOWN).
   void Submit(TransformWork work);
 
+  // Tells when a request that was refused with QUEUE_FULL may be submitted again.
+  RoomWatch& room() { return room_; }
+
   // Whether a request is queued or being computed.
   bool TransformsPending() const;
   // Waits until none is, at most `max_wait`: builds call it before each tile. Without the bound a
@@ -85,10 +90,15 @@ class TransformScheduler {
   };
   // A request of a pass, ready to be computed.
   struct Share {
-    TransformWork work;
-    char* features = nullptr;
+    QueuedWork queued;
     absl::Status status;
+    int64_t first_row = 0;  // of this pass
+
+    int64_t rows() const { return queued.rows_done - first_row; }
+    bool finished() const { return !status.ok() || queued.RowsLeft() == 0; }
   };
+  // Whose thread computes. A worker comes back for what is left of long work; another does not.
+  enum class Computer { kWorker, kCaller };
 
   absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakesInline(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -98,22 +108,25 @@ class TransformScheduler {
   // Waits for something to take; what is taken is empty at the end of the worker's life.
   std::vector<QueuedWork> AwaitTake() ABSL_LOCKS_EXCLUDED(mutex_);
   // A pass, from when it was taken, `started`, to its answers.
-  void Run(std::vector<QueuedWork> take, absl::Time started, EngineScratch& scratch)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
+           EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same on a thread of the pool.
   void RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   std::unique_ptr<EngineScratch> BeginInline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndInline(std::unique_ptr<EngineScratch> scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // What may be computed; the rest is finished, and entered into `finished`.
   std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
-  absl::StatusOr<char*> PrepareOne(const TransformWork& work) const;
-  void Compute(std::vector<Share>& shares, EngineScratch& scratch) const;
+  absl::Status PrepareOne(QueuedWork& queued) const;
+  // Computes all of the shares, or of a single long one what its turn allows.
+  void Compute(std::vector<Share>& shares, Computer computer, EngineScratch& scratch) const;
   void ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const;
-  absl::Status ComputeTiles(const Share& share, EngineScratch& scratch) const;
+  absl::Status ComputeTiles(QueuedWork& queued, Computer computer, EngineScratch& scratch) const;
+  bool OthersWait() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckAlive(const TransformWork& work) const;
   // Learns and counts what a pass over `shares` took.
-  void Observe(const std::vector<Share>& shares, absl::Duration elapsed)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  void Observe(std::vector<Share>& shares, absl::Duration elapsed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Queues what is left of work whose turn is over.
+  void Requeue(QueuedWork queued) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `done` and lets go of the request.
   void Finish(TransformWork work, const absl::Status& status, Books& finished) const;
   // The time of `queued` until it was taken.
@@ -124,6 +137,7 @@ class TransformScheduler {
 
   const Options options_;
   const TransformMetrics& metrics_;
+  RoomWatch room_;
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;

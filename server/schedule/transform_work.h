@@ -52,6 +52,13 @@ struct TransformWork {
 struct QueuedWork {
   TransformWork work;
   absl::Time enqueued;
+  // Of long work that let others go first: the rows that are computed, where the features go (null:
+  // not prepared yet) and how long it was computed.
+  int64_t rows_done = 0;
+  char* features = nullptr;
+  absl::Duration computing = absl::ZeroDuration();
+
+  int64_t RowsLeft() const { return work.rows.rows - rows_done; }
 };
 
 }  // namespace phimap

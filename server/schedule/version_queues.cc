@@ -17,7 +17,7 @@ void VersionQueues::Push(QueuedWork work) {
   Queue& queue = queues_[engine];
   if (queue.works.empty()) turn_.push_back(engine);
   takes_ -= queue.Takes();
-  queue.rows += work.work.rows.rows;
+  queue.rows += work.RowsLeft();
   queue.works.push_back(std::move(work));
   takes_ += queue.Takes();
 }
@@ -34,11 +34,11 @@ std::vector<QueuedWork> VersionQueues::Take(int workers) {
   // A request has a row at least, so no more than this can join.
   const int64_t max_rows = MaxRowsOfTake(queue.rows, sharing);
   for (size_t i = 0; i < queue.works.size() && i <= max_rows; ++i) {
-    rows.push_back(queue.works[i].work.rows.rows);
+    rows.push_back(queue.works[i].RowsLeft());
   }
   takes_ -= queue.Takes();
   for (int64_t left = RequestsToTake(rows, max_rows); left > 0; --left) {
-    queue.rows -= queue.works.front().work.rows.rows;
+    queue.rows -= queue.works.front().RowsLeft();
     taken.push_back(std::move(queue.works.front()));
     queue.works.pop_front();
   }

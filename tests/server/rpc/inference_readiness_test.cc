@@ -59,7 +59,7 @@ class InferenceReadinessTest : public ::testing::Test {
   TransformScheduler scheduler_{{}, metrics_.transform()};
   VersionRegistry registry_{{}, *store_, metrics_.registry(), logger_};
   const RpcLimits limits_;
-  AnswerBudget answers_{limits_.answer_bytes, metrics_.transform()};
+  AnswerBudget answers_{limits_.answer_bytes, metrics_.transform(), scheduler_.room()};
   const TransformEnvironment environment_{registry_, scheduler_, answers_, limits_, logger_};
   std::atomic<bool> serving_{false};
   const AccessControl access_{nullptr, std::nullopt};

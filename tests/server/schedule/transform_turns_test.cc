@@ -1,0 +1,141 @@
+// Long requests take turns with the others.
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "tests/server/schedule/scheduler_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using Code = absl::StatusCode;
+
+// 64 rows a tile, each of which takes a turn's time.
+class TransformTurnsTest : public SchedulerFixture {
+ protected:
+  TransformTurnsTest() {
+    long_engine_->before = [this](absl::Span<const TransformPart> parts) {
+      ++tiles_;
+      rows_of_tiles_.push_back(parts[0].rows.rows);
+      now_ += kTurn;
+    };
+  }
+
+  // 90 rows: two tiles.
+  static std::vector<double> LongRows() {
+    std::vector<double> rows(90);
+    std::iota(rows.begin(), rows.end(), 1.0);
+    return rows;
+  }
+
+  const std::shared_ptr<FakeEngine> long_engine_ = std::make_shared<FakeEngine>(1'000'000);
+  const std::shared_ptr<FakeEngine> engine_ = std::make_shared<FakeEngine>();
+  int tiles_ = 0;
+  std::vector<int64_t> rows_of_tiles_;
+};
+
+TEST_F(TransformTurnsTest, ARowOfAnotherVersionWaitsForOneTurnOfALongRequest) {
+  Request large{.rows = LongRows()};
+  Request small{.rows = {7}};
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.Submit(Work(small, engine_));
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(large.done, 0);
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(small.done, 1);
+  EXPECT_THAT(small.features, ElementsAre(14));
+  EXPECT_EQ(large.done, 0);
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(large.done, 1);
+  EXPECT_TRUE(large.status.ok()) << large.status;
+  EXPECT_EQ(large.prepared, 1);
+  EXPECT_THAT(rows_of_tiles_, ElementsAre(64, 26));
+  for (size_t i = 0; i < large.rows.size(); ++i) {
+    ASSERT_EQ(large.features[i], 2 * large.rows[i]) << i;
+  }
+}
+
+TEST_F(TransformTurnsTest, SoDoesOneOfTheSameVersion) {
+  Request large{.rows = LongRows()};
+  Request small{.rows = {7}};
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.Submit(Work(small, long_engine_));
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(large.done + small.done, 0);
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(small.done, 1);
+  RunAll();
+  EXPECT_EQ(large.done, 1);
+  EXPECT_EQ(large.features[89], 180);
+}
+
+TEST_F(TransformTurnsTest, WithoutOthersALongRequestIsNotCut) {
+  Request large{.rows = LongRows()};
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.RunOne(scratch_);
+  EXPECT_EQ(large.done, 1);
+  EXPECT_EQ(tiles_, 2);
+}
+
+TEST_F(TransformTurnsTest, AnErrorAfterATurnNamesTheRowOfTheRequest) {
+  Request large{.rows = LongRows()};
+  Request small{.rows = {7}};
+  long_engine_->overflows = 70;  // the value of row 69
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.Submit(Work(small, engine_));
+  RunAll();
+  EXPECT_EQ(large.status.code(), Code::kOutOfRange);
+  EXPECT_EQ(large.status.message(), "examples.dense.rows[69]: too large");
+  EXPECT_TRUE(small.status.ok());
+}
+
+TEST_F(TransformTurnsTest, WhatIsGivenUpBetweenTurnsIsDroppedAndNothingOfItIsLeft) {
+  Request large{.rows = LongRows()};
+  Request small{.rows = {7}};
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.Submit(Work(small, engine_));
+  scheduler_.RunOne(scratch_);
+  large.cancelled = true;
+  RunAll();
+  EXPECT_EQ(large.done, 1);
+  EXPECT_EQ(large.status.code(), Code::kCancelled);
+  EXPECT_EQ(tiles_, 1);
+  EXPECT_FALSE(scheduler_.TransformsPending());
+  EXPECT_EQ(metrics_.transform().queue_bytes->Value(), 0);
+}
+
+TEST_F(TransformTurnsTest, ARequestOfSeveralTurnsWaitedOnceAndCountsOnce) {
+  Request large{.rows = LongRows()};
+  Request small{.rows = {7}};
+  scheduler_.Submit(Work(large, long_engine_));
+  scheduler_.Submit(Work(small, engine_));
+  RunAll();
+  const auto waits = metrics_.transform().queue_seconds->Collect().histogram;
+  EXPECT_EQ(waits.sample_count, 2);
+  // The small one waited for a turn, and the long one before its first.
+  EXPECT_DOUBLE_EQ(waits.sample_sum, absl::ToDoubleSeconds(kTurn));
+}
+
+// At a deadline the library cancels the call: that is no client who gave up.
+TEST_F(TransformTurnsTest, ACallThatIsCancelledAtItsDeadlineMissedIt) {
+  Request late{.rows = {1}};
+  Request given_up{.rows = {1}};
+  for (Request* request : {&late, &given_up}) {
+    TransformWork work = Work(*request, engine_);
+    work.deadline = now_ + absl::Seconds(request == &late ? 1 : 2);
+    request->cancelled = true;
+    scheduler_.Submit(std::move(work));
+  }
+  now_ += absl::Seconds(1);
+  RunAll();
+  EXPECT_EQ(late.status.code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(given_up.status.code(), Code::kCancelled);
+  EXPECT_EQ(metrics_.transform().dropped[static_cast<int>(Drop::kDeadline)]->Value(), 1);
+  EXPECT_EQ(metrics_.transform().dropped[static_cast<int>(Drop::kCancelled)]->Value(), 1);
+}
+
+}  // namespace
+}  // namespace phimap::testing
