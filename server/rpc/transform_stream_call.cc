@@ -17,6 +17,10 @@ namespace {
 
 using Code = absl::StatusCode;
 
+// Requests that may wait for the scheduler before no more is read: the one that waits for room, and
+// the one that was being read then.
+constexpr size_t kLine = 2;
+
 absl::Status GivenUp() { return absl::CancelledError("the client gave the stream up"); }
 
 // The error of a stream says which request it is about.
@@ -132,7 +136,9 @@ void TransformStreamCall::Enqueue(Slot* slot) {
 
 void TransformStreamCall::SubmitLine() {
   const auto self = shared_from_this();  // the end of a slot may be the end of the call
-  while (Slot* slot = BeginSubmit()) EndSubmit(Submit(slot));
+  bool read_on = false;
+  while (Slot* slot = BeginSubmit()) read_on |= EndSubmit(Submit(slot));
+  if (read_on) Advance();
 }
 
 TransformStreamCall::Slot* TransformStreamCall::BeginSubmit() {
@@ -166,15 +172,20 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
   return submitted;
 }
 
-void TransformStreamCall::EndSubmit(Submitted submitted) {
+bool TransformStreamCall::EndSubmit(Submitted submitted) {
   {
     MutexLock lock(&mutex_);
-    if (submitted == Submitted::kYes) line_.pop_front();
-    if (submitted == Submitted::kYes || broken_ || listening_) {
-      // Refused although it listened: it will hear of room.
-      waits_for_room_ = submitted == Submitted::kNoRoom && !broken_;
+    if (submitted == Submitted::kYes) {
       submitting_ = false;
-      return;
+      const bool line_was_full = line_.size() >= kLine;
+      line_.pop_front();
+      return line_was_full;
+    }
+    if (broken_ || listening_) {
+      // Refused although it listened: it will hear of room.
+      waits_for_room_ = !broken_;
+      submitting_ = false;
+      return false;
     }
     listening_ = true;
   }
@@ -182,6 +193,7 @@ void TransformStreamCall::EndSubmit(Submitted submitted) {
   ListenForRoom();
   MutexLock lock(&mutex_);
   submitting_ = false;
+  return false;
 }
 
 void TransformStreamCall::ListenForRoom() {
@@ -194,7 +206,6 @@ void TransformStreamCall::ListenForRoom() {
       self->waits_for_room_ = false;
     }
     self->SubmitLine();
-    self->Advance();  // reads on
   });
 }
 
@@ -258,7 +269,7 @@ TransformStreamCall::Step TransformStreamCall::NextStep() {
     writing_ = true;
     step.write = &slots_.front()->response;
   }
-  const bool reads_on = !reads_done_ && !resolving_ && !waits_for_room_;
+  const bool reads_on = !reads_done_ && !resolving_ && line_.size() < kLine;
   if (reads_on && incoming_ == nullptr && WindowHasRoom()) {
     incoming_ = std::make_unique<Slot>();
     incoming_->number = next_number_++;

@@ -77,7 +77,8 @@ class TransformStreamCall final
   Slot* BeginSubmit() ABSL_LOCKS_EXCLUDED(mutex_);
   // kYes also if it failed for good.
   Submitted Submit(Slot* slot) ABSL_LOCKS_EXCLUDED(mutex_);
-  void EndSubmit(Submitted submitted) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether reading goes on, which a full line had stopped.
+  bool EndSubmit(Submitted submitted) ABSL_LOCKS_EXCLUDED(mutex_);
   void ListenForRoom() ABSL_LOCKS_EXCLUDED(mutex_);
   // The client is gone: no more is read or written, and what is in line is given up.
   void Break() ABSL_LOCKS_EXCLUDED(mutex_);

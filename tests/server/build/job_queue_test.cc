@@ -25,7 +25,9 @@ TEST(JobQueueTest, PiecesStartInOrderAndAllOfThemBeforeItEnds) {
 TEST(JobQueueTest, PiecesGiveWayToTheRestOfTheProcess) {
   const int before = getpriority(PRIO_PROCESS, gettid());
   int within = -1;
-  { JobQueue(1).Submit(nullptr, [&within] { within = getpriority(PRIO_PROCESS, gettid()); }); }
+  {
+    JobQueue(1).Submit(nullptr, [&within] { within = getpriority(PRIO_PROCESS, gettid()); });
+  }
   EXPECT_EQ(within, std::max(before, JobQueue::kNiceness));
   EXPECT_EQ(getpriority(PRIO_PROCESS, gettid()), before);  // of the others
 }
