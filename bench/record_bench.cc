@@ -22,6 +22,7 @@
 #include "server/rpc/answer_budget.h"
 #include "server/rpc/rpc_method.h"
 #include "server/rpc/rpc_scope.h"
+#include "server/schedule/room_watch.h"
 
 namespace phimap::bench {
 namespace {
@@ -45,7 +46,7 @@ class Recorder {
     RpcScope scope(context_, method_, logger_);
     static_cast<void>(scope.admission());
     scope.MessageReceived();
-    AnswerBudget::Reservation answer = *answers_.Reserve(2048);
+    static_cast<void>(answers_.CheckRoom(2048));
     transform.queue_bytes->Set(2304);
     transform.parse_seconds->Observe(4e-6);
     transform.queue_seconds->Observe(30e-6);
@@ -53,7 +54,7 @@ class Recorder {
     version_->rows()->Increment(1);
     transform.PassComputed(1, 1);
     scope.MessageSent();
-    answer.Computed();
+    const AnswerBudget::Held answer = answers_.Hold(2048);
     scope.Finish(absl::OkStatus());
     transform.queue_bytes->Set(0);
     last_ = absl::Now();
@@ -64,7 +65,8 @@ class Recorder {
   Metrics metrics_;
   Logger logger_{LogLevel::kInfo};
   grpc::CallbackServerContext context_;
-  AnswerBudget answers_{int64_t{256} << 20, metrics_.transform()};
+  RoomWatch room_;
+  AnswerBudget answers_{int64_t{256} << 20, metrics_.transform(), room_};
   const AccessControl access_{nullptr, std::nullopt};
   const RpcMethod method_;
   const std::unique_ptr<const VersionSeries::Lease> version_;
