@@ -25,8 +25,9 @@ struct MeasuredError {
   int64_t count = 0;
 };
 
-// Rows made up from the stream's moments, and their features as this version answered them when it
-// was built: any replica, on any machine with fused multiply-add, must answer the same bits.
+// Rows made up from the stream's moments, moved towards a landmark where their features would
+// vanish or overflow, and their features as this version answered them when it was built: any
+// replica, on any machine with fused multiply-add, must answer the same bits.
 struct SelfCheck {
   int64_t rows = 0;
   // rows × input columns, float32, little-endian.
@@ -53,7 +54,8 @@ struct Certificate {
   std::string theorem;
   std::vector<std::string> warnings;
   std::vector<double> pivots;
-  // Absent when the version was built on a machine without fused multiply-add.
+  // Absent when the version was built on a machine without fused multiply-add, and when no row has
+  // features to compare.
   std::optional<SelfCheck> self_check;
 };
 

@@ -1,9 +1,13 @@
 #include "core/certificate/self_check.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/linalg/panel_product.h"
@@ -31,6 +35,64 @@ absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& row
   engine.Transform(absl::MakeSpan(&part, 1), scratch);
   PHIMAP_RETURN_IF_ERROR(part.status);
   return bytes;
+}
+
+// The largest |feature|; what of it is below the normal numbers of the type counts as 0.
+template <typename T>
+double Largest(const std::string& features_le) {
+  double largest = 0;
+  for (size_t at = 0; at < features_le.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, features_le.data() + at, sizeof(T));
+    largest = std::max(largest, std::abs(static_cast<double>(value)));
+  }
+  return largest < static_cast<double>(std::numeric_limits<T>::min()) ? 0 : largest;
+}
+
+// Of the features of one row: 0 if they vanish or overflow.
+double LargestFeature(const Engine& engine, const std::vector<float>& row) {
+  const absl::StatusOr<std::string> features =
+      FeaturesOf(engine, {.data = reinterpret_cast<const char*>(row.data()),
+                          .type = FloatType::kFloat32,
+                          .rows = 1,
+                          .columns = static_cast<int64_t>(row.size())});
+  if (!features.ok()) return 0;
+  return engine.serving_type() == FloatType::kFloat32 ? Largest<float>(*features)
+                                                      : Largest<double>(*features);
+}
+
+// anchor + share·(row − anchor) in float32; nullopt if that overflows.
+std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
+                                               absl::Span<const float> row, double share) {
+  std::vector<float> point(row.size());
+  for (size_t j = 0; j < row.size(); ++j) {
+    const double value = anchor[j] + share * (row[j] - anchor[j]);
+    if (!(std::abs(value) <= std::numeric_limits<float>::max())) return std::nullopt;
+    point[j] = static_cast<float>(value);
+  }
+  return point;
+}
+
+// `row` itself, or the first of the points towards `anchor` whose features are worth comparing:
+// their largest is at least 1/1024 of the anchor's own. nullopt if there is none.
+std::optional<std::vector<float>> GoldenRow(const Engine& engine, absl::Span<const float> row,
+                                            absl::Span<const double> anchor) {
+  const std::vector<float> made_up(row.begin(), row.end());
+  const double made_up_feature = LargestFeature(engine, made_up);
+  if (anchor.empty()) {
+    return made_up_feature > 0 ? std::make_optional(made_up) : std::nullopt;
+  }
+  const std::optional<std::vector<float>> end = PointTowards(anchor, row, 0);
+  const double least = end.has_value() ? LargestFeature(engine, *end) / 1024 : 0;
+  if (made_up_feature > 0 && made_up_feature >= least) return made_up;
+  constexpr int kHalvings = 22;  // a float32 row hardly moves after them
+  for (int i = 1; i <= kHalvings; ++i) {
+    std::optional<std::vector<float>> point = PointTowards(anchor, row, std::ldexp(1.0, -i));
+    if (!point.has_value()) continue;
+    const double feature = LargestFeature(engine, *point);
+    if (feature > 0 && feature >= least) return point;
+  }
+  return least > 0 ? end : std::nullopt;
 }
 
 absl::Status Failed(absl::string_view reason, absl::string_view what) {
@@ -64,14 +126,23 @@ int64_t SelfCheckRows(int64_t input_columns, int64_t output_columns) {
   return std::clamp<int64_t>(kBytes / row_bytes, 1, kMaxSelfCheckRows);
 }
 
-std::optional<SelfCheck> MakeSelfCheck(const Plan& plan, const Matrix<float>& rows) {
+std::optional<SelfCheck> MakeSelfCheck(const Plan& plan, const Matrix<float>& rows,
+                                       ConstMatrixView<double> anchors) {
   if (!VectorTargetFuses()) return std::nullopt;
   const absl::StatusOr<std::unique_ptr<const Engine>> engine = Engine::Load(plan);
   if (!engine.ok()) return std::nullopt;
   SelfCheck check;
-  check.rows = rows.rows();
-  check.rows_float32_le.assign(reinterpret_cast<const char*>(rows.data()),
-                               static_cast<size_t>(rows.size()) * sizeof(float));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    absl::Span<const double> anchor;
+    if (anchors.rows() > 0) anchor = absl::MakeConstSpan(anchors.row(i), anchors.cols());
+    const std::optional<std::vector<float>> row =
+        GoldenRow(**engine, absl::MakeConstSpan(rows.row(i), rows.cols()), anchor);
+    if (!row.has_value()) continue;
+    check.rows_float32_le.append(reinterpret_cast<const char*>(row->data()),
+                                 row->size() * sizeof(float));
+    ++check.rows;
+  }
+  if (check.rows == 0) return std::nullopt;
   absl::StatusOr<std::string> features = FeaturesOf(**engine, RowsOf(check, rows.cols()));
   if (!features.ok()) return std::nullopt;
   check.features_le = *std::move(features);

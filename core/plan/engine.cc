@@ -35,6 +35,12 @@ struct TypedBuffers {
   std::vector<T*> y_rows;
 };
 
+// Where a row of a tile comes from and goes to.
+struct RowPlace {
+  TransformPart* part;
+  int64_t row;
+};
+
 template <typename T>
 void Grow(AlignedArray<T>& array, int64_t count) {
   if (array.size() < count) array = AlignedArray<T>(count);
@@ -48,6 +54,7 @@ struct EngineScratch::Buffers {
   std::vector<double> row;
   AlignedArray<double> projected;
   std::vector<double*> projected_rows;
+  std::vector<RowPlace> tile;
 
   template <typename T>
   TypedBuffers<T>& Typed() {
@@ -92,7 +99,8 @@ class TypedEngine final : public Engine {
   }
 
   void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const override {
-    std::vector<RowPlace> tile;
+    std::vector<RowPlace>& tile = scratch.buffers_->tile;
+    tile.clear();
     tile.reserve(kTileRows);
     for (TransformPart& part : parts) {
       PHIMAP_CHECK(part.rows.columns == input_.columns);
@@ -109,12 +117,6 @@ class TypedEngine final : public Engine {
   }
 
  private:
-  // Where a row of a tile comes from and goes to.
-  struct RowPlace {
-    TransformPart* part;
-    int64_t row;
-  };
-
   explicit TypedEngine(const Plan& plan) {
     input_.columns = plan.input.columns;
     input_.shift = plan.input.shift;

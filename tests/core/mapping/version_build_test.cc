@@ -9,6 +9,7 @@
 
 #include "core/certificate/certificate.h"
 #include "core/landmark/split.h"
+#include "core/linalg/panel_product.h"
 #include "core/plan/artifact.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
@@ -262,6 +263,38 @@ TEST(VersionBuildTest, AnOpenServingTypeStaysFloat32WhereThatSuffices) {
     return rows;
   }());
   EXPECT_EQ(built.serving_type, FloatType::kFloat32);
+}
+
+// Whether every golden row has a feature that is not 0, as a broken engine's would be too.
+void ExpectGoldenFeatures(const BuiltVersion& built) {
+  if (!VectorTargetFuses()) GTEST_SKIP() << "no golden vectors without fused multiply-add";
+  ASSERT_TRUE(built.certificate.self_check.has_value());
+  const SelfCheck& check = *built.certificate.self_check;
+  EXPECT_EQ(check.rows, 4);
+  const size_t row_bytes = check.features_le.size() / 4;
+  for (size_t i = 0; i < 4; ++i) {
+    const std::string row = check.features_le.substr(i * row_bytes, row_bytes);
+    EXPECT_NE(row.find_first_not_of('\0'), std::string::npos) << "golden row " << i;
+  }
+}
+
+TEST(VersionBuildTest, GoldenRowsHaveFeaturesUnderAKernelThatIsZeroFarFromTheLandmarks) {
+  for (const char* mapping :
+       {"f1(landmarks=40)", "f2(landmarks=40)", "f2(landmarks=40, serving_type=float64)",
+        "f3(landmarks=40, dimensions=12)", "f2(landmarks=2)"}) {
+    SCOPED_TRACE(mapping);
+    ExpectGoldenFeatures(
+        MustBuild(SpecOf(mapping, "rbf(gamma=5000)", true), FloatRows(500, 6, 11)));
+  }
+}
+
+// |K| of rows of the stream is at most 8^42 = 8.5e37; that of normal rows is beyond float32.
+TEST(VersionBuildTest, GoldenRowsHaveFeaturesWhereMadeUpOnesWouldOverflow) {
+  Matrix<double> signs = FloatRows(600, 8, 12);
+  for (int64_t i = 0; i < signs.size(); ++i) signs.data()[i] = signs.data()[i] < 0 ? -1 : 1;
+  ExpectGoldenFeatures(MustBuild(
+      SpecOf("f1(landmarks=200, serving_type=float32)", "poly(degree=42, gamma=1, coef0=0)"),
+      signs));
 }
 
 TEST(VersionBuildTest, PoolIsBoundedBySpecOnLongStreams) {
