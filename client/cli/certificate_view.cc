@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/cli/golden_vectors.h"
 #include "client/cli/number_text.h"
 #include "client/cli/paragraph.h"
 
@@ -130,11 +131,14 @@ void RenderGoldenVectors(std::string& out, const v1::Certificate& certificate, b
     Line(out, "golden rows",
          absl::StrCat(certificate.self_check().rows().rows(), " × ",
                       certificate.self_check().features().columns(), " features"),
-         "have their bits on this machine");
+         SelfCheckIsAllZero(certificate.self_check())
+             ? "all of them 0: that they come out shows nothing"
+             : "have their bits on this machine");
   } else if (certificate.has_self_check()) {
     Line(out, "golden rows", "not compared", "this machine has no fused multiply-add");
   } else {
-    Line(out, "golden rows", "none", "it was built without fused multiply-add");
+    Line(out, "golden rows", "none",
+         "built without fused multiply-add, or no row has features to compare");
   }
 }
 

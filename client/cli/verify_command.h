@@ -13,9 +13,10 @@ struct VerifyArguments {
   std::string reference;
 };
 
-// Sends the golden rows of the version's certificate, each alone and all together, as float32 and
-// as float64, and compares the bits. DATA_LOSS names the first feature that differs;
-// FAILED_PRECONDITION if the version has none.
+// Sends the golden rows of the version's certificate, each alone, all together, and repeated in a
+// batch that takes the engine's way for many rows, as float32 and as float64, and compares the
+// bits. DATA_LOSS names the first feature that differs; FAILED_PRECONDITION if the version has no
+// golden vectors, or only such that show nothing.
 absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
 
 }  // namespace phimap::cli

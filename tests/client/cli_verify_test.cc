@@ -117,8 +117,9 @@ class VerifyTest : public ::testing::Test {
 TEST_F(VerifyTest, EqualBitsPassAloneAndTogetherInBothTypes) {
   const absl::Status status = Verify();
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(server_.transforms, 6);
+  EXPECT_EQ(server_.transforms, 8);
   EXPECT_THAT(out_.str(), HasSubstr("letters@3"));
+  EXPECT_THAT(out_.str(), HasSubstr("in a batch of 71"));
 }
 
 TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
@@ -131,6 +132,33 @@ TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("golden row 1, feature 1"));
   EXPECT_EQ(out_.str(), "");
+}
+
+// 71 rows are a tile and then two to four blocks of rows, on each vector unit.
+TEST_F(VerifyTest, OneBitOfTheLastRowOfALargeBatchIsNamed) {
+  server_.answer = [](const RowBlock& rows) {
+    RowBlock features = Features(rows);
+    if (rows.rows == 71) features.values_le.back() ^= 1;  // feature 2 of golden row 70 mod 2
+    return features;
+  };
+  const absl::Status status = Verify();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("golden row 0, feature 2, in a batch of 71"));
+}
+
+TEST_F(VerifyTest, FeaturesThatAreAllZeroShowNothingAndAreRefused) {
+  std::string& features = *server_.version.mutable_certificate()
+                               ->mutable_self_check()
+                               ->mutable_features()
+                               ->mutable_float32_le();
+  features.assign(features.size(), '\0');
+  server_.answer = [](const RowBlock& rows) {
+    return client::MakeRowBlock(absl::MakeConstSpan(std::vector<float>(rows.rows * 3)), 3);
+  };
+  const absl::Status status = Verify();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(status.message(), HasSubstr("golden rows are 0"));
+  EXPECT_EQ(server_.transforms, 0);
 }
 
 TEST_F(VerifyTest, OtherShapesAreNamed) {
