@@ -2,17 +2,27 @@
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_LOOKUP_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_LOOKUP_H_
 
+#include <optional>
+#include <utility>
+
 #include "absl/status/statusor.h"
+#include "core/status/error.h"
 #include "server/registry/reference.h"
 #include "server/store/store.h"
 
 namespace phimap {
 
 // Blocking. Errors: those of the store, NOT_FOUND for a mapping, version or alias that it does not
-// know.
+// know; of a version or alias it names the field "reference".
 inline absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference) {
   if (!reference.alias.empty()) return store.GetAliasedVersion(reference.mapping, reference.alias);
-  return store.GetVersion(reference.mapping, reference.number);
+  absl::StatusOr<VersionRecord> found = store.GetVersion(reference.mapping, reference.number);
+  if (found.ok() || !reference.number.has_value()) return found;
+  std::optional<ErrorDetail> detail = DetailOf(found.status());
+  if (!detail.has_value() || detail->reason != "VERSION_NOT_FOUND") return found;
+  // The store does not know which field a number came from.
+  return MakeError(found.status().code(), detail->reason, "reference", found.status().message(),
+                   std::move(detail->metadata));
 }
 
 }  // namespace phimap

@@ -283,16 +283,22 @@ TEST_F(BadInputTest, UnknownAndMalformedReferencesAreNamed) {
   const struct {
     const char* reference;
     Code code;
-  } cases[] = {{"", Code::INVALID_ARGUMENT},        {"Letter", Code::INVALID_ARGUMENT},
-               {"letter@", Code::INVALID_ARGUMENT}, {"letter@2", Code::NOT_FOUND},
-               {"digit", Code::NOT_FOUND},          {"letter@prod", Code::NOT_FOUND}};
+    const char* field;
+  } cases[] = {{"", Code::INVALID_ARGUMENT, "reference"},
+               {"Letter", Code::INVALID_ARGUMENT, "reference"},
+               {"letter@", Code::INVALID_ARGUMENT, "reference"},
+               {"letter@2", Code::NOT_FOUND, "reference"},
+               {"digit", Code::NOT_FOUND, ""},
+               {"letter@prod", Code::NOT_FOUND, "reference"}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.reference);
     v1::TransformRequest request;
     request.set_reference(c.reference);
     *request.mutable_examples() = UniformExamples(1, 3);
     v1::TransformResponse response;
-    EXPECT_EQ(Transform(request, &response).error_code(), c.code);
+    const grpc::Status refused = Transform(request, &response);
+    EXPECT_EQ(refused.error_code(), c.code);
+    EXPECT_EQ(FactsOf(refused).field, c.field) << refused.error_message();
     v1::GetVersionRequest get;
     get.set_reference(c.reference);
     v1::Version version;

@@ -172,8 +172,8 @@ TEST_F(InferenceRpcTest, WhatIsNoModelOrNoVersionIsNamedByEveryCall) {
   } cases[] = {
       {"digit", "", Code::NOT_FOUND, ""},
       {"digit", "1", Code::NOT_FOUND, ""},
-      {"letter", "2", Code::NOT_FOUND, ""},
-      {"letter", "9223372036854775807", Code::NOT_FOUND, ""},
+      {"letter", "2", Code::NOT_FOUND, "model_version"},
+      {"letter", "9223372036854775807", Code::NOT_FOUND, "model_version"},
       {"letter", "prod", Code::NOT_FOUND, "model_version"},
       {"letter", "0", Code::INVALID_ARGUMENT, "model_version"},
       {"letter", "-1", Code::INVALID_ARGUMENT, "model_version"},
