@@ -1,5 +1,6 @@
 #include "client/cli/bench_command.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/bench_process.h"
 #include "client/cli/bench_report.h"
 #include "core/status/status_macros.h"
@@ -13,7 +14,10 @@ absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) 
                             context.client.GetVersion(options.reference));
     options.columns = version.input_columns();
   }
-  if (options.server_pid != 0) PHIMAP_RETURN_IF_ERROR(UseOf(options.server_pid).status());
+  if (options.server_pid != 0 && absl::IsNotFound(UseOf(options.server_pid).status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--server_pid: there is no process ", options.server_pid, " on this machine"));
+  }
   PHIMAP_ASSIGN_OR_RETURN(const LoadResult result, RunLoad(options, context.cancel));
   const int processors = UsableProcessors();
   context.out << (arguments.json ? LoadJson(options, result, processors)

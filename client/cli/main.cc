@@ -224,14 +224,16 @@ void AddHealth(CLI::App& app, HealthArguments& health) {
 }
 
 void AddBenchLoad(CLI::App& command, LoadOptions& load) {
-  command.add_option("--callers", load.callers, "Closed loop: each sends when it was answered")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
+  CLI::Option* const callers =
+      command.add_option("--callers", load.callers, "Closed loop: each sends when it was answered")
+          ->check(CLI::Range(1, 10'000))
+          ->capture_default_str();
   command
       .add_option("--rate", load.rate,
                   "Open loop: calls per second, whatever becomes of them; latency counts from when "
                   "a call was due")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(0.001, 1e7))
+      ->excludes(callers);
   command.add_option("--rows", load.rows, "Rows of a call")
       ->check(CLI::Range(1, 65'536))
       ->capture_default_str();

@@ -77,6 +77,16 @@ TEST_F(BenchCommandTest, WhatCannotBeLoadedHasTheExitCodeOfTheError) {
   EXPECT_EQ(RunProcess(Bench({"nothing"})).exit_code, 3);
   EXPECT_EQ(RunProcess(Bench({"small", "--columns=9"})).exit_code, 2);
   EXPECT_EQ(RunProcess(Bench({"small", "--callers=0"})).exit_code, 2);
+  const ProcessResult both = RunProcess(Bench({"small", "--callers=2", "--rate=5"}));
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--callers"));
+  const ProcessResult still = RunProcess(Bench({"small", "--rate=0"}));
+  EXPECT_EQ(still.exit_code, 2);
+  EXPECT_LT(still.err.size(), 200u) << still.err;
+  // Above the largest id that Linux gives, 2^22.
+  const ProcessResult nobody = RunProcess(Bench({"small", "--server_pid=4194305"}));
+  EXPECT_EQ(nobody.exit_code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("--server_pid: there is no process 4194305"));
   EXPECT_EQ(RunProcess({PHIMAP_BINARY, "--server=127.0.0.1:1", "bench", "small"}).exit_code, 4);
 }
 
