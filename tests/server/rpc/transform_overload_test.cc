@@ -67,11 +67,13 @@ TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestI
   EXPECT_TRUE(first.ok()) << first.error_message();
   EXPECT_EQ(features.features().rows(), 500);
   // The bytes of an answer count until the library has let it go, which can be after the client has
-  // read it: so the next call may be refused too, and goes on as a client does.
+  // read it: so the next call may be refused too, and goes on as a client does. The bound is far
+  // above what that takes on any machine; bytes that are never let go fail here.
+  const absl::Time give_up = absl::Now() + absl::Minutes(1);
   grpc::Status second;
   do {
     second = Transform(Request(1), &response);
-  } while (second.error_code() == Code::RESOURCE_EXHAUSTED);
+  } while (second.error_code() == Code::RESOURCE_EXHAUSTED && absl::Now() < give_up);
   EXPECT_TRUE(second.ok()) << second.error_message();
   EXPECT_TRUE(absl::StrContains(Scrape(), "phimap_transform_batch_requests_count 2"));
 }
