@@ -99,29 +99,44 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
   return trace > 0 ? residual / trace : 0.0;
 }
 
+// Between two checkpoints: some milliseconds of a core.
+constexpr int64_t kTileMultiplications = 64'000'000;
+
+// Features of each row into `out`, which has the engine's columns and serving type. OUT_OF_RANGE
+// as Engine, with the row of a tile; and whatever `checkpoint` returns.
+template <typename Float>
+absl::Status TransformTiles(const Engine& engine, ConstMatrixView<double> rows,
+                            MatrixView<Float> out, Checkpoint checkpoint) {
+  EngineScratch scratch;
+  const int64_t tile = std::max<int64_t>(
+      48, kTileMultiplications / std::max<int64_t>(1, engine.multiplications_per_row()));
+  for (int64_t first = 0; first < rows.rows(); first += tile) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / rows.rows()));
+    TransformPart part{.rows = {.data = reinterpret_cast<const char*>(&rows(first, 0)),
+                                .type = FloatType::kFloat64,
+                                .rows = std::min(tile, rows.rows() - first),
+                                .columns = rows.cols()},
+                       .features = &out(first, 0),
+                       .status = absl::OkStatus()};
+    engine.Transform(absl::MakeSpan(&part, 1), scratch);
+    PHIMAP_RETURN_IF_ERROR(part.status);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows) {
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
+                                          Checkpoint checkpoint) {
   PHIMAP_CHECK(rows.stride() == rows.cols());
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(plan));
-  EngineScratch scratch;
-  const auto run = [&](void* out) {
-    TransformPart part{.rows = {.data = reinterpret_cast<const char*>(rows.data()),
-                                .type = FloatType::kFloat64,
-                                .rows = rows.rows(),
-                                .columns = rows.cols()},
-                       .features = out,
-                       .status = absl::OkStatus()};
-    engine->Transform(absl::MakeSpan(&part, 1), scratch);
-    return part.status;
-  };
   if (engine->serving_type() == FloatType::kFloat64) {
     Matrix<double> features = Matrix<double>::Uninit(rows.rows(), engine->output_columns());
-    PHIMAP_RETURN_IF_ERROR(run(features.data()));
+    PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), checkpoint));
     return features;
   }
   Matrix<float> features = Matrix<float>::Uninit(rows.rows(), engine->output_columns());
-  PHIMAP_RETURN_IF_ERROR(run(features.data()));
+  PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), checkpoint));
   return Converted<double, float>(features.view());
 }
 
@@ -151,9 +166,16 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
     return absl::OkStatus();
   }
   PHIMAP_RETURN_IF_ERROR(checkpoint(0));
-  const absl::StatusOr<Matrix<double>> served = FeaturesOf(*task.served, task.rows);
-  PHIMAP_RETURN_IF_ERROR(checkpoint(0.1));
-  const absl::StatusOr<Matrix<double>> reference = FeaturesOf(*task.reference, task.rows);
+  // Anything but OUT_OF_RANGE, which is a row's fault, came from a checkpoint.
+  const auto stopped = [](const absl::Status& status) {
+    return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
+  };
+  const absl::StatusOr<Matrix<double>> served =
+      FeaturesOf(*task.served, task.rows, [&](double f) { return checkpoint(0.1 * f); });
+  if (stopped(served.status())) return served.status();
+  const absl::StatusOr<Matrix<double>> reference =
+      FeaturesOf(*task.reference, task.rows, [&](double f) { return checkpoint(0.1 + 0.1 * f); });
+  if (stopped(reference.status())) return reference.status();
   if (!served.ok() || !reference.ok()) {
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "spec.serving_type",

@@ -40,8 +40,10 @@ struct MeasurementTask {
 absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
                             Certificate& certificate);
 
-// The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine.
-absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows);
+// The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine, and whatever
+// `checkpoint` returns between tiles.
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
+                                          Checkpoint checkpoint);
 
 // Rows after the plan's input stage, in float64, not rounded to the serving type.
 Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);

@@ -91,9 +91,18 @@ TEST(MeasurementTest, FeaturesAreTheEngines) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     const Plan plan = MakePlan(ServedShape(type));
     const Matrix<double> rows = UniformRows({.rows = 60, .cols = kColumns, .seed = 2});
-    EXPECT_TRUE(
-        testing::SameBits(*FeaturesOf(plan, rows.view()), MustTransformWide(plan, WireRows(rows))));
+    EXPECT_TRUE(testing::SameBits(*FeaturesOf(plan, rows.view(), NeverStop),
+                                  MustTransformWide(plan, WireRows(rows))));
   }
+}
+
+TEST(MeasurementTest, FeaturesCanBeStoppedBetweenTiles) {
+  const Plan plan = MakePlan(ServedShape(FloatType::kFloat32));
+  const Matrix<double> rows = UniformRows({.rows = 60, .cols = kColumns, .seed = 2});
+  int calls = 0;
+  const auto stop = [&](double) { return ++calls, absl::CancelledError("enough"); };
+  EXPECT_EQ(FeaturesOf(plan, rows.view(), stop).status(), absl::CancelledError("enough"));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(MeasurementTest, EveryNumberIsItsDefinition) {
