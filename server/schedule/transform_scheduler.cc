@@ -81,7 +81,7 @@ void TransformScheduler::Submit(TransformWork work) {
     MutexLock lock(&mutex_);
     status = CheckRoom(queued.work);
     if (status.ok()) {
-      if (TakesInline(queued.work)) here = BeginInline();
+      if (TakesInline(queued)) here = BeginInline();
       pending_.Add(queued.work);
       metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
       if (here == nullptr) {
@@ -120,10 +120,11 @@ absl::Status TransformScheduler::CheckRoom(const TransformWork& work) const {
   return absl::OkStatus();
 }
 
-bool TransformScheduler::TakesInline(const TransformWork& work) const {
+bool TransformScheduler::TakesInline(const QueuedWork& queued) const {
   const bool free = queues_.empty() && inline_running_ < std::max(1, workers_);
-  const absl::Duration limit =
-      pending_.requests == 0 ? options_.idle_inline_limit : options_.inline_limit;
+  const TransformWork& work = queued.work;
+  const bool idle = pending_.requests == 0 && queued.enqueued - idle_since_ >= options_.calm;
+  const absl::Duration limit = idle ? options_.idle_inline_limit : options_.inline_limit;
   return RunsInline(free, work.Multiplications(), speed_.Of(work.engine), limit);
 }
 
@@ -379,7 +380,10 @@ void TransformScheduler::Release(const Books& finished) {
     MutexLock lock(&mutex_);
     pending_.Subtract(finished);
     metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-    if (pending_.requests == 0) none_pending_.NotifyAll();
+    if (pending_.requests == 0) {
+      idle_since_ = options_.now();
+      none_pending_.NotifyAll();
+    }
   }
   room_.Notify();
 }

@@ -46,6 +46,11 @@ class TransformScheduler {
     // The same where nothing runs either. A hand-off there and back takes some 60 µs of a call on a
     // virtual machine; and who comes meanwhile finds another thread, and a worker.
     absl::Duration idle_inline_limit = absl::Microseconds(150);
+    // For how long nothing must have run for that. Of many callers who wait for answers the next
+    // has come already, though it is not known yet: what a worker is handed then, others join, and
+    // four rows together take half the time. A caller alone is away for longer, between an answer
+    // and its next request.
+    absl::Duration calm = absl::Microseconds(30);
     // What time it is; tests turn it by hand.
     std::function<absl::Time()> now = [] { return absl::Now(); };
   };
@@ -101,7 +106,7 @@ class TransformScheduler {
   enum class Computer { kWorker, kCaller };
 
   absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakesInline(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakesInline(const QueuedWork& queued) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the caller is to wake a worker, once it has let go of the lock: when more is queued
   // than those who wake already will take.
   bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -145,6 +150,8 @@ class TransformScheduler {
   // Queued or running.
   Books pending_ ABSL_GUARDED_BY(mutex_);
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
+  // Since when nothing is queued or running; meaningful then.
+  absl::Time idle_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the workers; and of these, those that were woken and have not noticed yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;

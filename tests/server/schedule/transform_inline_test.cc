@@ -111,6 +111,24 @@ class TransformIdleInlineTest : public SchedulerFixture {
   TransformIdleInlineTest() : SchedulerFixture(absl::Microseconds(20), absl::Microseconds(150)) {}
 };
 
+TEST_F(TransformIdleInlineTest, WhatIsNotTinyGoesToAWorkerWhenSomethingRanJustNow) {
+  const auto engine = std::make_shared<FakeEngine>(100'000);
+  engine->before = [&](auto) { now_ += absl::Microseconds(100); };
+  std::deque<Request> requests(4);
+  for (Request& request : requests) request.rows = {1};
+  scheduler_.Submit(Work(requests[0], engine));
+  EXPECT_EQ(requests[0].done, 1);
+  scheduler_.Submit(Work(requests[1], engine));
+  EXPECT_EQ(requests[1].done, 0);
+  RunAll();
+  now_ += absl::Microseconds(30);
+  scheduler_.Submit(Work(requests[2], engine));
+  EXPECT_EQ(requests[2].done, 1);
+  // What is tiny is not worth a hand-off in any case.
+  scheduler_.Submit(Work(requests[3], std::make_shared<FakeEngine>()));
+  EXPECT_EQ(requests[3].done, 1);
+}
+
 TEST_F(TransformIdleInlineTest, WhatIsNotTinyRunsHereOnlyWhenNothingElseRuns) {
   // 100 µs at the rate that is assumed of an unknown version.
   const auto engine = std::make_shared<FakeEngine>(100'000);
