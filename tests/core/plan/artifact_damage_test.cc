@@ -32,14 +32,17 @@ void* Allocate(size_t size, size_t alignment) {
 }
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size, 1); }
-void* operator new(size_t size, std::align_val_t alignment) {
+// Not inlined: gcc would see free and not the malloc, and warn.
+#define NOT_INLINED [[gnu::noinline]]
+NOT_INLINED void* operator new(size_t size) { return Allocate(size, 1); }
+NOT_INLINED void* operator new(size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+NOT_INLINED void operator delete(void* p) noexcept { std::free(p); }
+NOT_INLINED void operator delete(void* p, size_t) noexcept { std::free(p); }
+NOT_INLINED void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+NOT_INLINED void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+#undef NOT_INLINED
 
 namespace phimap {
 namespace {
