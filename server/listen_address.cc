@@ -2,12 +2,19 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 
 namespace phimap {
 namespace {
+
+constexpr uint32_t kMaxPort = 65535;
 
 // "[::1]:80" → "::1", "host:80" → "host".
 std::string HostOf(absl::string_view address) {
@@ -30,6 +37,21 @@ bool IsLoopbackAddress(absl::string_view address) {
   if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6{};
   return inet_pton(AF_INET6, host.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
+  if (absl::StartsWith(address, "unix:") && address.size() > 5) return absl::OkStatus();
+  const size_t colon = address.rfind(':');
+  const bool has_port = colon != absl::string_view::npos && colon > 0;
+  const absl::string_view port = has_port ? address.substr(colon + 1) : "";
+  uint32_t number = 0;
+  // Digits alone: SimpleAtoi also takes blanks and signs.
+  const bool digits = !port.empty() && std::all_of(port.begin(), port.end(), absl::ascii_isdigit);
+  if (digits && absl::SimpleAtoi(port, &number) && number <= kMaxPort) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_ADDRESS", flag,
+                   absl::StrCat("expected HOST:PORT with a port in 0..", kMaxPort,
+                                " (0: any that is free) or unix:PATH, got \"", address, "\""),
+                   {{"address", std::string(address)}});
 }
 
 absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed) {

@@ -13,6 +13,10 @@ namespace phimap {
 // "unix:/run/phimapd.sock". Other names are not: what they resolve to may change.
 bool IsLoopbackAddress(absl::string_view address);
 
+// INVALID_ARGUMENT (reason BAD_ADDRESS) that names `flag` unless the address is "HOST:PORT" with a
+// port in 0..65535, or "unix:PATH". Whether there is such a host is not looked at.
+absl::Status CheckAddress(absl::string_view flag, absl::string_view address);
+
 // INVALID_ARGUMENT (reason NOT_LOOPBACK) that names `flag` unless the address is a loopback address
 // or `allowed`.
 absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed);

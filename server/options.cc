@@ -117,8 +117,10 @@ absl::Status CheckTlsFlags(const ServerOptions& options) {
 absl::Status CheckAddresses(const ServerOptions& options) {
   const bool asks = !options.token_file.empty() || !options.tls.client_ca.empty();
   const bool guarded = !options.tls.empty() && asks;
+  PHIMAP_RETURN_IF_ERROR(CheckAddress("--listen", options.listen));
   PHIMAP_RETURN_IF_ERROR(CheckReachable("--listen", options.listen, guarded || options.insecure));
   if (options.http.empty()) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(CheckAddress("--http", options.http));
   return CheckReachable("--http", options.http, options.insecure);
 }
 

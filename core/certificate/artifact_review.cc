@@ -1,6 +1,8 @@
 #include "core/certificate/artifact_review.h"
 
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +15,9 @@
 
 namespace phimap {
 namespace {
+
+constexpr int64_t kMaxCount = int64_t{1} << 53;
+constexpr double kRoundOff = 1e-9;
 
 absl::Status Refused(absl::string_view reason, absl::string_view what) {
   return MakeError(absl::StatusCode::kDataLoss, reason, "", absl::StrCat("artifact: ", what));
@@ -41,6 +46,56 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
   return absl::OkStatus();
 }
 
+absl::Status CheckNumber(absl::string_view what, double value, double least) {
+  if (std::isfinite(value) && value >= least) return absl::OkStatus();
+  return Refused("IMPOSSIBLE_CERTIFICATE",
+                 absl::StrCat("its certificate says ", value, " of ", what, ", which is ",
+                              std::isfinite(value) ? absl::StrCat("under ", least)
+                                                   : std::string("not finite")));
+}
+
+absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most) {
+  if (count >= 0 && count <= most) return absl::OkStatus();
+  return Refused("IMPOSSIBLE_CERTIFICATE", absl::StrCat("its certificate says ", count, " of ",
+                                                        what, ", which is not in 0..", most));
+}
+
+absl::Status CheckError(absl::string_view what, const std::optional<MeasuredError>& error) {
+  if (!error.has_value()) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the mean ", what), error->mean, 0));
+  // A mean of equal errors may be rounded up.
+  PHIMAP_RETURN_IF_ERROR(
+      CheckNumber(absl::StrCat("the largest ", what), error->max, error->mean * (1 - kRoundOff)));
+  PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the scale of the ", what), error->scale, 0));
+  return CheckCount(absl::StrCat("measurements of the ", what), error->count, kMaxCount);
+}
+
+// What no build can have measured: it would spoil the alerts and the pictures that compare it.
+absl::Status CheckNumbers(const Certificate& certificate) {
+  PHIMAP_RETURN_IF_ERROR(CheckCount("the stream's rows", certificate.stream_rows, kMaxCount));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("the pool's rows", certificate.pool_rows, certificate.stream_rows));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("held-out rows", certificate.held_out_rows, certificate.stream_rows));
+  PHIMAP_RETURN_IF_ERROR(CheckCount("landmarks", certificate.landmarks, certificate.stream_rows));
+  PHIMAP_RETURN_IF_ERROR(CheckCount("rank", certificate.rank.value_or(0), certificate.landmarks));
+  PHIMAP_RETURN_IF_ERROR(CheckNumber("the tolerance", certificate.tolerance.value_or(0), 0));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckNumber("the largest residual", certificate.largest_residual.value_or(0), 0));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckNumber("the trace residual", certificate.trace_residual.value_or(0), -kRoundOff));
+  PHIMAP_RETURN_IF_ERROR(CheckNumber("the held-out trace residual",
+                                     certificate.held_out_trace_residual.value_or(0), -kRoundOff));
+  PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));
+  PHIMAP_RETURN_IF_ERROR(CheckError("serving error", certificate.serving_error));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("pivots", static_cast<int64_t>(certificate.pivots.size()), certificate.landmarks));
+  for (const double pivot : certificate.pivots) {
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("a pivot", pivot, 0));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
@@ -55,6 +110,7 @@ absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
   PHIMAP_ASSIGN_OR_RETURN(review.certificate, DecodeCertificate(artifact.certificate));
   review.provenance = std::move(artifact.provenance);
   PHIMAP_RETURN_IF_ERROR(CheckTexts(review.provenance, review.certificate));
+  PHIMAP_RETURN_IF_ERROR(CheckNumbers(review.certificate));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
   review.input_columns = engine->input_columns();
   review.output_columns = engine->output_columns();

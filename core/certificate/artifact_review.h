@@ -2,8 +2,9 @@
 //
 // The decoder (core/plan/artifact.h) already treats every artifact as hostile. This adds what an
 // artifact of our own is known to be and one from elsewhere has to show: it says nothing that
-// cannot be shown to people, what it says of itself is small, it can be loaded and run, and its
-// golden vectors come out. It does not show that the certificate is true: that was measured
+// cannot be shown to people, what it says of itself is small and not impossible (counts within
+// each other, errors finite and not negative), it can be loaded and run, and its golden vectors
+// come out. It does not show that the certificate is true: that was measured
 // elsewhere, on rows that are not here.
 #ifndef PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 #define PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -150,10 +151,8 @@ class PollLoop {
 
   void Run() {
     for (;;) {
-      std::vector<pollfd> fds = {
-          {stop_, POLLIN, 0},
-          // A full house lets the backlog wait.
-          {connections_.size() < kMaxConnections ? listener_ : -1, POLLIN, 0}};
+      // A house full of clients that are being answered lets the backlog wait.
+      std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {HasRoom() ? listener_ : -1, POLLIN, 0}};
       for (const Connection& connection : connections_) {
         fds.push_back(
             {connection.fd, static_cast<short>(connection.answering ? POLLOUT : POLLIN), 0});
@@ -181,14 +180,40 @@ class PollLoop {
     connections_ = std::move(open);
   }
 
+  static bool IsSilent(const Connection& connection) { return !connection.answering; }
+
+  bool HasRoom() const {
+    return connections_.size() < kMaxConnections ||
+           std::any_of(connections_.begin(), connections_.end(), IsSilent);
+  }
+
+  // Who has asked is answered; of those who have not, the one that is here the longest makes room.
+  void MakeRoom() {
+    if (connections_.size() < kMaxConnections) return;
+    const auto oldest = std::find_if(connections_.begin(), connections_.end(), IsSilent);
+    close(oldest->fd);
+    connections_.erase(oldest);
+  }
+
   void Accept() {
-    while (connections_.size() < kMaxConnections) {
+    int error = 0;
+    while (HasRoom()) {
       const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (fd < 0) break;
-      connections_.push_back({.fd = fd, .deadline = Clock::now() + kPatience});
+      if (fd < 0) {
+        error = errno;
+        break;
+      }
+      MakeRoom();
+      Connection connection{.fd = fd, .deadline = Clock::now() + kPatience};
+      // What it asks is often here already, and then no crowd that comes after it can push it out.
+      if (connection.Step(metrics_)) {
+        connections_.push_back(std::move(connection));
+      } else {
+        close(fd);
+      }
     }
     // Out of descriptors the listener stays ready: without a pause the loop would spin.
-    if (errno == EMFILE || errno == ENFILE) poll(nullptr, 0, 100);
+    if (error == EMFILE || error == ENFILE) poll(nullptr, 0, 100);
   }
 
   const int listener_;

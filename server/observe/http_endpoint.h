@@ -5,7 +5,8 @@
 // of its web server then runs off the end.
 //
 // Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client
-// holds it up: what is not read or written within 10 seconds is dropped. Anything but a GET of
+// holds it up: what is not read or written within 10 seconds is dropped, and when all 32 are taken,
+// the longest silent makes room for the next. Anything but a GET of
 // /metrics is answered with 404, 405, 400 or 431; connections are closed after one answer.
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_

@@ -100,6 +100,32 @@ TEST(ArtifactReviewTest, ACertificateHasToBeSmall) {
   ExpectRefused(with_bytes(kMaxReviewedCertificateBytes), "CERTIFICATE_TOO_LARGE");
 }
 
+TEST(ArtifactReviewTest, NumbersThatNoBuildCanHaveMeasuredAreRefused) {
+  static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::function<void(Certificate&)>> lies = {
+      [](Certificate& c) { c.stream_rows = -1; },
+      [](Certificate& c) { c.pool_rows = c.stream_rows + 1; },
+      [](Certificate& c) { c.held_out_rows = -1; },
+      [](Certificate& c) { c.landmarks = -7; },
+      [](Certificate& c) { c.rank = int64_t{1} << 60; },
+      [](Certificate& c) { c.tolerance = kNan; },
+      [](Certificate& c) { c.largest_residual = -1; },
+      [](Certificate& c) { c.trace_residual = kNan; },
+      [](Certificate& c) { c.held_out_trace_residual = -0.1; },
+      [](Certificate& c) { c.kernel_error = {.mean = kNan, .max = 1, .scale = 1, .count = 1}; },
+      [](Certificate& c) { c.kernel_error = {.mean = 0, .max = -1e300, .scale = 1, .count = 1}; },
+      [](Certificate& c) { c.kernel_error = {.mean = 2, .max = 1, .scale = 1, .count = 1}; },
+      [](Certificate& c) { c.serving_error = {.mean = 0, .max = 1, .scale = -1, .count = 1}; },
+      [](Certificate& c) { c.serving_error = {.mean = 0, .max = 1, .scale = 1, .count = -1}; },
+      [](Certificate& c) { c.pivots.assign(c.landmarks + 1, 1.0); },
+      [](Certificate& c) { c.pivots = {kNan}; },
+  };
+  for (size_t i = 0; i < lies.size(); ++i) {
+    SCOPED_TRACE(i);
+    ExpectRefused(CertifiedArtifact({}, {.certificate = lies[i]}), "IMPOSSIBLE_CERTIFICATE");
+  }
+}
+
 TEST(ArtifactReviewTest, GoldenVectorsOfAnotherShapeAreRefusedBeforeTheyRun) {
   const std::vector<std::function<void(SelfCheck&)>> edits = {
       [](SelfCheck& s) { s.rows = 1; }, [](SelfCheck& s) { s.rows = 3; },

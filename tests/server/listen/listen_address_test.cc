@@ -18,6 +18,20 @@ TEST(ListenAddressTest, OnlyWhatThisMachineAloneCanReachIsLoopback) {
   }
 }
 
+TEST(ListenAddressTest, AnAddressHasAHostAndAPortThatExists) {
+  for (const char* address : {"127.0.0.1:0", "[::1]:7450", "localhost:65535", "unix:/tmp/s"}) {
+    EXPECT_TRUE(CheckAddress("--listen", address).ok()) << address;
+  }
+  for (const char* address :
+       {"", "foo", "127.0.0.1", "127.0.0.1:", ":7450", "127.0.0.1:65536", "127.0.0.1:99999",
+        "127.0.0.1: 74", "127.0.0.1:+74", "127.0.0.1:-1", "127.0.0.1:7450x", "none2",
+        "unix:", "127.0.0.1:99999999999999999999"}) {
+    const absl::Status refused = CheckAddress("--listen", address);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << address;
+    EXPECT_NE(refused.message().find(address), absl::string_view::npos) << refused;
+  }
+}
+
 TEST(ListenAddressTest, OtherAddressesNeedInsecure) {
   EXPECT_TRUE(CheckReachable("listen", "0.0.0.0:1", /*allowed=*/true).ok());
   const absl::Status refused = CheckReachable("listen", "0.0.0.0:1", /*allowed=*/false);

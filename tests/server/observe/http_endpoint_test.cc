@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,6 +37,11 @@ class Peer {
     if (fd_ >= 0) close(fd_);
   }
   void Send(const std::string& text) { send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Whether the other side has not closed it.
+  bool IsOpen() {
+    char byte;
+    return recv(fd_, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  }
   // All that comes until the other side closes.
   std::string Rest() {
     std::string all;
@@ -110,6 +116,19 @@ TEST_F(HttpEndpointTest, SilentAndVanishedClientsHoldNobodyUp) {
   { Peer vanished(endpoint_->port()); }
   EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("things_total"));
   endpoint_.reset();  // returns though they are still connected
+}
+
+// More of them than connections: the oldest is hung up on at once, and not all when their time is
+// over.
+TEST_F(HttpEndpointTest, ACrowdOfSilentClientsDoesNotKeepOneWhoAsksOut) {
+  std::vector<Peer> silent;
+  for (int i = 0; i < 80; ++i) {
+    silent.emplace_back(endpoint_->port());
+    silent.back().Send("G");
+  }
+  EXPECT_THAT(Ask("GET /metrics HTTP/1.1\r\n\r\n"), HasSubstr("things_total"));
+  EXPECT_EQ(silent.front().Rest(), "");
+  EXPECT_TRUE(silent.back().IsOpen());
 }
 
 TEST_F(HttpEndpointTest, ATakenPortAndAForeignAddressAreRefused) {
