@@ -39,7 +39,7 @@ class RpcScope {
   absl::Time deadline() const { return deadline_; }
   // Becomes true when the client gives up, or its deadline passes.
   const std::atomic<bool>* cancelled() const { return &cancelled_; }
-  // From the reactor's OnCancel.
+  // When the client is gone: from the reactor's OnCancel, or after a write that failed.
   void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
 
   void MessageReceived() { method_.metrics.messages_received->Increment(); }

@@ -53,10 +53,7 @@ void TransformStreamCall::Start() {
 
 void TransformStreamCall::OnDone() { self_.reset(); }
 
-void TransformStreamCall::OnCancel() {
-  scope_.Cancel();
-  Break();
-}
+void TransformStreamCall::OnCancel() { Break(); }
 
 void TransformStreamCall::OnWriteDone(bool ok) {
   std::unique_ptr<Slot> sent;
@@ -153,7 +150,7 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
     SlotDone(slot, status);
     return Submitted::kYes;
   };
-  if (Broken()) return fail(GivenUp());
+  if (scope_.cancelled()->load()) return fail(GivenUp());
   if (absl::Status later = CheckLater(*slot); !later.ok()) return fail(later);
   absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
   if (!rows.ok()) return fail(rows.status());
@@ -209,12 +206,8 @@ void TransformStreamCall::ListenForRoom() {
   });
 }
 
-bool TransformStreamCall::Broken() {
-  MutexLock lock(&mutex_);
-  return broken_;
-}
-
 void TransformStreamCall::Break() {
+  scope_.Cancel();
   {
     MutexLock lock(&mutex_);
     broken_ = true;

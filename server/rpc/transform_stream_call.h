@@ -80,9 +80,9 @@ class TransformStreamCall final
   // Whether reading goes on, which a full line had stopped.
   bool EndSubmit(Submitted submitted) ABSL_LOCKS_EXCLUDED(mutex_);
   void ListenForRoom() ABSL_LOCKS_EXCLUDED(mutex_);
-  // The client is gone: no more is read or written, and what is in line is given up.
+  // The client is gone: no more is read or written, and what is in line or with the scheduler is
+  // given up.
   void Break() ABSL_LOCKS_EXCLUDED(mutex_);
-  bool Broken() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckLater(const Slot& slot) const;
   void SlotDone(Slot* slot, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides under the lock, acts after it: gRPC may call back at once.

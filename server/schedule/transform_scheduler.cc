@@ -23,9 +23,10 @@ constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
 // The engine names a row within the tile; the client knows rows of its request.
 absl::Status WithRowOffset(const absl::Status& status, int64_t first_row) {
+  if (status.ok() || first_row == 0) return status;
   std::optional<ErrorDetail> detail = DetailOf(status);
   int64_t row = 0;
-  if (first_row == 0 || !detail || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
+  if (!detail || !absl::SimpleAtoi(detail->metadata["row"], &row)) return status;
   const std::string actual = absl::StrCat(first_row + row);
   detail->metadata["row"] = actual;
   // MakeError puts the field before the message; the new field takes its place.
@@ -216,7 +217,7 @@ void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started, C
   std::vector<Share> shares = Prepare(std::move(take), dropped);
   Release(dropped);
   if (shares.empty()) return;
-  Compute(shares, computer, scratch);
+  Compute(shares, started, computer, scratch);
   Observe(shares, options_.now() - started);
   Books finished;
   for (Share& share : shares) {
@@ -255,11 +256,11 @@ absl::Status TransformScheduler::PrepareOne(QueuedWork& queued) const {
   }
 }
 
-void TransformScheduler::Compute(std::vector<Share>& shares, Computer computer,
+void TransformScheduler::Compute(std::vector<Share>& shares, absl::Time started, Computer computer,
                                  EngineScratch& scratch) const {
   try {
     if (shares.size() > 1) return ComputeTogether(shares, scratch);
-    shares[0].status = ComputeTiles(shares[0].queued, computer, scratch);
+    shares[0].status = ComputeTiles(shares[0].queued, started, computer, scratch);
   } catch (const std::bad_alloc&) {
     for (Share& share : shares) share.status = OutOfMemory();
   }
@@ -279,11 +280,10 @@ void TransformScheduler::ComputeTogether(std::vector<Share>& shares, EngineScrat
   }
 }
 
-absl::Status TransformScheduler::ComputeTiles(QueuedWork& queued, Computer computer,
-                                              EngineScratch& scratch) const {
+absl::Status TransformScheduler::ComputeTiles(QueuedWork& queued, absl::Time started,
+                                              Computer computer, EngineScratch& scratch) const {
   const Engine& engine = *queued.work.engine;
   const int64_t tile_rows = TileRows(engine.multiplications_per_row());
-  const absl::Time started = options_.now();
   while (true) {
     const int64_t count = std::min(tile_rows, queued.RowsLeft());
     TransformPart part = PartOf(queued, count);

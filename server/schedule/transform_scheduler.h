@@ -123,9 +123,11 @@ class TransformScheduler {
   std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
   absl::Status PrepareOne(QueuedWork& queued) const;
   // Computes all of the shares, or of a single long one what its turn allows.
-  void Compute(std::vector<Share>& shares, Computer computer, EngineScratch& scratch) const;
+  void Compute(std::vector<Share>& shares, absl::Time started, Computer computer,
+               EngineScratch& scratch) const;
   void ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const;
-  absl::Status ComputeTiles(QueuedWork& queued, Computer computer, EngineScratch& scratch) const;
+  absl::Status ComputeTiles(QueuedWork& queued, absl::Time started, Computer computer,
+                            EngineScratch& scratch) const;
   bool OthersWait() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckAlive(const TransformWork& work) const;
   // Learns and counts what a pass over `shares` took.
