@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
+#include "client/cli/estimate_view.h"
 #include "client/cli/file_format.h"
 #include "client/cli/json_text.h"
 #include "core/status/status_macros.h"
@@ -23,19 +24,80 @@ absl::StatusOr<uint64_t> SeedOf(const std::string& text) {
                                                  text, "'"));
 }
 
+absl::StatusOr<std::unique_ptr<client::RowSource>> OpenInput(const BuildArguments& arguments) {
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,
+                          FormatOf(arguments.input, arguments.format, "--format"));
+  return OpenRows(arguments.input, format, arguments.label);
+}
+
+absl::Status CheckBuildArguments(const BuildArguments& arguments) {
+  if (arguments.input.empty()) return absl::InvalidArgumentError("--input is required");
+  if (arguments.rows == 0 && arguments.columns == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("--rows and --columns are for --dry-run; a build counts them");
+}
+
+// Reads to the end.
+absl::StatusOr<int64_t> CountRows(client::RowSource& source) {
+  constexpr int32_t kBlockRows = 4096;
+  int64_t rows = 0;
+  while (true) {
+    PHIMAP_ASSIGN_OR_RETURN(const client::RowBlock block, source.Next(kBlockRows));
+    if (block.empty()) return rows;
+    rows += block.rows;
+  }
+}
+
+struct InputShape {
+  int64_t rows = 0;
+  int32_t columns = 0;
+};
+
+// What was given, and for the rest what the input has.
+absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
+  InputShape shape{arguments.rows, arguments.columns};
+  if (shape.rows != 0 && shape.columns != 0) return shape;
+  if (arguments.input.empty()) {
+    return absl::InvalidArgumentError(
+        "--dry-run needs --input, or --rows and --columns in its place");
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source, OpenInput(arguments));
+  if (shape.columns == 0) shape.columns = source->columns();
+  if (shape.rows != 0) return shape;
+  if (source->row_count().has_value()) {
+    shape.rows = *source->row_count();
+  } else {
+    const auto registration = cancel.OnCancel([&source] { source->Interrupt(); });
+    PHIMAP_ASSIGN_OR_RETURN(shape.rows, CountRows(*source));
+  }
+  return shape;
+}
+
+absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptions& options,
+                       CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const InputShape shape, ShapeOf(arguments, context.cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const v1::EstimateBuildResponse estimate,
+                          context.client.EstimateBuild(options, shape.rows, shape.columns));
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(estimate));
+    context.out << text;
+  } else {
+    context.out << RenderEstimate(shape.rows, shape.columns, estimate, context.console.width);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,
-                          FormatOf(arguments.input, arguments.format, "--format"));
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
-                          OpenRows(arguments.input, format, arguments.label));
   const client::BuildOptions options{.mapping = arguments.name,
                                      .mapping_text = arguments.mapping,
                                      .kernel_text = arguments.kernel,
                                      .standardize = arguments.standardize,
                                      .seed = seed};
+  if (arguments.dry_run) return RunDryRun(arguments, options, context);
+  PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows, OpenInput(arguments));
   absl::StatusOr<v1::Version> version;
   {
     ProgressBar bar(context.console);

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_CLIENT_CLI_BUILD_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_BUILD_COMMAND_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,9 +23,15 @@ struct BuildArguments {
   // As it was typed: the command line's own conversion would wrap a negative number.
   std::string seed = "0";
   bool json = false;
+  // Only say what it would take.
+  bool dry_run = false;
+  // Of a dry run: 0 is what the input has.
+  int64_t rows = 0;
+  int32_t columns = 0;
 };
 
-// Streams the rows of the input into a build and prints the version with its certificate.
+// Streams the rows of the input into a build and prints the version with its certificate; a dry run
+// prints an estimate and builds nothing.
 absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context);
 
 }  // namespace phimap::cli

@@ -29,6 +29,8 @@ constexpr OptionOfField kOptions[] = {
     {"build", "spec.standardize", "--standardize"},
     {"build", "spec.seed", "--seed"},
     {"build", "examples", "--input"},
+    {"build", "rows", "--rows"},
+    {"build", "columns", "--columns"},
     {"transform", "examples", "--input"},
     {"bench", "examples.dense.columns", "--columns"},
     {"bench", "examples.dense.rows", "--rows"},

@@ -51,7 +51,7 @@ constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
 void AddBuild(CLI::App& app, BuildArguments& build) {
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
   command->add_option("NAME", build.name, "Name of the mapping")->required();
-  command->add_option("--input", build.input, kInputHelp)->required();
+  command->add_option("--input", build.input, kInputHelp);
   command->add_option("--format", build.format, "Format of the input: csv (with a header) or npy")
       ->check(CLI::IsMember({"csv", "npy"}));
   command->add_option("--label", build.label, kLabelHelp);
@@ -65,7 +65,17 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
                     "Shift each column to mean 0 and scale it to variance 1");
   command->add_option("--seed", build.seed,
                       "Of all random choices, from 0 to 2^64 - 1; 0 unless given");
-  command->add_flag("--json", build.json, "Print the version as JSON");
+  command->add_flag("--json", build.json, "Print the version, or the estimate, as JSON");
+  command->add_flag("--dry-run", build.dry_run,
+                    "Build nothing; print what it would take: memory, size, flops, seconds");
+  command
+      ->add_option("--rows", build.rows,
+                   "Of a dry run: rows of the stream, instead of counting those of the input")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--columns", build.columns,
+                   "Of a dry run: columns of the stream, instead of those of the input")
+      ->check(CLI::PositiveNumber);
 }
 
 void AddTransform(CLI::App& app, TransformArguments& transform) {

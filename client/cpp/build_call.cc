@@ -24,17 +24,20 @@ int32_t RowsPerBlock(const RowSource& source) {
 
 v1::BuildRequest SpecMessage(const BuildOptions& options) {
   v1::BuildRequest request;
-  v1::BuildSpec& spec = *request.mutable_spec();
+  ToSpec(options, *request.mutable_spec());
+  return request;
+}
+
+}  // namespace
+
+void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
   spec.set_mapping(options.mapping);
   spec.set_build_id(options.build_id);
   spec.mutable_spec()->set_text(options.mapping_text);
   spec.set_kernel(options.kernel_text);
   spec.set_standardize(options.standardize);
   spec.set_seed(options.seed);
-  return request;
 }
-
-}  // namespace
 
 BuildCall::BuildCall(v1::MappingService::StubInterface& stub, const RetryPolicy& retry,
                      const BuildOptions& options, RowSource& source, const BuildObserver& observer,

@@ -15,6 +15,9 @@
 
 namespace phimap::client {
 
+// The options as the API has them.
+void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
+
 // Rows go out from the caller's thread while a second thread reads events, so that an error of the
 // server is seen while rows are still being sent: it ends the stream, which makes a blocked Write
 // fail, and interrupts the source.

@@ -201,6 +201,15 @@ class GrpcClient final : public Client {
     return Call<v1::AdviseResponse>(&Stub::Advise, request);
   }
 
+  absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options, int64_t rows,
+                                                          int32_t columns) override {
+    v1::EstimateBuildRequest request;
+    ToSpec(options, *request.mutable_spec());
+    request.set_rows(rows);
+    request.set_columns(columns);
+    return Call<v1::EstimateBuildResponse>(&Stub::EstimateBuild, request);
+  }
+
   absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) override {
     return CallHealth(first_, service, absl::Now() + timeout);
   }

@@ -206,6 +206,10 @@ class Client {
 
   // Dimensions that suffice for a margin, an error and a confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
+  // What a Build with these options would take for so many rows of so many columns.
+  virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
+                                                                  int64_t rows,
+                                                                  int32_t columns) = 0;
   // Whether the server says that it serves `service` ("phimap.v1.TransformService"; empty: the
   // server as a whole), asked by the standard health protocol. False while it drains. NOT_FOUND: it
   // has no such service.

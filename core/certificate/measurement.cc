@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
 #include "core/status/check.h"
@@ -194,6 +195,37 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
       certificate.held_out_trace_residual,
       TraceResidual(task, x, [&](double f) { return checkpoint(0.6 + 0.4 * f); }));
   return absl::OkStatus();
+}
+
+Work WorkOfMeasurement(const MeasurementShape& shape) {
+  if (shape.rows < kMinHeldOutRows) return {};
+  const double h = static_cast<double>(shape.rows);
+  const double columns = static_cast<double>(shape.columns);
+  const double outputs = static_cast<double>(shape.output_columns);
+  // Both plans; then their features are widened and compared, which for each takes as long as 2.5
+  // values of an rbf.
+  Work work{.product_flops = 2 * h * shape.row.product_flops,
+            .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
+  if (shape.elements_of_value == 0) return work;
+  // Each pair: a kernel value, a product of features, a comparison.
+  const double pairs = TiledTriangle(shape.rows);
+  work += WorkOfKernelBlock(1, pairs, columns, shape.elements_of_value + 1);
+  work.product_flops += 2 * pairs * outputs;
+  if (shape.rank == 0) return work;
+  const double rank = static_cast<double>(shape.rank);
+  work += WorkOfKernelBlock(rank, h, columns, shape.elements_of_value + 1);
+  work.product_flops += rank * rank * h;
+  return work;
+}
+
+int64_t BytesOfMeasurement(const MeasurementShape& shape) {
+  if (shape.rows < kMinHeldOutRows) return 0;
+  constexpr int64_t kDouble = sizeof(double);
+  const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
+  // The second plan's engine, or the rows and a tile of one of the two passes.
+  const int64_t engine = shape.plan_numbers * kDouble;
+  const int64_t tile = kTileRows * std::max(shape.rows, shape.rank) * kDouble;
+  return features + std::max(engine, shape.rows * shape.columns * kDouble + tile);
 }
 
 }  // namespace phimap

@@ -10,6 +10,7 @@
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 #include "core/plan/plan.h"
 
 namespace phimap {
@@ -39,6 +40,26 @@ struct MeasurementTask {
 // h r² multiplications; h² · 8 bytes in tiles of 256 rows.
 absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
                             Certificate& certificate);
+
+// A mapping that is to be measured, in numbers; for forecasts.
+struct MeasurementShape {
+  // Held-out rows and their columns.
+  int64_t rows = 0;
+  int64_t columns = 0;
+  // Of the plan: its features, their count, what a row of it takes, and the numbers in its
+  // matrices.
+  int64_t output_columns = 0;
+  Work row;
+  int64_t plan_numbers = 0;
+  // What one kernel value takes; 0: the kernel error is not measured.
+  double elements_of_value = 0;
+  // Rank of the factor; 0: the trace residual is not measured.
+  int64_t rank = 0;
+};
+
+// What MeasureHeldOut takes, and the bytes that it holds at most at one time.
+Work WorkOfMeasurement(const MeasurementShape& shape);
+int64_t BytesOfMeasurement(const MeasurementShape& shape);
 
 // The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine, and whatever
 // `checkpoint` returns between tiles.

@@ -154,4 +154,19 @@ absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double toler
   return Factorization(m, tolerance).Run(checkpoint);
 }
 
+Work WorkOfFactorPivoted(int64_t n, int64_t rank) {
+  Work work;
+  for (int64_t begin = 0; begin < rank; begin += kBlock) {
+    const int64_t end = std::min(rank, begin + kBlock);
+    for (int64_t j = begin; j < end; ++j) {
+      const double below = static_cast<double>(n - j - 1);
+      work.factor_flops += 2 * below * static_cast<double>(j - begin);
+      work.elements += static_cast<double>(n - j);  // the search for the pivot
+    }
+    const double left = static_cast<double>(n - end);
+    work.factor_flops += left * (left + 1) * static_cast<double>(end - begin);
+  }
+  return work;
+}
+
 }  // namespace phimap

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
 
 namespace phimap {
 
@@ -44,6 +45,9 @@ struct PivotedCholesky {
 //           definiteness.
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
                                               Checkpoint checkpoint);
+
+// What FactorPivoted takes for an n×n matrix of this rank: its BLAS calls' operations exactly.
+Work WorkOfFactorPivoted(int64_t n, int64_t rank);
 
 }  // namespace phimap
 

@@ -1,6 +1,9 @@
 #include "core/mapping/build_spec.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "core/landmark/split.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -55,6 +58,12 @@ absl::Status BuildSpec::CheckColumns(int64_t columns) const {
         {{"limit", absl::StrCat(columns)}, {"actual", absl::StrCat(mapping.dimensions)}});
   }
   return absl::OkStatus();
+}
+
+int64_t BuildSpec::PoolRows(int64_t columns) const {
+  if (!mapping.has_landmarks() && !kernel.NeedsMedian()) return 0;
+  if (mapping.pool_rows != 0) return mapping.pool_rows;
+  return DefaultPoolRows(std::max<int64_t>(1, mapping.landmarks), columns);
 }
 
 std::string BuildSpec::ToText() const {

@@ -28,6 +28,9 @@ struct BuildSpec {
   // parameter as field ("spec.dimensions"). REQUIRES: Validate() is OK, 1 <= columns <=
   // kMaxColumns.
   absl::Status CheckColumns(int64_t columns) const;
+  // Rows of the uniform sample that landmarks, or pairs for gamma=median, are drawn from: what the
+  // spec says, or DefaultPoolRows; 0 where nothing is drawn.
+  int64_t PoolRows(int64_t columns) const;
   // One line that two specs share exactly when they are equal.
   std::string ToText() const;
 };

@@ -30,6 +30,7 @@ double SquaredDistance(ConstMatrixView<double> rows, int64_t i, int64_t j) {
 std::vector<double> PairDistances(ConstMatrixView<double> pool, uint64_t seed) {
   const int64_t n = pool.rows();
   std::vector<double> distances;
+  distances.reserve(static_cast<size_t>(std::min(n * (n - 1) / 2, kMaxGammaPairs)));
   if (n * (n - 1) / 2 <= kMaxGammaPairs) {
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < i; ++j) distances.push_back(SquaredDistance(pool, i, j));

@@ -10,6 +10,7 @@
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/pivoted_cholesky.h"
+#include "core/mapping/mapping_cost.h"
 #include "core/mapping/plan_pair.h"
 #include "core/mapping/random_projection.h"
 #include "core/plan/plan.h"
@@ -53,6 +54,28 @@ absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint che
 // orthonormal.
 absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
                                         Checkpoint checkpoint);
+
+// What a builder will be asked to do, in numbers.
+struct LandmarkShape {
+  int64_t landmarks = 0;
+  // After the input stage.
+  int64_t columns = 0;
+  // At most this many landmarks are independent: min(landmarks, FeatureDimension).
+  int64_t rank = 0;
+  // F3 only.
+  int64_t dimensions = 0;
+  ProjectionKind projection = ProjectionKind::kGaussian;
+  FloatType serving_type = FloatType::kFloat32;
+  // The kernel folds into one matrix.
+  bool linear = false;
+  // ElementsOfValue of the kernel.
+  double elements_of_value = 1;
+};
+
+// One for each builder: a new builder says here what it costs.
+MappingCost CostOfF1(const LandmarkShape& shape);
+MappingCost CostOfF2(const LandmarkShape& shape);
+MappingCost CostOfF3(const LandmarkShape& shape);
 
 }  // namespace phimap
 

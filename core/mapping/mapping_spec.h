@@ -49,6 +49,8 @@ struct MappingSpec {
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const;
   bool has_landmarks() const { return Has("landmarks"); }
+  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities.
+  bool approximates_kernel() const { return kind != MappingKind::kF1; }
 
   // Parses the text form. INVALID_ARGUMENT (reason BAD_EXPRESSION) names the column, counted from
   // 1, what was expected there and what stands there. The result is validated.

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/mapping/mapping_cost.h"
 #include "core/mapping/mapping_spec.h"
 #include "core/mapping/plan_pair.h"
 #include "core/random/random_stream.h"
@@ -45,6 +46,24 @@ absl::Status FillOrthonormalRows(uint64_t seed, uint64_t first, MatrixView<doubl
 // factor·xᵀy. REQUIRES: dimensions <= p if orthonormal.
 absl::StatusOr<PlanPair> BuildRandomProjection(const ServedAs& as, double factor,
                                                const ProjectionTask& task, Checkpoint checkpoint);
+
+// What drawing one entry takes, counted in values of an rbf (Work::elements).
+double ElementsOfEntry(ProjectionKind kind);
+
+// What FillOrthonormalRows of k×n takes, and what it holds beside its rows.
+Work WorkOfOrthonormalRows(int64_t k, int64_t n);
+int64_t BytesOfOrthonormalRows(int64_t k, int64_t n);
+
+struct ProjectionShape {
+  ProjectionKind kind = ProjectionKind::kGaussian;
+  int64_t dimensions = 0;
+  // After the input stage.
+  int64_t columns = 0;
+  FloatType serving_type = FloatType::kFloat32;
+};
+
+// What BuildRandomProjection takes and leaves.
+MappingCost CostOfRandomProjection(const ProjectionShape& shape);
 
 }  // namespace phimap
 

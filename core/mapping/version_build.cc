@@ -24,23 +24,10 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
-
-// Without landmarks to draw or a median to take there is no pool.
-int64_t PoolRows(const BuildSpec& spec, int64_t columns) {
-  if (!spec.mapping.has_landmarks() && !spec.kernel.NeedsMedian()) return 0;
-  if (spec.mapping.pool_rows != 0) return spec.mapping.pool_rows;
-  return DefaultPoolRows(std::max<int64_t>(1, spec.mapping.landmarks), columns);
-}
-
-// The fewest rows that a version can be built from.
-int64_t LeastRows(const MappingSpec& mapping) { return std::max<int64_t>(1, mapping.landmarks); }
-
-}  // namespace
 
 struct StreamSample::State {
   State(const BuildSpec& spec, int64_t columns)
-      : pool_rows(PoolRows(spec, columns)),
+      : pool_rows(spec.PoolRows(columns)),
         needs_median(spec.kernel.NeedsMedian()),
         moments(columns),
         reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
@@ -92,6 +79,23 @@ absl::Status StreamSample::Add(const RowsView& rows) {
   return absl::OkStatus();
 }
 
+absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
+  const int64_t landmarks = spec.mapping.landmarks;
+  if (rows == 0) {
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
+        absl::StrCat("the stream has 0 rows; expected at least ", std::max<int64_t>(1, landmarks),
+                     spec.mapping.has_landmarks() ? " (landmarks)" : ""));
+  }
+  if (rows < landmarks) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
+                     absl::StrCat("the stream has ", rows, " rows, fewer than the ", landmarks,
+                                  " landmarks; stream more rows or ask for fewer landmarks"),
+                     {{"expected", absl::StrCat(landmarks)}, {"actual", absl::StrCat(rows)}});
+  }
+  return absl::OkStatus();
+}
+
 // The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
 class VersionBuilder {
  public:
@@ -117,24 +121,9 @@ class VersionBuilder {
   bool has_factor() const {
     return spec_.mapping.kind == MappingKind::kF2 || spec_.mapping.kind == MappingKind::kF3;
   }
-  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities.
-  bool approximates_kernel() const { return spec_.mapping.kind != MappingKind::kF1; }
 
   absl::Status CheckRows() {
-    if (stream_rows() == 0) {
-      return MakeError(
-          absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
-          absl::StrCat("the stream has 0 rows; expected at least ", LeastRows(spec_.mapping),
-                       spec_.mapping.has_landmarks() ? " (landmarks)" : ""));
-    }
-    if (stream_rows() < spec_.mapping.landmarks) {
-      return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
-                       absl::StrCat("the stream has ", stream_rows(), " rows, fewer than the ",
-                                    spec_.mapping.landmarks,
-                                    " landmarks; stream more rows or ask for fewer landmarks"),
-                       {{"expected", absl::StrCat(spec_.mapping.landmarks)},
-                        {"actual", absl::StrCat(stream_rows())}});
-    }
+    PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec_, stream_rows()));
     PHIMAP_RETURN_IF_ERROR(spec_.CheckColumns(sample_.columns()));
     return state().moments.CheckFinite();
   }
@@ -258,7 +247,7 @@ class VersionBuilder {
                          .kernel = std::nullopt,
                          .pivots = std::as_const(mapping_.pivots).view(),
                          .factor = std::as_const(mapping_.factor).view()};
-    if (approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
+    if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
     certificate_.self_check = MakeGoldenVectors();
     return MeasureHeldOut(
         task, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }, certificate_);

@@ -57,6 +57,10 @@ class StreamSample {
   std::unique_ptr<State> state_;
 };
 
+// Whether a stream of `rows` rows is enough for the spec: FAILED_PRECONDITION (EMPTY_STREAM,
+// TOO_FEW_ROWS with both numbers) if it is not.
+absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows);
+
 // Watches a build; called on the thread that computes.
 class BuildMonitor {
  public:

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/mapping/build_cost.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -169,10 +170,10 @@ absl::Status BuildManager::Take(BuildJob& job, std::optional<BuildJob::Work>& wo
 
 absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec, int64_t columns) {
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(columns)));
-  StreamSample sample(spec, columns);
-  const int64_t bytes = sample.memory_bound_bytes() + ComputeBytes(spec.mapping, columns);
-  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory, memory_.Reserve(bytes));
-  return BuildJob::Work{std::move(sample), std::move(memory)};
+  // How long the stream will be is not known.
+  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory,
+                          memory_.Reserve(ReservedBytes(spec, columns)));
+  return BuildJob::Work{StreamSample(spec, columns), std::move(memory)};
 }
 
 absl::Status BuildManager::Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count) {

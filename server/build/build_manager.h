@@ -92,6 +92,8 @@ class BuildManager {
   // Cancels a build that is not finished or publishing, and returns where it stands then. Blocking.
   // NOT_FOUND.
   absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
+  // What unfinished builds may take together.
+  int64_t memory_limit_bytes() const { return options_.memory_bytes; }
   // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 

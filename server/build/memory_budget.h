@@ -6,14 +6,10 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "core/mapping/build_spec.h"
 #include "prometheus/gauge.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
-
-// Bytes that computing a version takes beside the sample of its stream.
-int64_t ComputeBytes(const MappingSpec& spec, int64_t columns);
 
 // Thread-safe. Outlives its reservations.
 class MemoryBudget {

@@ -17,9 +17,9 @@
 #include "server/rpc/blocking_call.h"
 #include "server/rpc/build_call.h"
 #include "server/rpc/build_spec_from_proto.h"
+#include "server/rpc/estimate_from_proto.h"
 #include "server/rpc/export_call.h"
 #include "server/rpc/import_call.h"
-#include "server/rpc/not_offered.h"
 #include "server/rpc/page_token.h"
 #include "server/rpc/set_alias_call.h"
 #include "server/rpc/version_to_proto.h"
@@ -72,10 +72,6 @@ grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* MappingService::Bu
 MappingService::Unary* MappingService::OnStoreThread(Context* context, const char* method,
                                                      std::function<absl::Status()> body) {
   return new BlockingCall(*context, methods_.Get(method), logger_, store_pool_, std::move(body));
-}
-
-MappingService::Unary* MappingService::Refuse(Context* context, const char* method) {
-  return new NotOffered<Unary>(*context, methods_.Get(method), logger_);
 }
 
 MappingService::Unary* MappingService::GetBuild(Context* context,
@@ -221,6 +217,14 @@ MappingService::Unary* MappingService::Advise(Context* context, const v1::Advise
   return OnStoreThread(context, "Advise", [=] { return AdviseFromProto(*request, response); });
 }
 
+MappingService::Unary* MappingService::EstimateBuild(Context* context,
+                                                     const v1::EstimateBuildRequest* request,
+                                                     v1::EstimateBuildResponse* response) {
+  return OnStoreThread(context, "EstimateBuild", [=, this] {
+    return EstimateFromProto(*request, estimator_, builds_.memory_limit_bytes(), response);
+  });
+}
+
 MappingService::Unary* MappingService::DeleteVersion(Context* context,
                                                      const v1::DeleteVersionRequest* request,
                                                      v1::DeleteVersionResponse*) {
@@ -281,12 +285,6 @@ grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* cont
       methods_.Get("Import"), *context, response);
   call->Start();
   return call.get();
-}
-
-MappingService::Unary* MappingService::EstimateBuild(Context* context,
-                                                     const v1::EstimateBuildRequest*,
-                                                     v1::EstimateBuildResponse*) {
-  return Refuse(context, "EstimateBuild");
 }
 
 }  // namespace phimap

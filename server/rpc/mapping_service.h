@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
+#include "server/build/build_estimator.h"
 #include "server/build/build_manager.h"
 #include "server/registry/version_registry.h"
 #include "server/rpc/mapping_changes.h"
@@ -46,6 +47,8 @@ class MappingService final : public v1::MappingService::CallbackService {
 
   Unary* Advise(Context* context, const v1::AdviseRequest* request,
                 v1::AdviseResponse* response) override;
+  Unary* EstimateBuild(Context* context, const v1::EstimateBuildRequest* request,
+                       v1::EstimateBuildResponse* response) override;
 
   Unary* DeleteVersion(Context* context, const v1::DeleteVersionRequest* request,
                        v1::DeleteVersionResponse*) override;
@@ -61,13 +64,8 @@ class MappingService final : public v1::MappingService::CallbackService {
   grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context,
                                                      v1::Version* response) override;
 
-  // Not offered by this server.
-  Unary* EstimateBuild(Context* context, const v1::EstimateBuildRequest*,
-                       v1::EstimateBuildResponse*) override;
-
  private:
   Unary* OnStoreThread(Context* context, const char* method, std::function<absl::Status()> body);
-  Unary* Refuse(Context* context, const char* method);
 
   // The bodies: blocking, on a store thread.
   absl::Status DoGetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response);
@@ -88,6 +86,7 @@ class MappingService final : public v1::MappingService::CallbackService {
   BuildManager& builds_;
   TaskPool& store_pool_;
   MappingChanges changes_;
+  BuildEstimator estimator_;
   const Logger& logger_;
   const ServiceMethods methods_;
   const RpcMethod& build_;

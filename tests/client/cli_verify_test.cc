@@ -72,6 +72,10 @@ class VersionDouble : public client::Client {
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest&) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const client::BuildOptions&, int64_t,
+                                                          int32_t) override {
+    return NotCalled();
+  }
   absl::StatusOr<bool> CheckHealth(absl::string_view, absl::Duration) override {
     return NotCalled();
   }

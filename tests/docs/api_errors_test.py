@@ -301,7 +301,12 @@ class ApiErrorsTest(unittest.TestCase):
                        request(page_token="x", **mapping))
         self.fails("Advise", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.Advise,
                    api.AdviseRequest(margin=2, error=0.1, confidence=0.9))
-        self.fails("EstimateBuild", "RPC_NOT_OFFERED", "UNIMPLEMENTED", calls.EstimateBuild, api.EstimateBuildRequest())
+        for reason, code, text, rows in (
+                ("BAD_EXPRESSION", "INVALID_ARGUMENT", "f2(", 9), ("OUT_OF_RANGE", "INVALID_ARGUMENT", "f2(landmarks=9)", 0),
+                ("TOO_FEW_ROWS", "FAILED_PRECONDITION", "f2(landmarks=9)", 8),
+                ("TOO_MANY_DIMENSIONS", "FAILED_PRECONDITION", "random_projection(dimensions=9, projection=orthonormal)", 9)):
+            self.fails("EstimateBuild", reason, code, calls.EstimateBuild,
+                       api.EstimateBuildRequest(spec=spec(text=text, kernel="linear()").spec, rows=rows, columns=4))
         self.fails("Evaluate", "RPC_NOT_OFFERED", "UNIMPLEMENTED", phimapd.evaluations.Evaluate, iter([]))
 
     def names(self, phimapd):

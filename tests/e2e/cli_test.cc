@@ -329,5 +329,43 @@ TEST_F(CliTest, AdviseNamesTheOptionThatIsOutOfRange) {
   EXPECT_EQ(Phimap({"advise", "--margin=0.1"}).exit_code, 2);
 }
 
+TEST_F(CliTest, ADryRunSaysWhatABuildWouldTakeAndBuildsNothing) {
+  const ProcessResult counted = BuildLetters("letters", "f2(landmarks=100)", {"--dry-run"});
+  ASSERT_EQ(counted.exit_code, 0) << counted.err;
+  EXPECT_THAT(counted.out, HasSubstr("a build of 20,000 rows of 16 columns would take"));
+  const std::vector<std::string> given = {"build",
+                                          "letters",
+                                          "--dry-run",
+                                          "--rows=20000",
+                                          "--columns=16",
+                                          "--mapping=f2(landmarks=100)",
+                                          "--kernel=rbf(gamma=scale)",
+                                          "--standardize"};
+  EXPECT_EQ(Phimap(given).out, counted.out);
+  std::vector<std::string> json = given;
+  json.push_back("--json");
+  EXPECT_THAT(Phimap(json).out, HasSubstr("\"peak_memory_bytes\": "));
+  ExpectNothingStored();
+}
+
+TEST_F(CliTest, ADryRunNamesWhatIsMissingOrWrong) {
+  const std::vector<std::string> base = {"build", "letters", "--mapping=f2(landmarks=100)",
+                                         "--kernel=rbf(gamma=scale)"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), base.begin(), base.end());
+    return Phimap(more);
+  };
+  EXPECT_THAT(with({}).err, HasSubstr("--input is required"));
+  EXPECT_EQ(with({}).exit_code, 2);
+  EXPECT_THAT(with({"--dry-run", "--rows=100"}).err, HasSubstr("--dry-run needs --input"));
+  EXPECT_THAT(with({"--input=" + kLetters, "--rows=100"}).err, HasSubstr("are for --dry-run"));
+  const ProcessResult few = with({"--dry-run", "--rows=99", "--columns=3"});
+  EXPECT_EQ(few.exit_code, 5) << few.err;
+  EXPECT_THAT(few.err, HasSubstr("99 rows, fewer than the 100 landmarks"));
+  const ProcessResult wide = with({"--dry-run", "--rows=1000", "--columns=70000"});
+  EXPECT_EQ(wide.exit_code, 2) << wide.err;
+  EXPECT_THAT(wide.err, HasSubstr("phimap: --columns: expected 1 to 65536, got 70000"));
+}
+
 }  // namespace
 }  // namespace phimap::e2e

@@ -101,13 +101,8 @@ TEST_F(MappingRpcTest, GetMappingCountsItsVersions) {
 
 TEST_F(MappingRpcTest, WhatIsNotOfferedSaysWhichRpc) {
   grpc::ClientContext context;
-  v1::EstimateBuildResponse estimate;
-  const grpc::Status estimated = mappings_->EstimateBuild(&context, {}, &estimate);
-  EXPECT_EQ(estimated.error_code(), Code::UNIMPLEMENTED);
-  EXPECT_THAT(estimated.error_message(), HasSubstr("EstimateBuild"));
-  grpc::ClientContext evaluate_context;
   v1::EvaluateResponse evaluation;
-  auto evaluate = evaluations_->Evaluate(&evaluate_context, &evaluation);
+  auto evaluate = evaluations_->Evaluate(&context, &evaluation);
   const grpc::Status evaluated = evaluate->Finish();
   EXPECT_EQ(evaluated.error_code(), Code::UNIMPLEMENTED);
   EXPECT_THAT(evaluated.error_message(), HasSubstr("Evaluate"));

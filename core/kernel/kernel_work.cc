@@ -1,0 +1,78 @@
+#include "core/kernel/kernel_work.h"
+
+#include <algorithm>
+
+#include "core/kernel/kernel_program.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+constexpr double kLargest = static_cast<double>(int64_t{1} << 40);
+
+// Infinity-like: anything over kLargest.
+constexpr double kUnbounded = 1e300;
+
+// Monomials of p variables of degree q, or of all degrees up to q.
+double Monomials(double p, int degree, bool all_degrees) {
+  const double choices = all_degrees ? p : p - 1;
+  double count = 1;
+  for (int i = 1; i <= degree && count < kLargest; ++i) count = count * (choices + i) / i;
+  return count;
+}
+
+double Dimension(const KernelNode& node, double columns) {
+  switch (node.kind) {
+    case KernelNode::Kind::kLinear:
+      return columns;
+    case KernelNode::Kind::kPolynomial:
+      return Monomials(columns, node.degree, node.coef0 != 0);
+    case KernelNode::Kind::kScaled:
+      return Dimension(*node.children[0], columns);
+    case KernelNode::Kind::kSum: {
+      double sum = 0;
+      for (const auto& child : node.children) sum += Dimension(*child, columns);
+      return sum;
+    }
+    case KernelNode::Kind::kProduct: {
+      double product = 1;
+      for (const auto& child : node.children) {
+        product = std::min(kUnbounded, product * Dimension(*child, columns));
+      }
+      return product;
+    }
+    default:
+      return kUnbounded;
+  }
+}
+
+}  // namespace
+
+std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t columns) {
+  PHIMAP_CHECK(columns >= 1);
+  const double dimension = Dimension(kernel.root(), static_cast<double>(columns));
+  if (!(dimension <= kLargest)) return std::nullopt;
+  return static_cast<int64_t>(dimension + 0.5);
+}
+
+double ElementsOfValue(const KernelExpression& kernel) {
+  constexpr double kRbfOps = 3;
+  const KernelProgram program = KernelProgram::Compile(kernel.Resolved(1, 1));
+  return static_cast<double>(program.ops().size()) / kRbfOps;
+}
+
+Work WorkOfKernelBlock(double n, double m, double columns, double elements_of_value) {
+  return {.product_flops = 2 * n * m * columns, .elements = n * m * elements_of_value};
+}
+
+double TiledTriangle(int64_t n) {
+  constexpr int64_t kTileRows = 256;
+  double values = 0;
+  for (int64_t begin = 0; begin < n; begin += kTileRows) {
+    const int64_t end = std::min(n, begin + kTileRows);
+    values += static_cast<double>(end - begin) * static_cast<double>(end);
+  }
+  return values;
+}
+
+}  // namespace phimap

@@ -1,0 +1,30 @@
+// What computing takes, in units that have a speed on a machine; for forecasts.
+#ifndef PHIMAP_CORE_LINALG_WORK_H_
+#define PHIMAP_CORE_LINALG_WORK_H_
+
+namespace phimap {
+
+// Counts, as double: they only grow, and overflow nothing.
+struct Work {
+  // Floating-point operations, additions and multiplications, of matrix products and of solves with
+  // many right sides: what runs at the vector unit's speed.
+  double product_flops = 0;
+  // Those of factorizations and inversions of triangles, which are slower by a constant.
+  double factor_flops = 0;
+  // Numbers that are made or passed over one by one: kernel values, features, the stream. One rbf
+  // value counts as 1.
+  double elements = 0;
+
+  double flops() const { return product_flops + factor_flops; }
+  Work& operator+=(const Work& other) {
+    product_flops += other.product_flops;
+    factor_flops += other.factor_flops;
+    elements += other.elements;
+    return *this;
+  }
+  friend Work operator+(Work a, const Work& b) { return a += b; }
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_WORK_H_

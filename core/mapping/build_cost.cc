@@ -1,0 +1,146 @@
+#include "core/mapping/build_cost.h"
+
+#include <algorithm>
+
+#include "core/certificate/measurement.h"
+#include "core/certificate/self_check.h"
+#include "core/kernel/kernel_work.h"
+#include "core/landmark/reservoir.h"
+#include "core/landmark/split.h"
+#include "core/mapping/gamma.h"
+#include "core/mapping/landmark_mapping.h"
+#include "core/mapping/random_projection.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kDouble = sizeof(double);
+// Header, sections, certificate without its lists: 1.3 to 1.6 KB seen.
+constexpr int64_t kArtifactFrameBytes = 1500;
+// The median of the pairs: a distance of two rows far apart in memory, and a share of the sorting.
+constexpr double kElementsOfPair = 20;
+// What every build has to do, however small: 0.3 ms.
+constexpr double kFixedElements = 1e5;
+
+// A stream as a build sees it.
+struct SampleShape {
+  int64_t pool_rows = 0;
+  int64_t kept = 0;
+  int64_t held_out = 0;
+};
+
+SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
+  const int64_t landmarks = spec.mapping.landmarks;
+  const int64_t wanted = spec.PoolRows(columns);
+  SampleShape sample;
+  sample.kept = std::min(rows, ReservoirCapacity(wanted));
+  sample.held_out = HeldOutCount(rows, sample.kept, landmarks);
+  sample.pool_rows = std::min(wanted, sample.kept - sample.held_out);
+  return sample;
+}
+
+LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serving_type) {
+  double factor = 0;
+  const int64_t landmarks = spec.mapping.landmarks;
+  return {.landmarks = landmarks,
+          .columns = columns,
+          .rank = std::min(landmarks, FeatureDimension(spec.kernel, columns).value_or(landmarks)),
+          .dimensions = spec.mapping.dimensions,
+          .projection = spec.mapping.projection,
+          .serving_type = serving_type,
+          .linear = spec.kernel.IsScaledLinear(&factor),
+          .elements_of_value = ElementsOfValue(spec.kernel)};
+}
+
+// One line for each builder.
+MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type) {
+  switch (spec.mapping.kind) {
+    case MappingKind::kF1:
+      return CostOfF1(LandmarksOf(spec, columns, serving_type));
+    case MappingKind::kF2:
+      return CostOfF2(LandmarksOf(spec, columns, serving_type));
+    case MappingKind::kF3:
+      return CostOfF3(LandmarksOf(spec, columns, serving_type));
+    case MappingKind::kRandomProjection:
+      return CostOfRandomProjection({.kind = spec.mapping.projection,
+                                     .dimensions = spec.mapping.dimensions,
+                                     .columns = columns,
+                                     .serving_type = serving_type});
+  }
+  PHIMAP_CHECK(false);
+}
+
+int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
+                      FloatType serving_type) {
+  const int64_t width = FloatTypeBytes(serving_type);
+  const bool centred = spec.mapping.has_landmarks() && spec.kernel.IsTranslationInvariant();
+  const bool shifted = spec.standardize || centred;
+  const int64_t input = kDouble * columns * ((shifted ? 1 : 0) + (spec.standardize ? 1 : 0));
+  const int64_t check = SelfCheckRows(columns, mapping.output_columns) *
+                        (4 * columns + width * mapping.output_columns);
+  const int64_t pivots = kDouble * mapping.rank;
+  return kArtifactFrameBytes + width * mapping.plan_numbers + input + check + pivots;
+}
+
+MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
+                               const SampleShape& sample, int64_t columns) {
+  return {
+      .rows = sample.held_out,
+      .columns = columns,
+      .output_columns = mapping.output_columns,
+      .row = mapping.row,
+      .plan_numbers = mapping.plan_numbers,
+      .elements_of_value = spec.mapping.approximates_kernel() ? ElementsOfValue(spec.kernel) : 0,
+      .rank = mapping.rank};
+}
+
+Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  if (!spec.kernel.NeedsMedian()) return {};
+  const double pool = static_cast<double>(sample.pool_rows);
+  const double pairs = std::min(pool * (pool - 1) / 2, static_cast<double>(kMaxGammaPairs));
+  return {.elements = pairs * (static_cast<double>(columns) / 4 + kElementsOfPair)};
+}
+
+// Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
+// the other.
+int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
+  const MappingCost mapping = CostOfMapping(spec, columns, widest);
+  const int64_t rows = kDouble * columns * (spec.mapping.landmarks + sample.held_out);
+  const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
+  // The artifact's sections, and all of it twice while it grows.
+  const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
+  const int64_t measuring = BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
+  return rows + std::max({mapping.build_bytes, mapping.kept_bytes + measuring,
+                          mapping.kept_bytes + encoding, pairs,
+                          kDouble * columns * spec.mapping.landmarks});
+}
+
+}  // namespace
+
+BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
+  PHIMAP_CHECK(rows >= 1 && columns >= 1 && columns <= kMaxColumns);
+  const SampleShape sample = SampleOf(spec, rows, columns);
+  const FloatType serving_type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
+  const MappingCost mapping = CostOfMapping(spec, columns, serving_type);
+  BuildCost cost;
+  // Each number of the stream is widened and counted into its column's moments; of the sample some
+  // are copied.
+  cost.work.elements =
+      kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
+  cost.work += MedianWork(spec, sample, columns);
+  cost.work += mapping.work;
+  cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
+  cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
+  const int64_t copies = spec.kernel.NeedsMedian() ? 3 : 1;
+  cost.sample_bytes = copies * sample.kept * (columns + 1) * kDouble;
+  cost.compute_bytes = ComputeBytes(spec, sample, columns);
+  return cost;
+}
+
+int64_t ReservedBytes(const BuildSpec& spec, int64_t columns) {
+  return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns).memory_bytes();
+}
+
+}  // namespace phimap

@@ -1,0 +1,38 @@
+// What a build will take, before anything runs.
+#ifndef PHIMAP_CORE_MAPPING_BUILD_COST_H_
+#define PHIMAP_CORE_MAPPING_BUILD_COST_H_
+
+#include <cstdint>
+
+#include "core/linalg/work.h"
+#include "core/mapping/build_spec.h"
+
+namespace phimap {
+
+// An upper forecast: all landmarks are taken to be independent unless the kernel's φ-space has
+// fewer dimensions (FeatureDimension). Where the numerical rank comes out lower everything is less.
+// A serving type that is left open counts as float32 in work and artifact, which it nearly always
+// becomes, and as float64 in memory.
+struct BuildCost {
+  Work work;
+  // What the sample of the stream grows to, as StreamSample::memory_bound_bytes for a longer
+  // stream; and what computing holds beside it at most at one time, the BLAS library's own buffers
+  // left out.
+  int64_t sample_bytes = 0;
+  int64_t compute_bytes = 0;
+  int64_t artifact_bytes = 0;
+
+  int64_t memory_bytes() const { return sample_bytes + compute_bytes; }
+};
+
+// The cost of a version of `rows` streamed rows of `columns` numbers. REQUIRES: spec.Validate() is
+// and CheckColumns(columns) are OK, rows >= 1, 1 <= columns <= kMaxColumns. Cost: microseconds.
+// Pure.
+BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
+
+// The memory of a build whose stream is as long as it may be.
+int64_t ReservedBytes(const BuildSpec& spec, int64_t columns);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_BUILD_COST_H_

@@ -1,0 +1,169 @@
+#include "core/mapping/build_cost.h"
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/landmark/reservoir.h"
+#include "core/linalg/blas.h"
+#include "core/mapping/version_build.h"
+#include "core/plan/artifact.h"
+#include "core/plan/plan.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/counted_blas.h"
+#include "tests/core/mapping/counted_memory.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+namespace {
+
+struct Case {
+  std::string mapping;
+  std::string kernel;
+  int64_t rows;
+  int64_t columns;
+  bool standardize = false;
+
+  friend void PrintTo(const Case& c, std::ostream* out) {
+    *out << c.mapping << " of " << c.kernel << ", " << c.rows << " x " << c.columns;
+  }
+};
+
+// Independent normal numbers: every Gram matrix has the full rank that its kernel allows.
+const Case kCases[] = {
+    {"f1(landmarks=300)", "rbf(gamma=scale)", 3000, 16},
+    {"f1(landmarks=300)", "linear()", 3000, 16, true},
+    {"f2(landmarks=20)", "rbf(gamma=scale)", 300, 4},
+    {"f2(landmarks=300)", "rbf(gamma=scale)", 3000, 16, true},
+    {"f2(landmarks=300)", "rbf(gamma=scale)", 30'000, 16},
+    {"f2(landmarks=300, serving_type=float64)", "rbf(gamma=scale)", 3000, 16},
+    {"f2(landmarks=300)", "rbf(gamma=median)", 3000, 16},
+    {"f2(landmarks=300)", "linear()", 3000, 40, true},
+    {"f2(landmarks=300)", "2*poly(degree=2, coef0=1)", 3000, 16},
+    {"f2(landmarks=300)", "rbf(gamma=scale) + 0.1*poly(degree=2)*linear()", 3000, 100},
+    {"f2(landmarks=100)", "rbf(gamma=scale)", 2000, 1000},
+    {"f2(landmarks=300)", "rbf(gamma=scale)", 310, 16},  // held out: 10, not measured
+    {"f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)", 30'000, 16},
+    {"f3(landmarks=300, dimensions=100)", "rbf(gamma=scale)", 3000, 16},
+    {"f3(landmarks=300, dimensions=100, projection=sign)", "rbf(gamma=scale)", 3000, 16},
+    {"f3(landmarks=300, dimensions=30)", "linear()", 3000, 40},
+    {"random_projection(dimensions=300)", "linear()", 3000, 40, true},
+    {"random_projection(dimensions=300)", "linear()", 100, 40},  // held out: 10, not measured
+    {"random_projection(dimensions=200, projection=sparse)", "2*linear()", 30'000, 100},
+    {"random_projection(dimensions=200, projection=orthonormal)", "linear()", 3000, 300},
+};
+
+class BuildCostTest : public ::testing::TestWithParam<Case> {
+ protected:
+  BuildCostTest() : spec_(SpecOf(GetParam().mapping, GetParam().kernel, GetParam().standardize)) {}
+
+  BuildCost Cost() const { return CostOfBuild(spec_, GetParam().rows, GetParam().columns); }
+  Matrix<double> Rows() const {
+    return NormalRows({.rows = GetParam().rows, .cols = GetParam().columns});
+  }
+
+  const BuildSpec spec_;
+};
+
+TEST_P(BuildCostTest, ArtifactBytesAreForecastToOneInFifty) {
+  const auto bytes = static_cast<double>(MustBuild(spec_, Rows()).bytes.size());
+  // The texts of spec and theorem differ by a few hundred bytes.
+  EXPECT_NEAR(static_cast<double>(Cost().artifact_bytes), bytes, 0.02 * bytes + 500);
+}
+
+// Numbers in the matrices of a plan: the engine multiplies with each of them once for each row.
+int64_t NumbersOf(const Plan& plan) {
+  return std::visit(
+      [](const auto& stages) {
+        using T = typename std::decay_t<decltype(stages)>::Element;
+        int64_t numbers = std::get<ProductFeatures<T>>(stages.features).rows.size();
+        if (const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection)) {
+          numbers += triangle->elements.size();
+        } else if (const auto* dense = std::get_if<DenseProjection<T>>(&stages.projection)) {
+          numbers += dense->matrix.size();
+        }
+        return numbers;
+      },
+      plan.stages);
+}
+
+// Counted call by call; the engine's own products by the numbers of the plan that came out.
+TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
+  const Matrix<double> rows = Rows();
+  const double before = BlasFlops();
+  const BuiltVersion version = MustBuild(spec_, rows);
+  double flops = BlasFlops() - before;
+  if (version.certificate.serving_error.has_value()) {
+    const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
+    ASSERT_TRUE(artifact.ok());
+    // Both plans, a multiplication and an addition each.
+    flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *
+             static_cast<double>(NumbersOf(artifact->plan));
+  }
+  if (spec_.mapping.kind == MappingKind::kF2) {
+    const double rank = static_cast<double>(version.certificate.rank.value_or(0));
+    flops += rank * rank * rank / 3;  // the inverse of the triangle, by LAPACK
+  }
+  EXPECT_NEAR(Cost().work.flops(), flops, 0.01 * flops);
+}
+
+// What is reserved must hold what is taken, and not much more.
+TEST_P(BuildCostTest, MemoryIsForecastFromAbove) {
+  const Matrix<double> rows = Rows();
+  UseOneBlasThread();
+  const int64_t before = HeldBytes();
+  ResetPeakBytes();
+  StreamSample sample(spec_, GetParam().columns);
+  ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+  RecordingMonitor monitor;
+  const absl::StatusOr<BuiltVersion> version = BuildVersion(spec_, std::move(sample), monitor);
+  ASSERT_TRUE(version.ok()) << version.status();
+  const int64_t taken = PeakBytes() - before;
+  const int64_t forecast = Cost().memory_bytes();
+  // Lists of slots, scratch, the last block of the reservoir.
+  constexpr int64_t kSlack = 1 << 20;
+  EXPECT_LE(taken, forecast + kSlack);
+  EXPECT_LE(forecast, 2 * taken + kSlack);
+}
+
+INSTANTIATE_TEST_SUITE_P(Builds, BuildCostTest, ::testing::ValuesIn(kCases));
+
+TEST(BuildCostGrowthTest, AnEndlessStreamHasTheSampleOfALongOne) {
+  const BuildSpec spec = SpecOf("f2(landmarks=100)", "rbf(gamma=scale)");
+  const BuildCost longer = CostOfBuild(spec, 1'000'000, 16);
+  const BuildCost endless = CostOfBuild(spec, Reservoir::kMaxStreamRows, 16);
+  EXPECT_EQ(endless.memory_bytes(), longer.memory_bytes());
+  EXPECT_EQ(endless.sample_bytes, StreamSample(spec, 16).memory_bound_bytes());
+  EXPECT_EQ(endless.work.flops(), longer.work.flops());
+  EXPECT_GT(endless.work.elements, longer.work.elements);
+}
+
+TEST(BuildCostGrowthTest, TheLargestBuildHasACost) {
+  for (const auto& [mapping, kernel] : std::vector<std::pair<const char*, const char*>>{
+           {"f1(landmarks=8192)", "rbf(gamma=median)"},
+           {"f2(landmarks=8192, pool_rows=16777216)", "rbf(gamma=median)"},
+           {"f3(landmarks=8192, dimensions=8192)", "rbf(gamma=median)"},
+           {"random_projection(dimensions=65536, projection=orthonormal)", "linear()"}}) {
+    const BuildCost cost =
+        CostOfBuild(SpecOf(mapping, kernel), Reservoir::kMaxStreamRows, kMaxColumns);
+    EXPECT_GT(cost.memory_bytes(), int64_t{8192} * kMaxColumns * 8);
+    EXPECT_GT(cost.artifact_bytes, int64_t{8192} * kMaxColumns * 4);
+    EXPECT_GT(cost.work.flops(), 1e12);
+  }
+}
+
+// F2 of a kernel whose φ-space is small has no more features than that, however many landmarks.
+TEST(BuildCostGrowthTest, ASmallFeatureSpaceBoundsTheCost) {
+  const auto bytes = [](const char* mapping) {
+    return CostOfBuild(SpecOf(mapping, "linear()"), 100'000, 16).artifact_bytes;
+  };
+  EXPECT_LT(bytes("f2(landmarks=8000)"), 2 * bytes("f2(landmarks=16)"));
+}
+
+}  // namespace
+}  // namespace phimap::testing
