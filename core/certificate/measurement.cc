@@ -48,7 +48,8 @@ absl::StatusOr<MeasuredError> KernelError(const KernelProgram& kernel, const Mat
   const int64_t h = x.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
   MeasuredError error;
-  for (double k : KernelDiagonal(kernel, norms)) error.scale = std::max(error.scale, std::abs(k));
+  for (double k : KernelDiagonal(kernel, x.view(), norms))
+    error.scale = std::max(error.scale, std::abs(k));
   double sum = 0;
   for (int64_t begin = 0; begin < h; begin += kTileRows) {
     PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(begin) / static_cast<double>(h)));
@@ -78,7 +79,7 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
                                      Checkpoint checkpoint) {
   const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
   const std::vector<double> norms = SquaredNorms(x.view());
-  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, norms);
+  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, x.view(), norms);
   double residual = 0;
   double trace = 0;
   for (int64_t begin = 0; begin < x.rows(); begin += kTileRows) {

@@ -111,6 +111,28 @@ std::string NumberToText(double value) {
 
 namespace {
 
+// `[` number { `,` number } { `;` number { `,` number } } `]`
+absl::Status ParseList(ExpressionScanner& scanner, CallArgument& argument) {
+  PHIMAP_RETURN_IF_ERROR(scanner.Consume('['));
+  size_t columns = 0;
+  do {
+    const int row_column = scanner.column();
+    const size_t begin = argument.list.size();
+    do {
+      PHIMAP_ASSIGN_OR_RETURN(const double number, scanner.Number());
+      argument.list.push_back(number);
+    } while (scanner.TryConsume(','));
+    const size_t length = argument.list.size() - begin;
+    if (++argument.list_rows == 1) columns = length;
+    if (length != columns) {
+      return ExpressionError(row_column,
+                             absl::StrCat("row ", argument.list_rows, " has ", length,
+                                          " numbers, expected ", columns, " as in the first"));
+    }
+  } while (scanner.TryConsume(';'));
+  return scanner.Peek() == ']' ? scanner.Consume(']') : scanner.Expected("',', ';' or ']'");
+}
+
 absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner) {
   CallArgument argument;
   argument.column = scanner.column();
@@ -120,6 +142,8 @@ absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner) {
   const char next = scanner.Peek();
   if (absl::ascii_isalpha(next)) {
     PHIMAP_ASSIGN_OR_RETURN(argument.word, scanner.Word("a value"));
+  } else if (next == '[') {
+    PHIMAP_RETURN_IF_ERROR(ParseList(scanner, argument));
   } else {
     PHIMAP_ASSIGN_OR_RETURN(argument.number, scanner.Number());
     argument.is_number = true;
@@ -129,10 +153,23 @@ absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner) {
 
 }  // namespace
 
+std::string CallArgument::ValueText() const {
+  if (is_number) return NumberToText(number);
+  if (list_rows > 0) return "a list";
+  return absl::StrCat("'", word, "'");
+}
+
 absl::StatusOr<Call> Call::Parse(ExpressionScanner& scanner, absl::string_view what) {
+  const int column = scanner.column();
+  PHIMAP_ASSIGN_OR_RETURN(std::string name, scanner.Word(what));
+  return ParseArguments(scanner, std::move(name), column);
+}
+
+absl::StatusOr<Call> Call::ParseArguments(ExpressionScanner& scanner, std::string name,
+                                          int column) {
   Call call;
-  call.column_ = scanner.column();
-  PHIMAP_ASSIGN_OR_RETURN(call.name_, scanner.Word(what));
+  call.column_ = column;
+  call.name_ = std::move(name);
   PHIMAP_RETURN_IF_ERROR(scanner.Consume('('));
   while (!scanner.TryConsume(')')) {
     if (!call.arguments_.empty() && !scanner.TryConsume(',')) {
@@ -173,7 +210,7 @@ absl::StatusOr<double> Call::TakeNumber(absl::string_view name, double fallback)
   if (argument == nullptr) return fallback;
   if (!argument->is_number) {
     return ExpressionError(argument->value_column,
-                           absl::StrCat(name, " is a number, got '", argument->word, "'"));
+                           absl::StrCat(name, " is a number, got ", argument->ValueText()));
   }
   return argument->number;
 }
@@ -189,11 +226,9 @@ absl::StatusOr<int64_t> Call::TakeInteger(absl::string_view name, int64_t low, i
   const double value = argument->number;
   if (!argument->is_number || value != std::floor(value) || value < static_cast<double>(low) ||
       value > static_cast<double>(high)) {
-    return ExpressionError(
-        argument->value_column,
-        absl::StrCat(
-            name, " is an integer from ", low, " to ", high, ", got ",
-            argument->is_number ? NumberToText(value) : absl::StrCat("'", argument->word, "'")));
+    return ExpressionError(argument->value_column,
+                           absl::StrCat(name, " is an integer from ", low, " to ", high, ", got ",
+                                        argument->ValueText()));
   }
   return static_cast<int64_t>(value);
 }
@@ -203,13 +238,11 @@ absl::StatusOr<int> Call::TakeWord(absl::string_view name,
   const CallArgument* argument = Take(name);
   if (argument == nullptr) return fallback;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (!argument->is_number && argument->word == words[i]) return static_cast<int>(i);
+    if (argument->word == words[i]) return static_cast<int>(i);
   }
-  return ExpressionError(
-      argument->value_column,
-      absl::StrCat(name, " is one of ", absl::StrJoin(words, ", "), "; got ",
-                   argument->is_number ? NumberToText(argument->number)
-                                       : absl::StrCat("'", argument->word, "'")));
+  return ExpressionError(argument->value_column,
+                         absl::StrCat(name, " is one of ", absl::StrJoin(words, ", "), "; got ",
+                                      argument->ValueText()));
 }
 
 }  // namespace phimap

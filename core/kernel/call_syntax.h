@@ -1,5 +1,5 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`, a value being a number or a word. Errors name the column.
+// key=value)`, a value being a number, a word or a list `[1, 2; 3, 4]`. Errors name the column.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -59,10 +59,15 @@ struct CallArgument {
   std::string name;
   int column = 0;        // of the name
   int value_column = 0;  // of the value
-  // Exactly one of these.
+  // Exactly one of these. A list has `list_rows` rows of equal length, at least 1.
   std::string word;
   double number = 0;
+  std::vector<double> list;
   bool is_number = false;
+  int64_t list_rows = 0;
+
+  // As an error shows it.
+  std::string ValueText() const;
 };
 
 // A parsed call. OnlyHas first: a parameter that is misspelt is a better error than the one that
@@ -71,6 +76,9 @@ class Call {
  public:
   // Parses name and arguments.
   static absl::StatusOr<Call> Parse(ExpressionScanner& scanner, absl::string_view what);
+  // Parses the arguments of a call whose name was read, at `column`.
+  static absl::StatusOr<Call> ParseArguments(ExpressionScanner& scanner, std::string name,
+                                             int column);
 
   const std::string& name() const { return name_; }
   int column() const { return column_; }

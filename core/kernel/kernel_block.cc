@@ -1,9 +1,11 @@
 #include "core/kernel/kernel_block.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/kernel/kernel_evaluator.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/panel_product.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
@@ -20,23 +22,102 @@ std::vector<double> SquaredNorms(ConstMatrixView<double> x) {
   return norms;
 }
 
+namespace {
+
+// Numbers of n rows, one row for each factor or form.
+struct RowValues {
+  Matrix<double> values;
+  std::vector<const double*> pointers;
+
+  void Allocate(size_t count, int64_t rows) {
+    values = Matrix<double>(static_cast<int64_t>(count), rows);
+    for (size_t m = 0; m < count; ++m) pointers.push_back(values.row(static_cast<int64_t>(m)));
+  }
+};
+
+// xᵀA_m x of each row, for each form m.
+RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
+  RowValues forms;
+  forms.Allocate(program.forms().size(), x.rows());
+  for (size_t m = 0; m < program.forms().size(); ++m) {
+    PHIMAP_CHECK(program.forms()[m].columns == x.cols());
+    double* const out = forms.values.row(static_cast<int64_t>(m));
+    for (int64_t i = 0; i < x.rows(); ++i) out[i] = program.forms()[m].Square(x.row(i));
+  }
+  return forms;
+}
+
+// f_m of each row, for each factor m.
+RowValues Factors(const KernelProgram& program, ConstMatrixView<double> x,
+                  const std::vector<double>& norms) {
+  RowValues factors;
+  if (program.factors().empty()) return factors;
+  const RowValues forms = SelfForms(program, x);
+  factors.Allocate(program.factors().size(), x.rows());
+  std::vector<double*> out;
+  for (int64_t m = 0; m < factors.values.rows(); ++m) out.push_back(factors.values.row(m));
+  EvaluateFactors(program, norms.data(), forms.pointers.data(), x.rows(), out.data());
+  return factors;
+}
+
+// x·A z_j for all pairs.
+Matrix<double> FormProducts(const BilinearForm& form, ConstMatrixView<double> x,
+                            ConstMatrixView<double> z) {
+  PHIMAP_CHECK(form.columns == z.cols());
+  Matrix<double> applied = Matrix<double>::Uninit(z.rows(), z.cols());
+  for (int64_t j = 0; j < z.rows(); ++j) form.Apply(z.row(j), applied.row(j));
+  Matrix<double> out = Matrix<double>::Uninit(x.rows(), z.rows());
+  MultiplyTransposed(1, x, std::as_const(applied).view(), 0, out.view());
+  return out;
+}
+
+Matrix<double> L1Distances(ConstMatrixView<double> x, ConstMatrixView<double> z) {
+  Matrix<double> out = Matrix<double>::Uninit(x.rows(), z.rows());
+  std::vector<double*> rows(x.rows());
+  for (int64_t i = 0; i < x.rows(); ++i) rows[i] = out.row(i);
+  PanelMatrix<double>::PackTransposed(z).L1Distances(x.data(), x.stride(), x.rows(), rows.data());
+  return out;
+}
+
+}  // namespace
+
 void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
                  const std::vector<double>& x_norms, ConstMatrixView<double> z,
                  const std::vector<double>& z_norms, MatrixView<double> out) {
   PHIMAP_CHECK(x.cols() == z.cols() && out.rows() == x.rows() && out.cols() == z.rows());
   PHIMAP_CHECK(x_norms.size() == x.rows() && z_norms.size() >= z.rows());
-  MultiplyTransposed(1, x, z, 0, out);
+  if (program.uses_products()) MultiplyTransposed(1, x, z, 0, out);
+  Matrix<double> l1_distances;
+  if (program.uses_l1_distances()) l1_distances = L1Distances(x, z);
+  std::vector<Matrix<double>> forms;
+  for (const BilinearForm& form : program.forms()) forms.push_back(FormProducts(form, x, z));
+  const RowValues z_factors = Factors(program, z, z_norms);
+  const RowValues x_factors = Factors(program, x, x_norms);
+  std::vector<double> factors_of_x(program.factors().size());
+  std::vector<const double*> forms_of_x(forms.size());
   for (int64_t i = 0; i < x.rows(); ++i) {
-    EvaluateKernel(program, out.row(i), x_norms[i], z_norms.data(), z.rows(), out.row(i));
+    KernelOperands<double> operands{.products = program.uses_products() ? out.row(i) : nullptr,
+                                    .x_norm = x_norms[i],
+                                    .row_norms = z_norms.data(),
+                                    .l1_distances = nullptr,
+                                    .forms = forms_of_x.data(),
+                                    .x_factors = factors_of_x.data(),
+                                    .row_factors = z_factors.pointers.data()};
+    if (!l1_distances.empty()) operands.l1_distances = l1_distances.row(i);
+    for (size_t m = 0; m < forms.size(); ++m) forms_of_x[m] = forms[m].row(i);
+    for (size_t m = 0; m < factors_of_x.size(); ++m) factors_of_x[m] = x_factors.pointers[m][i];
+    EvaluateKernel(program, operands, z.rows(), out.row(i));
   }
 }
 
-std::vector<double> KernelDiagonal(const KernelProgram& program,
+std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms) {
-  std::vector<double> diagonal(x_norms.size());
-  for (size_t i = 0; i < x_norms.size(); ++i) {
-    EvaluateKernel(program, &x_norms[i], x_norms[i], &x_norms[i], 1, &diagonal[i]);
-  }
+  PHIMAP_CHECK(x_norms.size() == x.rows());
+  std::vector<double> diagonal(x.rows());
+  const RowValues forms = SelfForms(program, x);
+  const RowValues factors = Factors(program, x, x_norms);
+  EvaluateSelf(program, x_norms.data(), forms.pointers.data(), factors.pointers.data(), x.rows(),
+               diagonal.data());
   return diagonal;
 }
 
@@ -46,7 +127,7 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
   constexpr int64_t kTileRows = 256;
   const int64_t n = x.rows();
   const std::vector<double> norms = SquaredNorms(x);
-  const std::vector<double> diagonal = KernelDiagonal(program, norms);
+  const std::vector<double> diagonal = KernelDiagonal(program, x, norms);
   for (int64_t begin = 0; begin < n; begin += kTileRows) {
     const int64_t end = std::min(n, begin + kTileRows);
     PHIMAP_RETURN_IF_ERROR(

@@ -14,14 +14,15 @@ namespace phimap {
 std::vector<double> SquaredNorms(ConstMatrixView<double> x);
 
 // out_ij = K(x_i, z_j). Shapes: x n×p, z m×p, norms n and m (SquaredNorms), out n×m; out aliases
-// nothing. Accuracy: as EvaluateKernel, on products from BLAS. Cost: 2nmp flops. Calls BLAS: not on
-// RPC threads.
+// nothing. Accuracy: as EvaluateKernel, on products from BLAS. Cost: 2nmp flops for each product,
+// L1 distance and form that the program uses; of the latter two each also takes a matrix as large
+// as out. Calls BLAS: not on RPC threads.
 void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
                  const std::vector<double>& x_norms, ConstMatrixView<double> z,
                  const std::vector<double>& z_norms, MatrixView<double> out);
 
-// K(x_i, x_i) of each row, from ‖x_i‖² alone: an rbf gives exactly 1.
-std::vector<double> KernelDiagonal(const KernelProgram& program,
+// K(x_i, x_i) of each row, from ‖x_i‖² and, for a program with forms, x: an rbf gives exactly 1.
+std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
 
 // Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of rows; the strict upper

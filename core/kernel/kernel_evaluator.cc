@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/kernel_evaluator.cc"
@@ -18,14 +19,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Elements that an operation handles before the next one follows: the stack then stays in the
 // first-level cache.
 constexpr int64_t kChunk = 64;
-
-// One chunk's inputs, all kChunk long.
-template <typename T>
-struct Chunk {
-  const T* products;
-  const T* row_norms;
-  T x_norm;
-};
 
 // t^n by squaring from the lowest bit up; the order of the multiplications depends on n alone.
 template <class D, class V>
@@ -116,6 +109,22 @@ HWY_INLINE void ApplyUnary(const KernelOp& op, T* top) {
       return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<false>(d, t); });
     case KernelOpCode::kSin:
       return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<true>(d, t); });
+    case KernelOpCode::kTanh:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Tanh(d, t); });
+    case KernelOpCode::kIsZero:
+      return ForEachVector(top, [&](V t) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Eq(t, hn::Zero(d)), hn::Set(d, T{1}));
+      });
+    case KernelOpCode::kSquareRoot:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Sqrt(t); });
+    case KernelOpCode::kInverse:
+      return ForEachVector(top, [&](V t) HWY_ATTR {
+        return hn::IfThenElse(hn::Gt(t, hn::Zero(d)), hn::Div(hn::Set(d, T{1}), t), hn::NaN(d));
+      });
+    case KernelOpCode::kInverseOrZero:
+      return ForEachVector(top, [&](V t) HWY_ATTR {
+        return hn::IfThenElseZero(hn::Gt(t, hn::Zero(d)), hn::Div(hn::Set(d, T{1}), t));
+      });
     default:  // kExp: FromOps admits no other
       return ForEachVector(top, [&](V t) HWY_ATTR { return Exponential(d, t); });
   }
@@ -133,55 +142,90 @@ HWY_INLINE void ApplyBinary(const KernelOp& op, const T* u, T* t) {
 }
 
 template <typename T>
-HWY_INLINE void PushSquaredDistance(const Chunk<T>& in, T* top) {
+HWY_INLINE void PushSquaredDistance(const KernelOperands<T>& in, int64_t begin, T* top) {
   const hn::ScalableTag<T> d;
+  if (in.row_norms == nullptr) {
+    std::fill_n(top, kChunk, T{0});
+    return;
+  }
   const auto x_norm = hn::Set(d, in.x_norm);
   for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto value =
-        SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + j), hn::LoadU(d, in.products + j));
+    const auto value = SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + begin + j),
+                                       hn::LoadU(d, in.products + begin + j));
     hn::Store(value, d, top + j);
+  }
+}
+
+template <typename T>
+HWY_INLINE void PushFactor(const KernelOperands<T>& in, int32_t factor, int64_t begin, T* top) {
+  const hn::ScalableTag<T> d;
+  const T* const rows = in.row_factors[factor] + begin;
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto row = hn::LoadU(d, rows + j);
+    const auto x = in.x_factors == nullptr ? row : hn::Set(d, in.x_factors[factor]);
+    hn::Store(hn::Mul(x, row), d, top + j);
   }
 }
 
 // The two programs that nearly every plan has, without a trip through memory between operations:
 // the same operations on the same numbers, so the same bits.
 template <typename T>
-HWY_INLINE void RunRbf(const KernelProgram& program, const Chunk<T>& in, T* out) {
+HWY_INLINE void RunRbf(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
+                       T* out) {
   const hn::ScalableTag<T> d;
   const auto x_norm = hn::Set(d, in.x_norm);
   const auto minus_gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
   for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto distance =
-        SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + j), hn::LoadU(d, in.products + j));
+    const auto distance = SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + begin + j),
+                                          hn::LoadU(d, in.products + begin + j));
     hn::StoreU(Exponential(d, hn::Mul(distance, minus_gamma)), d, out + j);
   }
 }
 
 template <typename T>
-HWY_INLINE void RunPolynomial(const KernelProgram& program, const Chunk<T>& in, T* out) {
+HWY_INLINE void RunPolynomial(const KernelProgram& program, const KernelOperands<T>& in,
+                              int64_t begin, T* out) {
   const hn::ScalableTag<T> d;
   const auto gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
   const auto coef0 = hn::Set(d, static_cast<T>(program.ops()[1].b));
   const int32_t degree = program.ops()[2].n;
   for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto inner = hn::MulAdd(hn::LoadU(d, in.products + j), gamma, coef0);
+    const auto inner = hn::MulAdd(hn::LoadU(d, in.products + begin + j), gamma, coef0);
     hn::StoreU(Power(d, inner, degree), d, out + j);
   }
 }
 
-// Runs the program on one chunk; the result is at the bottom of the stack.
+// Runs the operations on elements begin … begin + kChunk − 1; the result is at the bottom of the
+// stack.
 template <typename T>
-void RunChunk(const KernelProgram& program, const Chunk<T>& in, T* stack) {
+void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int64_t begin,
+              T* stack) {
   T* top = stack - kChunk;
-  for (const KernelOp& op : program.ops()) {
+  for (const KernelOp& op : ops) {
     switch (op.code) {
       case KernelOpCode::kPushProduct:
         top += kChunk;
-        std::copy_n(in.products, kChunk, top);
+        std::copy_n(in.products + begin, kChunk, top);
         break;
       case KernelOpCode::kPushSquaredDistance:
         top += kChunk;
-        PushSquaredDistance(in, top);
+        PushSquaredDistance(in, begin, top);
+        break;
+      case KernelOpCode::kPushL1Distance:
+        top += kChunk;
+        if (in.l1_distances == nullptr) {
+          std::fill_n(top, kChunk, T{0});
+        } else {
+          std::copy_n(in.l1_distances + begin, kChunk, top);
+        }
+        break;
+      case KernelOpCode::kPushForm:
+        top += kChunk;
+        std::copy_n(in.forms[op.n] + begin, kChunk, top);
+        break;
+      case KernelOpCode::kPushFactor:
+        top += kChunk;
+        PushFactor(in, op.n, begin, top);
         break;
       case KernelOpCode::kAdd:
       case KernelOpCode::kMultiply:
@@ -195,50 +239,94 @@ void RunChunk(const KernelProgram& program, const Chunk<T>& in, T* stack) {
   }
 }
 
-// One chunk into `out`, kChunk numbers.
+// One list of operations, with the shape of the program if it is the program's.
 template <typename T>
-HWY_INLINE void EvaluateChunk(const KernelProgram& program, const Chunk<T>& in, T* stack, T* out) {
-  switch (program.shape()) {
-    case KernelProgram::Shape::kRbf:
-      return RunRbf(program, in, out);
-    case KernelProgram::Shape::kPolynomial:
-      return RunPolynomial(program, in, out);
-    case KernelProgram::Shape::kAny:
-      RunChunk(program, in, stack);
-      std::copy_n(stack, kChunk, out);
-  }
-}
+struct Evaluation {
+  const KernelProgram& program;
+  const std::vector<KernelOp>& ops;
+  KernelProgram::Shape shape;
 
+  // Elements begin … begin + kChunk − 1 of the operands into out[0 … kChunk − 1].
+  HWY_INLINE void Run(const KernelOperands<T>& in, int64_t begin, T* stack, T* out) const {
+    switch (in.row_norms == nullptr && shape == KernelProgram::Shape::kRbf
+                ? KernelProgram::Shape::kAny
+                : shape) {
+      case KernelProgram::Shape::kRbf:
+        return RunRbf(program, in, begin, out);
+      case KernelProgram::Shape::kPolynomial:
+        return RunPolynomial(program, in, begin, out);
+      case KernelProgram::Shape::kAny:
+        RunChunk(ops, in, begin, stack);
+        std::copy_n(stack, kChunk, out);
+    }
+  }
+};
+
+// A copy of the last operands of a row, padded to a chunk: whole vectors only are loaded.
 template <typename T>
-void Evaluate(const KernelProgram& program, const T* products, T x_norm, const T* row_norms,
-              int64_t count, T* out) {
+struct PaddedOperands {
+  PaddedOperands(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
+                 int64_t left) {
+    const auto copy = [&](const T* from, T* to) {
+      if (from == nullptr) return static_cast<const T*>(nullptr);
+      std::copy_n(from + begin, left, to);
+      std::fill(to + left, to + kChunk, T{0});
+      return static_cast<const T*>(to);
+    };
+    operands = in;
+    operands.products = copy(in.products, products);
+    operands.row_norms = copy(in.row_norms, norms);
+    operands.l1_distances = copy(in.l1_distances, l1_distances);
+    if (in.forms != nullptr) {
+      for (size_t m = 0; m < program.forms().size(); ++m) {
+        form_pointers[m] = copy(in.forms[m], forms + m * kChunk);
+      }
+      operands.forms = form_pointers;
+    }
+    if (in.row_factors != nullptr) {
+      for (size_t m = 0; m < program.factors().size(); ++m) {
+        factor_pointers[m] = copy(in.row_factors[m], factors + m * kChunk);
+      }
+      operands.row_factors = factor_pointers;
+    }
+  }
+
+  KernelOperands<T> operands;
+  T products[kChunk];
+  T norms[kChunk];
+  T l1_distances[kChunk];
+  T forms[kMaxKernelForms * kChunk];
+  T factors[kMaxKernelFactors * kChunk];
+  const T* form_pointers[kMaxKernelForms];
+  const T* factor_pointers[kMaxKernelFactors];
+};
+
+// Runs the program, or with factor ≥ 0 one of its factors.
+template <typename T>
+void Evaluate(const KernelProgram& program, int factor, const KernelOperands<T>& in, int64_t count,
+              T* out) {
   HWY_ALIGN T stack[kMaxKernelStack * kChunk];
-  const bool norms = program.uses_norms();
+  const Evaluation<T> evaluation =
+      factor < 0 ? Evaluation<T>{program, program.ops(), program.shape()}
+                 : Evaluation<T>{program, program.factors()[static_cast<size_t>(factor)],
+                                 KernelProgram::Shape::kAny};
   int64_t begin = 0;
-  for (; begin + kChunk <= count; begin += kChunk) {
-    const Chunk<T> chunk{products + begin, norms ? row_norms + begin : nullptr, x_norm};
-    EvaluateChunk(program, chunk, stack, out + begin);
-  }
+  for (; begin + kChunk <= count; begin += kChunk) evaluation.Run(in, begin, stack, out + begin);
   if (begin == count) return;
-  // Whole vectors only: the tail is padded.
-  const int64_t left = count - begin;
-  T padded_products[kChunk] = {};
-  T padded_norms[kChunk] = {};
+  const PaddedOperands<T> padded(program, in, begin, count - begin);
   T results[kChunk];
-  std::copy_n(products + begin, left, padded_products);
-  if (norms) std::copy_n(row_norms + begin, left, padded_norms);
-  EvaluateChunk(program, Chunk<T>{padded_products, padded_norms, x_norm}, stack, results);
-  std::copy_n(results, left, out + begin);
+  evaluation.Run(padded.operands, 0, stack, results);
+  std::copy_n(results, count - begin, out + begin);
 }
 
-void EvaluateF32(const KernelProgram& program, const float* products, float x_norm,
-                 const float* row_norms, int64_t count, float* out) {
-  Evaluate(program, products, x_norm, row_norms, count, out);
+void EvaluateF32(const KernelProgram& program, int factor, const KernelOperands<float>& in,
+                 int64_t count, float* out) {
+  Evaluate(program, factor, in, count, out);
 }
 
-void EvaluateF64(const KernelProgram& program, const double* products, double x_norm,
-                 const double* row_norms, int64_t count, double* out) {
-  Evaluate(program, products, x_norm, row_norms, count, out);
+void EvaluateF64(const KernelProgram& program, int factor, const KernelOperands<double>& in,
+                 int64_t count, double* out) {
+  Evaluate(program, factor, in, count, out);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -251,15 +339,63 @@ namespace phimap {
 HWY_EXPORT(EvaluateF32);
 HWY_EXPORT(EvaluateF64);
 
-void EvaluateKernel(const KernelProgram& program, const float* products, float x_norm,
-                    const float* row_norms, int64_t count, float* out) {
-  HWY_DYNAMIC_DISPATCH(EvaluateF32)(program, products, x_norm, row_norms, count, out);
+namespace {
+
+void Evaluate(const KernelProgram& program, int factor, const KernelOperands<float>& operands,
+              int64_t count, float* out) {
+  HWY_DYNAMIC_DISPATCH(EvaluateF32)(program, factor, operands, count, out);
+}
+void Evaluate(const KernelProgram& program, int factor, const KernelOperands<double>& operands,
+              int64_t count, double* out) {
+  HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, factor, operands, count, out);
 }
 
-void EvaluateKernel(const KernelProgram& program, const double* products, double x_norm,
-                    const double* row_norms, int64_t count, double* out) {
-  HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, products, x_norm, row_norms, count, out);
+// What stands in the place of K(x, a_j) for K(x, x).
+template <typename T>
+KernelOperands<T> SelfOperands(const T* norms, const T* const* forms, const T* const* factors) {
+  KernelOperands<T> operands;
+  operands.products = norms;
+  operands.forms = forms;
+  operands.row_factors = factors;
+  return operands;
 }
+
+}  // namespace
+
+void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& operands,
+                    int64_t count, float* out) {
+  Evaluate(program, -1, operands, count, out);
+}
+
+void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
+                    int64_t count, double* out) {
+  Evaluate(program, -1, operands, count, out);
+}
+
+template <typename T>
+void EvaluateFactors(const KernelProgram& program, const T* norms, const T* const* forms,
+                     int64_t count, T* const* out) {
+  const T* made[kMaxKernelFactors] = {};
+  for (size_t m = 0; m < program.factors().size(); ++m) {
+    Evaluate(program, static_cast<int>(m), SelfOperands(norms, forms, made), count, out[m]);
+    made[m] = out[m];
+  }
+}
+
+template <typename T>
+void EvaluateSelf(const KernelProgram& program, const T* norms, const T* const* forms,
+                  const T* const* factors, int64_t count, T* out) {
+  Evaluate(program, -1, SelfOperands(norms, forms, factors), count, out);
+}
+
+template void EvaluateFactors(const KernelProgram&, const float*, const float* const*, int64_t,
+                              float* const*);
+template void EvaluateFactors(const KernelProgram&, const double*, const double* const*, int64_t,
+                              double* const*);
+template void EvaluateSelf(const KernelProgram&, const float*, const float* const*,
+                           const float* const*, int64_t, float*);
+template void EvaluateSelf(const KernelProgram&, const double*, const double* const*,
+                           const double* const*, int64_t, double*);
 
 }  // namespace phimap
 #endif  // HWY_ONCE

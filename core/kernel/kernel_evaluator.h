@@ -8,23 +8,48 @@
 
 namespace phimap {
 
-// out[j] = e(products[j], x_norm, row_norms[j]) for j < count: the elementwise map of one row of a
-// tile.
+// What a program reads, for one x and the rows a_j. Only what the program uses is read; the rest
+// may be null.
+template <typename T>
+struct KernelOperands {
+  // x·a_j.
+  const T* products = nullptr;
+  // ‖x‖² and ‖a_j‖². Without row_norms all squared distances are 0.
+  T x_norm = 0;
+  const T* row_norms = nullptr;
+  // ‖x − a_j‖₁; null: all are 0.
+  const T* l1_distances = nullptr;
+  // forms[m][j] = x·A_m a_j.
+  const T* const* forms = nullptr;
+  // f_m(x), and row_factors[m][j] = f_m(a_j). Without x_factors a factor is f_m(a_j)².
+  const T* x_factors = nullptr;
+  const T* const* row_factors = nullptr;
+};
+
+// out[j] = e(j-th of all operands) for j < count: the elementwise map of one row of a tile.
 //
-// Shapes:   products, row_norms, out: `count` numbers; out may be products. x_norm and row_norms
-// are squared Euclidean
-//           norms and are read only by programs that use them (row_norms may then be null
-//           otherwise).
+// Shapes:   each operand and out: `count` numbers; out may be the products, the L1 distances or one
+//           of the forms.
 // Range:    a squared distance below 0 counts as 0. REQUIRES: norms are finite if they are used.
-// Accuracy: fma for kAffine, correctly rounded + and ·, powers by repeated squaring (relative error
-// ≤ n·eps), exp within
-//           1 ULP of float32, 0 below 2^-126, and 1.5 ULP of float64 (checked by a test).
+// Accuracy: fma for kAffine, correctly rounded + and ·, √ and 1/t, powers by repeated squaring
+//           (relative error ≤ n·eps), exp within 1 ULP of float32, 0 below 2^-126, and 1.5 ULP of
+//           float64, tanh within 4 ULP (checked by tests).
 // Bits:     element j depends on its own inputs alone; equal on every target with fused
-// multiply-add. Pure, thread-safe, allocates nothing.
-void EvaluateKernel(const KernelProgram& program, const float* products, float x_norm,
-                    const float* row_norms, int64_t count, float* out);
-void EvaluateKernel(const KernelProgram& program, const double* products, double x_norm,
-                    const double* row_norms, int64_t count, double* out);
+//           multiply-add. Pure, thread-safe, allocates nothing.
+void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& operands,
+                    int64_t count, float* out);
+void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
+                    int64_t count, double* out);
+
+// The factors of `count` rows: out[m][i] = f_m(x_i) for each factor m of the program, from
+// norms[i] = ‖x_i‖² and forms[m][i] = x_iᵀA_m x_i. Nothing aliases.
+template <typename T>
+void EvaluateFactors(const KernelProgram& program, const T* norms, const T* const* forms,
+                     int64_t count, T* const* out);
+// out[i] = K(x_i, x_i), from the same and the factors.
+template <typename T>
+void EvaluateSelf(const KernelProgram& program, const T* norms, const T* const* forms,
+                  const T* const* factors, int64_t count, T* out);
 
 }  // namespace phimap
 

@@ -1,5 +1,6 @@
 #include "core/kernel/kernel_expression.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -28,13 +29,30 @@ std::string GammaText(const Node& node) {
   return NumberToText(node.gamma);
 }
 
+std::string FormText(const BilinearForm& form) {
+  std::string text = form.diagonal ? "bilinear(diagonal=[" : "bilinear(matrix=[";
+  for (size_t i = 0; i < form.numbers.size(); ++i) {
+    const bool new_row = !form.diagonal && static_cast<int64_t>(i) % form.columns == 0;
+    if (i > 0) absl::StrAppend(&text, new_row ? "; " : ", ");
+    absl::StrAppend(&text, NumberToText(form.numbers[i]));
+  }
+  return text + "])";
+}
+
+std::string WeightText(const Node& node) {
+  constexpr const char* kNames[] = {"norm_power", "gaussian", "constant"};
+  return absl::StrCat("weight(", kNames[static_cast<int>(node.weight)], "=",
+                      NumberToText(node.weight_parameter), ")");
+}
+
 std::string ToText(const Node& node);
 
 // A sum inside a product or under a factor needs parentheses; a product or a factor inside a
 // product, to read back as the same tree.
 std::string Operand(const Node& node) {
-  const bool leaf = node.children.empty();
-  return leaf ? ToText(node) : absl::StrCat("(", ToText(node), ")");
+  const bool closed = node.children.empty() || node.kind == Node::Kind::kExp ||
+                      node.kind == Node::Kind::kNormalized;
+  return closed ? ToText(node) : absl::StrCat("(", ToText(node), ")");
 }
 
 std::string Joined(const Node& node, absl::string_view separator) {
@@ -51,8 +69,25 @@ std::string ToText(const Node& node) {
     case Node::Kind::kPolynomial:
       return absl::StrCat("poly(degree=", node.degree, ", gamma=", GammaText(node),
                           ", coef0=", NumberToText(node.coef0), ")");
+    case Node::Kind::kSigmoid:
+      return absl::StrCat("sigmoid(gamma=", GammaText(node), ", coef0=", NumberToText(node.coef0),
+                          ")");
     case Node::Kind::kRbf:
       return absl::StrCat("rbf(gamma=", GammaText(node), ")");
+    case Node::Kind::kLaplacian:
+      return absl::StrCat("laplacian(gamma=", GammaText(node), ")");
+    case Node::Kind::kDelta:
+      return "delta()";
+    case Node::Kind::kCosine:
+      return "cosine()";
+    case Node::Kind::kBilinear:
+      return FormText(*node.form);
+    case Node::Kind::kWeight:
+      return WeightText(node);
+    case Node::Kind::kExp:
+      return absl::StrCat("exp(", ToText(*node.children[0]), ")");
+    case Node::Kind::kNormalized:
+      return absl::StrCat("normalize(", ToText(*node.children[0]), ")");
     case Node::Kind::kScaled:
       // A product needs none under a factor: numbers of a product collect into one factor, so that
       // c*K1*K2 reads back as c*(K1*K2). So the text is never nested deeper than the one that was
@@ -71,7 +106,7 @@ std::string ToText(const Node& node) {
 
 bool AnyGamma(const Node& node, Node::Gamma source) {
   if (node.children.empty()) {
-    return node.kind != Node::Kind::kLinear && node.gamma_source == source;
+    return node.gamma_source == source;
   }
   for (const NodePtr& child : node.children) {
     if (AnyGamma(*child, source)) return true;
@@ -90,10 +125,13 @@ NodePtr Resolve(const NodePtr& node, double scale_gamma, double median_gamma) {
   return copy;
 }
 
-bool AllRbf(const Node& node) {
-  if (node.children.empty()) return node.kind == Node::Kind::kRbf;
+bool AllDistances(const Node& node) {
+  if (node.children.empty()) {
+    return node.kind == Node::Kind::kRbf || node.kind == Node::Kind::kLaplacian ||
+           node.kind == Node::Kind::kDelta;
+  }
   for (const NodePtr& child : node.children) {
-    if (!AllRbf(*child)) return false;
+    if (!AllDistances(*child)) return false;
   }
   return true;
 }
@@ -118,7 +156,32 @@ absl::Status CheckPsd(const Node& node) {
     return NotPsd(node, absl::StrCat("factor ", NumberToText(node.factor),
                                      " makes the kernel indefinite; expected a factor >= 0"));
   }
+  if (node.kind == Node::Kind::kBilinear) {
+    const absl::Status definite = node.form->CheckPositiveSemidefinite();
+    if (!definite.ok()) {
+      return NotPsd(node, absl::StrCat("the matrix of bilinear is not positive semidefinite: ",
+                                       definite.message()));
+    }
+  }
   for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckPsd(*child));
+  return absl::OkStatus();
+}
+
+bool AnySigmoid(const Node& node) {
+  if (node.kind == Node::Kind::kSigmoid) return true;
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [](const NodePtr& child) { return AnySigmoid(*child); });
+}
+
+absl::Status CheckForms(const Node& node, int64_t columns) {
+  if (node.kind == Node::Kind::kBilinear && node.form->columns != columns) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "kernel",
+        absl::StrCat("column ", node.column, ": the matrix of bilinear is for rows of ",
+                     node.form->columns, " numbers, these have ", columns),
+        {{"expected", absl::StrCat(node.form->columns)}, {"actual", absl::StrCat(columns)}});
+  }
+  for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckForms(*child, columns));
   return absl::OkStatus();
 }
 
@@ -138,7 +201,7 @@ KernelExpression KernelExpression::Resolved(double scale_gamma, double median_ga
   return KernelExpression(Resolve(root_, scale_gamma, median_gamma));
 }
 
-bool KernelExpression::IsTranslationInvariant() const { return AllRbf(*root_); }
+bool KernelExpression::IsTranslationInvariant() const { return AllDistances(*root_); }
 
 bool KernelExpression::IsScaledLinear(double* factor) const {
   double product = 1;
@@ -152,5 +215,13 @@ bool KernelExpression::IsScaledLinear(double* factor) const {
 }
 
 absl::Status KernelExpression::CheckPositiveSemidefinite() const { return CheckPsd(*root_); }
+
+bool KernelExpression::IsProvenPositiveSemidefinite() const {
+  return CheckPsd(*root_).ok() && !AnySigmoid(*root_);
+}
+
+absl::Status KernelExpression::CheckColumns(int64_t columns) const {
+  return CheckForms(*root_, columns);
+}
 
 }  // namespace phimap

@@ -1,16 +1,29 @@
 // Kernel expressions: similarities K(x, y) on dense rows that compose, with a text form.
 //
-//   linear()                                   xᵀy
-//   poly(degree=q, gamma=1, coef0=0)           (γ xᵀy + r)^q, integer 1 ≤ q ≤ 64
-//   rbf(gamma=scale)                           exp(−γ ‖x−y‖²), γ > 0 or one of `scale`, `median`
-//   c*K   K1 + K2   K1*K2   ( K )              the algebra; * binds tighter than +
+//   linear()                         xᵀy
+//   poly(degree=q, gamma=1, coef0=0) (γ xᵀy + r)^q, integer 1 ≤ q ≤ 64
+//   sigmoid(gamma=scale, coef0=0)    tanh(γ xᵀy + r)
+//   rbf(gamma=scale)                 exp(−γ ‖x−y‖²)
+//   laplacian(gamma=scale)           exp(−γ ‖x−y‖₁)
+//   delta()                          1 if x = y, else 0; as they are after standardisation and
+//   rounding
+//                                    to the serving type
+//   cosine()                         xᵀy/(‖x‖‖y‖); 0 where a norm is 0
+//   bilinear(matrix=[a, b; b, c])    xᵀAy for a symmetric A; diagonal=[a, c] for a diagonal one
+//   weight(norm_power=p)             f(x)·f(y) with f = ‖x‖^p for an integer −16 ≤ p ≤ 16,
+//   weight(gaussian=a)               … exp(−a‖x‖²),
+//   weight(constant=c)               … c; so f(x)·K(x, y)·f(y) is weight(…)*K
+//   exp(K)   normalize(K)            e^K; K/√(K(x,x)·K(y,y)), for rows of K(x, x) > 0
+//   c*K   K1 + K2   K1*K2   ( K )    the algebra; * binds tighter than +
 //
+// γ is a number (> 0 for rbf and laplacian) or one of `scale`, `median`.
 // `gamma=scale` is 1/(p·Var), Var the population variance of all entries of the stream after
 // standardisation; `gamma=median` is 1/median ‖x−y‖² over pairs of pool rows. Both are resolved
 // when a version is built, and the numbers are what is stored.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_EXPRESSION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,22 +31,44 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/kernel/bilinear_form.h"
 
 namespace phimap {
 
 // One node of an expression. Immutable and shared.
 struct KernelNode {
-  enum class Kind { kLinear, kPolynomial, kRbf, kScaled, kSum, kProduct };
+  enum class Kind {
+    kLinear,
+    kPolynomial,
+    kSigmoid,
+    kRbf,
+    kLaplacian,
+    kDelta,
+    kCosine,
+    kBilinear,
+    kWeight,
+    kScaled,
+    kSum,
+    kProduct,
+    kExp,
+    kNormalized
+  };
   // Where gamma comes from.
   enum class Gamma { kNumber, kScale, kMedian };
 
   Kind kind = Kind::kLinear;
   Gamma gamma_source = Gamma::kNumber;
-  double gamma = 1;   // kPolynomial, kRbf
-  double coef0 = 0;   // kPolynomial
+  double gamma = 1;   // kPolynomial, kSigmoid, kRbf, kLaplacian
+  double coef0 = 0;   // kPolynomial, kSigmoid
   int degree = 1;     // kPolynomial
   double factor = 1;  // kScaled
-  // One child of kScaled, two or more of kSum and kProduct.
+  // kWeight: f, and its p, a or c.
+  enum class Weight { kNormPower, kGaussian, kConstant };
+  Weight weight = Weight::kConstant;
+  double weight_parameter = 1;
+  // kBilinear.
+  std::shared_ptr<const BilinearForm> form;
+  // One child of kScaled, kExp and kNormalized, two or more of kSum and kProduct.
   std::vector<std::shared_ptr<const KernelNode>> children;
   // Where the node starts in the text it was parsed from, counted from 1; 0 if it was not parsed.
   int column = 0;
@@ -46,7 +81,9 @@ class KernelExpression {
   KernelExpression();
   explicit KernelExpression(std::shared_ptr<const KernelNode> root);
 
-  // Parses the text form: at most 4,096 bytes, 256 nodes, depth 32. INVALID_ARGUMENT (reason
+  // Parses the text form: at most 4,096 bytes, 256 nodes, depth 32, 1,024 operations once it is
+  // compiled (normalize repeats what is inside of it), 16 different weights and 8 different
+  // bilinear forms. INVALID_ARGUMENT (reason
   // BAD_EXPRESSION, metadata "column") names the column, counted from 1, what was expected there
   // and what stands there.
   static absl::StatusOr<KernelExpression> Parse(absl::string_view text);
@@ -62,14 +99,19 @@ class KernelExpression {
   // and > 0.
   KernelExpression Resolved(double scale_gamma, double median_gamma) const;
 
-  // K(x, y) depends on x − y alone: every leaf is an rbf.
+  // K(x, y) depends on x − y alone: every leaf is an rbf, a laplacian or a delta.
   bool IsTranslationInvariant() const;
   // c · xᵀy with c ≥ 0 for some c, returned through `factor`: such a mapping folds into one matrix.
   bool IsScaledLinear(double* factor) const;
-  // OK when the expression is positive semidefinite by construction; otherwise says which parameter
-  // at which column breaks it (γ < 0 or r < 0 of a polynomial, a negative factor). Reason
-  // NOT_POSITIVE_SEMIDEFINITE.
+  // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite: OK,
+  // or which parameter at which column breaks it (γ < 0 or r < 0 of a polynomial, a negative
+  // factor, an indefinite A; reason NOT_POSITIVE_SEMIDEFINITE). IsProvenPositiveSemidefinite: OK
+  // there, and no sigmoid, of which nothing is known in general.
   absl::Status CheckPositiveSemidefinite() const;
+  bool IsProvenPositiveSemidefinite() const;
+  // Whether rows of `columns` numbers have the length that the bilinear forms need:
+  // INVALID_ARGUMENT (WRONG_COLUMNS, field "kernel") with both numbers.
+  absl::Status CheckColumns(int64_t columns) const;
 
  private:
   std::shared_ptr<const KernelNode> root_;

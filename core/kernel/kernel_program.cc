@@ -3,47 +3,146 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
 
 using Code = KernelOpCode;
 
-void Emit(const KernelNode& node, std::vector<KernelOp>& ops) {
-  PHIMAP_CHECK(node.gamma_source == KernelNode::Gamma::kNumber);
-  switch (node.kind) {
-    case KernelNode::Kind::kLinear:
-      ops.push_back({.code = Code::kPushProduct});
-      return;
-    case KernelNode::Kind::kPolynomial:
-      ops.push_back({.code = Code::kPushProduct});
-      ops.push_back({.code = Code::kAffine, .a = node.gamma, .b = node.coef0});
-      if (node.degree > 1) ops.push_back({.code = Code::kPower, .n = node.degree});
-      return;
-    case KernelNode::Kind::kRbf:
-      ops.push_back({.code = Code::kPushSquaredDistance});
-      ops.push_back({.code = Code::kScale, .a = -node.gamma});
-      ops.push_back({.code = Code::kExp});
-      return;
-    case KernelNode::Kind::kScaled:
-      Emit(*node.children[0], ops);
-      ops.push_back({.code = Code::kScale, .a = node.factor});
-      return;
-    case KernelNode::Kind::kSum:
-    case KernelNode::Kind::kProduct:
-      Emit(*node.children[0], ops);
-      for (size_t i = 1; i < node.children.size(); ++i) {
-        Emit(*node.children[i], ops);
-        ops.push_back({.code = node.kind == KernelNode::Kind::kSum ? Code::kAdd : Code::kMultiply});
-      }
-      return;
+// Walks an expression once; equal factors and forms share a number.
+class Compiler {
+ public:
+  KernelProgramParts Run(const KernelNode& root) {
+    Emit(root, parts_.ops);
+    return std::move(parts_);
   }
-}
+
+ private:
+  using Ops = std::vector<KernelOp>;
+
+  template <typename Part>
+  static int32_t IndexOf(std::vector<Part>& all, Part part) {
+    const auto found = std::find(all.begin(), all.end(), part);
+    const int32_t index = static_cast<int32_t>(found - all.begin());
+    if (found == all.end()) all.push_back(std::move(part));
+    return index;
+  }
+
+  void EmitFactor(Ops factor, Ops& ops) {
+    ops.push_back({.code = Code::kPushFactor, .n = IndexOf(parts_.factors, std::move(factor))});
+  }
+
+  // A gamma that is still to be resolved equals no other, so that nothing that holds it is taken
+  // for the same: what is counted before is at least what is counted afterwards.
+  static double GammaOf(const KernelNode& node) {
+    return node.gamma_source == KernelNode::Gamma::kNumber
+               ? node.gamma
+               : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  static Ops WeightOf(const KernelNode& node) {
+    const double parameter = node.weight_parameter;
+    Ops ops = {{.code = Code::kPushProduct}};
+    switch (node.weight) {
+      case KernelNode::Weight::kConstant:
+        ops.push_back({.code = Code::kAffine, .a = 0, .b = parameter});
+        break;
+      case KernelNode::Weight::kGaussian:
+        ops.push_back({.code = Code::kScale, .a = -parameter});
+        ops.push_back({.code = Code::kExp});
+        break;
+      case KernelNode::Weight::kNormPower: {
+        // ‖x‖² to the half of p: without a root if p is even.
+        const auto power = static_cast<int32_t>(std::abs(parameter));
+        if (power % 2 == 1) ops.push_back({.code = Code::kSquareRoot});
+        const int32_t n = power % 2 == 1 ? power : power / 2;
+        if (n == 0) ops.push_back({.code = Code::kAffine, .a = 0, .b = 1});
+        if (n > 1) ops.push_back({.code = Code::kPower, .n = n});
+        if (parameter < 0) ops.push_back({.code = Code::kInverse});
+      }
+    }
+    return ops;
+  }
+
+  void EmitLeaf(const KernelNode& node, Ops& ops) {
+    switch (node.kind) {
+      case KernelNode::Kind::kPolynomial:
+        ops.push_back({.code = Code::kPushProduct});
+        ops.push_back({.code = Code::kAffine, .a = GammaOf(node), .b = node.coef0});
+        if (node.degree > 1) ops.push_back({.code = Code::kPower, .n = node.degree});
+        return;
+      case KernelNode::Kind::kSigmoid:
+        ops.push_back({.code = Code::kPushProduct});
+        ops.push_back({.code = Code::kAffine, .a = GammaOf(node), .b = node.coef0});
+        ops.push_back({.code = Code::kTanh});
+        return;
+      case KernelNode::Kind::kRbf:
+      case KernelNode::Kind::kLaplacian:
+        ops.push_back({.code = node.kind == KernelNode::Kind::kRbf ? Code::kPushSquaredDistance
+                                                                   : Code::kPushL1Distance});
+        ops.push_back({.code = Code::kScale, .a = -GammaOf(node)});
+        ops.push_back({.code = Code::kExp});
+        return;
+      case KernelNode::Kind::kDelta:
+        ops.push_back({.code = Code::kPushL1Distance});
+        ops.push_back({.code = Code::kIsZero});
+        return;
+      case KernelNode::Kind::kCosine:
+        ops.push_back({.code = Code::kPushProduct});
+        EmitFactor({{.code = Code::kPushProduct},
+                    {.code = Code::kSquareRoot},
+                    {.code = Code::kInverseOrZero}},
+                   ops);
+        ops.push_back({.code = Code::kMultiply});
+        return;
+      case KernelNode::Kind::kBilinear:
+        ops.push_back({.code = Code::kPushForm, .n = IndexOf(parts_.forms, *node.form)});
+        return;
+      case KernelNode::Kind::kWeight:
+        return EmitFactor(WeightOf(node), ops);
+      default:
+        ops.push_back({.code = Code::kPushProduct});
+        return;
+    }
+  }
+
+  void Emit(const KernelNode& node, Ops& ops) {
+    if (node.children.empty()) return EmitLeaf(node, ops);
+    if (node.kind == KernelNode::Kind::kNormalized) return EmitNormalized(node, ops);
+    Emit(*node.children[0], ops);
+    if (node.kind == KernelNode::Kind::kScaled) {
+      ops.push_back({.code = Code::kScale, .a = node.factor});
+    } else if (node.kind == KernelNode::Kind::kExp) {
+      ops.push_back({.code = Code::kExp});
+    }
+    const bool sum = node.kind == KernelNode::Kind::kSum;
+    for (size_t i = 1; i < node.children.size(); ++i) {
+      Emit(*node.children[i], ops);
+      ops.push_back({.code = sum ? Code::kAdd : Code::kMultiply});
+    }
+  }
+
+  // K(x, y), K(x, x) and K(y, y) are the same operations: they are made once, so that nested ones
+  // cost what they are long and not two to the power of their depth.
+  void EmitNormalized(const KernelNode& node, Ops& ops) {
+    Ops inner;
+    Emit(*node.children[0], inner);
+    ops.insert(ops.end(), inner.begin(), inner.end());
+    inner.push_back({.code = Code::kSquareRoot});
+    inner.push_back({.code = Code::kInverse});
+    EmitFactor(std::move(inner), ops);
+    ops.push_back({.code = Code::kMultiply});
+  }
+
+  KernelProgramParts parts_;
+};
 
 absl::Status BadProgram(size_t index, absl::string_view what) {
   return MakeError(absl::StatusCode::kDataLoss, "BAD_KERNEL_PROGRAM", "",
@@ -60,6 +159,9 @@ bool Effect(Code code, StackEffect* effect) {
   switch (code) {
     case Code::kPushProduct:
     case Code::kPushSquaredDistance:
+    case Code::kPushL1Distance:
+    case Code::kPushForm:
+    case Code::kPushFactor:
       *effect = {0, 1};
       return true;
     case Code::kAffine:
@@ -68,6 +170,11 @@ bool Effect(Code code, StackEffect* effect) {
     case Code::kExp:
     case Code::kCos:
     case Code::kSin:
+    case Code::kTanh:
+    case Code::kIsZero:
+    case Code::kSquareRoot:
+    case Code::kInverse:
+    case Code::kInverseOrZero:
       *effect = {1, 0};
       return true;
     case Code::kAdd:
@@ -90,21 +197,9 @@ KernelProgram::Shape ShapeOf(const std::vector<KernelOp>& ops) {
   return KernelProgram::Shape::kAny;
 }
 
-}  // namespace
-
-KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
-  std::vector<KernelOp> ops;
-  Emit(expression.root(), ops);
-  absl::StatusOr<KernelProgram> program = FromOps(std::move(ops));
-  PHIMAP_CHECK(program.ok());  // the parser's depth and node limits keep within the program's
-  return *std::move(program);
-}
-
-absl::StatusOr<KernelProgram> KernelProgram::FromOps(std::vector<KernelOp> ops) {
-  if (ops.empty() || ops.size() > kMaxKernelOps) {
-    return BadProgram(
-        0, absl::StrCat("expected 1 to ", kMaxKernelOps, " operations, got ", ops.size()));
-  }
+// One list of operations, of the program or of a factor, which may name `factors` factors.
+absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors, size_t forms) {
+  if (ops.empty()) return BadProgram(0, "expected at least 1 operation, got 0");
   int depth = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
     StackEffect effect{};
@@ -124,14 +219,100 @@ absl::StatusOr<KernelProgram> KernelProgram::FromOps(std::vector<KernelOp> ops) 
     if (ops[i].code == Code::kPower && ops[i].n < 1) {
       return BadProgram(i, absl::StrCat("power ", ops[i].n, " is not at least 1"));
     }
+    const bool names_factor = ops[i].code == Code::kPushFactor;
+    if (!names_factor && ops[i].code != Code::kPushForm) continue;
+    const int64_t count = static_cast<int64_t>(names_factor ? factors : forms);
+    if (ops[i].n < 0 || ops[i].n >= count) {
+      return BadProgram(i,
+                        absl::StrCat(names_factor ? "factor " : "form ", ops[i].n, " of ", count));
+    }
   }
   if (depth != 1) return BadProgram(ops.size(), absl::StrCat("ends with ", depth, " results"));
+  return absl::OkStatus();
+}
+
+absl::Status CheckForm(const BilinearForm& form) {
+  constexpr int64_t kMaxColumns = 65536;
+  if (form.columns < 1 || form.columns > kMaxColumns ||
+      static_cast<int64_t>(form.numbers.size()) != form.NumberCount()) {
+    return BadProgram(0, absl::StrCat("a form of ", form.columns, " columns has ",
+                                      form.numbers.size(), " numbers"));
+  }
+  for (const double number : form.numbers) {
+    if (!std::isfinite(number)) return BadProgram(0, "a number of a form is not finite");
+  }
+  for (int64_t i = 0; !form.diagonal && i < form.columns; ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      if (form.numbers[i * form.columns + j] != form.numbers[j * form.columns + i]) {
+        return BadProgram(0, "a form is not symmetric");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCount(absl::string_view what, size_t count, int limit) {
+  if (count <= static_cast<size_t>(limit)) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kDataLoss, "BAD_KERNEL_PROGRAM", "",
+      absl::StrCat("the kernel needs ", count, " ", what, ", at most ", limit, " are allowed"));
+}
+
+absl::Status CheckSize(const KernelProgramParts& parts) {
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("different weights and norms", parts.factors.size(), kMaxKernelFactors));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("different bilinear forms", parts.forms.size(), kMaxKernelForms));
+  size_t ops = parts.ops.size();
+  for (const std::vector<KernelOp>& factor : parts.factors) ops += factor.size();
+  return CheckCount("operations", ops, kMaxKernelOps);
+}
+
+absl::Status CheckParts(const KernelProgramParts& parts) {
+  PHIMAP_RETURN_IF_ERROR(CheckSize(parts));
+  for (const BilinearForm& form : parts.forms) PHIMAP_RETURN_IF_ERROR(CheckForm(form));
+  // A factor may name those before it.
+  for (size_t i = 0; i < parts.factors.size(); ++i) {
+    PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts.forms.size()));
+  }
+  return CheckOps(parts.ops, parts.factors.size(), parts.forms.size());
+}
+
+}  // namespace
+
+KernelProgram::KernelProgram()
+    : parts_(std::make_shared<const KernelProgramParts>(
+          KernelProgramParts{.ops = {KernelOp{}}, .factors = {}, .forms = {}})) {}
+
+KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
+  PHIMAP_CHECK(!expression.NeedsScale() && !expression.NeedsMedian());
+  absl::StatusOr<KernelProgram> program = FromParts(Compiler().Run(expression.root()));
+  PHIMAP_CHECK(program.ok());  // the parser asked CheckCompiles
+  return *std::move(program);
+}
+
+absl::Status KernelProgram::CheckCompiles(const KernelExpression& expression) {
+  return CheckSize(Compiler().Run(expression.root()));
+}
+
+absl::StatusOr<KernelProgram> KernelProgram::FromParts(KernelProgramParts parts) {
+  PHIMAP_RETURN_IF_ERROR(CheckParts(parts));
+  const auto anywhere = [&](Code code) {
+    const auto in = [&](const std::vector<KernelOp>& ops) {
+      return std::any_of(ops.begin(), ops.end(),
+                         [&](const KernelOp& op) { return op.code == code; });
+    };
+    return in(parts.ops) || std::any_of(parts.factors.begin(), parts.factors.end(), in);
+  };
   KernelProgram program;
-  program.uses_norms_ = std::any_of(ops.begin(), ops.end(), [](const KernelOp& op) {
-    return op.code == Code::kPushSquaredDistance;
-  });
-  program.shape_ = ShapeOf(ops);
-  program.ops_ = std::move(ops);
+  program.uses_norms_ = anywhere(Code::kPushSquaredDistance) || !parts.factors.empty();
+  program.uses_products_ = anywhere(Code::kPushSquaredDistance) ||
+                           std::any_of(parts.ops.begin(), parts.ops.end(), [](const KernelOp& op) {
+                             return op.code == Code::kPushProduct;
+                           });
+  program.uses_l1_distances_ = anywhere(Code::kPushL1Distance);
+  program.shape_ = ShapeOf(parts.ops);
+  program.parts_ = std::make_shared<const KernelProgramParts>(std::move(parts));
   return program;
 }
 

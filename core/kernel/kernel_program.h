@@ -2,16 +2,24 @@
 // products.
 //
 // The program is postfix: operations push to and pop from a stack of vectors, one element for each
-// column of the tile. What it reads is the product x·a_j and, if it wants distances, ‖x‖² and
-// ‖a_j‖². It is what plans store, so opcodes are numbers of the artifact format and are never
-// reused.
+// column of the tile. What it reads is the product x·a_j and, if it wants them, ‖x‖² and ‖a_j‖²,
+// ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, and *factors*: functions f of one row,
+// which enter as f(x)·f(a_j). A factor is a list of operations of its own, which reads K(x, x) in
+// place of K(x, a_j): the product is ‖x‖², distances are 0, forms xᵀAx, and earlier factors f(x)².
+// Each product and each factor is computed once, however often the expression names it.
+//
+// It is what plans store, so opcodes are numbers of the artifact format and are never reused.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/kernel/bilinear_form.h"
 #include "core/kernel/kernel_expression.h"
 
 namespace phimap {
@@ -27,6 +35,14 @@ enum class KernelOpCode : uint8_t {
   kMultiply = 8,             // pop u; t ← t · u
   kCos = 9,                  // t ← cos(t); NaN for |t| > 39,000
   kSin = 10,                 // t ← sin(t); NaN for |t| > 39,000
+  kPushL1Distance = 20,      // push ‖x − a_j‖₁
+  kPushForm = 21,            // push x·A_n a_j
+  kPushFactor = 22,          // push f_n(x)·f_n(a_j)
+  kTanh = 23,                // t ← tanh(t)
+  kIsZero = 24,              // t ← 1 if t = 0, else 0
+  kSquareRoot = 25,          // t ← √t
+  kInverse = 26,             // t ← 1/t for t > 0, NaN otherwise
+  kInverseOrZero = 27,       // t ← 1/t for t > 0, 0 otherwise
 };
 
 struct KernelOp {
@@ -42,30 +58,61 @@ struct KernelOp {
 // operand comes on top: 2·33 + 1.
 inline constexpr int kMaxKernelStack = 67;
 inline constexpr int kMaxKernelOps = 1024;
+// Most different factors and forms; the operations of factors count as the program's.
+inline constexpr int kMaxKernelFactors = 16;
+inline constexpr int kMaxKernelForms = 8;
+
+struct KernelProgramParts {
+  std::vector<KernelOp> ops;
+  std::vector<std::vector<KernelOp>> factors;
+  std::vector<BilinearForm> forms;
+  friend bool operator==(const KernelProgramParts&, const KernelProgramParts&) = default;
+};
 
 class KernelProgram {
  public:
   // The identity: the products themselves.
-  KernelProgram() : ops_{KernelOp{}} {}
+  KernelProgram();
   // The program of an expression without unresolved parameters.
   static KernelProgram Compile(const KernelExpression& expression);
+  // Whether an expression, resolved or not, stays within the bounds above; the parser asks.
+  static absl::Status CheckCompiles(const KernelExpression& expression);
   // A program from untrusted operations. DATA_LOSS when the stack would underflow, grow over
   // kMaxKernelStack or not end with one element, or a number is not finite.
-  static absl::StatusOr<KernelProgram> FromOps(std::vector<KernelOp> ops);
+  static absl::StatusOr<KernelProgram> FromOps(std::vector<KernelOp> ops) {
+    return FromParts({.ops = std::move(ops), .factors = {}, .forms = {}});
+  }
+  // As FromOps; DATA_LOSS also for a form that is not symmetric or has no columns, and a factor or
+  // form that is named and not there.
+  static absl::StatusOr<KernelProgram> FromParts(KernelProgramParts parts);
 
-  const std::vector<KernelOp>& ops() const { return ops_; }
+  const std::vector<KernelOp>& ops() const { return parts_->ops; }
+  const std::vector<std::vector<KernelOp>>& factors() const { return parts_->factors; }
+  const std::vector<BilinearForm>& forms() const { return parts_->forms; }
+  // What must be computed before it runs; a factor needs norms and forms too.
+  bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
-  bool is_identity() const { return ops_.size() == 1 && !uses_norms_; }
+  bool uses_l1_distances() const { return uses_l1_distances_; }
+  // Whether all there is beside the operations are products and norms.
+  bool is_plain() const {
+    return !uses_l1_distances_ && parts_->factors.empty() && parts_->forms.empty();
+  }
+  bool is_identity() const {
+    return parts_->ops.size() == 1 && parts_->ops[0].code == KernelOpCode::kPushProduct;
+  }
   // The programs that the evaluator runs fused; the operations say the same.
   enum class Shape { kAny, kRbf, kPolynomial };
   Shape shape() const { return shape_; }
   friend bool operator==(const KernelProgram& a, const KernelProgram& b) {
-    return a.ops_ == b.ops_;
+    return *a.parts_ == *b.parts_;
   }
 
  private:
-  std::vector<KernelOp> ops_;
+  // Shared: programs are copied freely.
+  std::shared_ptr<const KernelProgramParts> parts_;
+  bool uses_products_ = true;
   bool uses_norms_ = false;
+  bool uses_l1_distances_ = false;
   Shape shape_ = Shape::kAny;
 };
 

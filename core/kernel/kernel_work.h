@@ -15,8 +15,9 @@ namespace phimap {
 // rank. nullopt: no bound, as for rbf, or one over 2^40. REQUIRES: columns >= 1.
 std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t columns);
 
-// Elements of one kernel value: its program's operations over those of an rbf.
-double ElementsOfValue(const KernelExpression& kernel);
+// Elements of one kernel value on rows of `columns` numbers: its program's operations over those of
+// an rbf, and what L1 distances and bilinear forms take beside the product.
+double ElementsOfValue(const KernelExpression& kernel, int64_t columns);
 
 // KernelBlock of n×m values on rows of `columns` numbers.
 Work WorkOfKernelBlock(double n, double m, double columns, double elements_of_value);

@@ -99,4 +99,16 @@ absl::Status InvertLowerTriangle(MatrixView<double> l) {
                    absl::StrCat("triangular factor has a zero on its diagonal at ", info - 1));
 }
 
+absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m) {
+  PHIMAP_CHECK(m.rows() == m.cols());
+  std::vector<double> values(m.rows());
+  if (m.rows() == 0) return values;
+  // Row-major lower is column-major upper.
+  const int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', static_cast<int>(m.rows()), m.data(),
+                                 Leading(m.stride()), values.data());
+  PHIMAP_CHECK(info >= 0);
+  if (info == 0) return values;
+  return absl::InternalError(absl::StrCat("dsyev: ", info, " eigenvalues did not converge"));
+}
+
 }  // namespace phimap

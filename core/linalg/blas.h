@@ -8,8 +8,10 @@
 #define PHIMAP_CORE_LINALG_BLAS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/linalg/matrix.h"
 
 namespace phimap {
@@ -44,6 +46,9 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
 // Replaces the lower triangle of l by that of its inverse. FAILED_PRECONDITION when a diagonal
 // entry is zero.
 absl::Status InvertLowerTriangle(MatrixView<double> l);
+// Eigenvalues of a symmetric matrix, rising; its lower triangle is read, and m is overwritten.
+// INTERNAL when LAPACK does not converge. REQUIRES: finite numbers.
+absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m);
 
 }  // namespace phimap
 

@@ -89,12 +89,25 @@ HWY_INLINE void ForEachSum(Sums<kRows, kPanels, V>& sums, const F& f) {
   }
 }
 
+// What a step of a chain adds to its sum: a product, or the distance of two numbers.
+struct AddProduct {
+  template <class V>
+  HWY_INLINE V operator()(V z, V w, V sum) const {
+    return hn::MulAdd(z, w, sum);
+  }
+};
+struct AddDistance {
+  template <class V>
+  HWY_INLINE V operator()(V z, V w, V sum) const {
+    return hn::Add(sum, hn::Abs(hn::Sub(z, w)));
+  }
+};
+
 // Adds k = begin … end − 1 of the panels first_panel and later to the sums. `w` walks along, and so
 // does `ahead`, a cache line a step, if it is not null.
-template <int kFirst, int kRows, int kPanels, class D, class V, typename T>
-HWY_INLINE void AddProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
-                            const T* HWY_RESTRICT* w, const T*& ahead,
-                            Sums<kRows, kPanels, V>& sums) {
+template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
+HWY_INLINE void AddSteps(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
+                         const T* HWY_RESTRICT* w, const T*& ahead, Sums<kRows, kPanels, V>& sums) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t k = begin; k < end; ++k) {
     if constexpr (kPrefetches<kRows, kPanels>) {
@@ -107,15 +120,15 @@ HWY_INLINE void AddProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRI
       w[p] += 2 * lanes;
       for (int r = 0; r < kRows; ++r) {
         const V factor = hn::Set(d, z[r][k]);
-        sums.left[p][r] = hn::MulAdd(factor, w_left, sums.left[p][r]);
-        sums.right[p][r] = hn::MulAdd(factor, w_right, sums.right[p][r]);
+        sums.left[p][r] = Step()(factor, w_left, sums.left[p][r]);
+        sums.right[p][r] = Step()(factor, w_right, sums.right[p][r]);
       }
     }
   }
 }
 
-// As AddProducts for the rows of one panel whose left vector is zero: a quarter of a triangle's
-// diagonal block. A multiply-add with zero would not change a sum.
+// As AddSteps of products for the rows of one panel whose left vector is zero: a quarter of a
+// triangle's diagonal block. A multiply-add with zero would not change a sum.
 template <int kRows, class D, class V, typename T>
 HWY_INLINE void AddRightProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
                                  const T* HWY_RESTRICT w, Sums<kRows, 1, V>& sums) {
@@ -130,20 +143,20 @@ HWY_INLINE void AddRightProducts(D d, int64_t begin, int64_t end, const T* HWY_R
 
 // The panels of a triangle end one after the other: each stage runs those that are left, up to the
 // end of the lowest.
-template <int kFirst, int kRows, int kPanels, class D, class V, typename T>
+template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights,
                          const T* HWY_RESTRICT const* z, const T* HWY_RESTRICT* w, const T*& ahead,
                          Sums<kRows, kPanels, V>& sums) {
   if constexpr (kFirst < kPanels) {
     const int64_t stage_end = std::min(end, heights[kFirst]);
-    AddProducts<kFirst>(d, begin, stage_end, z, w, ahead, sums);
-    AddBlock<kFirst + 1>(d, std::max(begin, stage_end), end, heights, z, w, ahead, sums);
+    AddSteps<kFirst, Step>(d, begin, stage_end, z, w, ahead, sums);
+    AddBlock<kFirst + 1, Step>(d, std::max(begin, stage_end), end, heights, z, w, ahead, sums);
   }
 }
 
 // `ahead` is memory that is read next.
-template <int kRows, int kPanels, typename T>
-HWY_INLINE void MultiplyRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
+template <class Step, int kRows, int kPanels, typename T>
+HWY_INLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const T* HWY_RESTRICT z[kRows];
@@ -160,10 +173,10 @@ HWY_INLINE void MultiplyRows(const PanelTask<T>& task, int64_t row, const T* ahe
     const int64_t end = begin + kChainBlock;
     if constexpr (kPanels == 1) {
       const int64_t both_end = std::clamp(task.left_height, begin, end);
-      AddProducts<0>(d, begin, both_end, z, w, ahead, sums);
+      AddSteps<0, Step>(d, begin, both_end, z, w, ahead, sums);
       AddRightProducts(d, both_end, std::min(end, task.heights[0]), z, w[0], sums);
     } else {
-      AddBlock<0>(d, begin, end, task.heights, z, w, ahead, sums);
+      AddBlock<0, Step>(d, begin, end, task.heights, z, w, ahead, sums);
     }
     if (begin == 0 && height <= kChainBlock) {  // no need of memory
       ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
@@ -181,25 +194,25 @@ HWY_INLINE void MultiplyRows(const PanelTask<T>& task, int64_t row, const T* ahe
 }
 
 // `rows` rows of one panel, at most kRows.
-template <int kRows, typename T>
-HWY_INLINE void MultiplyBlock(const PanelTask<T>& task, int64_t row, int64_t rows, const T* ahead) {
+template <class Step, int kRows, typename T>
+HWY_INLINE void RunBlock(const PanelTask<T>& task, int64_t row, int64_t rows, const T* ahead) {
   if constexpr (kRows > 0) {
-    if (rows == kRows) return MultiplyRows<kRows, 1>(task, row, ahead);
-    MultiplyBlock<kRows - 1>(task, row, rows, ahead);
+    if (rows == kRows) return RunRows<Step, kRows, 1>(task, row, ahead);
+    RunBlock<Step, kRows - 1>(task, row, rows, ahead);
   }
 }
 
 // Fewer rows than a block, all there are.
-template <int kRows, typename T>
-HWY_INLINE void MultiplyFewRows(const PanelTask<T>& task) {
+template <class Step, int kRows, typename T>
+HWY_INLINE void RunFewRows(const PanelTask<T>& task) {
   if constexpr (kRows > 0) {
-    if (task.rows != kRows) return MultiplyFewRows<kRows - 1>(task);
+    if (task.rows != kRows) return RunFewRows<Step, kRows - 1>(task);
     constexpr int kGroup = GroupPanels(kRows);
-    if (task.panels == kGroup) return MultiplyRows<kRows, kGroup>(task, 0, task.ahead);
+    if (task.panels == kGroup) return RunRows<Step, kRows, kGroup>(task, 0, task.ahead);
     PanelTask<T> one = task;  // the last panels, fewer than a group
     for (one.panels = 1; one.first_column < task.first_column + task.columns;) {
       one.left_height = one.heights[0];
-      MultiplyRows<kRows, 1>(one, 0, task.ahead);
+      RunRows<Step, kRows, 1>(one, 0, task.ahead);
       const int64_t width = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<T>()));
       one.first_column += width;
       one.columns -= width;
@@ -210,9 +223,9 @@ HWY_INLINE void MultiplyFewRows(const PanelTask<T>& task) {
 }
 
 // REQUIRES: as many panels as PanelsAtOnce says for task.rows, or fewer at the end of the matrix.
-template <typename T>
-void MultiplyPanels(const PanelTask<T>& task) {
-  if (task.rows < kBlockRows) return MultiplyFewRows<kBlockRows - 1>(task);
+template <class Step, typename T>
+void RunPanels(const PanelTask<T>& task) {
+  if (task.rows < kBlockRows) return RunFewRows<Step, kBlockRows - 1>(task);
   // Blocks of nearly the same height: 32 rows as 6, 6, 5, 5, 5, 5 and not as 6, 6, 6, 6, 6, 2,
   // which leaves two rows with too few chains to fill the unit.
   const int64_t blocks = (task.rows + kBlockRows - 1) / kBlockRows;
@@ -223,7 +236,7 @@ void MultiplyPanels(const PanelTask<T>& task) {
     // The next panel comes during the first blocks, a line each step; otherwise its first block
     // alone would wait for all of it, at d = 2,048 and 12 rows for 20 GB/s.
     const int64_t first_line = block < lines_a_step ? block * task.heights[0] * kLine : 0;
-    MultiplyBlock<kBlockRows>(task, row, rows, task.ahead + first_line);
+    RunBlock<Step, kBlockRows>(task, row, rows, task.ahead + first_line);
     row += rows;
   }
 }
@@ -232,8 +245,10 @@ int64_t PanelsAtOnce(int64_t rows) {
   return rows < kBlockRows ? GroupPanels(static_cast<int>(rows)) : 1;
 }
 
-void MultiplyPanelsF32(const PanelTask<float>& task) { MultiplyPanels(task); }
-void MultiplyPanelsF64(const PanelTask<double>& task) { MultiplyPanels(task); }
+void MultiplyPanelsF32(const PanelTask<float>& task) { RunPanels<AddProduct>(task); }
+void MultiplyPanelsF64(const PanelTask<double>& task) { RunPanels<AddProduct>(task); }
+void L1DistancesF32(const PanelTask<float>& task) { RunPanels<AddDistance>(task); }
+void L1DistancesF64(const PanelTask<double>& task) { RunPanels<AddDistance>(task); }
 
 int64_t PanelColumnsF32() { return 2 * hn::Lanes(hn::ScalableTag<float>()); }
 int64_t PanelColumnsF64() { return 2 * hn::Lanes(hn::ScalableTag<double>()); }
@@ -311,6 +326,8 @@ namespace {
 
 HWY_EXPORT(MultiplyPanelsF32);
 HWY_EXPORT(MultiplyPanelsF64);
+HWY_EXPORT(L1DistancesF32);
+HWY_EXPORT(L1DistancesF64);
 HWY_EXPORT(PanelsAtOnce);
 HWY_EXPORT(PanelColumnsF32);
 HWY_EXPORT(PanelColumnsF64);
@@ -330,8 +347,12 @@ int64_t PanelColumns() {
   }
 }
 
-void Dispatch(const PanelTask<float>& task) { HWY_DYNAMIC_DISPATCH(MultiplyPanelsF32)(task); }
-void Dispatch(const PanelTask<double>& task) { HWY_DYNAMIC_DISPATCH(MultiplyPanelsF64)(task); }
+void MultiplyPanels(const PanelTask<float>& task) { HWY_DYNAMIC_DISPATCH(MultiplyPanelsF32)(task); }
+void MultiplyPanels(const PanelTask<double>& task) {
+  HWY_DYNAMIC_DISPATCH(MultiplyPanelsF64)(task);
+}
+void DistancePanels(const PanelTask<float>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF32)(task); }
+void DistancePanels(const PanelTask<double>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF64)(task); }
 
 }  // namespace
 
@@ -396,24 +417,38 @@ PanelMatrix<T> PanelMatrix<T>::PackUpperTriangle(const T* elements, int64_t n) {
 template <typename T>
 void PanelMatrix<T>::Multiply(const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
                               int64_t last_panel, T* const* y) const {
+  Run(Step::kProduct, z, z_stride, rows, first_panel, last_panel, y);
+}
+
+template <typename T>
+void PanelMatrix<T>::L1Distances(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
+  PHIMAP_CHECK(!triangular_);
+  Run(Step::kL1Distance, z, z_stride, rows, 0, panels(), y);
+}
+
+template <typename T>
+void PanelMatrix<T>::Run(Step step, const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
+                         int64_t last_panel, T* const* y) const {
   PHIMAP_CHECK(0 <= first_panel && last_panel <= panels() && z_stride >= depth_);
   PHIMAP_CHECK(panels() == 0 || panel_columns_ == PanelColumns<T>());  // packed for this target
   const int64_t at_once = HWY_DYNAMIC_DISPATCH(PanelsAtOnce)(rows);
   for (int64_t p = first_panel; p < last_panel; p += at_once) {
     const int64_t count = std::min(at_once, last_panel - p);
     const int64_t first_column = p * panel_columns_;
-    Dispatch(PanelTask<T>{.elements = elements_.data(),
-                          .offsets = offsets_.data() + p,
-                          .heights = heights_.data() + p,
-                          .left_height = LeftHeight(p),
-                          .panels = count,
-                          .columns = std::min(count * panel_columns_, columns_ - first_column),
-                          .z = z,
-                          .z_stride = z_stride,
-                          .rows = rows,
-                          .y = y,
-                          .first_column = first_column,
-                          .ahead = elements_.data() + offsets_[std::min(p + count, panels() - 1)]});
+    const PanelTask<T> task{
+        .elements = elements_.data(),
+        .offsets = offsets_.data() + p,
+        .heights = heights_.data() + p,
+        .left_height = LeftHeight(p),
+        .panels = count,
+        .columns = std::min(count * panel_columns_, columns_ - first_column),
+        .z = z,
+        .z_stride = z_stride,
+        .rows = rows,
+        .y = y,
+        .first_column = first_column,
+        .ahead = elements_.data() + offsets_[std::min(p + count, panels() - 1)]};
+    step == Step::kProduct ? MultiplyPanels(task) : DistancePanels(task);
   }
 }
 

@@ -57,8 +57,17 @@ class PanelMatrix {
   void Multiply(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
     Multiply(z, z_stride, rows, 0, panels(), y);
   }
+  // y_ij = ‖z_i − w_j‖₁ for the columns w_j of W, which is not a triangle: as Multiply, each step
+  // of a chain an addition of |z_k − w_kj|, every operation rounded. Cost: 3 · rows ·
+  // multiplications() operations.
+  void L1Distances(const T* z, int64_t z_stride, int64_t rows, T* const* y) const;
 
  private:
+  enum class Step { kProduct, kL1Distance };
+  // Panels first_panel … last_panel − 1 of either.
+  void Run(Step step, const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
+           int64_t last_panel, T* const* y) const;
+
   // Lays out panels of `height(panel)` rows and fills them from `element(k, j)`, 0 outside of the
   // matrix.
   template <typename Height, typename Element>

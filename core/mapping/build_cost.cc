@@ -50,7 +50,7 @@ LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serv
           .projection = spec.mapping.projection,
           .serving_type = serving_type,
           .linear = spec.kernel.IsScaledLinear(&factor),
-          .elements_of_value = ElementsOfValue(spec.kernel)};
+          .elements_of_value = ElementsOfValue(spec.kernel, columns)};
 }
 
 // One line for each builder.
@@ -85,14 +85,14 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
 
 MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
                                const SampleShape& sample, int64_t columns) {
-  return {
-      .rows = sample.held_out,
-      .columns = columns,
-      .output_columns = mapping.output_columns,
-      .row = mapping.row,
-      .plan_numbers = mapping.plan_numbers,
-      .elements_of_value = spec.mapping.approximates_kernel() ? ElementsOfValue(spec.kernel) : 0,
-      .rank = mapping.rank};
+  return {.rows = sample.held_out,
+          .columns = columns,
+          .output_columns = mapping.output_columns,
+          .row = mapping.row,
+          .plan_numbers = mapping.plan_numbers,
+          .elements_of_value =
+              spec.mapping.approximates_kernel() ? ElementsOfValue(spec.kernel, columns) : 0,
+          .rank = mapping.rank};
 }
 
 Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {

@@ -48,6 +48,7 @@ absl::Status BuildSpec::Validate() const {
 }
 
 absl::Status BuildSpec::CheckColumns(int64_t columns) const {
+  PHIMAP_RETURN_IF_ERROR(kernel.CheckColumns(columns));
   if (mapping.Has("projection") && mapping.projection == ProjectionKind::kOrthonormal &&
       mapping.dimensions > columns) {
     return MakeError(

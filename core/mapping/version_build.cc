@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/certificate/definiteness.h"
 #include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
 #include "core/landmark/moments.h"
@@ -110,7 +112,10 @@ class VersionBuilder {
     PHIMAP_RETURN_IF_ERROR(CheckRows());
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
-    if (spec_.mapping.has_landmarks()) PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
+    if (spec_.mapping.has_landmarks()) {
+      PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
+      PHIMAP_RETURN_IF_ERROR(ProbeKernel());
+    }
     PHIMAP_RETURN_IF_ERROR(BuildInServingType());
     return Encode();
   }
@@ -166,6 +171,30 @@ class VersionBuilder {
     }
     if (kernel_.IsTranslationInvariant()) CentreOn(rows);
     landmarks_ = AfterInputStage(input_, rows.view());
+    return absl::OkStatus();
+  }
+
+  // The verdict on a kernel that is not positive semidefinite by construction.
+  absl::Status ProbeKernel() {
+    if (kernel_.IsProvenPositiveSemidefinite()) return absl::OkStatus();
+    PHIMAP_ASSIGN_OR_RETURN(
+        const DefinitenessProbe probe,
+        ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(),
+                          [&](double f) { return Report("sample", 0.02 * f); }));
+    if (probe.indefinite() && has_factor()) {
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+          absl::StrCat(kernel_.ToText(), " is not positive semidefinite: ", probe.ToText(),
+                       ". F2 and F3 need a positive semidefinite "
+                       "kernel, F1 takes any"),
+          {{"eigenvalue", absl::StrCat(probe.smallest)}});
+    }
+    const bool known = probe.indefinite() || !kernel_.CheckPositiveSemidefinite().ok();
+    kernel_warning_ = absl::StrCat(
+        known ? "the kernel is not positive semidefinite: "
+              : "the kernel is not known to be positive semidefinite: ",
+        probe.ToText(),
+        has_factor() ? "" : ". It is a similarity, and no margin in a feature space is promised");
     return absl::OkStatus();
   }
 
@@ -236,11 +265,7 @@ class VersionBuilder {
     if (spec_.mapping.has_landmarks()) certificate_.policy = "uniform";
     certificate_.theorem = TheoremOf(spec_.mapping);
     if (has_factor()) CertifyFactor();
-    if (!kernel_.CheckPositiveSemidefinite().ok()) {
-      certificate_.warnings.push_back(
-          "the kernel is not positive semidefinite: it is a similarity, and no margin in a feature "
-          "space is promised");
-    }
+    if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
     MeasurementTask task{.served = &mapping_.served,
                          .reference = &mapping_.reference,
                          .rows = held_out_.view(),
@@ -368,6 +393,8 @@ class VersionBuilder {
   Matrix<double> held_out_;
   InputStage input_;
   KernelExpression kernel_;
+  // Empty, or what the certificate says of its definiteness.
+  std::string kernel_warning_;
   Matrix<double> landmarks_;
   // Landmarks as they came, which golden rows are moved towards where they must.
   Matrix<double> anchors_;

@@ -25,14 +25,29 @@ constexpr int64_t kTileRows = 48;
 // nothing.
 constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 
+// xᵀAx of each form and f(x) of each factor of a kernel, for some rows.
+template <typename T>
+struct SelfValues {
+  AlignedArray<T> numbers;
+  std::vector<const T*> forms;
+  std::vector<T*> factors;
+};
+
 template <typename T>
 struct TypedBuffers {
-  AlignedArray<T> x;      // tile rows × input-stage columns
-  AlignedArray<T> norms;  // tile rows
-  AlignedArray<T> z;      // tile rows × features, or outputs if there is no projection
-  AlignedArray<T> block;  // features: block sums of an L1 distance
+  AlignedArray<T> x;          // tile rows × input-stage columns
+  AlignedArray<T> norms;      // tile rows
+  AlignedArray<T> z;          // tile rows × features, or outputs if there is no projection
+  AlignedArray<T> distances;  // tile rows × features: L1 distances beside products
+  AlignedArray<T> forms;      // for each form of the kernel, the same
+  SelfValues<T> self;
+  // Of one row.
+  std::vector<const T*> row_forms;
+  std::vector<T> row_factors;
   std::vector<T*> z_rows;
   std::vector<T*> y_rows;
+  std::vector<T*> distance_rows;
+  std::vector<T*> form_rows;  // of all forms, one after the other
 };
 
 // Where a row of a tile comes from and goes to.
@@ -88,13 +103,19 @@ class TypedEngine final : public Engine {
     return sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
   int64_t memory_bytes() const override {
+    int64_t forms = 0;
+    for (const PanelMatrix<T>& form : form_rows_) forms += form.memory_bytes();
     return input_projection_.memory_bytes() + rows_.memory_bytes() + projection_.memory_bytes() +
-           static_cast<int64_t>((row_norms_.size() + centre_.size()) * sizeof(T)) +
-           l1_rows_.size() * static_cast<int64_t>(sizeof(T)) +
+           forms +
+           static_cast<int64_t>((row_norms_.size() + row_self_.numbers.size() + centre_.size()) *
+                                sizeof(T)) +
            static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
   int64_t multiplications_per_row() const override {
-    return input_projection_.multiplications() + rows_.multiplications() + l1_rows_.size() +
+    // A step of an L1 distance takes three operations where a product takes one.
+    const int64_t passes =
+        (uses_products_ ? 1 : 0) + (uses_l1_distances_ ? 3 : 0) + form_rows_.size();
+    return input_projection_.multiplications() + passes * rows_.multiplications() +
            projection_.multiplications();
   }
 
@@ -135,30 +156,72 @@ class TypedEngine final : public Engine {
     if (const auto* product = std::get_if<ProductFeatures<T>>(&stages.features)) {
       rows_ = PanelMatrix<T>::PackTransposed(product->rows.view());
       program_ = product->program;
-      if (program_.uses_norms()) {
-        row_norms_.resize(feature_count_);
-        ChainSquaredNorms(product->rows.data(), product->rows.cols(), feature_count_,
-                          product->rows.cols(), row_norms_.data());
-        if (!AllFinite(row_norms_.data(), feature_count_)) {
-          return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "",
-                           absl::StrCat("the squared norm of a landmark overflows ",
-                                        FloatTypeName(serving_type()),
-                                        "; standardize the inputs or serve in float64"));
-        }
-      }
-      return absl::OkStatus();
+      uses_products_ = program_.uses_products();
+      uses_l1_distances_ = program_.uses_l1_distances();
+      LoadForms(product->rows);
+      return LoadNorms(product->rows);
     }
     if (const auto* l1 = std::get_if<L1Features<T>>(&stages.features)) {
-      l1_rows_ = Matrix<T>::Uninit(l1->rows.cols(), l1->rows.rows());
-      for (int64_t j = 0; j < l1->rows.rows(); ++j) {
-        for (int64_t k = 0; k < l1->rows.cols(); ++k) l1_rows_(k, j) = l1->rows(j, k);
-      }
+      rows_ = PanelMatrix<T>::PackTransposed(l1->rows.view());
       program_ = l1->program;
+      uses_products_ = false;
+      uses_l1_distances_ = true;
+      is_l1_stage_ = true;
       return absl::OkStatus();
     }
     return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "",
                      "the version computes its features in an external kernel service, which this "
                      "build cannot call");
+  }
+
+  // A·a_j for each form A and each row, rounded once.
+  void LoadForms(const Matrix<T>& rows) {
+    std::vector<double> applied(rows.cols());
+    for (const BilinearForm& form : program_.forms()) {
+      Matrix<T> form_rows = Matrix<T>::Uninit(rows.rows(), rows.cols());
+      for (int64_t j = 0; j < rows.rows(); ++j) {
+        form.Apply(rows.row(j), applied.data());
+        for (int64_t k = 0; k < rows.cols(); ++k) form_rows(j, k) = static_cast<T>(applied[k]);
+      }
+      form_rows_.push_back(PanelMatrix<T>::PackTransposed(form_rows.view()));
+    }
+  }
+
+  // What the program reads of the rows alone.
+  absl::Status LoadNorms(const Matrix<T>& rows) {
+    if (!program_.uses_norms()) return absl::OkStatus();
+    row_norms_.resize(feature_count_);
+    ChainSquaredNorms(rows.data(), rows.cols(), feature_count_, rows.cols(), row_norms_.data());
+    if (!AllFinite(row_norms_.data(), feature_count_)) {
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "",
+          absl::StrCat("the squared norm of a landmark overflows ", FloatTypeName(serving_type()),
+                       "; standardize the inputs or serve in float64"));
+    }
+    SetSelfValues(rows.data(), rows.cols(), feature_count_, row_norms_.data(), row_self_);
+    row_factor_pointers_.assign(row_self_.factors.begin(), row_self_.factors.end());
+    return absl::OkStatus();
+  }
+
+  void SetSelfValues(const T* x, int64_t stride, int64_t rows, const T* norms,
+                     SelfValues<T>& self) const {
+    const int64_t forms = static_cast<int64_t>(program_.forms().size());
+    const int64_t factors = static_cast<int64_t>(program_.factors().size());
+    self.forms.clear();
+    self.factors.clear();
+    if (factors == 0) return;
+    Grow(self.numbers, (forms + factors) * rows);
+    for (int64_t m = 0; m < forms; ++m) {
+      T* const out = self.numbers.data() + m * rows;
+      for (int64_t i = 0; i < rows; ++i) {
+        out[i] = static_cast<T>(program_.forms()[m].Square(x + i * stride));
+      }
+      self.forms.push_back(out);
+    }
+    for (int64_t m = 0; m < factors; ++m) {
+      self.factors.push_back(self.numbers.data() + (forms + m) * rows);
+    }
+    EvaluateFactors(program_, norms, self.forms.data(), rows, self.factors.data());
   }
 
   absl::Status LoadProjection(const ServingStages<T>& stages) {
@@ -255,41 +318,76 @@ class TypedEngine final : public Engine {
   }
 
   void RunFeatureStage(TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
-    if (l1_rows_.empty()) {
-      rows_.Multiply(typed.x.data(), x_stride_, rows, z);
-    } else {
-      Grow(typed.block, feature_count_);
-      for (int64_t i = 0; i < rows; ++i) {
-        L1Distances(typed.x.data() + i * x_stride_, typed.block.data(), z[i]);
+    if (uses_products_) rows_.Multiply(typed.x.data(), x_stride_, rows, z);
+    // Distances alone take the place of products.
+    T* const* distances = z;
+    if (uses_l1_distances_) {
+      if (uses_products_) {
+        SetRows(typed.distances, rows, typed.distance_rows);
+        distances = typed.distance_rows.data();
       }
+      rows_.L1Distances(typed.x.data(), x_stride_, rows, distances);
     }
     if (program_.uses_norms()) {
       ChainSquaredNorms(typed.x.data(), x_stride_, rows, stage_columns_, typed.norms.data());
     }
+    if (program_.is_identity()) {
+      // The products, or distances, themselves.
+    } else if (program_.factors().empty() && program_.forms().empty()) {
+      for (int64_t i = 0; i < rows; ++i) {
+        KernelOperands<T> operands = OperandsOf(typed, i, z[i]);
+        if (uses_l1_distances_) operands.l1_distances = distances[i];
+        EvaluateKernel(program_, operands, feature_count_, z[i]);
+      }
+    } else {
+      EvaluateComposed(typed, rows, uses_l1_distances_ ? distances : nullptr, z);
+    }
+    if (centre_.empty()) return;
     for (int64_t i = 0; i < rows; ++i) {
-      if (!program_.is_identity()) {
-        EvaluateKernel(program_, z[i], program_.uses_norms() ? typed.norms.data()[i] : T{0},
-                       row_norms_.data(), feature_count_, z[i]);
-      }
-      if (!centre_.empty()) {
-        for (int64_t j = 0; j < feature_count_; ++j) z[i][j] -= centre_[j];
-      }
+      for (int64_t j = 0; j < feature_count_; ++j) z[i][j] -= centre_[j];
     }
   }
 
-  // Σ_k |x_k − a_jk| for all j: for blocks of kChainBlock in k, sums in the order of k; block sums
-  // added in order.
-  void L1Distances(const T* x, T* block, T* out) const {
-    std::fill_n(out, feature_count_, T{0});
-    for (int64_t begin = 0; begin < stage_columns_; begin += kChainBlock) {
-      const int64_t end = std::min(stage_columns_, begin + kChainBlock);
-      std::fill_n(block, feature_count_, T{0});
-      for (int64_t k = begin; k < end; ++k) {
-        const T* a = l1_rows_.row(k);
-        for (int64_t j = 0; j < feature_count_; ++j) block[j] += std::abs(x[k] - a[j]);
-      }
-      for (int64_t j = 0; j < feature_count_; ++j) out[j] += block[j];
+  KernelOperands<T> OperandsOf(const TypedBuffers<T>& typed, int64_t i, const T* products) const {
+    KernelOperands<T> operands;
+    // L1 features run on distances in place of products.
+    operands.products = uses_products_ || is_l1_stage_ ? products : nullptr;
+    if (!program_.uses_norms()) return operands;
+    operands.x_norm = typed.norms.data()[i];
+    operands.row_norms = row_norms_.data();
+    return operands;
+  }
+
+  // A kernel with forms or factors.
+  void EvaluateComposed(TypedBuffers<T>& typed, int64_t rows, T* const* distances,
+                        T* const* z) const {
+    const int64_t forms = static_cast<int64_t>(form_rows_.size());
+    SetRows(typed.forms, forms * rows, typed.form_rows);
+    for (int64_t m = 0; m < forms; ++m) {
+      form_rows_[m].Multiply(typed.x.data(), x_stride_, rows, typed.form_rows.data() + m * rows);
     }
+    SetSelfValues(typed.x.data(), x_stride_, rows, typed.norms.data(), typed.self);
+    typed.row_forms.resize(forms);
+    typed.row_factors.resize(typed.self.factors.size());
+    for (int64_t i = 0; i < rows; ++i) {
+      KernelOperands<T> operands = OperandsOf(typed, i, z[i]);
+      if (distances != nullptr) operands.l1_distances = distances[i];
+      for (int64_t m = 0; m < forms; ++m) typed.row_forms[m] = typed.form_rows[m * rows + i];
+      for (size_t m = 0; m < typed.row_factors.size(); ++m) {
+        typed.row_factors[m] = typed.self.factors[m][i];
+      }
+      operands.forms = typed.row_forms.data();
+      operands.x_factors = typed.row_factors.data();
+      operands.row_factors = row_factor_pointers_.data();
+      EvaluateKernel(program_, operands, feature_count_, z[i]);
+    }
+  }
+
+  // `rows` rows of features in an array that grows as needed.
+  void SetRows(AlignedArray<T>& array, int64_t rows, std::vector<T*>& pointers) const {
+    Grow(array, rows * feature_count_);
+    pointers.resize(rows);
+    for (int64_t i = 0; i < rows; ++i) pointers[i] = array.data() + i * feature_count_;
   }
 
   // A kernel value that overflowed shows in the features, or, where exp(−inf) hides it, in the
@@ -297,14 +395,15 @@ class TypedEngine final : public Engine {
   void CheckRow(const TypedBuffers<T>& typed, int64_t i, const RowPlace& place) const {
     const bool finite =
         (!program_.uses_norms() || std::isfinite(typed.norms.data()[i])) &&
-        (l1_rows_.empty() || AllFinite(typed.x.data() + i * x_stride_, stage_columns_)) &&
+        (!uses_l1_distances_ || AllFinite(typed.x.data() + i * x_stride_, stage_columns_)) &&
         AllFinite(typed.y_rows[i], output_columns_);
     if (finite || !place.part->status.ok()) return;
     place.part->status = MakeError(
         absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE", absl::StrCat("rows[", place.row, "]"),
-        absl::StrCat("kernel values or features of this row overflow ",
-                     FloatTypeName(serving_type()),
-                     "; scale the inputs, build with standardize, or serve in float64"),
+        absl::StrCat(
+            "kernel values or features of this row overflow ", FloatTypeName(serving_type()),
+            program_.factors().empty() ? "" : ", or K(x, x) that it is divided by is not > 0",
+            "; scale the inputs, build with standardize, or serve in float64"),
         {{"row", absl::StrCat(place.row)}});
   }
 
@@ -317,8 +416,14 @@ class TypedEngine final : public Engine {
   int64_t output_columns_ = 0;
   PanelMatrix<T> rows_;
   std::vector<T> row_norms_;
-  Matrix<T> l1_rows_;  // transposed: columns × features
   KernelProgram program_;
+  // What is computed for each row of a tile.
+  bool uses_products_ = true;
+  bool uses_l1_distances_ = false;
+  bool is_l1_stage_ = false;
+  std::vector<PanelMatrix<T>> form_rows_;  // A·a_j of each form
+  SelfValues<T> row_self_;
+  std::vector<const T*> row_factor_pointers_;
   std::vector<T> centre_;
   bool has_projection_ = false;
   PanelMatrix<T> projection_;

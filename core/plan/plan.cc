@@ -1,6 +1,7 @@
 #include "core/plan/plan.h"
 
 #include <cmath>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -64,11 +65,25 @@ absl::Status CheckRows(const Matrix<T>& rows, int64_t columns) {
 }
 
 template <typename T>
-absl::Status CheckProgram(const KernelProgram& program) {
-  for (const KernelOp& op : program.ops()) {
+absl::Status CheckOps(const std::vector<KernelOp>& ops) {
+  for (const KernelOp& op : ops) {
     if (std::isfinite(static_cast<T>(op.a)) && std::isfinite(static_cast<T>(op.b))) continue;
     return Invalid("features", absl::StrCat("a parameter of the kernel, ", op.a, " or ", op.b,
                                             ", does not fit into the serving type"));
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
+  PHIMAP_RETURN_IF_ERROR(CheckOps<T>(program.ops()));
+  for (const std::vector<KernelOp>& factor : program.factors()) {
+    PHIMAP_RETURN_IF_ERROR(CheckOps<T>(factor));
+  }
+  for (const BilinearForm& form : program.forms()) {
+    if (form.columns == columns) continue;
+    return Invalid("features", absl::StrCat("a bilinear form of ", form.columns,
+                                            " columns, expected ", columns));
   }
   return absl::OkStatus();
 }
@@ -78,12 +93,13 @@ template <typename T>
 struct FeatureCheck {
   int64_t columns;
   absl::Status operator()(const ProductFeatures<T>& f) const {
-    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program));
+    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     return CheckRows(f.rows, columns);
   }
   absl::Status operator()(const L1Features<T>& f) const {
     if (f.program.uses_norms()) return Invalid("features", "an L1 program cannot read norms");
-    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program));
+    if (!f.program.is_plain()) return Invalid("features", "an L1 program reads distances alone");
+    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     return CheckRows(f.rows, columns);
   }
   absl::Status operator()(const ExternalFeatures& f) const {

@@ -41,7 +41,8 @@ struct InputStage {
   int64_t output_columns() const { return projection.empty() ? columns : projection.cols(); }
 };
 
-// Products with fixed rows, then an elementwise map: nearly every mapping.
+// Products with fixed rows, then an elementwise map: nearly every mapping. The program may also ask
+// for L1 distances to the rows, products with bilinear forms of them and factors of rows.
 template <typename T>
 struct ProductFeatures {
   // A', features × input-stage columns.
@@ -49,7 +50,8 @@ struct ProductFeatures {
   KernelProgram program;
 };
 
-// A distance that is not a product: the program's pushed product is ‖x' − a'_j‖₁.
+// L1 distances alone: the program's pushed product is ‖x' − a'_j‖₁. Builders emit ProductFeatures
+// with a program that pushes distances; this form of old is read and run.
 template <typename T>
 struct L1Features {
   Matrix<T> rows;

@@ -22,7 +22,8 @@ enum FeatureKind : uint8_t {
   kL1 = 2,
   kStructured = 3,
   kExpansion = 4,
-  kExternal = 5
+  kExternal = 5,
+  kComposed = 7
 };
 enum ProjectionKind : uint8_t {
   kNone = 0,
@@ -85,9 +86,9 @@ Matrix<T> DecodeMatrix(ByteReader& reader) {
   return matrix;
 }
 
-void EncodeProgram(ByteWriter& writer, const KernelProgram& program) {
-  writer.Number<uint32_t>(static_cast<uint32_t>(program.ops().size()));
-  for (const KernelOp& op : program.ops()) {
+void EncodeOps(ByteWriter& writer, const std::vector<KernelOp>& ops) {
+  writer.Number<uint32_t>(static_cast<uint32_t>(ops.size()));
+  for (const KernelOp& op : ops) {
     writer.Number<uint8_t>(static_cast<uint8_t>(op.code));
     writer.Number<int32_t>(op.n);
     writer.Number<double>(op.a);
@@ -95,7 +96,7 @@ void EncodeProgram(ByteWriter& writer, const KernelProgram& program) {
   }
 }
 
-absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader) {
+std::vector<KernelOp> DecodeOps(ByteReader& reader) {
   const int64_t count = reader.Number<uint32_t>();
   reader.CheckRange("operations of a kernel program", count, 1, kMaxKernelOps);
   std::vector<KernelOp> ops;
@@ -107,8 +108,45 @@ absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader) {
     op.b = reader.Number<double>();
     ops.push_back(op);
   }
+  return ops;
+}
+
+// The factors and forms of a composed program.
+void EncodeExtras(ByteWriter& writer, const KernelProgram& program) {
+  writer.Number<uint32_t>(static_cast<uint32_t>(program.factors().size()));
+  for (const std::vector<KernelOp>& factor : program.factors()) EncodeOps(writer, factor);
+  writer.Number<uint32_t>(static_cast<uint32_t>(program.forms().size()));
+  for (const BilinearForm& form : program.forms()) {
+    writer.Number<uint8_t>(form.diagonal ? 1 : 0);
+    writer.Number<int64_t>(form.columns);
+    EncodeVector(writer, form.numbers);
+  }
+}
+
+void DecodeExtras(ByteReader& reader, KernelProgramParts& parts) {
+  const int64_t factors = reader.Number<uint32_t>();
+  reader.CheckRange("factors of a kernel", factors, 0, kMaxKernelFactors);
+  for (int64_t i = 0; i < factors && reader.ok(); ++i) parts.factors.push_back(DecodeOps(reader));
+  const int64_t forms = reader.Number<uint32_t>();
+  reader.CheckRange("bilinear forms of a kernel", forms, 0, kMaxKernelForms);
+  for (int64_t i = 0; i < forms && reader.ok(); ++i) {
+    BilinearForm form;
+    const int kind = reader.Number<uint8_t>();
+    reader.CheckRange("kind of a bilinear form", kind, 0, 1);
+    form.diagonal = kind == 1;
+    form.columns = reader.Number<int64_t>();
+    reader.CheckRange("columns of a bilinear form", form.columns, 1, kMaxPlanDimension);
+    form.numbers = DecodeVector<double>(reader, kMaxPlanDimension * kMaxPlanDimension);
+    parts.forms.push_back(std::move(form));
+  }
+}
+
+absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader, bool composed) {
+  KernelProgramParts parts;
+  parts.ops = DecodeOps(reader);
+  if (composed) DecodeExtras(reader, parts);
   PHIMAP_RETURN_IF_ERROR(reader.status());
-  return KernelProgram::FromOps(std::move(ops));
+  return KernelProgram::FromParts(std::move(parts));
 }
 
 absl::Status UnknownKind(absl::string_view stage, int kind) {
@@ -117,18 +155,26 @@ absl::Status UnknownKind(absl::string_view stage, int kind) {
                                 ", which this build does not know"));
 }
 
+absl::Status WrongKind(int kind) {
+  return MakeError(absl::StatusCode::kDataLoss, "DAMAGED_ARTIFACT", "",
+                   absl::StrCat("artifact has a feature stage of kind ", kind,
+                                kind == kComposed ? " whose program needs no more than kind 1"
+                                                  : " whose program needs kind 7"));
+}
+
 struct FeatureEncoder {
   ByteWriter& writer;
   template <typename T>
   void operator()(const ProductFeatures<T>& f) const {
-    writer.Number<uint8_t>(kProduct);
-    EncodeProgram(writer, f.program);
+    writer.Number<uint8_t>(f.program.is_plain() ? kProduct : kComposed);
+    EncodeOps(writer, f.program.ops());
+    if (!f.program.is_plain()) EncodeExtras(writer, f.program);
     EncodeMatrix(writer, f.rows);
   }
   template <typename T>
   void operator()(const L1Features<T>& f) const {
     writer.Number<uint8_t>(kL1);
-    EncodeProgram(writer, f.program);
+    EncodeOps(writer, f.program.ops());
     EncodeMatrix(writer, f.rows);
   }
   void operator()(const ExternalFeatures& f) const {
@@ -197,10 +243,12 @@ absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   PHIMAP_RETURN_IF_ERROR(reader.status());
   if (kind == kExternal) {
     stages.features = DecodeExternal(reader);
-  } else if (kind == kProduct || kind == kL1) {
-    PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader));
+  } else if (kind == kProduct || kind == kL1 || kind == kComposed) {
+    PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind == kComposed));
+    // One way to write each program: the same plan is the same bytes.
+    if (program.is_plain() == (kind == kComposed)) return WrongKind(kind);
     Matrix<T> rows = DecodeMatrix<T>(reader);
-    if (kind == kProduct) {
+    if (kind != kL1) {
       stages.features = ProductFeatures<T>{std::move(rows), std::move(program)};
     } else {
       stages.features = L1Features<T>{std::move(rows), std::move(program)};

@@ -29,7 +29,6 @@ ELSEWHERE = {
     "UNREADABLE_TEXT"}
 # And these of one call only.
 ELSEWHERE_OF = {
-    ("Build", "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION"),
     ("Import", "NOT_REPRESENTABLE", "FAILED_PRECONDITION"),
     ("Loading a version", "DAMAGED_ARTIFACT", "DATA_LOSS"),
     ("ModelInfer", "NOT_REPRESENTABLE", "OUT_OF_RANGE"),
@@ -242,6 +241,8 @@ class ApiErrorsTest(unittest.TestCase):
                 ("KERNEL_NOT_APPLICABLE", [spec(text="random_projection(dimensions=2)")]),
                 ("NOT_POSITIVE_SEMIDEFINITE", [spec(text="f2(landmarks=3)", kernel="-1*linear()")])):
             self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", messages)
+        self.fails_to_build(phimapd, "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION",
+                            build_of(ROWS, text="f2(landmarks=20)", kernel="sigmoid(gamma=-1)"))
         self.fails_to_build(phimapd, "NOT_OFFERED", "UNIMPLEMENTED",
                             [spec(text="f2(landmarks=3, policy=rpcholesky)")])
 

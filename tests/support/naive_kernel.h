@@ -3,6 +3,7 @@
 #define PHIMAP_TESTS_SUPPORT_NAIVE_KERNEL_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
@@ -14,18 +15,13 @@ namespace phimap::testing {
 long double NaiveKernelOf(const KernelNode& node, long double product,
                           long double squared_distance);
 
-// K(x, y) of two rows of `cols` numbers.
+// K(x, y) of two rows, by the formula.
+using NaiveRow = std::vector<long double>;
+long double NaiveKernelOfRows(const KernelNode& node, const NaiveRow& x, const NaiveRow& y);
+
 template <typename T>
 long double NaiveKernel(const KernelNode& node, const T* x, const T* y, int64_t cols) {
-  long double product = 0;
-  long double squared_distance = 0;
-  for (int64_t k = 0; k < cols; ++k) {
-    const long double a = x[k];
-    const long double b = y[k];
-    product += a * b;
-    squared_distance += (a - b) * (a - b);
-  }
-  return NaiveKernelOf(node, product, squared_distance);
+  return NaiveKernelOfRows(node, NaiveRow(x, x + cols), NaiveRow(y, y + cols));
 }
 
 // K(x_i, z_j) for all rows, rounded to float64.
@@ -35,6 +31,9 @@ Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<do
 // A compiled program, operation by operation, in long double.
 long double NaiveProgram(const KernelProgram& program, long double product,
                          long double squared_distance);
+
+// The same of all that a program can read, for two rows.
+long double NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x, const NaiveRow& y);
 
 // The expression of `text`; ends the test program when it is malformed.
 KernelExpression MustParseKernel(const char* text);

@@ -38,13 +38,8 @@ struct FeatureValues {
   std::vector<long double> operator()(const ProductFeatures<T>& f) const {
     std::vector<long double> z(f.rows.rows());
     for (int64_t j = 0; j < f.rows.rows(); ++j) {
-      long double product = 0;
-      long double distance = 0;
-      for (int64_t k = 0; k < f.rows.cols(); ++k) {
-        product += x[k] * f.rows(j, k);
-        distance += (x[k] - f.rows(j, k)) * (x[k] - f.rows(j, k));
-      }
-      z[j] = NaiveProgram(f.program, product, distance);
+      const NaiveRow row(f.rows.row(j), f.rows.row(j) + f.rows.cols());
+      z[j] = NaiveProgramOfRows(f.program, x, row);
     }
     return z;
   }

@@ -209,7 +209,8 @@ class F2(_Mapping):
     Args:
         landmarks: how many rows of X span the features; cut to the rows of X, with a warning. Landmarks that depend on
             the others give no feature of their own.
-        kernel: "rbf(gamma=scale)", "poly(degree=2, gamma=1, coef0=1)", "linear()", or sums and products of them.
+        kernel: "rbf(gamma=scale)", "poly(degree=2, gamma=1, coef0=1)", "laplacian()", "cosine()", … or sums and products
+            of them.
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
         seed: of all random choices; the same X, parameters and seed give the same features, bit for bit.
         policy: how landmarks are chosen; None is "uniform".

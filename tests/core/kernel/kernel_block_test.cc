@@ -16,10 +16,26 @@ using testing::MustParseKernel;
 using testing::NaiveKernelMatrix;
 using testing::UniformRows;
 
-constexpr const char* kKernels[] = {"linear()", "poly(degree=3, gamma=0.5, coef0=1)",
-                                    "rbf(gamma=0.4)", "rbf(gamma=1) + 0.1*linear()"};
+constexpr const char* kKernels[] = {"linear()",
+                                    "poly(degree=3, gamma=0.5, coef0=1)",
+                                    "rbf(gamma=0.4)",
+                                    "rbf(gamma=1) + 0.1*linear()",
+                                    "laplacian(gamma=0.7)",
+                                    "sigmoid(gamma=0.4, coef0=0.1)",
+                                    "delta() + rbf(gamma=1)",
+                                    "cosine()",
+                                    "bilinear(diagonal=[1, 0, 2, 3, 0.5, 1])",
+                                    "weight(norm_power=1)*cosine()",
+                                    "weight(norm_power=-1)",
+                                    "weight(gaussian=0.5)*exp(linear())",
+                                    "weight(constant=3)",
+                                    "normalize(poly(degree=2, coef0=1))",
+                                    "normalize(bilinear(diagonal=[1, 1, 2, 3, 0.5, 1]) + delta())",
+                                    "normalize(weight(norm_power=2) + laplacian(gamma=1))",
+                                    "exp(cosine() + 0.3*bilinear(diagonal=[1, 0, 2, 3, 0.5, 1]))"};
 // Products of 6 terms under 1 in magnitude: (6 + 2)·6·2^-53; the cube of numbers under 4 multiplies
-// errors by 48, exp by 0.4 · 4. Together under 5e-13.
+// errors by 48, exp by 0.4 · 4; 0.3 of a form of up to 7.5 by e^(1 + 2.25) · 2.25 < 60. Together
+// under 5e-13. ‖x‖⁻² is under 20 on these rows.
 constexpr double kTolerance = 5e-13;
 
 TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
@@ -64,11 +80,58 @@ TEST(KernelBlockTest, DiagonalOfAnRbfIsExactlyOne) {
   const KernelProgram program = KernelProgram::Compile(MustParseKernel("rbf(gamma=123.4)"));
   Matrix<double> out(300, 300);
   ASSERT_TRUE(KernelGram(program, x.view(), out.view(), NeverStop).ok());
-  const std::vector<double> diagonal = KernelDiagonal(program, SquaredNorms(x.view()));
+  const std::vector<double> diagonal = KernelDiagonal(program, x.view(), SquaredNorms(x.view()));
   for (int64_t i = 0; i < 300; ++i) {
     EXPECT_EQ(out(i, i), 1.0);
     EXPECT_EQ(diagonal[i], 1.0);
   }
+}
+
+TEST(KernelBlockTest, DiagonalIsTheKernelOfEachRowWithItself) {
+  const Matrix<double> x = UniformRows({.rows = 70, .cols = 6, .seed = 7});
+  for (const char* text : kKernels) {
+    const KernelExpression kernel = MustParseKernel(text);
+    const std::vector<double> diagonal =
+        KernelDiagonal(KernelProgram::Compile(kernel), x.view(), SquaredNorms(x.view()));
+    for (int64_t i = 0; i < 70; ++i) {
+      ASSERT_NEAR(diagonal[i],
+                  static_cast<double>(testing::NaiveKernel(kernel.root(), x.row(i), x.row(i), 6)),
+                  kTolerance)
+          << text << " " << i;
+    }
+  }
+}
+
+TEST(KernelBlockTest, CosineOfAZeroRowIsZeroAndNormalizeHasNoValueThere) {
+  Matrix<double> x = UniformRows({.rows = 2, .cols = 3, .seed = 8});
+  for (int64_t k = 0; k < 3; ++k) x(0, k) = 0;
+  Matrix<double> out(2, 2);
+  const auto block = [&](const char* text) {
+    KernelBlock(KernelProgram::Compile(MustParseKernel(text)), x.view(), SquaredNorms(x.view()),
+                x.view(), SquaredNorms(x.view()), out.view());
+  };
+  block("cosine()");
+  EXPECT_EQ(out(0, 0), 0);
+  EXPECT_EQ(out(0, 1), 0);
+  EXPECT_NEAR(out(1, 1), 1, 1e-15);
+  block("normalize(linear())");
+  EXPECT_TRUE(std::isnan(out(0, 0)));
+  EXPECT_TRUE(std::isnan(out(0, 1)));
+  EXPECT_NEAR(out(1, 1), 1, 1e-15);
+}
+
+TEST(KernelBlockTest, DeltaIsOneOnEqualRowsAlone) {
+  Matrix<double> x = UniformRows({.rows = 3, .cols = 600, .seed = 9});
+  std::copy_n(x.row(0), 600, x.row(2));
+  x(1, 599) = x(0, 599);
+  std::copy_n(x.row(0), 599, x.row(1));
+  x(1, 300) = std::nextafter(x(1, 300), 2);
+  Matrix<double> out(3, 3);
+  KernelBlock(KernelProgram::Compile(MustParseKernel("delta()")), x.view(), SquaredNorms(x.view()),
+              x.view(), SquaredNorms(x.view()), out.view());
+  EXPECT_EQ(out(0, 1), 0);
+  EXPECT_EQ(out(0, 2), 1);
+  EXPECT_EQ(out(0, 0), 1);
 }
 
 TEST(KernelBlockTest, StridedViewsAreReadWithinTheirColumns) {

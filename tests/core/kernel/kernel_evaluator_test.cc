@@ -34,6 +34,8 @@ constexpr const char* kKernels[] = {
     "rbf(gamma=0.7)",
     "rbf(gamma=0.1) + 0.1*poly(degree=2, coef0=1)",
     "(linear() + rbf(gamma=1))*(poly(degree=3, gamma=0.5) + 0.5*rbf(gamma=2))",
+    "sigmoid(gamma=0.7, coef0=0.2)",
+    "exp(linear() + 0.5*rbf(gamma=0.3))",
 };
 
 // Inputs of one row: products in (−1, 1) and norms in (1, 2), so that distances are in (0, 6).
@@ -48,6 +50,16 @@ struct Inputs {
   Matrix<T> norms;
   T x_norm = T{1.75};
 };
+
+template <typename T>
+void EvaluateKernel(const KernelProgram& program, const T* products, T x_norm, const T* row_norms,
+                    int64_t count, T* out) {
+  KernelOperands<T> operands;
+  operands.products = products;
+  operands.x_norm = x_norm;
+  operands.row_norms = row_norms;
+  phimap::EvaluateKernel(program, operands, count, out);
+}
 
 template <typename T>
 std::vector<T> Evaluate(const KernelProgram& program, const Inputs<T>& in, int64_t first,
@@ -252,6 +264,64 @@ TYPED_TEST(KernelEvaluatorTest, PowersEqualRepeatedMultiplicationOfExactNumbers)
     T out = 0;
     EvaluateKernel(*power, &x, T{0}, static_cast<const T*>(nullptr), 1, &out);
     EXPECT_EQ(out, static_cast<T>(std::ldexp(degree % 2 == 0 ? 1.0 : -1.0, degree))) << degree;
+  }
+}
+
+// The bound of tanh is Highway's, 4 ULP; checked over small and large arguments.
+TYPED_TEST(KernelEvaluatorTest, TanhKeepsItsUlpBoundAndHasTheSameBitsOnFusedTargets) {
+  using T = TypeParam;
+  constexpr int64_t kCount = 20000;
+  const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = kCount, .seed = 4});
+  std::vector<T> x(kCount);
+  for (int64_t j = 0; j < kCount; ++j) x[j] = unit(0, j) * std::ldexp(T{1}, j % 12 - 7);
+  x[0] = 0;
+  x[1] = 1000;
+  x[2] = -1000;
+  const absl::StatusOr<KernelProgram> tanh =
+      KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kTanh}});
+  std::vector<T> first;
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    std::vector<T> out(kCount);
+    EvaluateKernel(*tanh, x.data(), T{0}, static_cast<const T*>(nullptr), kCount, out.data());
+    for (int64_t j = 0; j < kCount; ++j) {
+      ASSERT_LE(UlpError(out[j], std::tanh(static_cast<long double>(x[j]))), 4)
+          << target.name << " " << x[j];
+    }
+    if (!target.fused) continue;
+    if (first.empty()) first = out;
+    EXPECT_TRUE(SameBits(out.data(), first.data(), kCount)) << target.name;
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, RootsInversesAndTheTestForZeroAreExact) {
+  using T = TypeParam;
+  const T nan = std::numeric_limits<T>::quiet_NaN();
+  const T tiny = std::numeric_limits<T>::denorm_min();
+  const T in[] = {0, T{-0.0}, tiny, 4, T{0.25}, -4};
+  struct {
+    KernelOpCode code;
+    T expected[6];
+  } const cases[] = {
+      {KernelOpCode::kIsZero, {1, 1, 0, 0, 0, 0}},
+      {KernelOpCode::kSquareRoot, {0, 0, std::sqrt(tiny), 2, T{0.5}, nan}},
+      {KernelOpCode::kInverse, {nan, nan, 1 / tiny, T{0.25}, 4, nan}},
+      {KernelOpCode::kInverseOrZero, {0, 0, 1 / tiny, T{0.25}, 4, 0}},
+  };
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    for (const auto& c : cases) {
+      const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = c.code}});
+      T out[6];
+      EvaluateKernel(program, in, T{0}, static_cast<const T*>(nullptr), 6, out);
+      for (int i = 0; i < 6; ++i) {
+        if (std::isnan(c.expected[i])) {
+          EXPECT_TRUE(std::isnan(out[i])) << target.name << static_cast<int>(c.code) << in[i];
+        } else {
+          EXPECT_EQ(out[i], c.expected[i]) << target.name << static_cast<int>(c.code) << in[i];
+        }
+      }
+    }
   }
 }
 

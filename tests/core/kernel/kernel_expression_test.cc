@@ -42,6 +42,12 @@ TEST(KernelExpressionTest, TranslationInvarianceIsThatOfEveryLeaf) {
   EXPECT_FALSE(MustParseKernel("linear()").IsTranslationInvariant());
   EXPECT_FALSE(MustParseKernel("rbf() + 0.1*poly(degree=1)").IsTranslationInvariant());
   EXPECT_FALSE(MustParseKernel("rbf()*linear()").IsTranslationInvariant());
+  EXPECT_TRUE(MustParseKernel("laplacian() + exp(delta()*rbf())").IsTranslationInvariant());
+  EXPECT_TRUE(MustParseKernel("normalize(2*laplacian())").IsTranslationInvariant());
+  for (const char* text : {"cosine()", "sigmoid()", "bilinear(diagonal=[1])",
+                           "weight(constant=2)*rbf()", "normalize(linear())"}) {
+    EXPECT_FALSE(MustParseKernel(text).IsTranslationInvariant()) << text;
+  }
 }
 
 TEST(KernelExpressionTest, ScaledLinearKernelsAreRecognised) {
@@ -58,7 +64,11 @@ TEST(KernelExpressionTest, ScaledLinearKernelsAreRecognised) {
 TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt) {
   for (const char* text :
        {"linear()", "rbf()", "poly(degree=3, gamma=0, coef0=0)", "0*linear()",
-        "2*(rbf() + poly(degree=2, coef0=1))*linear()", "poly(degree=2, gamma=scale)"}) {
+        "2*(rbf() + poly(degree=2, coef0=1))*linear()", "poly(degree=2, gamma=scale)",
+        "laplacian()", "delta()", "cosine()", "weight(constant=-2)*exp(linear())",
+        "normalize(rbf())", "bilinear(diagonal=[0, 1])", "bilinear(matrix=[2, 1; 1, 2])",
+        "bilinear(matrix=[1, 1; 1, 1])", "bilinear(matrix=[0, 0; 0, 1])"}) {
+    EXPECT_TRUE(MustParseKernel(text).IsProvenPositiveSemidefinite()) << text;
     EXPECT_TRUE(MustParseKernel(text).CheckPositiveSemidefinite().ok()) << text;
   }
   struct Case {
@@ -72,6 +82,10 @@ TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt)
       {"linear() + -2*linear()", "12", "factor -2"},
       {"rbf()*(linear() + poly(degree=2, coef0=-1e-9))", "19", "coef0=-1e-09"},
       {"-1*poly(degree=2, coef0=-1)", "1", "factor -1"},
+      {"exp(-1*linear())", "5", "factor -1"},
+      {"rbf() + bilinear(diagonal=[1, -1])", "9", "row 2 is -1"},
+      {"bilinear(matrix=[1, 2; 2, 1])", "1", "row 2 is -3"},
+      {"bilinear(matrix=[0, 1; 1, 0])", "1", "minor of rows"},
   };
   for (const Case& c : kCases) {
     const absl::Status status = MustParseKernel(c.text).CheckPositiveSemidefinite();
@@ -80,7 +94,22 @@ TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt)
     EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), c.column) << status;
     EXPECT_NE(status.message().find(c.says), std::string::npos) << status;
+    EXPECT_FALSE(MustParseKernel(c.text).IsProvenPositiveSemidefinite()) << c.text;
   }
+  // Of a sigmoid nothing is known.
+  EXPECT_TRUE(MustParseKernel("rbf() + sigmoid()").CheckPositiveSemidefinite().ok());
+  EXPECT_FALSE(MustParseKernel("rbf() + sigmoid()").IsProvenPositiveSemidefinite());
+}
+
+TEST(KernelExpressionTest, BilinearFormsWantRowsOfTheirLength) {
+  const KernelExpression kernel = MustParseKernel("rbf() + 2*bilinear(diagonal=[1, 2, 3])");
+  EXPECT_TRUE(kernel.CheckColumns(3).ok());
+  const absl::Status status = kernel.CheckColumns(4);
+  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(status)->field, "kernel");
+  EXPECT_NE(status.message().find("column 11"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("rows of 3 numbers, these have 4"), std::string::npos) << status;
+  EXPECT_TRUE(MustParseKernel("rbf()").CheckColumns(4).ok());
 }
 
 }  // namespace

@@ -37,6 +37,21 @@ TEST(KernelParserTest, CanonicalTextNamesEveryParameterAndReadsBackEqual) {
       {"rbf(gamma=1e-300)", "rbf(gamma=1e-300)"},
       {"rbf(gamma=5e-324)", "rbf(gamma=5e-324)"},
       {"rbf(gamma=1.7976931348623157e308)", "rbf(gamma=1.7976931348623157e+308)"},
+      {"sigmoid()", "sigmoid(gamma=scale, coef0=0)"},
+      {"sigmoid(coef0=-1, gamma=-2)", "sigmoid(gamma=-2, coef0=-1)"},
+      {"laplacian()", "laplacian(gamma=scale)"},
+      {"laplacian( gamma = median )", "laplacian(gamma=median)"},
+      {"delta()*cosine()", "delta()*cosine()"},
+      {"bilinear(matrix=[2,-1 ; -1,2e0])", "bilinear(matrix=[2, -1; -1, 2])"},
+      {"bilinear(matrix=[3])", "bilinear(matrix=[3])"},
+      {"bilinear(diagonal=[1,0,3])", "bilinear(diagonal=[1, 0, 3])"},
+      {"weight(norm_power=-2)*linear()", "weight(norm_power=-2)*linear()"},
+      {"weight(gaussian=0.5)", "weight(gaussian=0.5)"},
+      {"weight(constant=-3)", "weight(constant=-3)"},
+      {"exp( linear() )", "exp(linear())"},
+      {"normalize((rbf()+linear()))", "normalize(rbf(gamma=scale) + linear())"},
+      {"2*exp(linear())*normalize(2*linear())", "2*exp(linear())*normalize(2*linear())"},
+      {"normalize(exp(linear()*linear()))", "normalize(exp(linear()*linear()))"},
       // * binds tighter than +.
       {"linear()+2*rbf()", "linear() + 2*rbf(gamma=scale)"},
       {"2*(linear()+rbf())", "2*(linear() + rbf(gamma=scale))"},
@@ -118,9 +133,37 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"2 linear()", 3, "a number alone is not a kernel"},
       {"1e999*linear()", 1, "out of the range"},
       {"1e200*1e200*linear()", 1, "out of range"},
-      {"sigmoid()", 1, "unknown kernel 'sigmoid'"},
+      {"sigmoids()", 1, "unknown kernel 'sigmoids'; expected linear, poly, sigmoid, rbf"},
       {"  Rbf()", 3, "unknown kernel 'Rbf'"},
-      {"rbf()+ laplacian(gamma=1)", 8, "unknown kernel 'laplacian'"},
+      {"rbf()+ chi2(gamma=1)", 8, "unknown kernel 'chi2'"},
+      {"laplacian(gamma=0)", 17, "gamma of laplacian is > 0, got 0"},
+      {"sigmoid(degree=2)", 9, "it has gamma, coef0"},
+      {"delta(gamma=1)", 7, "it has no parameters"},
+      {"cosine(1)", 8, "the name of a parameter"},
+      {"exp()", 5, "expected a kernel, a number or '(', got ')'"},
+      {"exp", 4, "expected '(', got the end"},
+      {"exp(linear()", 13, "expected ')', got the end"},
+      {"normalize(2)", 12, "a number alone is not a kernel"},
+      {"normalize(linear(), linear())", 19, "expected ')', got ','"},
+      {"bilinear()", 1, "needs matrix=[...] or diagonal=[...]"},
+      {"2*bilinear(matrix=[1], diagonal=[1])", 3, "needs matrix=[...] or diagonal=[...]"},
+      {"bilinear(matrix=1)", 17, "a square list, [a, b; b, c], got 1"},
+      {"bilinear(matrix=x)", 17, "a square list, [a, b; b, c], got 'x'"},
+      {"bilinear(matrix=[])", 18, "expected a number, got ']'"},
+      {"bilinear(matrix=[1, 2])", 17, "got 1 rows of 2 numbers"},
+      {"bilinear(matrix=[1, 2; 3])", 24, "row 2 has 1 numbers, expected 2 as in the first"},
+      {"bilinear(matrix=[1, 2; 3, 4])", 17, "symmetric, got 3 in row 2, column 1 and 2 across"},
+      {"bilinear(matrix=[1, 2; 2, 4)", 28, "expected ',', ';' or ']', got ')'"},
+      {"bilinear(diagonal=[1; 2])", 19, "a list, [a, b], got 2 rows of 1 numbers"},
+      {"bilinear(diagonal=[1,,2])", 22, "expected a number, got ','"},
+      {"bilinear(diagonal=[1, inf])", 23, "expected a number, got 'i'"},
+      {"weight()", 1, "needs one of norm_power, gaussian and constant"},
+      {"weight(constant=1, gaussian=2)", 1, "needs one of norm_power, gaussian and constant"},
+      {"weight(norm_power=0.5)", 19, "integer from -16 to 16, got 0.5"},
+      {"weight(norm_power=17)", 19, "got 17"},
+      {"weight(constant=[1])", 17, "constant is a number, got a list"},
+      {"rbf(gamma=[1])", 11, "gamma is a number, scale or median; got a list"},
+      {"poly(degree=[2])", 13, "integer from 1 to 64, got a list"},
       {"rbf(gamma)", 10, "expected '=', got ')'"},
       {"rbf(gamma=)", 11, "expected a number"},
       {"rbf(gamma=1,)", 13, "the name of a parameter"},
@@ -190,6 +233,58 @@ TEST(KernelParserTest, DepthIsBoundedSoThatNoTextOverflowsTheStack) {
   EXPECT_FALSE(KernelExpression::Parse(nested(2000)).ok());
   EXPECT_FALSE(KernelExpression::Parse(std::string(10000, '(')).ok());
   EXPECT_FALSE(KernelExpression::Parse(std::string(4096, '(')).ok());
+  for (const char* function : {"exp(", "normalize("}) {
+    const auto deep = [&](int depth) {
+      return Repeated(function, depth) + "linear()" + Repeated(")", depth);
+    };
+    EXPECT_FALSE(KernelExpression::Parse(deep(33)).ok()) << function;
+    EXPECT_FALSE(KernelExpression::Parse(Repeated(function, 400)).ok()) << function;
+  }
+  EXPECT_TRUE(KernelExpression::Parse(Repeated("exp(", 32) + "linear()" + Repeated(")", 32)).ok());
+}
+
+// Each normalize needs a factor that holds all that is inside of it.
+TEST(KernelParserTest, WhatCompilesToTooMuchIsRefusedAndNotTried) {
+  const auto nested = [](int depth) {
+    return Repeated("normalize(", depth) + "linear()" + Repeated(")", depth);
+  };
+  EXPECT_TRUE(KernelExpression::Parse(nested(16)).ok());
+  absl::Status status = KernelExpression::Parse(nested(17)).status();
+  EXPECT_EQ(DetailOf(status)->reason, "BAD_EXPRESSION");
+  EXPECT_NE(status.message().find("needs 17 different weights and norms, at most 16"),
+            std::string::npos)
+      << status;
+  const std::string wide = Repeated("rbf(gamma=1)+", 200) + "linear()";
+  EXPECT_TRUE(KernelExpression::Parse(wide).ok());
+  status = KernelExpression::Parse("normalize(" + wide + ")").status();
+  EXPECT_NE(status.message().find("operations, at most 1024 are allowed"), std::string::npos)
+      << status;
+  std::string forms = "linear()";
+  for (int i = 0; i < 9; ++i) forms += absl::StrCat("+bilinear(diagonal=[", i, "])");
+  EXPECT_NE(KernelExpression::Parse(forms).status().message().find(
+                "needs 9 different bilinear forms, at most 8"),
+            std::string::npos);
+}
+
+// Two sources of gamma may turn out to be one number or two: there must be room for two.
+TEST(KernelParserTest, WhatIsStillToBeResolvedCountsAsDifferent) {
+  std::string text = "linear()";
+  for (int i = 0; i < 8; ++i) {
+    absl::StrAppend(&text, "+normalize(rbf()+weight(constant=2)*", i + 1,
+                    "*linear())+normalize(rbf(gamma=median)+weight(constant=2)*", i + 1,
+                    "*linear())");
+  }
+  const absl::Status status = KernelExpression::Parse(text).status();
+  EXPECT_NE(status.message().find("needs 17 different weights and norms"), std::string::npos)
+      << status;
+}
+
+// A list as long as a text can be.
+TEST(KernelParserTest, ListsAreBoundedByTheText) {
+  const std::string most = "bilinear(diagonal=[" + Repeated("1,", 2037) + "1])";
+  ASSERT_LE(most.size(), 4096u);
+  EXPECT_TRUE(KernelExpression::Parse(most).ok());
+  EXPECT_FALSE(KernelExpression::Parse("bilinear(diagonal=[" + Repeated("1,", 5000)).ok());
 }
 
 TEST(KernelParserTest, NumberOfPartsIsBounded) {
@@ -203,8 +298,9 @@ TEST(KernelParserTest, NumberOfPartsIsBounded) {
 // Whatever the parser lets through can be compiled: Compile checks its program and would end the
 // process. Each level of these leaves a term and a factor waiting on the program's stack.
 TEST(KernelParserTest, DeepestExpressionsCompile) {
-  for (const char* level : {"linear()+(", "linear()*(", "linear()+linear()*(",
-                            "linear()+rbf(gamma=1)*2*(", "2*(", "linear()+2*("}) {
+  for (const char* level :
+       {"linear()+(", "linear()*(", "linear()+linear()*(", "linear()+rbf(gamma=1)*2*(", "2*(",
+        "linear()+2*(", "linear()*linear()+linear()*exp("}) {
     for (int depth = 1; depth <= 33; ++depth) {
       const std::string text =
           Repeated(level, depth) + "linear()+linear()*linear()" + Repeated(")", depth);

@@ -2,6 +2,9 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -40,6 +43,103 @@ TEST(KernelProgramTest, CompiledProgramMeansWhatTheExpressionMeans) {
             << text;
       }
     }
+  }
+}
+
+TEST(KernelProgramTest, ComposedProgramMeansWhatTheExpressionMeans) {
+  const testing::NaiveRow x = {0.5L, -1, 2};
+  const testing::NaiveRow z = {0.25L, 1, 1.5L};
+  for (const char* text :
+       {"sigmoid(gamma=0.3, coef0=1)",
+        "laplacian(gamma=0.3)",
+        "delta()",
+        "cosine()",
+        "bilinear(matrix=[2, 1, 0; 1, 2, 0; 0, 0, 3])",
+        "bilinear(diagonal=[1, 2, 3])",
+        "weight(constant=2)",
+        "weight(gaussian=0.1)",
+        "weight(gaussian=-0.1)",
+        "weight(norm_power=0)",
+        "weight(norm_power=1)",
+        "weight(norm_power=2)",
+        "weight(norm_power=3)",
+        "weight(norm_power=-1)",
+        "weight(norm_power=-4)",
+        "exp(linear())",
+        "normalize(poly(degree=2, coef0=1))",
+        "normalize(normalize(exp(cosine()))*weight(norm_power=2))",
+        "normalize(bilinear(diagonal=[1, 2, 3]) + delta())",
+        "weight(constant=2)*(laplacian(gamma=1) + 3*normalize(rbf(gamma=0.1) + linear()))"}) {
+    const KernelExpression kernel = MustParseKernel(text);
+    const KernelProgram program = KernelProgram::Compile(kernel);
+    for (const testing::NaiveRow& y : {x, z}) {
+      const auto expected = static_cast<double>(testing::NaiveKernelOfRows(kernel.root(), x, y));
+      EXPECT_NEAR(static_cast<double>(testing::NaiveProgramOfRows(program, x, y)), expected,
+                  1e-14 * (1 + std::abs(expected)))
+          << text;
+    }
+  }
+}
+
+TEST(KernelProgramTest, EqualFactorsAndFormsAreComputedOnce) {
+  const KernelProgram program = KernelProgram::Compile(MustParseKernel(
+      "cosine() + 2*cosine()*cosine() + bilinear(diagonal=[1, 2])*weight(constant=3)"
+      " + bilinear(diagonal=[1, 2]) + weight(constant=3)"));
+  EXPECT_EQ(program.factors().size(), 2u);
+  EXPECT_EQ(program.forms().size(), 1u);
+  EXPECT_TRUE(program.uses_norms());
+  EXPECT_FALSE(program.uses_l1_distances());
+  EXPECT_FALSE(program.is_plain());
+}
+
+TEST(KernelProgramTest, OnlyWhatIsReadMustBeComputed) {
+  const auto uses = [](const char* text) {
+    const KernelProgram program = KernelProgram::Compile(MustParseKernel(text));
+    return std::string(program.uses_products() ? "product " : "") +
+           (program.uses_norms() ? "norms " : "") + (program.uses_l1_distances() ? "l1" : "");
+  };
+  EXPECT_EQ(uses("linear()"), "product ");
+  EXPECT_EQ(uses("sigmoid(gamma=1)"), "product ");
+  EXPECT_EQ(uses("laplacian(gamma=1)"), "l1");
+  EXPECT_EQ(uses("delta()"), "l1");
+  EXPECT_EQ(uses("rbf(gamma=1) + laplacian(gamma=1)"), "product norms l1");
+  EXPECT_EQ(uses("bilinear(diagonal=[1])"), "");
+  EXPECT_EQ(uses("weight(gaussian=1)*laplacian(gamma=1)"), "norms l1");
+}
+
+TEST(KernelProgramTest, UntrustedFactorsAndFormsAreRefused) {
+  const KernelOp factor0{.code = Code::kPushFactor, .n = 0};
+  const KernelOp form0{.code = Code::kPushForm, .n = 0};
+  const BilinearForm form{.columns = 2, .diagonal = false, .numbers = {1, 2, 2, 5}};
+  EXPECT_TRUE(KernelProgram::FromParts({.ops = {factor0}, .factors = {{kPush}}}).ok());
+  EXPECT_TRUE(KernelProgram::FromParts({.ops = {form0}, .forms = {form}}).ok());
+  const auto with = [&](std::vector<double> numbers, int64_t columns) {
+    return KernelProgramParts{.ops = {form0},
+                              .forms = {{.columns = columns, .numbers = std::move(numbers)}}};
+  };
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<KernelProgramParts> kBad = {
+      {.ops = {factor0}},
+      {.ops = {form0}},
+      {.ops = {{.code = Code::kPushFactor, .n = -1}}, .factors = {{kPush}}},
+      {.ops = {kPush}, .factors = {{}}},
+      {.ops = {kPush}, .factors = {{kPush, kPush}}},
+      {.ops = {kPush}, .factors = {{factor0}}},  // itself
+      {.ops = {kPush}, .factors = {{kPush}, {{.code = Code::kPushFactor, .n = 1}}}},
+      {.ops = {kPush},
+       .factors = std::vector<std::vector<KernelOp>>(kMaxKernelFactors + 1, {kPush})},
+      {.ops = {form0}, .forms = std::vector<BilinearForm>(kMaxKernelForms + 1, form)},
+      {.ops = std::vector<KernelOp>(1, kPush),
+       .factors = {std::vector<KernelOp>(kMaxKernelOps, kPush)}},
+      with({1, 2, 3, 5}, 2),
+      with({1, 2, 2}, 2),
+      with({1, 2, 2, inf}, 2),
+      with({}, 0),
+  };
+  for (size_t i = 0; i < kBad.size(); ++i) {
+    const absl::Status status = KernelProgram::FromParts(kBad[i]).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << i << ": " << status;
+    EXPECT_EQ(DetailOf(status)->reason, "BAD_KERNEL_PROGRAM") << i;
   }
 }
 
@@ -92,7 +192,7 @@ TEST(KernelProgramTest, UntrustedOperationsAreRefused) {
 }
 
 TEST(KernelProgramTest, UnknownOperationIsUnimplementedNotDamaged) {
-  for (const int code : {0, 11, 255}) {
+  for (const int code : {0, 28, 255}) {
     const absl::Status status =
         KernelProgram::FromOps({kPush, {.code = static_cast<Code>(code)}}).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << code;
@@ -109,6 +209,14 @@ TEST(KernelProgramTest, OpcodesAreFrozen) {
   EXPECT_EQ(static_cast<int>(Code::kExp), 6);
   EXPECT_EQ(static_cast<int>(Code::kAdd), 7);
   EXPECT_EQ(static_cast<int>(Code::kMultiply), 8);
+  EXPECT_EQ(static_cast<int>(Code::kPushL1Distance), 20);
+  EXPECT_EQ(static_cast<int>(Code::kPushForm), 21);
+  EXPECT_EQ(static_cast<int>(Code::kPushFactor), 22);
+  EXPECT_EQ(static_cast<int>(Code::kTanh), 23);
+  EXPECT_EQ(static_cast<int>(Code::kIsZero), 24);
+  EXPECT_EQ(static_cast<int>(Code::kSquareRoot), 25);
+  EXPECT_EQ(static_cast<int>(Code::kInverse), 26);
+  EXPECT_EQ(static_cast<int>(Code::kInverseOrZero), 27);
 }
 
 }  // namespace

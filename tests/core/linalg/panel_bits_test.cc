@@ -1,5 +1,6 @@
 // The promise of the same bits: arithmetic 1, element for element, on every target with fused
 // multiply-add.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -60,6 +61,46 @@ TYPED_TEST(PanelBitsTest, EachElementIsTheChainThatArithmeticOneDefines) {
       const auto packed = PanelMatrix<T>::Pack(w.view());
       EXPECT_TRUE(SameBits(Product(packed, z.data(), 13), expected))
           << target.name << " depth " << depth;
+    }
+  }
+}
+
+// Each step rounds the difference and the sum; blocks and their order are those of the product.
+template <typename T>
+T ChainL1Distance(const T* z, const Matrix<T>& w, int64_t j) {
+  T total = 0;
+  for (int64_t begin = 0; begin < w.rows(); begin += kChainBlock) {
+    T sum = 0;
+    for (int64_t k = begin; k < std::min(w.rows(), begin + kChainBlock); ++k) {
+      sum += std::abs(z[k] - w(k, j));
+    }
+    total += sum;
+  }
+  return total;
+}
+
+TYPED_TEST(PanelBitsTest, L1DistancesAreTheirChainsForAnyNumberOfRowsAndColumns) {
+  using T = TypeParam;
+  for (const int64_t depth : {1, 2, 511, 513, 1025}) {
+    const Matrix<T> z = Spread<T>(26, depth, 1);
+    for (const int64_t columns : {1, 15, 33, 70, 131}) {
+      const Matrix<T> w = Spread<T>(depth, columns, 2);
+      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+        const ForcedVectorTarget forced(target);
+        const auto packed = PanelMatrix<T>::Pack(w.view());
+        for (const int64_t rows : {1, 2, 3, 5, 11, 12, 13, 26}) {
+          Matrix<T> y(rows, columns);
+          std::vector<T*> out;
+          for (int64_t i = 0; i < rows; ++i) out.push_back(y.row(i));
+          packed.L1Distances(z.data(), depth, rows, out.data());
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t j = 0; j < columns; ++j) {
+              ASSERT_EQ(y(i, j), ChainL1Distance(z.row(i), w, j))
+                  << target.name << " depth " << depth << ", " << rows << " x " << columns;
+            }
+          }
+        }
+      }
     }
   }
 }

@@ -90,6 +90,9 @@ std::vector<std::string> SmallArtifacts() {
                    .kernel = "poly(degree=2)",
                    .w = WKind::kSparse,
                    .outputs = 3}),
+          Encoded({.columns = 2,
+                   .feature_count = 2,
+                   .kernel = "normalize(bilinear(matrix=[2, 1; 1, 2]) + laplacian(gamma=1))"}),
           EncodedExternal()};
 }
 

@@ -68,6 +68,14 @@ std::vector<PlanShape> AllShapes() {
       }
     }
   }
+  for (const char* kernel :
+       {"laplacian(gamma=1)", "cosine() + sigmoid(gamma=1)",
+        "normalize(bilinear(diagonal=[1, 2, 3, 4, 5]) + delta())",
+        "weight(gaussian=1)*bilinear(matrix=[1, 0, 0, 0, 0; 0, 1, 0, 0, 0; 0, 0, 2, 1, 0; 0, 0, 1, "
+        "2, 0; 0, 0, 0, 0, 1])"}) {
+    shapes.push_back({.kernel = kernel, .w = WKind::kTriangular});
+    shapes.push_back({.serving_type = FloatType::kFloat64, .kernel = kernel});
+  }
   return shapes;
 }
 

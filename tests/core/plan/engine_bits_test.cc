@@ -63,6 +63,20 @@ class EngineBitsTest : public ::testing::Test {
          .kernel = "poly(degree=2)",
          .w = WKind::kSparse,
          .outputs = 9},
+        {.serving_type = kType,
+         .columns = 600,
+         .feature_count = 70,
+         .kernel = "laplacian(gamma=0.01)"},
+        {.serving_type = kType,
+         .columns = 3,
+         .feature_count = 67,
+         .kernel = "normalize(rbf(gamma=0.3) + laplacian(gamma=1) + bilinear(matrix=[2, 1, 0; 1, 2,"
+                   " 0; 0, 0, 3])) + 0.5*cosine()*weight(norm_power=1) + delta()",
+         .w = WKind::kTriangular},
+        {.serving_type = kType,
+         .columns = 5,
+         .feature_count = 70,
+         .kernel = "exp(sigmoid(gamma=0.4) + bilinear(diagonal=[1, 0, 2, 1, 0.5]))"},
     };
   }
 };

@@ -85,6 +85,60 @@ TEST(EngineTest, AgreesWithTheInterpreterForEveryCombinationOfStages) {
   }
 }
 
+// Kernels whose values stay under 60 on such rows and whose errors add to those above a factor of
+// at most 30: exp and powers of values under 4, quotients by norms over 0.3.
+TEST(EngineTest, AgreesWithTheInterpreterForEveryKindOfKernel) {
+  const Matrix<double> x = UniformRows({.rows = 50, .cols = 3, .seed = 79});
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    for (const char* kernel :
+         {"laplacian(gamma=0.7)", "sigmoid(gamma=0.5, coef0=0.2)", "delta() + linear()", "cosine()",
+          "bilinear(matrix=[2, 1, 0; 1, 2, 0; 0, 0, 3])", "bilinear(diagonal=[1, 0, 2])",
+          "weight(norm_power=1)", "weight(norm_power=-1)*cosine()",
+          "weight(gaussian=0.5)*exp(linear())", "weight(constant=3) + laplacian(gamma=1)",
+          "normalize(poly(degree=2, coef0=1))", "rbf(gamma=0.5)*laplacian(gamma=0.5) + cosine()",
+          "normalize(bilinear(diagonal=[1, 2, 3]) + laplacian(gamma=1) + weight(norm_power=2))"}) {
+      for (const WKind w : {WKind::kNone, WKind::kTriangular}) {
+        const PlanShape shape{.serving_type = type,
+                              .columns = 3,
+                              .feature_count = 37,
+                              .kernel = kernel,
+                              .centre = w == WKind::kTriangular,
+                              .w = w};
+        const Plan plan = MakePlan(shape);
+        const Matrix<double> y = MustTransformWide(plan, WireRows(x));
+        const Matrix<double> expected = NaiveTransform(plan, x);
+        for (int64_t i = 0; i < y.size(); ++i) {
+          ASSERT_NEAR(y.data()[i], expected.data()[i], Tolerance(type))
+              << shape.ToText() << " element " << i;
+        }
+      }
+    }
+  }
+}
+
+// K(x, x) = 0 divides by nothing: the row is refused, and the others are not.
+TEST(EngineTest, NormalizeRefusesARowWithoutANormAndCosineGivesZero) {
+  Matrix<double> x = UniformRows({.rows = 3, .cols = 3, .seed = 80});
+  for (int64_t k = 0; k < 3; ++k) x(1, k) = 0;
+  const auto run = [&](const char* kernel, Matrix<float>& features) {
+    const auto engine = MustLoad(MakePlan({.columns = 3, .kernel = kernel}));
+    features = Matrix<float>(3, engine->output_columns());
+    TransformPart part{
+        .rows = WireRows(x), .features = features.data(), .status = absl::OkStatus()};
+    EngineScratch scratch;
+    engine->Transform(absl::MakeSpan(&part, 1), scratch);
+    return part.status;
+  };
+  Matrix<float> features;
+  const absl::Status refused = run("normalize(linear())", features);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(DetailOf(refused)->field, "rows[1]");
+  EXPECT_NE(refused.message().find("is not > 0"), std::string::npos) << refused;
+  EXPECT_TRUE(std::isfinite(features(0, 0)) && std::isfinite(features(2, 0)));
+  EXPECT_TRUE(run("cosine()", features).ok());
+  EXPECT_EQ(features(1, 0), 0);
+}
+
 TEST(EngineTest, AgreesWithTheInterpreterOnEveryVectorTarget) {
   const Matrix<double> x = UniformRows({.rows = 50, .cols = 9, .seed = 78});
   for (const VectorTarget& target : testing::SupportedVectorTargets()) {

@@ -1,0 +1,170 @@
+// Every kernel of the algebra through a whole build: F1 is the kernel, F2 its projection, and the
+// certificate says what is known of its definiteness.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/plan/artifact.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kColumns = 3;
+
+// Positive semidefinite, with values under 30 on normal rows.
+constexpr const char* kKernels[] = {
+    "laplacian(gamma=0.3)",
+    "delta()",
+    "cosine()",
+    "bilinear(matrix=[2, 1, 0; 1, 2, 0; 0, 0, 0.5])",
+    "bilinear(diagonal=[1, 0, 2])",
+    "weight(norm_power=1)*rbf(gamma=0.2)",
+    "weight(gaussian=0.3)*exp(0.6*linear())",
+    "weight(constant=2) + laplacian(gamma=1)",
+    "exp(cosine())",
+    "normalize(poly(degree=2, coef0=1))",
+    "normalize(rbf(gamma=0.5) + bilinear(diagonal=[1, 2, 3]) + 0.5*laplacian(gamma=0.2))",
+};
+
+Matrix<double> Rows(int64_t rows, uint64_t seed) {
+  return NormalRows({.rows = rows, .cols = kColumns, .seed = seed});
+}
+
+// The kernel that was built, with its numbers; its provenance is canonical text.
+KernelExpression KernelOf(const BuiltVersion& version) {
+  return MustParseKernel(version.provenance.kernel_text.c_str());
+}
+
+// The landmarks are the rows themselves, in another order: each feature is a column of the kernel
+// matrix. Numbers are rounded to float64 after centring alone (under 10·2⁻⁵³ each), which kernels
+// whose slope is under 100 turn into under 1e-12.
+TEST(KernelAlgebraTest, F1IsTheKernelAgainstEachLandmark) {
+  const Matrix<double> rows = Rows(40, 1);
+  for (const char* kernel : kKernels) {
+    const BuiltVersion version =
+        MustBuild(SpecOf("f1(landmarks=40, serving_type=float64)", kernel), rows);
+    const Matrix<double> features = FeaturesFrom(version, rows);
+    const Matrix<double> expected = NaiveKernelMatrix(KernelOf(version), rows, rows);
+    for (int64_t j = 0; j < 40; ++j) {
+      double closest = 1e300;
+      for (int64_t l = 0; l < 40; ++l) {
+        double worst = 0;
+        for (int64_t i = 0; i < 40; ++i) {
+          worst = std::max(worst, std::abs(features(i, j) - expected(i, l)));
+        }
+        closest = std::min(closest, worst);
+      }
+      EXPECT_LT(closest, 1e-12) << kernel << " feature " << j;
+    }
+  }
+}
+
+// On the landmarks themselves F2(x)·F2(y) is K(x, y), up to what the rank tolerance drops:
+// |error| ≤ √(ρ(x)ρ(y)) ≤ d·u·max K with u = 2⁻⁵³, and the rounding of features whose weights are
+// up to 1/√tolerance.
+TEST(KernelAlgebraTest, F2OnAllRowsIsTheKernel) {
+  const Matrix<double> rows = Rows(40, 2);
+  for (const char* kernel : kKernels) {
+    const BuiltVersion version =
+        MustBuild(SpecOf("f2(landmarks=40, serving_type=float64)", kernel), rows);
+    const Matrix<double> features = FeaturesFrom(version, rows);
+    const Matrix<double> expected = NaiveKernelMatrix(KernelOf(version), rows, rows);
+    for (int64_t i = 0; i < 40; ++i) {
+      for (int64_t j = 0; j < 40; ++j) {
+        double product = 0;
+        for (int64_t k = 0; k < features.cols(); ++k) product += features(i, k) * features(j, k);
+        ASSERT_NEAR(product, expected(i, j), 1e-6) << kernel;
+      }
+    }
+  }
+}
+
+// The error of F2 on rows it has not seen is the mass outside of its span, no more: with 200
+// landmarks of a kernel of few dimensions nothing is left.
+TEST(KernelAlgebraTest, CertificatesMeasureTheKernel) {
+  const Matrix<double> rows = Rows(600, 3);
+  for (const char* kernel : {"cosine()", "bilinear(diagonal=[1, 0, 2])",
+                             "weight(norm_power=1)*cosine()", "normalize(linear())"}) {
+    const BuiltVersion version = MustBuild(SpecOf("f2(landmarks=50)", kernel), rows);
+    EXPECT_LE(*version.certificate.rank, kColumns) << kernel;
+    EXPECT_LT(version.certificate.kernel_error->max / version.certificate.kernel_error->scale, 1e-5)
+        << kernel;
+    EXPECT_LT(*version.certificate.held_out_trace_residual, 1e-12) << kernel;
+    EXPECT_THAT(version.certificate.warnings, IsEmpty()) << kernel;
+  }
+}
+
+TEST(KernelAlgebraTest, GammaIsFrozenAtTheBuild) {
+  const Matrix<double> rows = Rows(300, 4);
+  for (const char* kernel : {"laplacian()", "sigmoid(coef0=0.5)", "exp(rbf(gamma=median))",
+                             "normalize(laplacian(gamma=median) + rbf())"}) {
+    const BuiltVersion version = MustBuild(SpecOf("f1(landmarks=20)", kernel), rows);
+    const KernelExpression stored = KernelOf(version);
+    EXPECT_FALSE(stored.NeedsScale() || stored.NeedsMedian()) << version.provenance.kernel_text;
+    EXPECT_EQ(stored.ToText(), version.provenance.kernel_text);
+  }
+}
+
+TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
+  const Matrix<double> rows = Rows(300, 5);
+  for (const char* kernel : {"sigmoid(gamma=1, coef0=-1)", "rbf(gamma=1) + sigmoid(gamma=-3)"}) {
+    const BuiltVersion f1 = MustBuild(SpecOf("f1(landmarks=100)", kernel), rows);
+    EXPECT_THAT(f1.certificate.warnings,
+                ElementsAre(AllOf(HasSubstr("the kernel is not positive semidefinite: its Gram "
+                                            "matrix on 100 landmarks has the eigenvalue -"),
+                                  HasSubstr("no margin in a feature space is promised"))))
+        << kernel;
+    for (const char* mapping : {"f2(landmarks=100)", "f3(landmarks=100, dimensions=10)"}) {
+      const BuildSpec spec = SpecOf(mapping, kernel);
+      EXPECT_TRUE(spec.Validate().ok());  // nothing in the text forbids it
+      const absl::Status status = Build(spec, rows).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
+      EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+      EXPECT_EQ(DetailOf(status)->field, "kernel");
+      EXPECT_THAT(std::string(status.message()), HasSubstr("has the eigenvalue -"));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("F1 takes any"));
+    }
+  }
+}
+
+// On equal rows any kernel with K(x, x) ≥ 0 is a multiple of the matrix of ones.
+TEST(KernelAlgebraTest, WhatIsNotProvenIsBuiltWithAWarning) {
+  Matrix<double> rows(60, 1);
+  for (int64_t i = 0; i < 60; ++i) rows(i, 0) = 1;
+  for (const char* mapping : {"f1(landmarks=2)", "f2(landmarks=2)"}) {
+    const BuiltVersion version = MustBuild(SpecOf(mapping, "sigmoid(gamma=1)"), rows);
+    ASSERT_FALSE(version.certificate.warnings.empty()) << mapping;
+    EXPECT_THAT(version.certificate.warnings[0],
+                HasSubstr("not known to be positive semidefinite: its Gram matrix on 2 landmarks "
+                          "has no negative eigenvalue"));
+  }
+}
+
+TEST(KernelAlgebraTest, AFormForOtherColumnsIsRefused) {
+  const absl::Status status =
+      Build(SpecOf("f2(landmarks=20)", "bilinear(diagonal=[1, 2])"), Rows(100, 6)).status();
+  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(status)->field, "kernel");
+}
+
+TEST(KernelAlgebraTest, SameBytesEachTime) {
+  const Matrix<double> rows = Rows(200, 7);
+  for (const char* kernel : kKernels) {
+    const BuildSpec spec = SpecOf("f2(landmarks=30)", kernel);
+    EXPECT_EQ(MustBuild(spec, rows).bytes, MustBuild(spec, rows).bytes) << kernel;
+  }
+}
+
+}  // namespace
+}  // namespace phimap::testing
