@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "server/rpc/build_spec_from_proto.h"
+#include "server/rpc/request_message.h"
 #include "server/rpc/rows_from_proto.h"
 #include "server/rpc/version_to_proto.h"
 
@@ -59,6 +60,7 @@ void BuildCall::OnWriteDone(bool ok) {
 
 void BuildCall::OnReadDone(bool ok) {
   if (!ok) return StreamEnded();
+  if (absl::Status s = ParseRequest(bytes_, request_); !s.ok()) return Fail(s);
   scope_.MessageReceived();
   if (expects_ == Expects::kNothing) return WantRead();  // attached: rows are ignored
   switch (request_.message_case()) {
@@ -219,7 +221,7 @@ void BuildCall::Advance() {
       MutexLock lock(&mutex_);
       step = NextStep();
     }
-    if (step.read) StartRead(&request_);
+    if (step.read) StartRead(&bytes_);
     if (step.write) StartWrite(&response_);
     if (step.finish) Finish(scope_.Finish(step.status));
     if (!step.read) return;

@@ -27,7 +27,7 @@ namespace phimap {
 //      started then would touch freed memory. It is a count because a read may complete, and the
 //      next be decided on by another thread, before the thread that started it comes back.
 // Keeps itself alive until OnDone, and callbacks on their way keep it alive beyond.
-class BuildCall final : public grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>,
+class BuildCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::BuildResponse>,
                         public BuildObserver,
                         public std::enable_shared_from_this<BuildCall> {
  public:
@@ -71,7 +71,9 @@ class BuildCall final : public grpc::ServerBidiReactor<v1::BuildRequest, v1::Bui
   BuildManager& builds_;
   RpcScope scope_;
   std::shared_ptr<BuildCall> self_;
-  // Of whoever handles the message that was read: gRPC, then one thread at a time.
+  // Of whoever handles the message that was read: gRPC, then one thread at a time. Its bytes, until
+  // it is parsed.
+  grpc::ByteBuffer bytes_;
   v1::BuildRequest request_;
   Expects expects_ = Expects::kSpec;
 

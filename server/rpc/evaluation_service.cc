@@ -1,7 +1,7 @@
 #include "server/rpc/evaluation_service.h"
 
 #include "google/protobuf/descriptor.h"
-#include "server/rpc/not_offered.h"
+#include "server/rpc/refused_call.h"
 
 namespace phimap {
 
@@ -14,7 +14,8 @@ EvaluationService::EvaluationService(const AccessControl& access, Metrics& metri
 
 grpc::ServerReadReactor<v1::EvaluateRequest>* EvaluationService::Evaluate(
     grpc::CallbackServerContext* context, v1::EvaluateResponse*) {
-  return new NotOffered<grpc::ServerReadReactor<v1::EvaluateRequest>>(*context, evaluate_, logger_);
+  return new RefusedCall<grpc::ServerReadReactor<v1::EvaluateRequest>>(*context, evaluate_, logger_,
+                                                                       NotOffered(evaluate_));
 }
 
 }  // namespace phimap

@@ -10,6 +10,7 @@
 #include "core/status/status_macros.h"
 #include "exchange/artifact_chunk.h"
 #include "server/registry/reference.h"
+#include "server/rpc/request_message.h"
 #include "server/rpc/version_to_proto.h"
 
 namespace phimap {
@@ -76,6 +77,7 @@ void ImportCall::OnReadDone(bool ok) {
                    ? Unexpected("digest", "it at the end of the stream; nothing was stored")
                    : Unexpected("mapping", "it in the first message, the stream ended"));
   }
+  if (absl::Status s = ParseRequest(bytes_, request_); !s.ok()) return End(s);
   scope_.MessageReceived();
   const absl::Status queued =
       environment_.pool.Submit([self = shared_from_this()] { self->Take(); });
@@ -204,7 +206,7 @@ void ImportCall::Advance() {
       MutexLock lock(&mutex_);
       step = NextStep();
     }
-    if (step.read) StartRead(&request_);
+    if (step.read) StartRead(&bytes_);
     if (step.finish) {
       if (step.status.ok()) scope_.MessageSent();
       Finish(scope_.Finish(step.status));

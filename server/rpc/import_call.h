@@ -29,7 +29,7 @@ inline constexpr int kMaxImports = 16;
 //   3. Whoever sets end_ first decides how the call ends; the rest is ignored. What is stored when
 //      the client goes away in the last moment stays stored.
 // Keeps itself alive until OnDone; tasks and the alarm on their way keep it alive beyond.
-class ImportCall final : public grpc::ServerReadReactor<v1::ImportRequest>,
+class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
                          public std::enable_shared_from_this<ImportCall> {
  public:
   // What the call works with; all outlive it.
@@ -85,7 +85,9 @@ class ImportCall final : public grpc::ServerReadReactor<v1::ImportRequest>,
   std::shared_ptr<ImportCall> self_;
   // Imports that were under way before this one.
   const int under_way_;
-  // Of whoever handles the message that was read: gRPC, then the pool.
+  // Of whoever handles the message that was read: gRPC, then the pool. Its bytes, until it is
+  // parsed.
+  grpc::ByteBuffer bytes_;
   v1::ImportRequest request_;
   std::optional<ArtifactImport> import_;
   v1::Version version_;

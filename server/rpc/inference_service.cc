@@ -8,6 +8,7 @@
 #include "server/rpc/inference_infer_call.h"
 #include "server/rpc/inference_metadata.h"
 #include "server/rpc/inference_ready_call.h"
+#include "server/rpc/request_message.h"
 
 namespace phimap {
 
@@ -23,7 +24,18 @@ InferenceService::InferenceService(const TransformEnvironment& environment, Stor
       methods_(*inference::ModelInferRequest::descriptor()->file()->FindServiceByName(
                    "GRPCInferenceService"),
                access, metrics),
-      infer_(methods_.Get("ModelInfer")) {}
+      infer_(methods_.Get("ModelInfer")) {
+  const auto take = [this](const char* name, auto answer) {
+    const RpcMethod& method = methods_.Get(name);
+    MarkMethodCallback(method.index, NewRequestHandler(*this, answer, method, environment_.logger));
+  };
+  take("ServerLive", &InferenceService::ServerLive);
+  take("ServerReady", &InferenceService::ServerReady);
+  take("ModelReady", &InferenceService::ModelReady);
+  take("ServerMetadata", &InferenceService::ServerMetadata);
+  take("ModelMetadata", &InferenceService::ModelMetadata);
+  take("ModelInfer", &InferenceService::ModelInfer);
+}
 
 InferenceService::Unary* InferenceService::Answered(Context* context, const char* method) {
   return new ImmediateCall(*context, methods_.Get(method), environment_.logger);

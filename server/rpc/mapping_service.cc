@@ -21,6 +21,7 @@
 #include "server/rpc/export_call.h"
 #include "server/rpc/import_call.h"
 #include "server/rpc/page_token.h"
+#include "server/rpc/request_message.h"
 #include "server/rpc/set_alias_call.h"
 #include "server/rpc/version_to_proto.h"
 
@@ -60,9 +61,35 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"), access,
                metrics),
       build_(methods_.Get("Build")),
-      import_pool_("imports", /*threads=*/1, kMaxImports) {}
+      import_pool_("imports", /*threads=*/1, kMaxImports) {
+  TakeRequests();
+}
 
-grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* MappingService::Build(
+void MappingService::TakeRequests() {
+  const auto take = [this](const char* name, auto answer) {
+    const RpcMethod& method = methods_.Get(name);
+    MarkMethodCallback(method.index, NewRequestHandler(*this, answer, method, logger_));
+  };
+  take("GetBuild", &MappingService::GetBuild);
+  take("CancelBuild", &MappingService::CancelBuild);
+  take("ListBuilds", &MappingService::ListBuilds);
+  take("GetMapping", &MappingService::GetMapping);
+  take("ListMappings", &MappingService::ListMappings);
+  take("GetVersion", &MappingService::GetVersion);
+  take("ListVersions", &MappingService::ListVersions);
+  take("Advise", &MappingService::Advise);
+  take("DeleteVersion", &MappingService::DeleteVersion);
+  take("DeleteMapping", &MappingService::DeleteMapping);
+  take("SetAlias", &MappingService::SetAlias);
+  take("DeleteAlias", &MappingService::DeleteAlias);
+  take("Export", &MappingService::Export);
+  take("EstimateBuild", &MappingService::EstimateBuild);
+  MarkMethodCallback(build_.index, NewStreamHandler(*this, &MappingService::OpenBuild));
+  MarkMethodCallback(methods_.Get("Import").index,
+                     NewStreamHandler(*this, &MappingService::OpenImport));
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, v1::BuildResponse>* MappingService::OpenBuild(
     Context* context) {
   const auto call = std::make_shared<BuildCall>(builds_, build_, logger_, *context);
   call->Start();
@@ -277,8 +304,8 @@ grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(
   return call;
 }
 
-grpc::ServerReadReactor<v1::ImportRequest>* MappingService::Import(Context* context,
-                                                                   v1::Version* response) {
+grpc::ServerReadReactor<grpc::ByteBuffer>* MappingService::OpenImport(Context* context,
+                                                                      v1::Version* response) {
   const auto call = std::make_shared<ImportCall>(
       ImportCall::Environment{store_, registry_, builds_.memory(), import_pool_, imports_,
                               builds_.idle_timeout(), logger_},

@@ -28,7 +28,6 @@ class MappingService final : public v1::MappingService::CallbackService {
   using Context = grpc::CallbackServerContext;
   using Unary = grpc::ServerUnaryReactor;
 
-  grpc::ServerBidiReactor<v1::BuildRequest, v1::BuildResponse>* Build(Context* context) override;
   Unary* GetBuild(Context* context, const v1::GetBuildRequest* request,
                   v1::BuildJob* response) override;
   Unary* CancelBuild(Context* context, const v1::CancelBuildRequest* request,
@@ -61,10 +60,13 @@ class MappingService final : public v1::MappingService::CallbackService {
 
   grpc::ServerWriteReactor<v1::ArtifactChunk>* Export(Context* context,
                                                       const v1::ExportRequest* request) override;
-  grpc::ServerReadReactor<v1::ImportRequest>* Import(Context* context,
-                                                     v1::Version* response) override;
 
  private:
+  // Takes the RPCs over from the handlers that gRPC generated.
+  void TakeRequests();
+  grpc::ServerBidiReactor<grpc::ByteBuffer, v1::BuildResponse>* OpenBuild(Context* context);
+  grpc::ServerReadReactor<grpc::ByteBuffer>* OpenImport(Context* context, v1::Version* response);
+
   Unary* OnStoreThread(Context* context, const char* method, std::function<absl::Status()> body);
 
   // The bodies: blocking, on a store thread.

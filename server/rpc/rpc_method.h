@@ -14,6 +14,8 @@ struct RpcMethod {
   Role role;
   // Outlives the method.
   const AccessControl* access;
+  // Its place in the service, as gRPC counts.
+  int index = 0;
 };
 
 }  // namespace phimap

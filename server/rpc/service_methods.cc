@@ -26,7 +26,7 @@ ServiceMethods::ServiceMethods(const google::protobuf::ServiceDescriptor& servic
     MethodMetrics counted = metrics.AddMethod(service.full_name(), method.name(), TypeOf(method));
     const std::optional<Role> role = RoleForMethod(counted.full_name);
     PHIMAP_CHECK(role.has_value());
-    methods_.emplace(method.name(), RpcMethod{std::move(counted), *role, &access});
+    methods_.emplace(method.name(), RpcMethod{std::move(counted), *role, &access, i});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "google/protobuf/descriptor.h"
+#include "server/rpc/request_message.h"
 #include "server/rpc/transform_call.h"
 #include "server/rpc/transform_stream_call.h"
 
@@ -14,7 +15,12 @@ TransformService::TransformService(const TransformEnvironment& environment,
       methods_(*v1::TransformRequest::descriptor()->file()->FindServiceByName("TransformService"),
                access, metrics),
       transform_(methods_.Get("Transform")),
-      transform_stream_(methods_.Get("TransformStream")) {}
+      transform_stream_(methods_.Get("TransformStream")) {
+  MarkMethodCallback(transform_.index, NewRequestHandler(*this, &TransformService::Transform,
+                                                         transform_, environment.logger));
+  MarkMethodCallback(transform_stream_.index,
+                     NewStreamHandler(*this, &TransformService::OpenTransformStream));
+}
 
 grpc::ServerUnaryReactor* TransformService::Transform(grpc::CallbackServerContext* context,
                                                       const v1::TransformRequest* request,
@@ -24,8 +30,8 @@ grpc::ServerUnaryReactor* TransformService::Transform(grpc::CallbackServerContex
   return call;
 }
 
-grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>*
-TransformService::TransformStream(grpc::CallbackServerContext* context) {
+grpc::ServerBidiReactor<grpc::ByteBuffer, v1::TransformStreamResponse>*
+TransformService::OpenTransformStream(grpc::CallbackServerContext* context) {
   const auto call =
       std::make_shared<TransformStreamCall>(environment_, transform_stream_, *context);
   call->Start();

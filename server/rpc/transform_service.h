@@ -17,10 +17,11 @@ class TransformService final : public v1::TransformService::CallbackService {
   grpc::ServerUnaryReactor* Transform(grpc::CallbackServerContext* context,
                                       const v1::TransformRequest* request,
                                       v1::TransformResponse* response) override;
-  grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>* TransformStream(
-      grpc::CallbackServerContext* context) override;
 
  private:
+  grpc::ServerBidiReactor<grpc::ByteBuffer, v1::TransformStreamResponse>* OpenTransformStream(
+      grpc::CallbackServerContext* context);
+
   const TransformEnvironment& environment_;
   const ServiceMethods methods_;
   const RpcMethod& transform_;

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "server/rpc/features_to_proto.h"
+#include "server/rpc/request_message.h"
 #include "server/rpc/rows_from_proto.h"
 #include "server/rpc/version_ref_to_proto.h"
 
@@ -71,23 +72,33 @@ void TransformStreamCall::OnWriteDone(bool ok) {
   Advance();
 }
 
-void TransformStreamCall::OnReadDone(bool ok) {
-  Slot* slot = nullptr;
+TransformStreamCall::Slot* TransformStreamCall::Incoming() {
+  MutexLock lock(&mutex_);
+  return incoming_.get();
+}
+
+void TransformStreamCall::ReadsEnded() {
   {
     MutexLock lock(&mutex_);
-    if (ok) {
-      slot = incoming_.get();
-      slot->received = absl::Now();
-      ++outstanding_;
-      resolving_ = slot->number == 0;
-      if (!resolving_) Enqueue(slot);
-      slots_.push_back(std::move(incoming_));
-    } else {
-      incoming_.reset();
-      reads_done_ = true;
-    }
+    incoming_.reset();
+    reads_done_ = true;
   }
-  if (slot == nullptr) return Advance();
+  Advance();
+}
+
+void TransformStreamCall::OnReadDone(bool ok) {
+  if (!ok) return ReadsEnded();
+  Slot* const slot = Incoming();
+  slot->received = absl::Now();
+  const absl::Status parsed = ParseRequest(slot->bytes, slot->request);
+  {
+    MutexLock lock(&mutex_);
+    ++outstanding_;
+    resolving_ = parsed.ok() && slot->number == 0;
+    if (parsed.ok() && !resolving_) Enqueue(slot);
+    slots_.push_back(std::move(incoming_));
+  }
+  if (!parsed.ok()) return SlotDone(slot, parsed);
   scope_.MessageReceived();
   if (slot->number == 0) return Resolve(slot);
   Advance();  // reads on while this one is computed
@@ -281,7 +292,7 @@ void TransformStreamCall::Advance() {
       MutexLock lock(&mutex_);
       step = NextStep();
     }
-    if (step.read != nullptr) StartRead(&step.read->request);
+    if (step.read != nullptr) StartRead(&step.read->bytes);
     if (step.write != nullptr) StartWrite(step.write);
     if (step.finish) Finish(scope_.Finish(step.status));
     if (step.read == nullptr) return;

@@ -32,7 +32,7 @@ namespace phimap {
 //      request at fault after the answers before it, or with CANCELLED.
 // Keeps itself alive until OnDone, and callbacks on their way keep it alive beyond.
 class TransformStreamCall final
-    : public grpc::ServerBidiReactor<v1::TransformStreamRequest, v1::TransformStreamResponse>,
+    : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::TransformStreamResponse>,
       public std::enable_shared_from_this<TransformStreamCall> {
  public:
   TransformStreamCall(const TransformEnvironment& environment, const RpcMethod& method,
@@ -50,6 +50,8 @@ class TransformStreamCall final
   struct Slot {
     int64_t number = 0;
     absl::Time received;
+    // As it came, until it is parsed.
+    grpc::ByteBuffer bytes;
     v1::TransformStreamRequest request;
     v1::TransformStreamResponse response;
     // What it takes of the window: request and answer.
@@ -68,6 +70,9 @@ class TransformStreamCall final
 
   enum class Submitted { kYes, kNoRoom };
 
+  // The slot that a read has filled.
+  Slot* Incoming() ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReadsEnded() ABSL_LOCKS_EXCLUDED(mutex_);
   void Resolve(Slot* slot);
   // Puts a request whose version is known into the line for the scheduler, which has the order of
   // slots_: what waits for room must not wait behind an answer that waits for it.

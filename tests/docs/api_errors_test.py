@@ -171,7 +171,8 @@ class ApiErrorsTest(unittest.TestCase):
         tokens = self.folder / "tokens"
         tokens.write_text("reader a-token-that-reads\n")
         tokens.chmod(0o600)
-        mappings = Phimapd(self, f"--token_file={tokens}").mappings
+        phimapd = Phimapd(self, f"--token_file={tokens}")
+        mappings = phimapd.mappings
         request = api.ListMappingsRequest()
         for reason, *authorizations in (("TOKEN_MISSING",), ("TOKEN_MALFORMED", "Basic dXNlcg=="),
                                         ("TOKEN_MALFORMED", "Bearer a-token-that-reads", "Bearer twice"),
@@ -182,6 +183,8 @@ class ApiErrorsTest(unittest.TestCase):
         mappings.ListMappings(request, metadata=reader)
         self.fails("Any call", "ROLE_TOO_LOW", "PERMISSION_DENIED", mappings.DeleteMapping,
                    api.DeleteMappingRequest(mapping="m"), metadata=reader)
+        list_bytes = phimapd.channel.unary_unary("/phimap.v1.MappingService/ListMappings")
+        self.fails("Any call", "MALFORMED_REQUEST", "INVALID_ARGUMENT", list_bytes, b"\x07", metadata=reader)
 
     def references(self, phimapd):
         get = phimapd.mappings.GetVersion

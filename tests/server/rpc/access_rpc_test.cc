@@ -49,22 +49,8 @@ class AccessRpcTest : public ServerFixture {
   TemporaryFolder tokens_;
 };
 
-// All RPCs that the server has, as itself tells, without those that gRPC brings.
-std::vector<const google::protobuf::MethodDescriptor*> MethodsOf(
-    const std::shared_ptr<grpc::Channel>& channel) {
-  std::vector<const google::protobuf::MethodDescriptor*> methods;
-  for (const std::string& name : ListServices(channel)) {
-    if (absl::StartsWith(name, "grpc.")) continue;
-    const google::protobuf::ServiceDescriptor* const service =
-        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
-    EXPECT_NE(service, nullptr) << name;
-    for (int i = 0; i < service->method_count(); ++i) methods.push_back(service->method(i));
-  }
-  return methods;
-}
-
 TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
-  const auto methods = MethodsOf(channel_);
+  const auto methods = ListMethods(channel_);
   EXPECT_GE(methods.size(), 19u);
   for (const google::protobuf::MethodDescriptor* method : methods) {
     const std::string name = absl::StrCat(method->service()->full_name(), "/", method->name());
@@ -78,6 +64,8 @@ TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
     const grpc::Status nobody = call({});
     EXPECT_EQ(nobody.error_code(), Code::UNAUTHENTICATED) << nobody.error_message();
     EXPECT_EQ(FactsOf(nobody).reason, "TOKEN_MISSING");
+    const grpc::Status garbled = CallRaw(channel_, absl::StrCat("/", name), {"\x07"}).status;
+    EXPECT_EQ(FactsOf(garbled).reason, "TOKEN_MISSING") << garbled.error_message();
     const grpc::Status stranger = call(Bearer("a-token-of-another-server"));
     EXPECT_EQ(stranger.error_code(), Code::UNAUTHENTICATED);
     EXPECT_EQ(FactsOf(stranger).reason, "TOKEN_UNKNOWN");
@@ -96,7 +84,7 @@ TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
   EXPECT_THAT(Scrape(), HasSubstr("grpc_server_handled_total{grpc_code=\"Unauthenticated\","
                                   "grpc_method=\"Transform\","
                                   "grpc_service=\"phimap.v1.TransformService\","
-                                  "grpc_type=\"unary\"} 2"));
+                                  "grpc_type=\"unary\"} 3"));
 }
 
 TEST_F(AccessRpcTest, HealthAndReflectionAreOpenToAll) {

@@ -207,11 +207,11 @@ TEST_F(BuildRpcTest, AClientThatHearsOfAnErrorMayUseItsIdAtOnce) {
 
 // gRPC as a call sees it, one step at a time: the moment between a call's decision to read and the
 // library's knowing of it is a few instructions wide on the wire.
-class SteppedStream : public grpc::ServerCallbackReaderWriter<v1::BuildRequest, v1::BuildResponse> {
+class SteppedStream : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, v1::BuildResponse> {
  public:
   explicit SteppedStream(BuildCall* call) : call_(call) { BindReactor(call); }
 
-  void Read(v1::BuildRequest* request) override {
+  void Read(grpc::ByteBuffer* request) override {
     MutexLock lock(&mutex_);
     const int number = ++reads_;
     request_ = request;
@@ -258,7 +258,8 @@ class SteppedStream : public grpc::ServerCallbackReaderWriter<v1::BuildRequest, 
   void Receive(const v1::BuildRequest& request) {
     {
       MutexLock lock(&mutex_);
-      *request_ = request;
+      const grpc::Slice bytes(request.SerializeAsString());
+      *request_ = grpc::ByteBuffer(&bytes, 1);
     }
     call_->OnReadDone(true);
   }
@@ -270,7 +271,7 @@ class SteppedStream : public grpc::ServerCallbackReaderWriter<v1::BuildRequest, 
   BuildCall* const call_;
   Mutex mutex_;
   CondVar changed_;
-  v1::BuildRequest* request_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  grpc::ByteBuffer* request_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int reads_ ABSL_GUARDED_BY(mutex_) = 0;
   int let_through_ ABSL_GUARDED_BY(mutex_) = 0;
   int writes_ ABSL_GUARDED_BY(mutex_) = 0;

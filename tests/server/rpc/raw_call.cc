@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "core/status/check.h"
-#include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/generic/generic_stub.h"
 
@@ -89,6 +89,19 @@ std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& chan
         service, service.GetDescriptor()->FindFieldByName("name")));
   }
   return names;
+}
+
+std::vector<const google::protobuf::MethodDescriptor*> ListMethods(
+    const std::shared_ptr<grpc::Channel>& channel) {
+  std::vector<const google::protobuf::MethodDescriptor*> methods;
+  for (const std::string& name : ListServices(channel)) {
+    if (absl::StartsWith(name, "grpc.")) continue;
+    const google::protobuf::ServiceDescriptor* const service =
+        google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);
+    PHIMAP_CHECK(service != nullptr);
+    for (int i = 0; i < service->method_count(); ++i) methods.push_back(service->method(i));
+  }
+  return methods;
 }
 
 }  // namespace phimap::testing

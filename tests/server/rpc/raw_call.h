@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "google/protobuf/descriptor.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/status.h"
 
@@ -27,6 +28,10 @@ int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& s
 
 // Full names of all services that the server says it has, by server reflection.
 std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel);
+
+// All RPCs that the server has, as itself tells, without those that gRPC brings.
+std::vector<const google::protobuf::MethodDescriptor*> ListMethods(
+    const std::shared_ptr<grpc::Channel>& channel);
 
 }  // namespace phimap::testing
 

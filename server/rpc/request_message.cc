@@ -1,0 +1,15 @@
+#include "server/rpc/request_message.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+
+namespace phimap {
+
+absl::Status MalformedRequest(absl::string_view type) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "MALFORMED_REQUEST", "",
+                   absl::StrCat("expected a message ", type,
+                                ", got bytes that do not parse as one; its texts must be UTF-8"),
+                   {{"expected", std::string(type)}});
+}
+
+}  // namespace phimap

@@ -1,0 +1,127 @@
+// Bytes that do not parse as the message of their call, of every RPC: refused by name and counted.
+// gRPC alone would answer without a reason, and end a stream as if its client had.
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/rpc/raw_call.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+// A tag of wire type 7, which does not exist.
+constexpr char kGarbage[] = "\x07";
+
+class MalformedRequestTest : public ServerFixture {
+ protected:
+  MalformedRequestTest() {
+    options_.http = "127.0.0.1:0";
+    Start();
+  }
+
+  static void ExpectMalformed(const grpc::Status& status, const std::string& type) {
+    EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT) << status.error_message();
+    const ErrorFacts facts = FactsOf(status);
+    EXPECT_EQ(facts.reason, "MALFORMED_REQUEST");
+    EXPECT_THAT(status.error_message(), HasSubstr(type));
+  }
+  // A series of `method` that counts calls with INVALID_ARGUMENT.
+  static std::string Refused(const google::protobuf::MethodDescriptor& method, int calls) {
+    const char* const type = method.client_streaming()
+                                 ? method.server_streaming() ? "bidi_stream" : "client_stream"
+                             : method.server_streaming() ? "server_stream"
+                                                         : "unary";
+    return absl::StrCat("grpc_server_handled_total{grpc_code=\"InvalidArgument\",grpc_method=\"",
+                        method.name(), "\",grpc_service=\"", method.service()->full_name(),
+                        "\",grpc_type=\"", type, "\"} ", calls, "\n");
+  }
+};
+
+TEST_F(MalformedRequestTest, EveryMethodNamesTheMessageItExpectedAndCountsTheCall) {
+  const auto methods = ListMethods(channel_);
+  EXPECT_GE(methods.size(), 19u);
+  std::vector<std::string> counted;
+  for (const google::protobuf::MethodDescriptor* method : methods) {
+    SCOPED_TRACE(method->full_name());
+    const std::string path = absl::StrCat("/", method->service()->full_name(), "/", method->name());
+    const grpc::Status garbled = CallRaw(channel_, path, {kGarbage}).status;
+    if (method->name() == "Evaluate") {  // not offered: nothing is read
+      EXPECT_EQ(FactsOf(garbled).reason, "RPC_NOT_OFFERED");
+      continue;
+    }
+    const std::string& type = method->input_type()->full_name();
+    ExpectMalformed(garbled, type);
+    int calls = 1;
+    if (!method->client_streaming()) {  // no message where one is due
+      ExpectMalformed(CallRaw(channel_, path, {}).status, type);
+      ++calls;
+    }
+    counted.push_back(Refused(*method, calls));
+  }
+  const std::string metrics = Scrape();
+  for (const std::string& series : counted) EXPECT_THAT(metrics, HasSubstr(series));
+}
+
+TEST_F(MalformedRequestTest, AMessageThatWasCutAndATextThatIsNotUtf8AreMalformed) {
+  MustBuild();
+  v1::TransformRequest request;
+  request.set_reference("letter");
+  *request.mutable_examples() = UniformExamples(1, 3);
+  const std::string bytes = request.SerializeAsString();
+  const std::string path = "/phimap.v1.TransformService/Transform";
+  EXPECT_TRUE(CallRaw(channel_, path, {bytes}).status.ok());
+  const std::string cut = bytes.substr(0, bytes.size() - 1);
+  ExpectMalformed(CallRaw(channel_, path, {cut}).status, "phimap.v1.TransformRequest");
+  std::string reference = bytes;
+  reference[reference.find("letter")] = '\xff';
+  ExpectMalformed(CallRaw(channel_, path, {reference}).status, "phimap.v1.TransformRequest");
+}
+
+TEST_F(MalformedRequestTest, AStreamAnswersWhatCameBeforeAndEndsWithTheError) {
+  MustBuild();
+  v1::TransformStreamRequest first;
+  first.set_reference("letter");
+  *first.mutable_examples() = UniformExamples(2, 3);
+  v1::TransformStreamRequest next;
+  *next.mutable_examples() = UniformExamples(1, 3);
+  const std::string good = next.SerializeAsString();
+  const std::string path = "/phimap.v1.TransformService/TransformStream";
+  for (const size_t before : {0, 1, 2, 5}) {
+    SCOPED_TRACE(before);
+    std::vector<std::string> messages(before + 3, good);
+    messages[0] = first.SerializeAsString();
+    messages[before] = kGarbage;
+    const RawAnswer answer = CallRaw(channel_, path, messages);
+    ExpectMalformed(answer.status, "phimap.v1.TransformStreamRequest");
+    EXPECT_EQ(FactsOf(answer.status).metadata["request"], absl::StrCat(before));
+    EXPECT_EQ(answer.messages.size(), before);
+  }
+}
+
+TEST_F(MalformedRequestTest, ABuildLeavesNothingAndItsIdFree) {
+  v1::BuildRequest spec;
+  *spec.mutable_spec() = Spec();
+  v1::BuildRequest rows;
+  *rows.mutable_examples() = UniformExamples(40, 3);
+  const RawAnswer answer = CallRaw(channel_, "/phimap.v1.MappingService/Build",
+                                   {spec.SerializeAsString(), rows.SerializeAsString(), kGarbage});
+  ExpectMalformed(answer.status, "phimap.v1.BuildRequest");
+  ExpectNothingStored();
+  EXPECT_TRUE(Build(Spec()).ok());
+}
+
+TEST_F(MalformedRequestTest, AnImportStoresNothing) {
+  v1::ImportRequest mapping;
+  mapping.set_mapping("letter");
+  const RawAnswer answer = CallRaw(channel_, "/phimap.v1.MappingService/Import",
+                                   {mapping.SerializeAsString(), kGarbage});
+  ExpectMalformed(answer.status, "phimap.v1.ImportRequest");
+  ExpectNothingStored();
+}
+
+}  // namespace
+}  // namespace phimap::testing
