@@ -14,6 +14,9 @@ inline constexpr int64_t kMaxHeldOutRows = 2000;
 // Bound on the default pool's bytes, 8 a number.
 inline constexpr int64_t kMaxDefaultPoolBytes = int64_t{256} << 20;
 
+// Bound on the factor that rpcholesky keeps of a default pool, 8·landmarks bytes a row.
+inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
+
 // Pool rows when the spec leaves them open: max(20·landmarks, 20,000), cut to kMaxDefaultPoolBytes,
 // but never below `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);

@@ -86,6 +86,14 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
   Triangle(/*solve=*/true, CblasTrans, l, out);
 }
 
+void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> out) {
+  PHIMAP_CHECK(l.rows() == l.cols() && l.cols() == out.cols());
+  if (Empty(out.rows(), out.cols())) return;
+  cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit,
+              static_cast<int>(out.rows()), static_cast<int>(out.cols()), 1.0, l.data(),
+              Leading(l.stride()), out.data(), Leading(out.stride()));
+}
+
 absl::Status InvertLowerTriangle(MatrixView<double> l) {
   PHIMAP_CHECK(l.rows() == l.cols());
   if (l.rows() == 0) return absl::OkStatus();

@@ -43,6 +43,8 @@ void MultiplyLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);
 void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);
 // Solves lᵀ · x = out in place, l as above.
 void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> out);
+// Solves x · lᵀ = out in place, l as above. Shapes: l m×m, out n×m.
+void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> out);
 // Replaces the lower triangle of l by that of its inverse. FAILED_PRECONDITION when a diagonal
 // entry is zero.
 absl::Status InvertLowerTriangle(MatrixView<double> l);

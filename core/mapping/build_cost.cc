@@ -6,6 +6,7 @@
 #include "core/certificate/self_check.h"
 #include "core/kernel/kernel_work.h"
 #include "core/landmark/reservoir.h"
+#include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/landmark_mapping.h"
@@ -31,11 +32,12 @@ struct SampleShape {
 };
 
 SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
-  const int64_t landmarks = spec.mapping.landmarks;
+  const int64_t given = spec.mapping.given_rows();
+  const int64_t sampled = std::max<int64_t>(rows - given, 0);
   const int64_t wanted = spec.PoolRows(columns);
   SampleShape sample;
-  sample.kept = std::min(rows, ReservoirCapacity(wanted));
-  sample.held_out = HeldOutCount(rows, sample.kept, landmarks);
+  sample.kept = std::min(sampled, ReservoirCapacity(wanted));
+  sample.held_out = HeldOutCount(sampled, sample.kept, spec.mapping.landmarks - given);
   sample.pool_rows = std::min(wanted, sample.kept - sample.held_out);
   return sample;
 }
@@ -102,6 +104,23 @@ Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t column
   return {.elements = pairs * (static_cast<double>(columns) / 4 + kElementsOfPair)};
 }
 
+bool ChoosesByPivots(const BuildSpec& spec) {
+  return spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky;
+}
+
+// The pool as rpcholesky may see it, with at least as many rows as landmarks.
+int64_t ChoosingBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  if (!ChoosesByPivots(spec)) return 0;
+  return RandomPivotBytes(std::max(sample.pool_rows, spec.mapping.landmarks),
+                          spec.mapping.landmarks, columns);
+}
+
+Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  if (!ChoosesByPivots(spec)) return {};
+  return WorkOfRandomPivots(std::max(sample.pool_rows, spec.mapping.landmarks),
+                            spec.mapping.landmarks, columns, ElementsOfValue(spec.kernel, columns));
+}
+
 // Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
 // the other.
 int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
@@ -112,8 +131,8 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   // The artifact's sections, and all of it twice while it grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
   const int64_t measuring = BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
-  return rows + std::max({mapping.build_bytes, mapping.kept_bytes + measuring,
-                          mapping.kept_bytes + encoding, pairs,
+  return rows + std::max({ChoosingBytes(spec, sample, columns), mapping.build_bytes,
+                          mapping.kept_bytes + measuring, mapping.kept_bytes + encoding, pairs,
                           kDouble * columns * spec.mapping.landmarks});
 }
 
@@ -130,11 +149,14 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
   cost.work.elements =
       kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
   cost.work += MedianWork(spec, sample, columns);
+  cost.work += ChoosingWork(spec, sample, columns);
   cost.work += mapping.work;
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
-  const int64_t copies = spec.kernel.NeedsMedian() ? 3 : 1;
-  cost.sample_bytes = copies * sample.kept * (columns + 1) * kDouble;
+  const int64_t copies = spec.kernel.NeedsMedian() || ChoosesByPivots(spec) ? 3 : 1;
+  // A vector of given rows doubles when it grows.
+  const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
+  cost.sample_bytes = sample_rows * (columns + 1) * kDouble;
   cost.compute_bytes = ComputeBytes(spec, sample, columns);
   return cost;
 }

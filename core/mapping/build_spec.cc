@@ -37,7 +37,8 @@ absl::Status BuildSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
   switch (mapping.kind) {
     case MappingKind::kF1:
-      return absl::OkStatus();
+      return mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky ? CheckDefinite(kernel)
+                                                                        : absl::OkStatus();
     case MappingKind::kF2:
     case MappingKind::kF3:
       return CheckDefinite(kernel);
@@ -64,7 +65,10 @@ absl::Status BuildSpec::CheckColumns(int64_t columns) const {
 int64_t BuildSpec::PoolRows(int64_t columns) const {
   if (!mapping.has_landmarks() && !kernel.NeedsMedian()) return 0;
   if (mapping.pool_rows != 0) return mapping.pool_rows;
-  return DefaultPoolRows(std::max<int64_t>(1, mapping.landmarks), columns);
+  const int64_t landmarks = std::max<int64_t>(1, mapping.landmarks);
+  const int64_t rows = DefaultPoolRows(landmarks, columns);
+  if (mapping.policy != LandmarkPolicy::kRandomlyPivotedCholesky) return rows;
+  return std::max(landmarks, std::min(rows, kMaxDefaultFactorBytes / 8 / landmarks));
 }
 
 std::string BuildSpec::ToText() const {

@@ -20,7 +20,7 @@ using Names = absl::Span<const absl::string_view>;
 constexpr std::array<absl::string_view, 4> kKinds = {"f1", "f2", "f3", "random_projection"};
 constexpr std::array<absl::string_view, 4> kProjections = {"gaussian", "sign", "sparse",
                                                            "orthonormal"};
-constexpr std::array<absl::string_view, 2> kPolicies = {"uniform", "rpcholesky"};
+constexpr std::array<absl::string_view, 3> kPolicies = {"uniform", "rpcholesky", "given"};
 constexpr std::array<absl::string_view, 2> kServingTypes = {"float32", "float64"};
 
 // The parameters of each kind, in the order of its text.
@@ -137,11 +137,6 @@ absl::Status CheckLandmarks(const MappingSpec& spec) {
   if (spec.landmarks < 1 || spec.landmarks > kMaxLandmarks) {
     return OutOfRange("landmarks", "", 1, kMaxLandmarks, spec.landmarks);
   }
-  if (spec.policy != LandmarkPolicy::kUniform) {
-    return MakeError(absl::StatusCode::kUnimplemented, "NOT_OFFERED", "policy",
-                     absl::StrCat("'", kPolicies[static_cast<size_t>(spec.policy)],
-                                  "' is not offered by this server yet; use '", kPolicies[0], "'"));
-  }
   if (spec.pool_rows != 0 && (spec.pool_rows < spec.landmarks || spec.pool_rows > kMaxPoolRows)) {
     return OutOfRange("pool_rows", "at least `landmarks`: ", spec.landmarks, kMaxPoolRows,
                       spec.pool_rows);
@@ -168,6 +163,10 @@ absl::string_view MappingKindName(MappingKind kind) { return kKinds[static_cast<
 
 absl::string_view ProjectionKindName(ProjectionKind kind) {
   return kProjections[static_cast<size_t>(kind)];
+}
+
+absl::string_view LandmarkPolicyName(LandmarkPolicy policy) {
+  return kPolicies[static_cast<size_t>(policy)];
 }
 
 bool MappingSpec::Has(absl::string_view parameter) const {

@@ -24,12 +24,16 @@ inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
 
 enum class MappingKind { kF1, kF2, kF3, kRandomProjection };
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
-enum class LandmarkPolicy { kUniform, kRandomlyPivotedCholesky };
+// Uniformly drawn; by randomly pivoted Cholesky; the first rows of the stream, as the user gives
+// them.
+enum class LandmarkPolicy { kUniform, kRandomlyPivotedCholesky, kGiven };
 
 // "f2", "random_projection" …
 absl::string_view MappingKindName(MappingKind kind);
 // "gaussian" …
 absl::string_view ProjectionKindName(ProjectionKind kind);
+// "uniform" …
+absl::string_view LandmarkPolicyName(LandmarkPolicy policy);
 
 struct MappingSpec {
   MappingKind kind = MappingKind::kF2;
@@ -49,6 +53,8 @@ struct MappingSpec {
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const;
   bool has_landmarks() const { return Has("landmarks"); }
+  // The first rows of the stream that are landmarks and nothing else.
+  int64_t given_rows() const { return policy == LandmarkPolicy::kGiven ? landmarks : 0; }
   // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities.
   bool approximates_kernel() const { return kind != MappingKind::kF1; }
 

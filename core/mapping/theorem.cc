@@ -48,6 +48,15 @@ std::string RandomProjectionTheorem(const MappingSpec& mapping) {
 }  // namespace
 
 std::string TheoremOf(const MappingSpec& mapping) {
+  if (mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) {
+    return "Chen, Epperly, Tropp, Webber 2022, Theorem 5.1: of the kernel's trace over the pool, d "
+           "landmarks leave on average at most (1 + ε) times the share η that the best r "
+           "dimensions leave, if d ≥ r/ε + r ln(1/(εη)). The theorems about margins speak of "
+           "uniform landmarks, not of these";
+  }
+  if (mapping.policy == LandmarkPolicy::kGiven) {
+    return "none: the theorems speak of uniform landmarks, and these were given";
+  }
   switch (mapping.kind) {
     case MappingKind::kF1:
       return "Balcan, Blum, Vempala 2006, Corollary 1: for a kernel with a separator of margin γ, "

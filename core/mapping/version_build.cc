@@ -14,9 +14,10 @@
 #include "core/certificate/self_check.h"
 #include "core/landmark/moments.h"
 #include "core/landmark/reservoir.h"
+#include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
-#include "core/landmark/uniform_landmarks.h"
 #include "core/mapping/gamma.h"
+#include "core/mapping/landmark_choice.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/mapping/theorem.h"
@@ -26,16 +27,35 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+namespace {
+
+// Of the whole build's time, what rpcholesky takes for pools of 20 rows a landmark.
+constexpr double kChoosingShare = 0.6;
+
+}  // namespace
 
 struct StreamSample::State {
   State(const BuildSpec& spec, int64_t columns)
       : pool_rows(spec.PoolRows(columns)),
-        needs_median(spec.kernel.NeedsMedian()),
+        copies_pool(spec.kernel.NeedsMedian() ||
+                    spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky),
+        given_rows(spec.mapping.given_rows()),
         moments(columns),
         reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
 
+  // Takes the rows of a block that are landmarks by their place; the others are left.
+  ConstMatrixView<double> TakeGiven(ConstMatrixView<double> block) {
+    const int64_t missing = given_rows * block.cols() - static_cast<int64_t>(given.size());
+    const int64_t count = std::min(block.rows(), missing / block.cols());
+    given.insert(given.end(), block.row(0), block.row(0) + count * block.cols());
+    return block.Rows(count, block.rows() - count);
+  }
+
   int64_t pool_rows;
-  bool needs_median;
+  bool copies_pool;
+  int64_t given_rows;
+  // The rows that came so far of those that are landmarks by their place.
+  std::vector<double> given;
   ColumnMoments moments;
   Reservoir reservoir;
   // Rows on their way, widened to float64.
@@ -50,12 +70,15 @@ StreamSample::~StreamSample() = default;
 StreamSample::StreamSample(StreamSample&&) noexcept = default;
 StreamSample& StreamSample::operator=(StreamSample&&) noexcept = default;
 
-int64_t StreamSample::rows() const { return state_->reservoir.rows_seen(); }
+int64_t StreamSample::rows() const {
+  return state_->reservoir.rows_seen() + static_cast<int64_t>(state_->given.size()) / columns();
+}
 int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
 int64_t StreamSample::memory_bound_bytes() const {
-  const int64_t copies = state_->needs_median ? 3 : 1;
-  return copies * state_->reservoir.capacity() * (columns() + 1) *
-         static_cast<int64_t>(sizeof(double));
+  const int64_t copies = state_->copies_pool ? 3 : 1;
+  // A vector doubles when it grows.
+  const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
+  return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double));
 }
 
 absl::Status StreamSample::Add(const RowsView& rows) {
@@ -74,7 +97,8 @@ absl::Status StreamSample::Add(const RowsView& rows) {
   for (int64_t first = 0; first < rows.rows; first += at_once) {
     const int64_t count = std::min(at_once, rows.rows - first);
     for (int64_t i = 0; i < count; ++i) rows.CopyRow(first + i, state_->block.row(i));
-    const ConstMatrixView<double> block = std::as_const(state_->block).view().Rows(0, count);
+    const ConstMatrixView<double> block =
+        state_->TakeGiven(std::as_const(state_->block).view().Rows(0, count));
     state_->moments.Add(block);
     state_->reservoir.Offer(block);
   }
@@ -83,17 +107,20 @@ absl::Status StreamSample::Add(const RowsView& rows) {
 
 absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   const int64_t landmarks = spec.mapping.landmarks;
+  const bool given = spec.mapping.given_rows() > 0;
+  // Nothing but landmarks leaves no row to take means, deviations or gamma of.
+  const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
-        absl::StrCat("the stream has 0 rows; expected at least ", std::max<int64_t>(1, landmarks),
-                     spec.mapping.has_landmarks() ? " (landmarks)" : ""));
+    return MakeError(absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
+                     absl::StrCat("the stream has 0 rows; expected at least ", least,
+                                  spec.mapping.has_landmarks() ? " (landmarks)" : ""));
   }
-  if (rows < landmarks) {
+  if (rows < least) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
                      absl::StrCat("the stream has ", rows, " rows, fewer than the ", landmarks,
-                                  " landmarks; stream more rows or ask for fewer landmarks"),
-                     {{"expected", absl::StrCat(landmarks)}, {"actual", absl::StrCat(rows)}});
+                                  given ? " landmarks and one row more" : " landmarks",
+                                  "; stream more rows or ask for fewer landmarks"),
+                     {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
   }
   return absl::OkStatus();
 }
@@ -113,7 +140,7 @@ class VersionBuilder {
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
     if (spec_.mapping.has_landmarks()) {
-      PHIMAP_RETURN_IF_ERROR(ChooseLandmarks());
+      PHIMAP_RETURN_IF_ERROR(Choose());
       PHIMAP_RETURN_IF_ERROR(ProbeKernel());
     }
     PHIMAP_RETURN_IF_ERROR(BuildInServingType());
@@ -134,8 +161,10 @@ class VersionBuilder {
   }
 
   absl::Status Split() {
-    split_ = SplitSample(stream_rows(), state().reservoir.size(), spec_.mapping.landmarks,
-                         state().pool_rows, spec_.seed);
+    // Landmarks that are given are none of the sample's rows.
+    split_ =
+        SplitSample(state().reservoir.rows_seen(), state().reservoir.size(),
+                    spec_.mapping.landmarks - state().given_rows, state().pool_rows, spec_.seed);
     held_out_ = state().reservoir.Gather(split_.held_out);
     input_.columns = sample_.columns();
     if (!spec_.standardize) return absl::OkStatus();
@@ -161,16 +190,26 @@ class VersionBuilder {
     return absl::OkStatus();
   }
 
-  absl::Status ChooseLandmarks() {
-    PHIMAP_ASSIGN_OR_RETURN(const std::vector<int64_t> slots,
-                            UniformLandmarks(split_.pool, spec_.mapping.landmarks, spec_.seed));
-    const Matrix<double> rows = state().reservoir.Gather(slots);
+  absl::Status Choose() {
+    PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice,
+                            ChooseLandmarks({.mapping = spec_.mapping,
+                                             .seed = spec_.seed,
+                                             .kernel = kernel_,
+                                             .input = input_,
+                                             .reservoir = state().reservoir,
+                                             .pool = split_.pool,
+                                             .given = GivenLandmarks(),
+                                             .threads = [&] { return monitor_.threads(); }},
+                                            [&](double f) { return Report("choose", f); }));
+    if (spec_.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) begun_ = kChoosingShare;
+    pool_trace_residual_ = choice.pool_trace_residual;
+    const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
     anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
     for (int64_t i = 0; i < anchors_.rows(); ++i) {
       std::copy_n(rows.row(i % rows.rows()), rows.cols(), anchors_.row(i));
     }
-    if (kernel_.IsTranslationInvariant()) CentreOn(rows);
-    landmarks_ = AfterInputStage(input_, rows.view());
+    if (kernel_.IsTranslationInvariant()) CentreOn(rows, input_);
+    landmarks_ = AfterInputStage(input_, rows);
     return absl::OkStatus();
   }
 
@@ -198,16 +237,9 @@ class VersionBuilder {
     return absl::OkStatus();
   }
 
-  // Distances keep more float32 digits about the landmarks' mean, and such a kernel does not see
-  // the shift.
-  void CentreOn(const Matrix<double>& rows) {
-    input_.shift.assign(input_.columns, 0.0);
-    for (int64_t i = 0; i < rows.rows(); ++i) {
-      // Running means: a sum over many large rows could overflow.
-      for (int64_t j = 0; j < input_.columns; ++j) {
-        input_.shift[j] += (rows(i, j) - input_.shift[j]) / static_cast<double>(i + 1);
-      }
-    }
+  ConstMatrixView<double> GivenLandmarks() {
+    const int64_t count = state().given_rows;
+    return {state().given.data(), count, sample_.columns()};
   }
 
   InputStage InputCopy() const {
@@ -262,7 +294,9 @@ class VersionBuilder {
     certificate_.pool_rows = split_.pool.size();
     certificate_.held_out_rows = split_.held_out.size();
     certificate_.landmarks = spec_.mapping.landmarks;
-    if (spec_.mapping.has_landmarks()) certificate_.policy = "uniform";
+    if (spec_.mapping.has_landmarks()) {
+      certificate_.policy = std::string(LandmarkPolicyName(spec_.mapping.policy));
+    }
     certificate_.theorem = TheoremOf(spec_.mapping);
     if (has_factor()) CertifyFactor();
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
@@ -380,7 +414,8 @@ class VersionBuilder {
 
   // A second factorization does not move the bar back.
   absl::Status Report(absl::string_view phase, double fraction) {
-    reported_ = std::max(reported_, fraction);
+    reported_ = std::max(reported_, phase == "choose" ? kChoosingShare * fraction
+                                                      : begun_ + (1 - begun_) * fraction);
     return monitor_.Checkpoint(phase, reported_);
   }
 
@@ -388,6 +423,9 @@ class VersionBuilder {
   StreamSample sample_;
   BuildMonitor& monitor_;
   double reported_ = 0;
+  // Where what follows the choice of landmarks begins.
+  double begun_ = 0;
+  std::optional<double> pool_trace_residual_;
   FloatType serving_type_;
   SampleSplit split_;
   Matrix<double> held_out_;

@@ -65,11 +65,13 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows);
 class BuildMonitor {
  public:
   virtual ~BuildMonitor() = default;
-  // Called between tiles with the phase ("sample", then "gram" and "factor" of a mapping with
-  // landmarks or "draw" of one without, "certificate", "encode") and the share of the whole build
-  // that is done, 0..1, never falling. May block to let more urgent work pass. A status other than
-  // OK ends the build with that status.
+  // Called between tiles with the phase ("sample", then "choose" under policy rpcholesky, "gram"
+  // and "factor" of a mapping with landmarks or "draw" of one without, "certificate", "encode") and
+  // the share of the whole build that is done, 0..1, never falling. May block to let more urgent
+  // work pass. A status other than OK ends the build with that status.
   virtual absl::Status Checkpoint(absl::string_view phase, double fraction) = 0;
+  // How many threads a step may use at the moment, at least 1. The bytes do not depend on it.
+  virtual int threads() const { return 1; }
 };
 
 struct BuiltVersion {
@@ -87,8 +89,10 @@ struct BuiltVersion {
 // tolerance of float64, and the certificate says so. FAILED_PRECONDITION: float32 was asked for and
 // errs by more (PRECISION); empty stream (EMPTY_STREAM), fewer rows than landmarks (TOO_FEW_ROWS,
 // both numbers), columns that do not suit the spec (BuildSpec::CheckColumns), a kernel that is not
-// positive semidefinite on the landmarks under F2 or F3 (NOT_POSITIVE_SEMIDEFINITE). Cost for d
-// landmarks of p columns: 2d²p + d³ multiplications, 16 d² bytes; and the certificate.
+// positive semidefinite on the landmarks under F2 or F3 or on the pool under rpcholesky
+// (NOT_POSITIVE_SEMIDEFINITE). Cost for d landmarks of p columns: 2d²p + d³ multiplications, 16 d²
+// bytes; of rpcholesky before that N·d·(p + d/2) and 8·N·d bytes on a pool of N rows; and the
+// certificate.
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
                                           BuildMonitor& monitor);
 

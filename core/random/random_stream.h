@@ -36,6 +36,7 @@ enum class StreamId : uint32_t {
   kSignProjection = 9,     // the coins of a ±1 projection
   kSparseProjection = 10,  // the dice of a sparse one
   kOrthonormalRows = 11,   // the normal numbers that are made orthonormal
+  kRandomPivots = 20,      // which rows rpcholesky proposes and accepts
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

@@ -1,6 +1,7 @@
 #include "server/build/build_manager.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 #include <optional>
 #include <utility>
@@ -32,6 +33,26 @@ Result CatchOutOfMemory(const Step& step) {
     return OutOfMemory();
   }
 }
+
+// A build that shares the threads of all builds with the others that compute at the moment.
+class SharedCores final : public BuildMonitor {
+ public:
+  SharedCores(BuildJob& job, int threads, std::atomic<int>& computing)
+      : job_(job), threads_(threads), computing_(computing) {
+    ++computing_;
+  }
+  ~SharedCores() override { --computing_; }
+
+  absl::Status Checkpoint(absl::string_view phase, double fraction) override {
+    return job_.Checkpoint(phase, fraction);
+  }
+  int threads() const override { return std::max(1, threads_ / computing_.load()); }
+
+ private:
+  BuildJob& job_;
+  const int threads_;
+  std::atomic<int>& computing_;
+};
 
 }  // namespace
 
@@ -213,8 +234,11 @@ absl::StatusOr<BuiltVersion> BuildManager::Compute(BuildJob& job) {
   absl::StatusOr<BuiltVersion> built =
       CatchOutOfMemory<absl::StatusOr<BuiltVersion>>([&]() -> absl::StatusOr<BuiltVersion> {
         // A stream without a block: BuildVersion knows what to say to that.
-        if (!work->has_value()) return BuildVersion(job.spec(), StreamSample(job.spec(), 1), job);
-        return BuildVersion(job.spec(), std::move((*work)->sample), job);
+        SharedCores monitor(job, options_.compute_threads, computing_);
+        if (!work->has_value()) {
+          return BuildVersion(job.spec(), StreamSample(job.spec(), 1), monitor);
+        }
+        return BuildVersion(job.spec(), std::move((*work)->sample), monitor);
       });
   work->reset();
   job.EndWork(options_.now(), 0);

@@ -17,6 +17,7 @@
 #ifndef PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
 #define PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -53,7 +54,8 @@ class BuildManager {
     int64_t memory_bytes = int64_t{4} << 30;
     // How long a client may be silent before `finish`.
     absl::Duration idle_timeout = absl::Minutes(5);
-    // Builds that compute at the same time; further ones wait in state queued.
+    // Builds that compute at the same time; further ones wait in state queued. While fewer compute
+    // they share as many threads.
     int compute_threads = 1;
     // Threads that take rows.
     int ingest_threads = 1;
@@ -183,6 +185,9 @@ class BuildManager {
   int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // Builds that compute at the moment.
+  std::atomic<int> computing_{0};
 
   // Last: they end before what they use.
   JobQueue compute_queue_;

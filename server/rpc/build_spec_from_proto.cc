@@ -72,6 +72,8 @@ absl::StatusOr<LandmarkPolicy> PolicyFromProto(v1::MappingSpec::Policy policy) {
       return LandmarkPolicy::kUniform;
     case v1::MappingSpec::RPCHOLESKY:
       return LandmarkPolicy::kRandomlyPivotedCholesky;
+    case v1::MappingSpec::GIVEN:
+      return LandmarkPolicy::kGiven;
     default:
       return BadField("policy", absl::StrCat("unknown value ", static_cast<int>(policy)));
   }

@@ -246,8 +246,6 @@ class ApiErrorsTest(unittest.TestCase):
             self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", messages)
         self.fails_to_build(phimapd, "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION",
                             build_of(ROWS, text="f2(landmarks=20)", kernel="sigmoid(gamma=-1)"))
-        self.fails_to_build(phimapd, "NOT_OFFERED", "UNIMPLEMENTED",
-                            [spec(text="f2(landmarks=3, policy=rpcholesky)")])
 
     def build_rows(self, phimapd):
         kind = examples_pb2.Examples

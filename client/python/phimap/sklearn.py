@@ -213,7 +213,8 @@ class F2(_Mapping):
             of them.
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
         seed: of all random choices; the same X, parameters and seed give the same features, bit for bit.
-        policy: how landmarks are chosen; None is "uniform".
+        policy: how landmarks are chosen: "uniform" (None), "rpcholesky" by what the rows before leave of K(x, x), or
+            "given", the first `landmarks` rows of X, which are then landmarks and nothing else.
         pool_rows: rows of the uniform sample that landmarks are drawn from; None is max(20·landmarks, 20,000).
         serving_type: "float32" or "float64", of the features; None is float32 unless that would be inaccurate.
         mapping: its name on the server, to which each `fit` adds a version; None is a fresh name.

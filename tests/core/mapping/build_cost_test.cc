@@ -49,6 +49,7 @@ const Case kCases[] = {
     {"f2(landmarks=100)", "rbf(gamma=scale)", 2000, 1000},
     {"f2(landmarks=300)", "rbf(gamma=scale)", 310, 16},  // held out: 10, not measured
     {"f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)", 30'000, 16},
+    {"f2(landmarks=300, policy=given)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=100)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=100, projection=sign)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=30)", "linear()", 3000, 40},
@@ -65,6 +66,25 @@ class BuildCostTest : public ::testing::TestWithParam<Case> {
   BuildCost Cost() const { return CostOfBuild(spec_, GetParam().rows, GetParam().columns); }
   Matrix<double> Rows() const {
     return NormalRows({.rows = GetParam().rows, .cols = GetParam().columns});
+  }
+
+  // What is reserved must hold what is taken, and not much more.
+  void ExpectMemoryFromAbove() const {
+    const Matrix<double> rows = Rows();
+    UseOneBlasThread();
+    const int64_t before = HeldBytes();
+    ResetPeakBytes();
+    StreamSample sample(spec_, GetParam().columns);
+    ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+    RecordingMonitor monitor;
+    const absl::StatusOr<BuiltVersion> version = BuildVersion(spec_, std::move(sample), monitor);
+    ASSERT_TRUE(version.ok()) << version.status();
+    const int64_t taken = PeakBytes() - before;
+    const int64_t forecast = Cost().memory_bytes();
+    // Lists of slots, scratch, the last block of the reservoir.
+    constexpr int64_t kSlack = 1 << 20;
+    EXPECT_LE(taken, forecast + kSlack);
+    EXPECT_LE(forecast, 2 * taken + kSlack);
   }
 
   const BuildSpec spec_;
@@ -112,26 +132,33 @@ TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
   EXPECT_NEAR(Cost().work.flops(), flops, 0.01 * flops);
 }
 
-// What is reserved must hold what is taken, and not much more.
-TEST_P(BuildCostTest, MemoryIsForecastFromAbove) {
-  const Matrix<double> rows = Rows();
-  UseOneBlasThread();
-  const int64_t before = HeldBytes();
-  ResetPeakBytes();
-  StreamSample sample(spec_, GetParam().columns);
-  ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
-  RecordingMonitor monitor;
-  const absl::StatusOr<BuiltVersion> version = BuildVersion(spec_, std::move(sample), monitor);
-  ASSERT_TRUE(version.ok()) << version.status();
-  const int64_t taken = PeakBytes() - before;
-  const int64_t forecast = Cost().memory_bytes();
-  // Lists of slots, scratch, the last block of the reservoir.
-  constexpr int64_t kSlack = 1 << 20;
-  EXPECT_LE(taken, forecast + kSlack);
-  EXPECT_LE(forecast, 2 * taken + kSlack);
-}
+TEST_P(BuildCostTest, MemoryIsForecastFromAbove) { ExpectMemoryFromAbove(); }
 
 INSTANTIATE_TEST_SUITE_P(Builds, BuildCostTest, ::testing::ValuesIn(kCases));
+
+// How many proposals are rejected depends on the rows, and so does the work, a little.
+class ChoosingCostTest : public BuildCostTest {};
+
+TEST_P(ChoosingCostTest, FlopsAreForecastToOneInFive) {
+  const double before = BlasFlops();
+  const BuiltVersion version = MustBuild(spec_, Rows());
+  const double rank = static_cast<double>(version.certificate.rank.value_or(0));
+  double flops = BlasFlops() - before + rank * rank * rank / 3;
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
+  ASSERT_TRUE(artifact.ok());
+  flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *
+           static_cast<double>(NumbersOf(artifact->plan));
+  EXPECT_NEAR(Cost().work.flops(), flops, 0.2 * flops);
+}
+
+TEST_P(ChoosingCostTest, MemoryIsForecastFromAbove) { ExpectMemoryFromAbove(); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Builds, ChoosingCostTest,
+    ::testing::Values(Case{"f2(landmarks=300, policy=rpcholesky)", "rbf(gamma=scale)", 3000, 16},
+                      Case{"f2(landmarks=300, policy=rpcholesky)", "rbf(gamma=scale)", 30'000, 16},
+                      Case{"f2(landmarks=500, policy=rpcholesky, pool_rows=4000)",
+                           "rbf(gamma=scale)", 10'000, 64, true}));
 
 TEST(BuildCostGrowthTest, AnEndlessStreamHasTheSampleOfALongOne) {
   const BuildSpec spec = SpecOf("f2(landmarks=100)", "rbf(gamma=scale)");

@@ -72,7 +72,7 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
       {"f3(landmarks=5)", 1, "f3 needs the parameter 'dimensions'"},
       {"f3(landmarks=5, dimensions=65537)", 28, "got 65537"},
       {"f3(landmarks=5, dimensions=3, projection=uniform)", 42, "got 'uniform'"},
-      {"f2(landmarks=5, policy=random)", 24, "policy is one of uniform, rpcholesky"},
+      {"f2(landmarks=5, policy=random)", 24, "policy is one of uniform, rpcholesky, given"},
       {"f2(landmarks=5, policy=1)", 24, "got 1"},
       {"f2(landmarks=5, pool_rows=16777217)", 27, "got 16777217"},
       {"f2(landmarks=5, serving_type=float16)", 30, "one of float32, float64"},
@@ -99,7 +99,6 @@ TEST(MappingSpecTest, CombinationsNameTheirField) {
   const Case kCases[] = {
       {"f3(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
       {"f2(landmarks=5, pool_rows=4)", absl::StatusCode::kInvalidArgument, "pool_rows"},
-      {"f2(landmarks=5, policy=rpcholesky)", absl::StatusCode::kUnimplemented, "policy"},
       {"f3(landmarks=5, dimensions=3, projection=sparse)", absl::StatusCode::kInvalidArgument,
        "projection"},
       {"f3(landmarks=5, dimensions=3, projection=orthonormal)", absl::StatusCode::kInvalidArgument,

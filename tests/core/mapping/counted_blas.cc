@@ -44,7 +44,7 @@ void cblas_dtrsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TR
                  CBLAS_DIAG diag, int m, int n, double alpha, const double* a, int lda, double* b,
                  int ldb) {
   static auto* const next = Next<decltype(cblas_dtrsm)>("cblas_dtrsm");
-  flops += 1.0 * m * m * n;
+  flops += side == CblasLeft ? 1.0 * m * m * n : 1.0 * n * n * m;
   next(layout, side, uplo, t, diag, m, n, alpha, a, lda, b, ldb);
 }
 

@@ -1,0 +1,281 @@
+#include "core/landmark/rpcholesky.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_work.h"
+#include "core/linalg/blas.h"
+#include "core/linalg/tiles.h"
+#include "core/random/permutation.h"
+#include "core/random/random_stream.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kTileRows = 512;
+
+// Proposals of a block. More make the products wider; but each is checked against all, and of more
+// proposals a larger share explains each other and is rejected.
+int64_t BlockSize(int64_t landmarks) { return std::clamp<int64_t>(landmarks / 4, 16, 256); }
+
+absl::Status NotPsd(int64_t row, double left, double slack) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StrCat("not positive semidefinite on the pool: of K(x, x) of row ", row, " ", left,
+                   " is left, expected at least ", -slack,
+                   "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
+}
+
+// One choice in progress. F is N×d; of its columns the first chosen() are done, and K ≈ F·Fᵀ on
+// them.
+class Selection {
+ public:
+  explicit Selection(const RandomPivotTask& task)
+      : task_(task),
+        n_(task.pool.rows()),
+        d_(task.landmarks),
+        norms_(SquaredNorms(task.pool)),
+        random_(RandomStream(task.seed, StreamId::kRandomPivots)) {}
+
+  absl::StatusOr<RandomPivots> Run(Checkpoint checkpoint) {
+    PHIMAP_RETURN_IF_ERROR(Begin());
+    while (chosen() < d_) {
+      const double total = Accumulate();
+      if (!(total > 0)) break;
+      Propose(total);
+      Decide();
+      PHIMAP_RETURN_IF_ERROR(AddColumns(checkpoint));
+    }
+    for (const double left : residual_) result_.residual_trace += left;
+    Fill();
+    return std::move(result_);
+  }
+
+ private:
+  int64_t chosen() const { return static_cast<int64_t>(result_.rows.size()); }
+
+  absl::Status Begin() {
+    residual_ = KernelDiagonal(task_.kernel, task_.pool, norms_);
+    double largest = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (!std::isfinite(residual_[i])) {
+        return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+                         absl::StrCat("K(x, x) of a row of the pool is ", residual_[i]));
+      }
+      largest = std::max(largest, residual_[i]);
+      result_.trace += residual_[i];
+    }
+    const double unit = std::ldexp(1.0, -53) * largest;
+    slack_ = 10.0 * static_cast<double>(n_) * unit;
+    // d squares of at most K(x, x) in all were taken off: what is smaller than their round-off is
+    // nothing.
+    noise_ = 4.0 * static_cast<double>(d_) * unit;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (residual_[i] < -slack_) return NotPsd(i, residual_[i], slack_);
+      if (residual_[i] <= noise_) residual_[i] = 0;
+    }
+    factor_ = Matrix<double>::Uninit(n_, d_);
+    sums_.resize(static_cast<size_t>(n_));
+    return absl::OkStatus();
+  }
+
+  // Running sums of what is left, for drawing; returns their last.
+  double Accumulate() {
+    double sum = 0;
+    for (int64_t i = 0; i < n_; ++i) sums_[i] = sum += residual_[i];
+    return sum;
+  }
+
+  // Draws rows, each with probability residual/total, and computes what the rows chosen before
+  // leave of their kernel matrix.
+  void Propose(double total) {
+    const int64_t block = BlockSize(d_);
+    proposals_.resize(static_cast<size_t>(block));
+    for (int64_t& row : proposals_) {
+      const double target = random_.UniformOpen01() * total;
+      // The first whose sum exceeds the target has something left.
+      row = std::upper_bound(sums_.begin(), sums_.end(), target) - sums_.begin();
+      // target < total, yet their product may have rounded up to it.
+      if (row == n_) row = std::lower_bound(sums_.begin(), sums_.end(), total) - sums_.begin();
+    }
+    const Matrix<double> x = Gather(task_.pool, proposals_);
+    const std::vector<double> norms = SquaredNorms(x.view());
+    left_ = Matrix<double>::Uninit(block, block);
+    KernelBlock(task_.kernel, x.view(), norms, x.view(), norms, left_.view());
+    const Matrix<double> f = Gather(DoneColumns(), proposals_);
+    MultiplyTransposed(-1, f.view(), f.view(), 1, left_.view());
+  }
+
+  // Takes the proposals in order. A row's chance was residual_; after those just accepted it should
+  // have been what they leave, so it is accepted with the ratio of the two.
+  void Decide() {
+    const int64_t block = left_.rows();
+    accepted_.clear();
+    for (int64_t j = 0; j < block; ++j) {
+      const double u = random_.UniformOpen01();
+      const double left = left_(j, j);
+      if (chosen() + static_cast<int64_t>(accepted_.size()) == d_) continue;
+      if (!(left > noise_)) {
+        // Explained by those just accepted; or, when there are none, never more than round-off.
+        if (accepted_.empty()) residual_[proposals_[j]] = 0;
+        continue;
+      }
+      if (!(u * residual_[proposals_[j]] < left)) continue;
+      accepted_.push_back(j);
+      EliminateProposal(j, std::sqrt(left));
+    }
+  }
+
+  // Column j of left_ becomes that of its Cholesky factor, and what is behind it is updated.
+  void EliminateProposal(int64_t j, double root) {
+    const int64_t block = left_.rows();
+    left_(j, j) = root;
+    for (int64_t i = j + 1; i < block; ++i) left_(i, j) /= root;
+    column_.resize(static_cast<size_t>(block));
+    for (int64_t i = j + 1; i < block; ++i) column_[i] = left_(i, j);
+    for (int64_t i = j + 1; i < block; ++i) {
+      const double l = column_[i];
+      double* row = left_.row(i);
+      for (int64_t k = j + 1; k <= i; ++k) row[k] -= l * column_[k];
+    }
+  }
+
+  // The columns of F of the accepted rows: (K(·, S) − F·F(S)ᵀ)·L^{-T}, and what they leave.
+  absl::Status AddColumns(Checkpoint checkpoint) {
+    const int64_t before = chosen();
+    const int64_t added = static_cast<int64_t>(accepted_.size());
+    if (added == 0) return checkpoint(Share(before));
+    std::vector<int64_t> rows;
+    Matrix<double> triangle(added, added);
+    for (int64_t i = 0; i < added; ++i) {
+      rows.push_back(proposals_[accepted_[i]]);
+      for (int64_t j = 0; j <= i; ++j) triangle(i, j) = left_(accepted_[i], accepted_[j]);
+    }
+    const Matrix<double> x = Gather(task_.pool, rows);
+    const std::vector<double> norms = SquaredNorms(x.view());
+    const Matrix<double> done = Gather(DoneColumns(), rows);
+    const auto tile = [&](int64_t t) {
+      const int64_t begin = t * kTileRows;
+      const int64_t count = std::min(kTileRows, n_ - begin);
+      const std::vector<double> tile_norms(norms_.begin() + begin, norms_.begin() + begin + count);
+      const MatrixView<double> fresh = factor_.view().Block(begin, before, count, added);
+      KernelBlock(task_.kernel, task_.pool.Rows(begin, count), tile_norms, x.view(), norms, fresh);
+      if (before > 0) {
+        MultiplyTransposed(-1, factor_.view().Block(begin, 0, count, before), done.view(), 1,
+                           fresh);
+      }
+      SolveLowerTriangleFromRight(std::as_const(triangle).view(), fresh);
+      TakeOff(begin, fresh);
+    };
+    const auto progress = [&](double f) {
+      return checkpoint(Share(static_cast<double>(before) + f * static_cast<double>(added)));
+    };
+    PHIMAP_RETURN_IF_ERROR(
+        ForEachTile(task_.threads(), (n_ + kTileRows - 1) / kTileRows, progress, tile));
+    for (const int64_t row : rows) residual_[row] = 0;
+    result_.rows.insert(result_.rows.end(), rows.begin(), rows.end());
+    return Check();
+  }
+
+  void TakeOff(int64_t begin, ConstMatrixView<double> fresh) {
+    for (int64_t i = 0; i < fresh.rows(); ++i) {
+      if (residual_[begin + i] == 0) continue;
+      double squares = 0;
+      for (int64_t j = 0; j < fresh.cols(); ++j) squares += fresh(i, j) * fresh(i, j);
+      residual_[begin + i] -= squares;
+    }
+  }
+
+  absl::Status Check() {
+    for (int64_t i = 0; i < n_; ++i) {
+      if (!(residual_[i] >= -slack_)) return NotPsd(i, residual_[i], slack_);
+      if (residual_[i] <= noise_) residual_[i] = 0;
+    }
+    return absl::OkStatus();
+  }
+
+  // The work for m columns grows with m².
+  double Share(double columns) const {
+    const double share = columns / static_cast<double>(d_);
+    return share * share;
+  }
+
+  // What is not yet chosen when nothing is left to explain.
+  void Fill() {
+    if (chosen() == d_) return;
+    std::vector<char> taken(static_cast<size_t>(n_));
+    for (const int64_t row : result_.rows) taken[row] = 1;
+    for (const int64_t row :
+         FirstOfPermutation(n_, n_, RandomStream(task_.seed, StreamId::kLandmarks))) {
+      if (chosen() == d_) return;
+      if (!taken[row]) result_.rows.push_back(row);
+    }
+  }
+
+  ConstMatrixView<double> DoneColumns() const { return factor_.view().Block(0, 0, n_, chosen()); }
+
+  static Matrix<double> Gather(ConstMatrixView<double> from, const std::vector<int64_t>& rows) {
+    Matrix<double> to = Matrix<double>::Uninit(static_cast<int64_t>(rows.size()), from.cols());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(from.row(rows[i]), from.cols(), to.row(static_cast<int64_t>(i)));
+    }
+    return to;
+  }
+
+  const RandomPivotTask& task_;
+  const int64_t n_;
+  const int64_t d_;
+  const std::vector<double> norms_;
+  RandomCursor random_;
+  double slack_ = 0;
+  double noise_ = 0;
+  // What is left of each K(x, x); 0 for a chosen row.
+  std::vector<double> residual_;
+  std::vector<double> sums_;
+  Matrix<double> factor_;
+  // Of the block under way.
+  std::vector<int64_t> proposals_;
+  Matrix<double> left_;
+  std::vector<double> column_;
+  std::vector<int64_t> accepted_;  // places in proposals_
+  RandomPivots result_;
+};
+
+}  // namespace
+
+absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task,
+                                                Checkpoint checkpoint) {
+  PHIMAP_CHECK(1 <= task.landmarks && task.landmarks <= task.pool.rows());
+  return Selection(task).Run(checkpoint);
+}
+
+int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns) {
+  const int64_t block = BlockSize(landmarks);
+  const int64_t numbers = pool_rows * (landmarks + 3) +        // F; norms, residuals, sums
+                          2 * block * (landmarks + columns) +  // gathered rows
+                          3 * block * block;
+  return numbers * static_cast<int64_t>(sizeof(double));
+}
+
+Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
+                        double elements_of_value) {
+  const double n = static_cast<double>(pool_rows);
+  const double d = static_cast<double>(landmarks);
+  const double p = static_cast<double>(columns);
+  const double block = static_cast<double>(BlockSize(landmarks));
+  // The columns of F; and of every block of proposals, twice d in all, its own kernel matrix, what
+  // F explains of it, and its elimination.
+  Work work = WorkOfKernelBlock(n, d, p, elements_of_value);
+  work.product_flops += n * d * d + 2 * d * block * (2 * p + d);
+  work.elements += 2 * d * block * elements_of_value;
+  work.factor_flops += 2 * d * block * block / 3;
+  return work;
+}
+
+}  // namespace phimap

@@ -1,0 +1,62 @@
+// The landmark policy "rpcholesky": randomly pivoted Cholesky.
+#ifndef PHIMAP_CORE_LANDMARK_RPCHOLESKY_H_
+#define PHIMAP_CORE_LANDMARK_RPCHOLESKY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
+
+namespace phimap {
+
+struct RandomPivots {
+  // Rows of the pool, different ones, in the order in which they were chosen.
+  std::vector<int64_t> rows;
+  // tr K over the pool, and what the chosen rows leave of it: tr(K − K̂).
+  double trace = 0;
+  double residual_trace = 0;
+};
+
+struct RandomPivotTask {
+  KernelProgram kernel;
+  // N×p, after the input stage.
+  ConstMatrixView<double> pool;
+  // How many rows to choose.
+  int64_t landmarks = 0;
+  uint64_t seed = 0;
+  // How many threads may work at the moment; asked before each block. The result does not depend
+  // on it.
+  absl::FunctionRef<int()> threads;
+};
+
+// Each row is chosen with probability proportional to the part of K(x, x) that the rows chosen
+// before do not explain. Where nothing is left, because the kernel has a lower rank on the pool,
+// the rest are drawn uniformly from the rows not chosen. REQUIRES 1 <= landmarks <= pool.rows().
+//
+// Method:  blocks of proposals with rejection, which chooses with exactly the probabilities of one
+//          row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen, Epperly,
+//          Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is worked on in tiles of
+//          512 rows.
+// Errors:  FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE) when what is left of a K(x, x) falls
+//          under −slack, slack = 10·N·2⁻⁵³·max K(x, x); INVALID_ARGUMENT (NOT_FINITE) for a
+//          K(x, x) that is not finite. What `checkpoint` returns, between tiles.
+// Bits:    a function of kernel, pool, landmarks and seed (per BLAS core).
+// Cost:    an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes of memory.
+absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Checkpoint checkpoint);
+
+// Bytes that choosing `landmarks` of `pool_rows` rows of `columns` numbers takes, the pool itself
+// left out.
+int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns);
+
+// What it takes, where the proposals that are rejected are half of all.
+Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
+                        double elements_of_value);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LANDMARK_RPCHOLESKY_H_

@@ -1,0 +1,85 @@
+#include "core/linalg/tiles.h"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace phimap {
+namespace {
+
+// The tiles of one call and who may take the next.
+class Tiles {
+ public:
+  Tiles(int64_t count, absl::FunctionRef<void(int64_t)> work) : count_(count), work_(work) {}
+
+  // Takes tiles until none is left. `before` is called, under the lock, before each.
+  template <typename Before>
+  void Run(const Before& before) {
+    while (true) {
+      int64_t tile;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (next_ == count_) return;
+        if (!before(next_)) {
+          next_ = count_;
+          return;
+        }
+        tile = next_++;
+      }
+      RunOne(tile);
+    }
+  }
+
+  // REQUIRES: all threads have ended.
+  void RethrowFailure() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void RunOne(int64_t tile) {
+    try {
+      work_(tile);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      failure_ = std::current_exception();
+      next_ = count_;
+    }
+  }
+
+  const int64_t count_;
+  const absl::FunctionRef<void(int64_t)> work_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  int64_t next_ = 0;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
+                         absl::FunctionRef<void(int64_t tile)> work) {
+  Tiles todo(tiles, work);
+  std::vector<std::thread> helpers;
+  const int64_t wanted = std::min<int64_t>(threads, tiles) - 1;
+  helpers.reserve(static_cast<size_t>(std::max<int64_t>(wanted, 0)));
+  for (int64_t i = 0; i < wanted; ++i) {
+    try {
+      helpers.emplace_back([&] { todo.Run([](int64_t) { return true; }); });
+    } catch (const std::system_error&) {
+      break;  // the system has no more threads: the others do the work
+    }
+  }
+  absl::Status status;
+  todo.Run([&](int64_t tile) {
+    status = checkpoint(static_cast<double>(tile) / static_cast<double>(tiles));
+    return status.ok();
+  });
+  for (std::thread& helper : helpers) helper.join();
+  todo.RethrowFailure();
+  return status;
+}
+
+}  // namespace phimap

@@ -1,0 +1,30 @@
+// Work that is cut into tiles, on several threads.
+#ifndef PHIMAP_CORE_LINALG_TILES_H_
+#define PHIMAP_CORE_LINALG_TILES_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "core/linalg/checkpoint.h"
+
+namespace phimap {
+
+// Runs work(i) once for each tile 0 <= i < tiles, on at most `threads` threads of which the caller
+// is one, and returns when all are done. Tiles begin in order; which thread takes one is left open,
+// so a tile whose result depends on itself alone gives the same bits for any number of threads.
+//
+// `checkpoint` is called on the caller's thread before each tile that it takes, with the share of
+// the tiles that were taken. No tile begins while it is called: work that it lets pass has the
+// machine. When it is not OK no further tile begins, those under way end, and its status is
+// returned.
+//
+// Threads:    started for the call and joined in it: about 20 µs each, nothing for one thread or
+//             tile. Fewer run where the system has no more.
+// Exceptions: what `work` throws, std::bad_alloc for instance, is thrown to the caller.
+absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
+                         absl::FunctionRef<void(int64_t tile)> work);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_TILES_H_

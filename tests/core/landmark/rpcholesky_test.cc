@@ -1,0 +1,175 @@
+#include "core/landmark/rpcholesky.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::MustParseKernel;
+using testing::NormalRows;
+
+absl::StatusOr<RandomPivots> Choose(const char* kernel, const Matrix<double>& pool,
+                                    int64_t landmarks, uint64_t seed, int threads = 1,
+                                    Checkpoint checkpoint = NeverStop) {
+  UseOneBlasThread();
+  return ChooseRandomPivots({.kernel = KernelProgram::Compile(MustParseKernel(kernel)),
+                             .pool = pool.view(),
+                             .landmarks = landmarks,
+                             .seed = seed,
+                             .threads = [&] { return threads; }},
+                            checkpoint);
+}
+
+// What a chosen row takes off all K(x, x), one row at a time: the textbook's elimination.
+double NaiveResidualTrace(const char* kernel, const Matrix<double>& pool,
+                          const std::vector<int64_t>& rows) {
+  Matrix<double> left = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
+  for (const int64_t s : rows) {
+    const double pivot = left(s, s);
+    std::vector<double> column(static_cast<size_t>(pool.rows()));
+    for (int64_t i = 0; i < pool.rows(); ++i) column[i] = left(i, s);
+    for (int64_t i = 0; i < pool.rows(); ++i) {
+      for (int64_t j = 0; j < pool.rows(); ++j) left(i, j) -= column[i] * column[j] / pivot;
+    }
+  }
+  double trace = 0;
+  for (int64_t i = 0; i < pool.rows(); ++i) trace += left(i, i);
+  return trace;
+}
+
+TEST(RpCholeskyTest, ResidualIsWhatTheChosenRowsLeave) {
+  const Matrix<double> pool = NormalRows({.rows = 300, .cols = 5, .seed = 3});
+  for (const char* kernel : {"rbf(gamma=0.2)", "poly(degree=2, coef0=1)"}) {
+    for (const int64_t d : {1, 20, 100}) {
+      SCOPED_TRACE(absl::StrCat(kernel, " d=", d));
+      const absl::StatusOr<RandomPivots> pivots = Choose(kernel, pool, d, 1);
+      ASSERT_TRUE(pivots.ok()) << pivots.status();
+      ASSERT_EQ(pivots->rows.size(), d);
+      EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), d);
+      const double trace = NaiveResidualTrace(kernel, pool, {});
+      EXPECT_NEAR(pivots->trace, trace, 1e-12 * trace);
+      // poly has rank 21 here: rows beyond are drawn without need, and dividing by their pivots
+      // would be dividing by round-off.
+      if (d > 20 && kernel[0] == 'p') {
+        EXPECT_LE(pivots->residual_trace, 1e-9 * trace);
+      } else {
+        // n rows lose d squares each, of at most K(x, x) in all: n·d·u·trace, and cancellation.
+        EXPECT_NEAR(pivots->residual_trace, NaiveResidualTrace(kernel, pool, pivots->rows),
+                    1e-9 * trace);
+      }
+    }
+  }
+}
+
+TEST(RpCholeskyTest, RowsDoNotDependOnThreads) {
+  const Matrix<double> pool = NormalRows({.rows = 3000, .cols = 8, .seed = 4});
+  const absl::StatusOr<RandomPivots> one = Choose("rbf(gamma=0.125)", pool, 150, 9);
+  ASSERT_TRUE(one.ok()) << one.status();
+  for (const int threads : {2, 3, 7}) {
+    const absl::StatusOr<RandomPivots> more = Choose("rbf(gamma=0.125)", pool, 150, 9, threads);
+    ASSERT_TRUE(more.ok()) << more.status();
+    EXPECT_EQ(more->rows, one->rows);
+    EXPECT_EQ(more->residual_trace, one->residual_trace);
+  }
+  EXPECT_NE(Choose("rbf(gamma=0.125)", pool, 150, 10)->rows, one->rows);
+}
+
+// Rejection must give exactly the law of one row at a time: P(i, then j) = K_ii/tr K · S_jj/tr S,
+// S what i leaves. 30 pairs, 40,000 seeds: chi-square of 29 degrees has mean 29 and deviation 7.6;
+// six deviations is a bug, and the seeds are fixed.
+TEST(RpCholeskyTest, BlocksWithRejectionHaveTheLawOfOneRowAtATime) {
+  const char* kernel = "rbf(gamma=0.5) + 0.2*linear()";
+  const Matrix<double> pool = NormalRows({.rows = 6, .cols = 2, .seed = 8});
+  const Matrix<double> k = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
+  double trace = 0;
+  for (int64_t i = 0; i < 6; ++i) trace += k(i, i);
+  constexpr int kSeeds = 40000;
+  std::map<std::pair<int64_t, int64_t>, int> count;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    const absl::StatusOr<RandomPivots> pivots = Choose(kernel, pool, 2, seed);
+    ASSERT_TRUE(pivots.ok()) << pivots.status();
+    ++count[{pivots->rows[0], pivots->rows[1]}];
+  }
+  double chi_square = 0;
+  for (int64_t i = 0; i < 6; ++i) {
+    const auto left = [&](int64_t j) { return k(j, j) - k(i, j) * k(i, j) / k(i, i); };
+    double left_trace = 0;
+    for (int64_t j = 0; j < 6; ++j) left_trace += j == i ? 0 : left(j);
+    for (int64_t j = 0; j < 6; ++j) {
+      if (j == i) continue;
+      const double expected = kSeeds * k(i, i) / trace * left(j) / left_trace;
+      const double difference = count[{i, j}] - expected;
+      chi_square += difference * difference / expected;
+    }
+  }
+  EXPECT_LT(chi_square, 29 + 6 * 7.6);
+}
+
+TEST(RpCholeskyTest, WhereNothingIsLeftTheRestAreOtherRows) {
+  // Rank 3, and every row twice.
+  const Matrix<double> half = NormalRows({.rows = 20, .cols = 3, .seed = 5});
+  Matrix<double> pool(40, 3);
+  for (int64_t i = 0; i < 40; ++i) std::copy_n(half.row(i % 20), 3, pool.row(i));
+  const absl::StatusOr<RandomPivots> pivots = Choose("linear()", pool, 40, 2);
+  ASSERT_TRUE(pivots.ok()) << pivots.status();
+  ASSERT_EQ(pivots->rows.size(), 40);
+  EXPECT_EQ(std::set<int64_t>(pivots->rows.begin(), pivots->rows.end()).size(), 40);
+  EXPECT_EQ(pivots->residual_trace, 0);
+  // The three that explain all come first, and are no copies of each other.
+  EXPECT_LT(NaiveResidualTrace("linear()", pool, {pivots->rows.begin(), pivots->rows.begin() + 3}),
+            1e-12 * pivots->trace);
+  // All rows are equal to 0: nothing to choose by.
+  const absl::StatusOr<RandomPivots> zeros = Choose("linear()", Matrix<double>(5, 2), 3, 2);
+  ASSERT_TRUE(zeros.ok()) << zeros.status();
+  EXPECT_EQ(zeros->rows.size(), 3);
+}
+
+TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
+  const Matrix<double> pool = NormalRows({.rows = 2000, .cols = 4, .seed = 6});
+  std::vector<double> shares;
+  const auto watch = [&](double share) {
+    shares.push_back(share);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(Choose("rbf(gamma=0.3)", pool, 60, 1, 1, watch).ok());
+  ASSERT_GT(shares.size(), 8);  // 4 tiles a block, several blocks
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_GE(shares.front(), 0);
+  EXPECT_LE(shares.back(), 1);
+  for (const size_t stop : {size_t{0}, size_t{5}, shares.size() - 1}) {
+    size_t calls = 0;
+    const auto refuse = [&](double) {
+      return calls++ == stop ? absl::CancelledError("stop") : absl::OkStatus();
+    };
+    EXPECT_EQ(Choose("rbf(gamma=0.3)", pool, 60, 1, 1, refuse).status(),
+              absl::CancelledError("stop"));
+    EXPECT_EQ(calls, stop + 1);
+  }
+}
+
+TEST(RpCholeskyTest, SimilaritiesThatAreNotPositiveSemidefiniteAreRefused) {
+  const Matrix<double> pool = NormalRows({.rows = 50, .cols = 3, .seed = 7});
+  // ‖x‖² − 50 is negative; (x·y − 1)² has a positive diagonal, which blocks then overdraw.
+  for (const char* kernel : {"poly(degree=1, coef0=-50)", "poly(degree=3, coef0=-0.5)"}) {
+    const absl::Status status = Choose(kernel, pool, 20, 1).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
+    ASSERT_TRUE(DetailOf(status).has_value());
+    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+  }
+}
+
+}  // namespace
+}  // namespace phimap

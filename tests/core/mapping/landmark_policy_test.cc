@@ -1,0 +1,349 @@
+// The landmark policies on real data and through whole builds.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/kernel/kernel_block.h"
+#include "core/landmark/moments.h"
+#include "core/landmark/rpcholesky.h"
+#include "core/linalg/blas.h"
+#include "core/linalg/pivoted_cholesky.h"
+#include "core/mapping/version_build.h"
+#include "core/random/permutation.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using testing::FeaturesFrom;
+using testing::MustBuild;
+using testing::NormalRows;
+using testing::SpecOf;
+using testing::WireRows;
+
+constexpr int kSeeds = 5;
+
+// The numbers of a CSV file of lab/data, without the label, which is last.
+Matrix<double> Data(const std::string& name) {
+  std::ifstream file(std::string(PHIMAP_SOURCE_DIR "/lab/data/") + name);
+  std::string line;
+  std::getline(file, line);
+  const int64_t columns = std::count(line.begin(), line.end(), ',');
+  std::vector<double> numbers;
+  while (std::getline(file, line)) {
+    std::stringstream fields(line);
+    std::string field;
+    for (int64_t j = 0; j < columns && std::getline(fields, field, ','); ++j) {
+      numbers.push_back(std::stod(field));
+    }
+  }
+  PHIMAP_CHECK(columns > 0 && !numbers.empty());
+  Matrix<double> rows(static_cast<int64_t>(numbers.size()) / columns, columns);
+  std::copy(numbers.begin(), numbers.end(), rows.data());
+  return rows;
+}
+
+Matrix<double> Standardized(const Matrix<double>& rows) {
+  ColumnMoments moments(rows.cols());
+  moments.Add(rows.view());
+  Matrix<double> out(rows.rows(), rows.cols());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    for (int64_t j = 0; j < rows.cols(); ++j) {
+      out(i, j) = (rows(i, j) - moments.mean(j)) * moments.StandardScale(j);
+    }
+  }
+  return out;
+}
+
+// rbf with γ = 1/p.
+std::string Rbf(int64_t columns) {
+  return absl::StrCat("rbf(gamma=", 1.0 / static_cast<double>(columns), ")");
+}
+
+// tr(K − K̂)/tr K over the pool, K̂ of the rows `landmarks`.
+double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
+                    const std::vector<int64_t>& landmarks) {
+  const KernelProgram program = KernelProgram::Compile(testing::MustParseKernel(kernel.c_str()));
+  const int64_t d = static_cast<int64_t>(landmarks.size());
+  Matrix<double> rows(d, pool.cols());
+  for (int64_t i = 0; i < d; ++i) std::copy_n(pool.row(landmarks[i]), pool.cols(), rows.row(i));
+  Matrix<double> gram(d, d);
+  EXPECT_TRUE(KernelGram(program, std::as_const(rows).view(), gram.view(), NeverStop).ok());
+  const absl::StatusOr<PivotedCholesky> factored = FactorPivoted(gram.view(), 1e-12, NeverStop);
+  EXPECT_TRUE(factored.ok());
+  const int64_t r = factored->rank();
+  Matrix<double> pivots(r, pool.cols());
+  for (int64_t i = 0; i < r; ++i) {
+    std::copy_n(rows.row(factored->pivots[i]), pool.cols(), pivots.row(i));
+  }
+  const std::vector<double> norms = SquaredNorms(pool.view());
+  Matrix<double> block(r, pool.rows());
+  KernelBlock(program, std::as_const(pivots).view(), SquaredNorms(std::as_const(pivots).view()),
+              pool.view(), norms, block.view());
+  SolveLowerTriangle(std::as_const(gram).view().Block(0, 0, r, r), block.view());
+  double left = 0;
+  double trace = 0;
+  for (const double k : KernelDiagonal(program, norms)) trace += k;
+  for (int64_t i = 0; i < block.size(); ++i) left += block.data()[i] * block.data()[i];
+  return 1 - left / trace;
+}
+
+// Means over the seeds.
+struct Residuals {
+  double uniform = 0;
+  double rpcholesky = 0;
+};
+
+// Rows that no build sees: the error of K is measured on them.
+int64_t UnseenCount(const Matrix<double>& data) { return std::min<int64_t>(1000, data.rows() / 5); }
+
+// The first rows are unseen, the others are the stream.
+Matrix<double> Shuffled(const Matrix<double>& data, uint64_t seed) {
+  const std::vector<int64_t> order =
+      FirstOfPermutation(data.rows(), data.rows(), RandomStream(seed + 100, StreamId::kSplit));
+  Matrix<double> out(data.rows(), data.cols());
+  for (int64_t i = 0; i < data.rows(); ++i) {
+    std::copy_n(data.row(order[i]), data.cols(), out.row(i));
+  }
+  return out;
+}
+
+Matrix<double> RowsOf(const Matrix<double>& from, int64_t first, int64_t count) {
+  Matrix<double> out(count, from.cols());
+  std::copy_n(from.row(first), out.size(), out.data());
+  return out;
+}
+
+// The stream is the pool.
+Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
+  const std::string kernel = Rbf(data.cols());
+  const int64_t unseen = UnseenCount(data);
+  Residuals mean;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Matrix<double> pool =
+        Standardized(RowsOf(Shuffled(data, seed), unseen, data.rows() - unseen));
+    mean.uniform += PoolResidual(kernel, pool,
+                                 FirstOfPermutation(pool.rows(), landmarks,
+                                                    RandomStream(seed, StreamId::kLandmarks))) /
+                    kSeeds;
+    const absl::StatusOr<RandomPivots> pivots = ChooseRandomPivots(
+        {.kernel = KernelProgram::Compile(testing::MustParseKernel(kernel.c_str())),
+         .pool = pool.view(),
+         .landmarks = landmarks,
+         .seed = seed,
+         .threads = [] { return 2; }},
+        NeverStop);
+    EXPECT_TRUE(pivots.ok()) << pivots.status();
+    // What the choice says it leaves is what a factorization of its own finds.
+    const double residual = PoolResidual(kernel, pool, pivots->rows);
+    EXPECT_NEAR(pivots->residual_trace / pivots->trace, residual, 1e-9);
+    mean.rpcholesky += residual / kSeeds;
+  }
+  return mean;
+}
+
+// √ of the mean of (K(x, y) − F(x)·F(y))² over pairs of rows that no build saw.
+double KernelRmse(const Matrix<double>& data, int64_t landmarks, const std::string& policy) {
+  const int64_t held_out = UnseenCount(data);
+  double mean = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Matrix<double> shuffled = Shuffled(data, seed);
+    const Matrix<double> unseen = RowsOf(shuffled, 0, held_out);
+    const Matrix<double> stream = RowsOf(shuffled, held_out, data.rows() - held_out);
+    const BuiltVersion version =
+        MustBuild(SpecOf(absl::StrCat("f2(landmarks=", landmarks, ", policy=", policy, ")"),
+                         Rbf(data.cols()), /*standardize=*/true, seed),
+                  stream);
+    const Matrix<double> f = FeaturesFrom(version, unseen);
+    Matrix<double> products(held_out, held_out);
+    MultiplyTransposed(1, f.view(), f.view(), 0, products.view());
+    ColumnMoments moments(data.cols());
+    moments.Add(stream.view());
+    double squares = 0;
+    for (int64_t i = 0; i < held_out; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        double distance = 0;
+        for (int64_t k = 0; k < data.cols(); ++k) {
+          const double difference = (unseen(i, k) - unseen(j, k)) * moments.StandardScale(k);
+          distance += difference * difference;
+        }
+        const double error =
+            std::exp(-distance / static_cast<double>(data.cols())) - products(i, j);
+        squares += error * error;
+      }
+    }
+    mean += std::sqrt(squares / (0.5 * static_cast<double>(held_out * (held_out - 1)))) / kSeeds;
+  }
+  return mean;
+}
+
+void Report(const char* what, double uniform, double rpcholesky) {
+  std::printf("%s: uniform %.4g, rpcholesky %.4g, ratio %.3f\n", what, uniform, rpcholesky,
+              rpcholesky / uniform);
+}
+
+TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenLetters) {
+  const Matrix<double> data = Data("letter.csv");
+  const double uniform = KernelRmse(data, 300, "uniform");
+  const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
+  Report("letter, d = 300, kernel RMSE", uniform, rpcholesky);
+  EXPECT_LE(rpcholesky, 0.95 * uniform);
+}
+
+TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenMail) {
+  const Matrix<double> data = Data("spam.csv");
+  const double uniform = KernelRmse(data, 300, "uniform");
+  const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
+  Report("spam, d = 300, kernel RMSE", uniform, rpcholesky);
+  EXPECT_LE(rpcholesky, 0.95 * uniform);
+}
+
+TEST(LandmarkPolicyTest, RpCholeskyLeavesLessOfThePoolThanUniform) {
+  const struct {
+    const char* file;
+    int64_t landmarks;
+    double at_most;
+  } kCases[] = {{"letter.csv", 300, 1}, {"spam.csv", 300, 1}, {"ionosphere.csv", 100, 0.6}};
+  for (const auto& c : kCases) {
+    const Residuals residuals = PoolResiduals(Data(c.file), c.landmarks);
+    Report(c.file, residuals.uniform, residuals.rpcholesky);
+    EXPECT_LT(residuals.rpcholesky, c.at_most * residuals.uniform) << c.file;
+  }
+}
+
+// Says how many threads there are, and counts the phases it is told of.
+class ThreadedMonitor final : public BuildMonitor {
+ public:
+  explicit ThreadedMonitor(int threads) : threads_(threads) {}
+  absl::Status Checkpoint(absl::string_view phase, double fraction) override {
+    if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
+    EXPECT_GE(fraction, last_);
+    last_ = fraction;
+    return absl::OkStatus();
+  }
+  int threads() const override { return threads_; }
+  std::vector<std::string> phases;
+
+ private:
+  const int threads_;
+  double last_ = 0;
+};
+
+TEST(LandmarkPolicyTest, BytesDoNotDependOnThreadsAndTheChoiceIsAPhase) {
+  UseOneBlasThread();
+  const Matrix<double> rows = NormalRows({.rows = 4000, .cols = 6, .seed = 1});
+  for (const char* text :
+       {"f1(landmarks=60, policy=rpcholesky)", "f2(landmarks=60, policy=rpcholesky)",
+        "f3(landmarks=60, dimensions=9, policy=rpcholesky)"}) {
+    const BuildSpec spec = SpecOf(text, "rbf(gamma=scale)", true);
+    std::vector<std::string> bytes;
+    for (const int threads : {1, 2, 5}) {
+      StreamSample sample(spec, rows.cols());
+      ASSERT_TRUE(sample.Add(WireRows(rows)).ok());
+      ThreadedMonitor monitor(threads);
+      const absl::StatusOr<BuiltVersion> built = BuildVersion(spec, std::move(sample), monitor);
+      ASSERT_TRUE(built.ok()) << built.status();
+      EXPECT_EQ(built->certificate.policy, "rpcholesky");
+      bytes.push_back(built->bytes);
+      ASSERT_GE(monitor.phases.size(), 2);
+      EXPECT_EQ(monitor.phases[0], "sample");
+      EXPECT_EQ(monitor.phases[1], "choose");
+    }
+    EXPECT_EQ(bytes[1], bytes[0]);
+    EXPECT_EQ(bytes[2], bytes[0]);
+  }
+}
+
+TEST(LandmarkPolicyTest, GivenLandmarksAreTheFirstRowsAndNothingElse) {
+  const Matrix<double> sample = NormalRows({.rows = 900, .cols = 4, .seed = 2});
+  // Far away from the others: any share in means and deviations would show.
+  Matrix<double> given = NormalRows({.rows = 30, .cols = 4, .seed = 3});
+  for (int64_t i = 0; i < given.size(); ++i) given.data()[i] += 1000;
+  Matrix<double> stream(930, 4);
+  std::copy_n(given.data(), given.size(), stream.data());
+  std::copy_n(sample.data(), sample.size(), stream.row(30));
+
+  const BuildSpec f1 =
+      SpecOf("f1(landmarks=30, policy=given, serving_type=float64)", "rbf(gamma=scale)", true);
+  const BuiltVersion version = MustBuild(f1, stream);
+  EXPECT_EQ(version.certificate.policy, "given");
+  EXPECT_EQ(version.certificate.stream_rows, 930);
+  EXPECT_EQ(version.certificate.held_out_rows, 90);
+  EXPECT_EQ(version.certificate.pool_rows, 810);
+  // Feature j is the similarity to the j-th row that was given, under the sample's deviations.
+  ColumnMoments moments(4);
+  moments.Add(sample.view());
+  EXPECT_EQ(version.provenance.kernel_text, "rbf(gamma=0.25)");
+  const Matrix<double> f = FeaturesFrom(version, given);
+  for (int64_t i = 0; i < 30; ++i) {
+    for (int64_t j = 0; j < 30; ++j) {
+      double distance = 0;
+      for (int64_t k = 0; k < 4; ++k) {
+        const double difference = (given(i, k) - given(j, k)) * moments.StandardScale(k);
+        distance += difference * difference;
+      }
+      // Rounding of products of numbers near 1: distances are about the landmarks' mean.
+      EXPECT_NEAR(f(i, j), std::exp(-0.25 * distance), 1e-12) << i << " " << j;
+    }
+  }
+  // However the stream is cut.
+  for (const int64_t block : {1, 7, 29, 31}) {
+    EXPECT_EQ(Build(f1, WireRows(stream), block)->bytes, version.bytes) << block;
+  }
+}
+
+TEST(LandmarkPolicyTest, OnlyUniformLandmarksCarryTheTheoremsAboutMargins) {
+  const Matrix<double> rows = NormalRows({.rows = 100, .cols = 3, .seed = 5});
+  const auto theorem = [&](const std::string& policy) {
+    return MustBuild(SpecOf("f2(landmarks=9, policy=" + policy + ")", "rbf(gamma=1)"), rows)
+        .certificate.theorem;
+  };
+  EXPECT_THAT(theorem("uniform"), ::testing::HasSubstr("Balcan, Blum, Vempala 2006, Theorem 1"));
+  EXPECT_THAT(theorem("rpcholesky"), ::testing::HasSubstr("not of these"));
+  EXPECT_THAT(theorem("given"), ::testing::StartsWith("none"));
+}
+
+TEST(LandmarkPolicyTest, GivenLandmarksWantOneRowMore) {
+  const Matrix<double> rows = NormalRows({.rows = 11, .cols = 3, .seed = 4});
+  const BuildSpec spec = SpecOf("f2(landmarks=11, policy=given)", "rbf(gamma=1)", true);
+  const absl::Status status = Build(spec, rows).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_EQ(DetailOf(status)->reason, "TOO_FEW_ROWS");
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("and one row more"));
+  EXPECT_TRUE(Build(SpecOf("f2(landmarks=10, policy=given)", "rbf(gamma=1)"), rows).ok());
+}
+
+TEST(LandmarkPolicyTest, TheDefaultPoolOfRpCholeskyKeepsItsFactorWithinAGibibyte) {
+  for (const int64_t landmarks : {1, 100, 1000, 2048, 8192}) {
+    const std::string parameters = absl::StrCat("(landmarks=", landmarks, ", policy=");
+    const int64_t uniform = SpecOf("f2" + parameters + "uniform)", "rbf(gamma=1)").PoolRows(16);
+    const int64_t pool = SpecOf("f2" + parameters + "rpcholesky)", "rbf(gamma=1)").PoolRows(16);
+    EXPECT_LE(pool, uniform);
+    EXPECT_GE(pool, landmarks);
+    EXPECT_LE(pool * landmarks * 8, int64_t{1} << 30);
+    if (landmarks <= 2048) {
+      EXPECT_EQ(pool, uniform);
+    }
+  }
+}
+
+TEST(LandmarkPolicyTest, RpCholeskyWantsAKernelKnownToBeDefiniteAlsoUnderF1) {
+  const absl::Status status =
+      SpecOf("f1(landmarks=5, policy=rpcholesky)", "poly(degree=3, coef0=-1)").Validate();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+  EXPECT_TRUE(SpecOf("f1(landmarks=5)", "poly(degree=3, coef0=-1)").Validate().ok());
+}
+
+}  // namespace
+}  // namespace phimap
