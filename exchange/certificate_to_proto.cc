@@ -12,6 +12,19 @@ void ErrorToProto(const MeasuredError& error, v1::Certificate::Error* out) {
   out->set_count(error.count);
 }
 
+void SpectrumToProto(const Spectrum& spectrum, v1::Certificate::Spectrum* out) {
+  out->set_rows(spectrum.rows);
+  out->set_trace(spectrum.trace);
+  out->set_residual(spectrum.residual);
+  out->mutable_eigenvalues()->Add(spectrum.eigenvalues.begin(), spectrum.eigenvalues.end());
+  for (const EffectiveDimension& dimension : spectrum.effective_dimensions) {
+    v1::Certificate::Spectrum::EffectiveDimension& to = *out->add_effective_dimensions();
+    to.set_lambda(dimension.lambda);
+    to.set_kernel(dimension.kernel);
+    to.set_mapping(dimension.mapping);
+  }
+}
+
 void SelfCheckToProto(const SelfCheck& check, const VersionShape& shape, v1::SelfCheck* out) {
   v1::DenseRows& rows = *out->mutable_rows();
   rows.set_rows(static_cast<int>(check.rows));
@@ -48,6 +61,14 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   if (certificate.serving_error) {
     ErrorToProto(*certificate.serving_error, out->mutable_serving_error());
   }
+  if (certificate.kernel_error_half_width) {
+    out->mutable_kernel_error()->set_half_width(*certificate.kernel_error_half_width);
+  }
+  if (certificate.pool_trace_residual) {
+    out->set_pool_trace_residual(*certificate.pool_trace_residual);
+  }
+  if (certificate.spectrum) SpectrumToProto(*certificate.spectrum, out->mutable_spectrum());
+  if (certificate.mean_squared_norm) out->set_mean_squared_norm(*certificate.mean_squared_norm);
   out->set_policy(certificate.policy);
   out->set_theorem(certificate.theorem);
   for (const std::string& warning : certificate.warnings) out->add_warnings(warning);

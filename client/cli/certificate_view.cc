@@ -9,6 +9,7 @@
 #include "client/cli/golden_vectors.h"
 #include "client/cli/number_text.h"
 #include "client/cli/paragraph.h"
+#include "client/cli/spectrum_view.h"
 
 namespace phimap::cli {
 namespace {
@@ -95,6 +96,10 @@ void RenderFactor(std::string& out, const v1::Certificate& certificate) {
     Line(out, "trace residual", ShortNumber(certificate.trace_residual()),
          "share of the landmarks' kernel that is lost");
   }
+  if (certificate.has_pool_trace_residual()) {
+    Line(out, "not explained", absl::StrFormat("%.2f %%", 100 * certificate.pool_trace_residual()),
+         "of the kernel's mass on the sample that they were chosen from");
+  }
   if (certificate.pivots_size() > 0) {
     Line(out, "pivots",
          absl::StrCat(ShortNumber(certificate.pivots(0)), " to ",
@@ -114,6 +119,9 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
     Line(out, "kernel error", ErrorText(error),
          absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
                       " pairs; K is at most ", ShortNumber(error.scale())));
+    if (error.has_half_width()) {
+      Line(out, "", "", absl::StrCat("mean ± ", ShortNumber(error.half_width()), " of 95 %"));
+    }
   }
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();
@@ -147,6 +155,9 @@ void RenderCertificate(std::string& out, const v1::Certificate& certificate, int
   RenderCounts(out, certificate);
   RenderFactor(out, certificate);
   RenderMeasured(out, certificate);
+  if (certificate.has_spectrum()) {
+    absl::StrAppend(&out, RenderSpectrum(certificate.spectrum(), width));
+  }
   if (!certificate.theorem().empty())
     AppendParagraph(out, "  theorem: ", certificate.theorem(), width);
   for (const std::string& warning : certificate.warnings()) {

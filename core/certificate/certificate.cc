@@ -30,6 +30,10 @@ enum Tag : uint16_t {
   kWarnings = 14,
   kPivots = 15,
   kSelfCheck = 16,
+  kPoolTraceResidual = 17,
+  kSpectrum = 18,
+  kKernelErrorHalfWidth = 19,
+  kMeanSquaredNorm = 20,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -106,6 +110,45 @@ void Read(ByteReader& field, std::optional<SelfCheck>& out) {
   out = std::move(check);
 }
 
+void Read(ByteReader& field, std::optional<Spectrum>& out) {
+  Spectrum spectrum;
+  spectrum.rows = field.Number<int64_t>();
+  spectrum.trace = field.Number<double>();
+  spectrum.residual = field.Number<double>();
+  const int64_t eigenvalues = field.Number<uint32_t>();
+  field.CheckRange("eigenvalues of the spectrum", eigenvalues, 0, kMaxEigenvalues);
+  for (int64_t i = 0; i < eigenvalues && field.ok(); ++i) {
+    spectrum.eigenvalues.push_back(field.Number<double>());
+  }
+  const int64_t dimensions = field.Number<uint32_t>();
+  field.CheckRange("effective dimensions of the spectrum", dimensions, 0, kMaxEigenvalues);
+  for (int64_t i = 0; i < dimensions && field.ok(); ++i) {
+    EffectiveDimension dimension;
+    dimension.lambda = field.Number<double>();
+    dimension.kernel = field.Number<double>();
+    dimension.mapping = field.Number<double>();
+    spectrum.effective_dimensions.push_back(dimension);
+  }
+  out = std::move(spectrum);
+}
+
+std::string SpectrumBytes(const Spectrum& spectrum) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.Number(spectrum.rows);
+  writer.Number(spectrum.trace);
+  writer.Number(spectrum.residual);
+  writer.Number(static_cast<uint32_t>(spectrum.eigenvalues.size()));
+  for (const double value : spectrum.eigenvalues) writer.Number(value);
+  writer.Number(static_cast<uint32_t>(spectrum.effective_dimensions.size()));
+  for (const EffectiveDimension& dimension : spectrum.effective_dimensions) {
+    writer.Number(dimension.lambda);
+    writer.Number(dimension.kernel);
+    writer.Number(dimension.mapping);
+  }
+  return bytes;
+}
+
 // Returns false for a tag that this build does not know: such a field is skipped.
 bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certificate& out) {
   switch (tag) {
@@ -147,6 +190,18 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
       return true;
     case kSelfCheck:
       Read(field, out.self_check);
+      return true;
+    case kPoolTraceResidual:
+      Read(field, out.pool_trace_residual);
+      return true;
+    case kSpectrum:
+      Read(field, out.spectrum);
+      return true;
+    case kKernelErrorHalfWidth:
+      Read(field, out.kernel_error_half_width);
+      return true;
+    case kMeanSquaredNorm:
+      Read(field, out.mean_squared_norm);
       return true;
     case kPolicy:
       out.policy = bytes;
@@ -191,6 +246,12 @@ std::string EncodeCertificate(const Certificate& certificate) {
     check_writer.Text(certificate.self_check->features_le);
     writer.Field(kSelfCheck, check);
   }
+  writer.Number(kPoolTraceResidual, certificate.pool_trace_residual);
+  if (certificate.spectrum.has_value()) {
+    writer.Field(kSpectrum, SpectrumBytes(*certificate.spectrum));
+  }
+  writer.Number(kKernelErrorHalfWidth, certificate.kernel_error_half_width);
+  writer.Number(kMeanSquaredNorm, certificate.mean_squared_norm);
   return std::move(writer).Finish();
 }
 

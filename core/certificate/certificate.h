@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/certificate/spectrum.h"
 
 namespace phimap {
 
@@ -57,6 +58,10 @@ struct Certificate {
   // Absent when the version was built on a machine without fused multiply-add, and when no row has
   // features to compare.
   std::optional<SelfCheck> self_check;
+  std::optional<double> pool_trace_residual;
+  std::optional<Spectrum> spectrum;
+  std::optional<double> kernel_error_half_width;
+  std::optional<double> mean_squared_norm;
 };
 
 // The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips

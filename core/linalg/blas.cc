@@ -3,6 +3,8 @@
 #include <cblas.h>
 #include <lapacke.h>
 
+#include <new>
+
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -94,6 +96,19 @@ void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> o
               Leading(l.stride()), out.data(), Leading(out.stride()));
 }
 
+absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m) {
+  PHIMAP_CHECK(m.rows() == m.cols());
+  std::vector<double> values(static_cast<size_t>(m.rows()));
+  if (values.empty()) return values;
+  // A row-major lower triangle is a column-major upper one of the same symmetric matrix.
+  const int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', static_cast<int>(m.rows()), m.data(),
+                                 Leading(m.stride()), values.data());
+  if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
+  PHIMAP_CHECK(info >= 0);
+  if (info == 0) return values;
+  return absl::InternalError(absl::StrCat("dsyev: ", info, " eigenvalues did not converge"));
+}
+
 absl::Status InvertLowerTriangle(MatrixView<double> l) {
   PHIMAP_CHECK(l.rows() == l.cols());
   if (l.rows() == 0) return absl::OkStatus();
@@ -105,18 +120,6 @@ absl::Status InvertLowerTriangle(MatrixView<double> l) {
   if (info == 0) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "SINGULAR_TRIANGLE", "",
                    absl::StrCat("triangular factor has a zero on its diagonal at ", info - 1));
-}
-
-absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m) {
-  PHIMAP_CHECK(m.rows() == m.cols());
-  std::vector<double> values(m.rows());
-  if (m.rows() == 0) return values;
-  // Row-major lower is column-major upper.
-  const int info = LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'U', static_cast<int>(m.rows()), m.data(),
-                                 Leading(m.stride()), values.data());
-  PHIMAP_CHECK(info >= 0);
-  if (info == 0) return values;
-  return absl::InternalError(absl::StrCat("dsyev: ", info, " eigenvalues did not converge"));
 }
 
 }  // namespace phimap

@@ -45,12 +45,13 @@ void SolveLowerTriangle(ConstMatrixView<double> l, MatrixView<double> out);
 void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> out);
 // Solves x · lᵀ = out in place, l as above. Shapes: l m×m, out n×m.
 void SolveLowerTriangleFromRight(ConstMatrixView<double> l, MatrixView<double> out);
+// Eigenvalues, rising, of the symmetric matrix whose lower triangle m holds; m is overwritten.
+// Within about n·2⁻⁵³·‖m‖₂ of the exact ones. Cost: (4/3)n³ flops. INTERNAL when LAPACK does not
+// converge. REQUIRES: entries are finite.
+absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m);
 // Replaces the lower triangle of l by that of its inverse. FAILED_PRECONDITION when a diagonal
 // entry is zero.
 absl::Status InvertLowerTriangle(MatrixView<double> l);
-// Eigenvalues of a symmetric matrix, rising; its lower triangle is read, and m is overwritten.
-// INTERNAL when LAPACK does not converge. REQUIRES: finite numbers.
-absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m);
 
 }  // namespace phimap
 

@@ -4,6 +4,7 @@
 
 #include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
+#include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_work.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
@@ -81,7 +82,8 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
   const int64_t input = kDouble * columns * ((shifted ? 1 : 0) + (spec.standardize ? 1 : 0));
   const int64_t check = SelfCheckRows(columns, mapping.output_columns) *
                         (4 * columns + width * mapping.output_columns);
-  const int64_t pivots = kDouble * mapping.rank;
+  // Pivots; eigenvalues, and five effective dimensions.
+  const int64_t pivots = mapping.rank > 0 ? kDouble * (mapping.rank + kMaxEigenvalues + 5 * 3) : 0;
   return kArtifactFrameBytes + width * mapping.plan_numbers + input + check + pivots;
 }
 
@@ -121,6 +123,11 @@ Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t colu
                             spec.mapping.landmarks, columns, ElementsOfValue(spec.kernel, columns));
 }
 
+// Rows that the spectrum is measured on; 0 for a mapping without a factor.
+int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
+  return mapping.rank > 0 ? std::min(sample.pool_rows, kMaxSpectrumRows) : 0;
+}
+
 // Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
 // the other.
 int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
@@ -131,8 +138,10 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   // The artifact's sections, and all of it twice while it grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
   const int64_t measuring = BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
-  return rows + std::max({ChoosingBytes(spec, sample, columns), mapping.build_bytes,
-                          mapping.kept_bytes + measuring, mapping.kept_bytes + encoding, pairs,
+  const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
+  return rows + std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
+                          mapping.build_bytes, mapping.kept_bytes + measuring,
+                          mapping.kept_bytes + encoding, pairs,
                           kDouble * columns * spec.mapping.landmarks});
 }
 
@@ -151,6 +160,8 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
   cost.work += MedianWork(spec, sample, columns);
   cost.work += ChoosingWork(spec, sample, columns);
   cost.work += mapping.work;
+  cost.work += WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
+                              ElementsOfValue(spec.kernel, columns));
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
   const int64_t copies = spec.kernel.NeedsMedian() || ChoosesByPivots(spec) ? 3 : 1;

@@ -12,6 +12,7 @@
 #include "core/certificate/definiteness.h"
 #include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
+#include "core/certificate/spectrum.h"
 #include "core/landmark/moments.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
@@ -298,7 +299,11 @@ class VersionBuilder {
       certificate_.policy = std::string(LandmarkPolicyName(spec_.mapping.policy));
     }
     certificate_.theorem = TheoremOf(spec_.mapping);
-    if (has_factor()) CertifyFactor();
+    certificate_.pool_trace_residual = pool_trace_residual_;
+    if (has_factor()) {
+      CertifyFactor();
+      PHIMAP_RETURN_IF_ERROR(CertifySpectrum());
+    }
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
     MeasurementTask task{.served = &mapping_.served,
                          .reference = &mapping_.reference,
@@ -388,6 +393,22 @@ class VersionBuilder {
           absl::StrCat("rank ", rank, " is below the ", spec_.mapping.dimensions,
                        " dimensions: F2 would be smaller and lose nothing"));
     }
+  }
+
+  // Over the first rows of the pool, whose order is random: a uniform sample of it. A kernel that
+  // is 0 on all of them has no spectrum.
+  absl::Status CertifySpectrum() {
+    PHIMAP_RETURN_IF_ERROR(Report("certificate", 0.5));
+    const auto count = std::min<int64_t>(kMaxSpectrumRows, split_.pool.size());
+    if (count == 0) return absl::OkStatus();
+    const Matrix<double> rows =
+        state().reservoir.Gather(absl::MakeConstSpan(split_.pool).first(count));
+    const Matrix<double> x = AfterInputStage(input_, rows.view());
+    absl::StatusOr<Spectrum> spectrum = MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(),
+                                                        std::as_const(mapping_.pivots).view(),
+                                                        std::as_const(mapping_.factor).view());
+    if (spectrum.ok()) certificate_.spectrum = *std::move(spectrum);
+    return absl::OkStatus();
   }
 
   absl::StatusOr<BuiltVersion> Encode() {

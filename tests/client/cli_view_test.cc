@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <sstream>
 #include <string>
@@ -12,6 +14,7 @@
 #include "client/cli/json_text.h"
 #include "client/cli/number_text.h"
 #include "client/cli/progress_bar.h"
+#include "client/cli/spectrum_view.h"
 #include "core/status/error.h"
 
 namespace phimap::cli {
@@ -158,6 +161,66 @@ TEST(CertificateViewTest, WrapsSentencesBetweenWords) {
   std::istringstream lines(text.substr(start));
   std::string line;
   while (std::getline(lines, line)) EXPECT_LE(line.size(), 60) << line;
+}
+
+v1::Certificate::Spectrum FallingSpectrum() {
+  v1::Certificate::Spectrum spectrum;
+  spectrum.set_rows(512);
+  spectrum.set_trace(2);
+  for (int i = 0; i < 64; ++i) spectrum.add_eigenvalues(1.2 * std::pow(0.7, i));
+  for (const double level : {0.1, 0.01}) {
+    auto& dimension = *spectrum.add_effective_dimensions();
+    dimension.set_lambda(2 * level);
+    dimension.set_kernel(0.4 / level);
+    dimension.set_mapping(0.39 / level);
+  }
+  return spectrum;
+}
+
+TEST(SpectrumViewTest, DrawsSharesOfTheTraceAgainstPowersOfTen) {
+  const std::string text = RenderSpectrum(FallingSpectrum(), 100);
+  // 0.6 of the trace, then 0.42, 0.294 … : two are above 10^-½ and six, just, above 10^-1.
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("  spectrum: eigenvalues 1 to 64 of K on 512 rows, shares of their "
+                              "sum\n       100 % |##\n             |######\n        10 % |"),
+                    HasSubstr("  over 10 %         3.9 of 4.0 effective dimensions are kept\n"),
+                    HasSubstr("  over 1 %         39.0 of 40.0 effective dimensions are kept\n")));
+}
+
+TEST(SpectrumViewTest, StaysWithinItsWidthAndDrawsNothingWithoutRoom) {
+  for (int width = 0; width < 100; ++width) {
+    std::istringstream lines(RenderSpectrum(FallingSpectrum(), width));
+    std::string line;
+    while (std::getline(lines, line)) {
+      if (line.find('|') != std::string::npos) {
+        EXPECT_LE(static_cast<int>(line.size()), width);
+      }
+    }
+  }
+  EXPECT_EQ(RenderSpectrum(FallingSpectrum(), 10), "");
+  EXPECT_EQ(RenderSpectrum({}, 100), "");
+}
+
+TEST(SpectrumViewTest, SurvivesNumbersThatMakeNoSense) {
+  v1::Certificate::Spectrum spectrum = FallingSpectrum();
+  for (const double trace : {0.0, -1.0, std::nan(""), 1e-300, 1e300}) {
+    spectrum.set_trace(trace);
+    spectrum.set_eigenvalues(1, -3);
+    spectrum.set_eigenvalues(2, std::nan(""));
+    const std::string text = RenderSpectrum(spectrum, 80);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 13) << text;
+  }
+}
+
+TEST(CertificateViewTest, DrawsTheSpectrumAndWhatTheChoiceLeft) {
+  v1::Version version = Letters();
+  v1::Certificate& certificate = *version.mutable_certificate();
+  certificate.set_pool_trace_residual(0.0625);
+  certificate.mutable_kernel_error()->set_half_width(2e-4);
+  *certificate.mutable_spectrum() = FallingSpectrum();
+  EXPECT_THAT(RenderVersion(version, 80),
+              AllOf(HasSubstr("  not explained     6.25 %"), HasSubstr("mean ± 0.0002 of 95 %"),
+                    HasSubstr("effective dimensions are kept")));
 }
 
 TEST(CertificateViewTest, FitsInOneLine) {

@@ -23,6 +23,7 @@ INSIDE = {
     "BUILD_NOT_FOUND": "told as NO_SUCH_BUILD",
     "FILE_TOO_LARGE": "of small files that the store reads when it starts",
     "NEWEST_VERSION_CHANGED": "nobody fences yet",
+    "NO_SPECTRUM": "the certificate of a kernel that is 0 on the sample has none",
     "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
 }
 # A chunk that is damaged came so from the client (server/build/artifact_import.cc).

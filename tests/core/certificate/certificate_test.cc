@@ -25,7 +25,15 @@ Certificate Full() {
           .theorem = "d ≥ (8/ε)(1/γ² + ln 1/δ)",
           .warnings = {"first", "", "third"},
           .pivots = {1, 0.5, 0x1p-20},
-          .self_check = SelfCheck{1, std::string(8, 'x'), std::string(12, 'y')}};
+          .self_check = SelfCheck{1, std::string(8, 'x'), std::string(12, 'y')},
+          .pool_trace_residual = 0.375,
+          .spectrum = Spectrum{.rows = 512,
+                               .trace = 1.5,
+                               .residual = 0.0625,
+                               .eigenvalues = {0.75, 0.5, 0.25},
+                               .effective_dimensions = {{0.15, 2.5, 2.25}, {0.015, 2.9, 2.8}}},
+          .kernel_error_half_width = 2e-4,
+          .mean_squared_norm = 0.875};
 }
 
 void ExpectEqual(const std::optional<MeasuredError>& a, const std::optional<MeasuredError>& b) {
@@ -35,6 +43,21 @@ void ExpectEqual(const std::optional<MeasuredError>& a, const std::optional<Meas
   EXPECT_EQ(a->max, b->max);
   EXPECT_EQ(a->scale, b->scale);
   EXPECT_EQ(a->count, b->count);
+}
+
+void ExpectEqual(const std::optional<Spectrum>& a, const std::optional<Spectrum>& b) {
+  ASSERT_EQ(a.has_value(), b.has_value());
+  if (!a.has_value()) return;
+  EXPECT_EQ(a->rows, b->rows);
+  EXPECT_EQ(a->trace, b->trace);
+  EXPECT_EQ(a->residual, b->residual);
+  EXPECT_EQ(a->eigenvalues, b->eigenvalues);
+  ASSERT_EQ(a->effective_dimensions.size(), b->effective_dimensions.size());
+  for (size_t i = 0; i < a->effective_dimensions.size(); ++i) {
+    EXPECT_EQ(a->effective_dimensions[i].lambda, b->effective_dimensions[i].lambda);
+    EXPECT_EQ(a->effective_dimensions[i].kernel, b->effective_dimensions[i].kernel);
+    EXPECT_EQ(a->effective_dimensions[i].mapping, b->effective_dimensions[i].mapping);
+  }
 }
 
 void ExpectEqual(const Certificate& a, const Certificate& b) {
@@ -53,6 +76,10 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
   EXPECT_EQ(a.theorem, b.theorem);
   EXPECT_EQ(a.warnings, b.warnings);
   EXPECT_EQ(a.pivots, b.pivots);
+  EXPECT_EQ(a.pool_trace_residual, b.pool_trace_residual);
+  EXPECT_EQ(a.kernel_error_half_width, b.kernel_error_half_width);
+  EXPECT_EQ(a.mean_squared_norm, b.mean_squared_norm);
+  ExpectEqual(a.spectrum, b.spectrum);
   ASSERT_EQ(a.self_check.has_value(), b.self_check.has_value());
   if (!a.self_check.has_value()) return;
   EXPECT_EQ(a.self_check->rows, b.self_check->rows);
@@ -117,6 +144,12 @@ TEST(CertificateTest, DamageIsDataLoss) {
       {"integer of 9 bytes", Bytes(uint32_t{1}) + Field(1, "123456789")},
       {"error of 31 bytes", Bytes(uint32_t{1}) + Field(10, std::string(31, 'x'))},
       {"pivots of 12 bytes", Bytes(uint32_t{1}) + Field(15, std::string(12, 'x'))},
+      {"spectrum with 65 eigenvalues",
+       Bytes(uint32_t{1}) + Field(18, std::string(24, '\0') + Bytes(uint32_t{65}) +
+                                          std::string(65 * 8, '\0') + Bytes(uint32_t{0}))},
+      {"spectrum with fewer eigenvalues than it says",
+       Bytes(uint32_t{1}) + Field(18, std::string(24, '\0') + Bytes(uint32_t{3}) +
+                                          std::string(2 * 8, '\0') + Bytes(uint32_t{0}))},
       {"tags fall", Bytes(uint32_t{2}) + Field(2, Bytes(int64_t{1})) + Field(1, Bytes(int64_t{1}))},
       {"tag twice", Bytes(uint32_t{2}) + Field(1, Bytes(int64_t{1})) + Field(1, Bytes(int64_t{1}))},
   };

@@ -153,6 +153,28 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     EXPECT_NEAR(certificate.kernel_error->max, max, 1e-13);
     EXPECT_EQ(certificate.kernel_error->scale, 1);  // an rbf's diagonal
 
+    // Pairs that share no row: 0 and 1, 2 and 3 …
+    std::vector<double> disjoint;
+    for (int64_t i = 1; i < h; i += 2) {
+      double dot = 0;
+      for (int64_t k = 0; k < served.cols(); ++k) dot += served(i, k) * served(i - 1, k);
+      disjoint.push_back(std::abs(static_cast<double>(testing::NaiveKernel(
+                                      f.kernel.root(), f.x.row(i), f.x.row(i - 1), kColumns)) -
+                                  dot));
+    }
+    const double count = static_cast<double>(disjoint.size());
+    double mean = 0;
+    for (const double error : disjoint) mean += error / count;
+    double variance = 0;
+    for (const double error : disjoint) variance += std::pow(error - mean, 2) / (count - 1);
+    ASSERT_TRUE(certificate.kernel_error_half_width.has_value());
+    EXPECT_NEAR(*certificate.kernel_error_half_width, 1.96 * std::sqrt(variance / count), 1e-13);
+
+    double squares = 0;
+    for (int64_t i = 0; i < served.size(); ++i) squares += std::pow(served.data()[i], 2);
+    ASSERT_TRUE(certificate.mean_squared_norm.has_value());
+    EXPECT_NEAR(*certificate.mean_squared_norm, squares / static_cast<double>(h), 1e-12);
+
     // ‖L⁻¹k(x)‖² by forward substitution.
     double residual = 0;
     for (int64_t i = 0; i < h; ++i) {

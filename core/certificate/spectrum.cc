@@ -1,0 +1,104 @@
+#include "core/certificate/spectrum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_work.h"
+#include "core/linalg/blas.h"
+#include "core/linalg/checkpoint.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int kLambdas = 5;
+
+// The eigenvalues of the symmetric matrix whose lower triangle m holds, divided by m, falling.
+absl::StatusOr<std::vector<double>> ScaledEigenvalues(Matrix<double>& m) {
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<double> values, SymmetricEigenvalues(m.view()));
+  std::reverse(values.begin(), values.end());
+  for (double& value : values) value = std::max(0.0, value / static_cast<double>(m.rows()));
+  return values;
+}
+
+double Dimension(const std::vector<double>& eigenvalues, double lambda) {
+  double sum = 0;
+  for (const double value : eigenvalues) sum += value / (value + lambda);
+  return sum;
+}
+
+// L⁻¹·k_r(x_i) of each row, as columns: K̂ is the product of this with itself.
+Matrix<double> Projected(const KernelProgram& kernel, ConstMatrixView<double> x,
+                         ConstMatrixView<double> pivots, ConstMatrixView<double> factor) {
+  Matrix<double> block = Matrix<double>::Uninit(pivots.rows(), x.rows());
+  KernelBlock(kernel, pivots, SquaredNorms(pivots), x, SquaredNorms(x), block.view());
+  SolveLowerTriangle(factor, block.view());
+  return block;
+}
+
+Matrix<double> Transposed(const Matrix<double>& a) {
+  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+}  // namespace
+
+absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
+                                         ConstMatrixView<double> pivots,
+                                         ConstMatrixView<double> factor) {
+  PHIMAP_CHECK(x.rows() >= 1 && pivots.rows() >= 1 && factor.rows() == pivots.rows());
+  const int64_t m = x.rows();
+  Spectrum spectrum;
+  spectrum.rows = m;
+  Matrix<double> gram = Matrix<double>::Uninit(m, m);
+  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, x, gram.view(), NeverStop));
+  for (int64_t i = 0; i < m; ++i) spectrum.trace += gram(i, i) / static_cast<double>(m);
+  if (!(spectrum.trace > 0) || !std::isfinite(spectrum.trace)) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_SPECTRUM", "kernel",
+                     absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
+  }
+  const Matrix<double> projected = Transposed(Projected(kernel, x, pivots, factor));
+  Matrix<double> approximation = Matrix<double>::Uninit(m, m);
+  SymmetricRankUpdate(1, projected.view(), 0, approximation.view());
+  for (int64_t i = 0; i < m; ++i) {
+    spectrum.residual += std::max(0.0, gram(i, i) - approximation(i, i)) / static_cast<double>(m);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> of_kernel, ScaledEigenvalues(gram));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> of_mapping, ScaledEigenvalues(approximation));
+  double lambda = spectrum.trace;
+  for (int i = 0; i < kLambdas; ++i) {
+    lambda /= 10;
+    spectrum.effective_dimensions.push_back(
+        {lambda, Dimension(of_kernel, lambda), Dimension(of_mapping, lambda)});
+  }
+  spectrum.eigenvalues.assign(of_kernel.begin(), of_kernel.begin() + std::min(m, kMaxEigenvalues));
+  return spectrum;
+}
+
+Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, double elements_of_value) {
+  const double m = static_cast<double>(rows);
+  const double r = static_cast<double>(rank);
+  const double p = static_cast<double>(columns);
+  Work work = WorkOfKernelBlock(1, TiledTriangle(rows), p, elements_of_value);
+  work += WorkOfKernelBlock(r, m, p, elements_of_value);
+  work.product_flops += r * r * m + m * (m + 1) * r;
+  work.factor_flops += 2 * (4.0 / 3) * m * m * m;  // the eigenvalues of both
+  return work;
+}
+
+int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank) {
+  // The rows before and after the input stage; both matrices, and the projection with its
+  // transpose; the tile that a Gram matrix is made through.
+  const int64_t numbers = 2 * rows * columns + 2 * rows * rows + 2 * rank * rows + 256 * rows;
+  return numbers * static_cast<int64_t>(sizeof(double));
+}
+
+}  // namespace phimap

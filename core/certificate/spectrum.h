@@ -1,0 +1,57 @@
+// The spectrum of a kernel on a sample, and how much of it a mapping keeps.
+#ifndef PHIMAP_CORE_CERTIFICATE_SPECTRUM_H_
+#define PHIMAP_CORE_CERTIFICATE_SPECTRUM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/work.h"
+
+namespace phimap {
+
+// Most rows that a spectrum is measured on, and most eigenvalues that are kept of it.
+inline constexpr int64_t kMaxSpectrumRows = 512;
+inline constexpr int64_t kMaxEigenvalues = 64;
+
+// d(λ) = Σ λ_i/(λ_i + λ): how many directions stand out of λ.
+struct EffectiveDimension {
+  double lambda = 0;
+  // Over the eigenvalues of K/m and of K̂/m, K̂ that of the landmarks' span. d(K̂) ≤ d(K) ≤
+  // d(K̂) + mτ/(mλ + τ).
+  double kernel = 0;
+  double mapping = 0;
+};
+
+struct Spectrum {
+  // m.
+  int64_t rows = 0;
+  // tr K/m, the sum of all eigenvalues of K/m; and τ = tr(K − K̂)/m.
+  double trace = 0;
+  double residual = 0;
+  // The largest of K/m, falling; at most kMaxEigenvalues.
+  std::vector<double> eigenvalues;
+  // At λ = 10⁻¹, 10⁻² … 10⁻⁵ of the trace.
+  std::vector<EffectiveDimension> effective_dimensions;
+};
+
+// Shapes:   x m×p and pivots r×p after the input stage; factor r×r, lower: the Cholesky factor of
+//           the pivots' Gram matrix. REQUIRES m >= 1 and r >= 1.
+// Accuracy: eigenvalues within about m·2⁻⁵³ of the largest; what round-off leaves below 0 counts
+//           as 0, and so does tr(K − K̂).
+// Errors:   FAILED_PRECONDITION (NO_SPECTRUM) when the trace is not a positive number.
+// Cost:     m²(p + r) + m r²/2 + (4/3)·2m³ flops, 8(2m² + 2rm) bytes.
+absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
+                                         ConstMatrixView<double> pivots,
+                                         ConstMatrixView<double> factor);
+
+// What it takes for m rows of p columns and rank r, and the bytes that it holds beside its
+// arguments.
+Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, double elements_of_value);
+int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_CERTIFICATE_SPECTRUM_H_
