@@ -98,6 +98,9 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
       ->add_option("--output-format", transform.output_format, "Format of the output: csv or npy")
       ->check(CLI::IsMember({"csv", "npy"}));
   command->add_option("--label", transform.label, kLabelHelp);
+  command->add_flag("--residual", transform.residual,
+                    "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
+                    "of each row; of f2 only");
 }
 
 void AddList(CLI::App& app, ListArguments& list) {

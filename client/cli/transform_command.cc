@@ -49,7 +49,8 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
       bar.Update(state);
       return writer->Append(features);
     };
-    result = context.client.TransformStream(arguments.reference, *rows, sink, {}, &context.cancel);
+    result = context.client.TransformStream(arguments.reference, *rows, sink,
+                                            {.residual = arguments.residual}, &context.cancel);
   }
   // Answers come in order and before the error: those rows were in the requests before the one at
   // fault.

@@ -20,6 +20,8 @@ struct TransformArguments {
   std::string format;
   std::string output_format;
   std::string label;
+  // One column more in the output, the last: the residual of each row.
+  bool residual = false;
 };
 
 // Maps the rows of the input and writes their features. A failure leaves no output file. An output

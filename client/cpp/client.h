@@ -98,6 +98,8 @@ struct TransformResult {
 
 struct TransformStreamOptions {
   std::string expected_digest = {};
+  // Adds one column to the features, the last: the residual ρ(x) of each row. Of F2 only.
+  bool residual = false;
   // Requests that may be unanswered at one time, >= 1.
   int window = 8;
   // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its

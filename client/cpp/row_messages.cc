@@ -1,5 +1,8 @@
 #include "client/cpp/row_messages.h"
 
+#include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,6 +39,41 @@ absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows)
                                             " bytes to a request of ", expected_rows, " rows"));
   }
   return block;
+}
+
+namespace {
+
+template <typename T>
+void PutLast(const RowBlock& from, const google::protobuf::RepeatedField<double>& column,
+             std::string& to) {
+  const size_t row_bytes = sizeof(T) * static_cast<size_t>(from.columns);
+  for (int32_t i = 0; i < from.rows; ++i) {
+    to.append(from.values_le, row_bytes * static_cast<size_t>(i), row_bytes);
+    T value = static_cast<T>(column[i]);
+    if (static_cast<double>(value) < column[i]) {
+      value = std::nextafter(value, std::numeric_limits<T>::infinity());
+    }
+    to.append(reinterpret_cast<const char*>(&value), sizeof(T));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
+                                        const google::protobuf::RepeatedField<double>& column) {
+  if (column.size() != block.rows) {
+    return absl::InternalError(absl::StrCat("the server answered ", column.size(),
+                                            " residuals to a request of ", block.rows, " rows"));
+  }
+  RowBlock wider{.type = block.type, .rows = block.rows, .columns = block.columns + 1};
+  wider.values_le.reserve(
+      static_cast<size_t>(int64_t{wider.rows} * wider.columns * ValueSizeBytes(wider.type)));
+  if (block.type == FloatType::kFloat32) {
+    PutLast<float>(block, column, wider.values_le);
+  } else {
+    PutLast<double>(block, column, wider.values_le);
+  }
+  return wider;
 }
 
 }  // namespace phimap::client

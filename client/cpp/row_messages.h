@@ -15,6 +15,11 @@ void ToExamples(RowBlock block, v1::Examples& examples);
 // kInternal if the server's answer is not `expected_rows` well-formed rows of bytes.
 absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);
 
+// The block with one column more. In float32 its values are rounded up: residuals are bounds.
+// kInternal if there is not one value for each row.
+absl::StatusOr<RowBlock> WithLastColumn(RowBlock block,
+                                        const google::protobuf::RepeatedField<double>& column);
+
 }  // namespace phimap::client
 
 #endif  // PHIMAP_CLIENT_CPP_ROW_MESSAGES_H_

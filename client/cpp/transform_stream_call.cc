@@ -78,6 +78,7 @@ absl::Status TransformStreamCall::Send(Stream& stream) {
       request.set_reference(reference_);
       request.set_expected_digest(options_.expected_digest);
     }
+    request.set_residual(options_.residual);
     ToExamples(*std::move(block), *request.mutable_examples());
     if (!stream.Write(request)) return absl::OkStatus();
   }
@@ -130,6 +131,9 @@ absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answe
   if (answer.has_version()) result_.version = std::move(*answer.mutable_version());
   PHIMAP_ASSIGN_OR_RETURN(RowBlock features,
                           FromAnswer(std::move(*answer.mutable_features()), expected_rows));
+  if (options_.residual) {
+    PHIMAP_ASSIGN_OR_RETURN(features, WithLastColumn(std::move(features), answer.residuals()));
+  }
   const int64_t row_bytes = features.columns * ValueSizeBytes(features.type);
   PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
   result_.rows += expected_rows;

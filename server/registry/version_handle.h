@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/plan/engine.h"
+#include "core/plan/residual.h"
 #include "server/observe/version_series.h"
 #include "server/store/store.h"
 
@@ -17,6 +19,8 @@ namespace phimap {
 struct LiveVersion {
   VersionRecord record;
   std::unique_ptr<const Engine> engine;
+  // Of F2 alone.
+  std::optional<Residual> residual = std::nullopt;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
   // Its series among the metrics. May be null.
@@ -38,6 +42,10 @@ class VersionHandle {
   explicit operator bool() const { return version_ != nullptr; }
   const VersionRecord& record() const { return version_->record; }
   const Engine& engine() const { return *version_->engine; }
+  // Null for a mapping that has none.
+  const Residual* residual() const {
+    return version_->residual.has_value() ? &*version_->residual : nullptr;
+  }
   const std::string& certificate() const { return version_->certificate; }
   // Counts rows that the version mapped; null if nobody counts.
   prometheus::Counter* version_rows() const {

@@ -189,6 +189,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
     bytes = std::string();  // Before packing, which needs as much again.
     version->certificate = std::move(artifact.certificate);
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
+    version->residual = Residual::Of(artifact.plan, artifact.provenance);
     version->series = metrics_.versions->Open(record.mapping, record.number);
     return version;
   } catch (const std::bad_alloc&) {

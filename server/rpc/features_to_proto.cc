@@ -30,6 +30,24 @@ absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
                    {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(rows.columns)}});
 }
 
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, absl::string_view field) {
+  if (version.residual() != nullptr) return version.residual();
+  return MakeError(Code::kFailedPrecondition, "NO_RESIDUAL", field,
+                   absl::StrCat("version ", version.record().number, " of \"",
+                                version.record().mapping, "\" is ", version.record().mapping_text,
+                                "; residuals are of f2 alone, which projects φ(x) onto a span"),
+                   {{"mapping", version.record().mapping_text}});
+}
+
+void AddResiduals(const Residual& residual, const RowsView& rows, const v1::DenseRows& features,
+                  google::protobuf::RepeatedField<double>* residuals) {
+  const std::string& bytes = features.values_case() == v1::DenseRows::kFloat32Le
+                                 ? features.float32_le()
+                                 : features.float64_le();
+  residuals->Resize(static_cast<int>(rows.rows), 0.0);
+  residual.Compute(rows, bytes.data(), residuals->mutable_data());
+}
+
 char* AllocateFeatures(const Engine& engine, int64_t rows, v1::DenseRows* features) {
   features->set_rows(static_cast<int>(rows));
   features->set_columns(static_cast<int>(engine.output_columns()));

@@ -3,6 +3,7 @@
 #define PHIMAP_SERVER_RPC_FEATURES_TO_PROTO_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/plan/rows.h"
 #include "phimap/v1/examples.pb.h"
@@ -19,6 +20,16 @@ absl::Status CheckDigest(const VersionHandle& version, absl::string_view expecte
 
 // INVALID_ARGUMENT (reason WRONG_COLUMNS) unless the rows have as many columns as the version maps.
 absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows);
+
+// The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none.
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, absl::string_view field);
+
+// What a request for residuals adds to the answer's bytes of a row.
+inline constexpr int64_t kResidualBytes = sizeof(double);
+
+// The residuals of `rows`, whose features are in `features`.
+void AddResiduals(const Residual& residual, const RowsView& rows, const v1::DenseRows& features,
+                  google::protobuf::RepeatedField<double>* residuals);
 
 // Room for the features of `rows` rows, in the field of the serving type.
 char* AllocateFeatures(const Engine& engine, int64_t rows, v1::DenseRows* features);

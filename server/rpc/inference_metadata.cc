@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/status_macros.h"
 #include "server/registry/reference.h"
@@ -62,6 +63,9 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
   const bool single = found->serving_type == FloatTypeName(FloatType::kFloat32);
   Describe(kFeaturesName, DatatypeOf(single ? FloatType::kFloat32 : FloatType::kFloat64),
            found->output_columns, response->add_outputs());
+  if (absl::StartsWith(found->mapping_text, "f2(")) {
+    Describe(kResidualName, DatatypeOf(FloatType::kFloat64), 1, response->add_outputs());
+  }
   (*response->mutable_properties())["version"] = absl::StrCat(found->number);
   (*response->mutable_properties())["digest"] = found->digest;
   return ListNumbers(store, found->mapping, response);

@@ -1,5 +1,6 @@
 #include "server/rpc/inference_outputs.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,36 +16,38 @@ using Code = absl::StatusCode;
 absl::Status UnknownOutput(int index, const std::string& name) {
   return MakeError(Code::kInvalidArgument, "UNKNOWN_OUTPUT",
                    absl::StrCat("outputs[", index, "].name"),
-                   absl::StrCat("there is no output ", Quoted(name), "; there is \"features\""),
+                   absl::StrCat("there is no output ", Quoted(name),
+                                "; there are \"features\" and, of f2, \"residual\""),
                    {{"expected", kFeaturesName}, {"actual", Excerpt(name)}});
 }
 
-absl::Status TwiceTheSame(int index, const std::string& name) {
-  return MakeError(Code::kInvalidArgument, "DUPLICATE_OUTPUT",
-                   absl::StrCat("outputs[", index, "].name"),
-                   absl::StrCat("output ", Quoted(name), " is asked for in outputs[0] already"),
-                   {{"output", name}});
-}
-
-absl::Status NoResidual() {
-  return MakeError(Code::kUnimplemented, "OUTPUT_NOT_OFFERED", "outputs[residual]",
-                   "the residual of a row is part of the API and not offered by this server",
-                   {{"output", kResidualName}});
+absl::Status TwiceTheSame(int index, int before, const std::string& name) {
+  return MakeError(
+      Code::kInvalidArgument, "DUPLICATE_OUTPUT", absl::StrCat("outputs[", index, "].name"),
+      absl::StrCat("output ", Quoted(name), " is asked for in outputs[", before, "] already"),
+      {{"output", name}});
 }
 
 }  // namespace
 
-absl::Status CheckOutputs(const inference::ModelInferRequest& request) {
+absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(
+    const inference::ModelInferRequest& request) {
+  std::vector<InferenceOutput> outputs;
   for (int i = 0; i < request.outputs_size(); ++i) {
     const std::string& name = request.outputs(i).name();
-    if (name == kResidualName) return NoResidual();
-    if (name != kFeaturesName) return UnknownOutput(i, name);
-    // There is one output that may be asked for: a second entry repeats the first.
-    if (i > 0) return TwiceTheSame(i, name);
+    if (name != kFeaturesName && name != kResidualName) return UnknownOutput(i, name);
+    const InferenceOutput output =
+        name == kFeaturesName ? InferenceOutput::kFeatures : InferenceOutput::kResidual;
+    const auto before = std::find(outputs.begin(), outputs.end(), output);
+    if (before != outputs.end()) {
+      return TwiceTheSame(i, static_cast<int>(before - outputs.begin()), name);
+    }
     PHIMAP_RETURN_IF_ERROR(CheckKnown(request.outputs(i).parameters(), /*known=*/"",
                                       absl::StrCat("outputs[", name, "].parameters")));
+    outputs.push_back(output);
   }
-  return absl::OkStatus();
+  if (outputs.empty()) outputs.push_back(InferenceOutput::kFeatures);
+  return outputs;
 }
 
 }  // namespace phimap

@@ -14,18 +14,28 @@ TransformCall::TransformCall(const TransformEnvironment& environment, const RpcM
 
 absl::StatusOr<TransformCall::Wanted> TransformCall::Read() {
   PHIMAP_ASSIGN_OR_RETURN(const RowsView rows, RowsFromProto(request_.examples()));
-  return Wanted{request_.reference(), {rows, kRowsField, scope().deadline()}};
+  Wanted wanted{request_.reference(), {rows, kRowsField, scope().deadline()}};
+  if (request_.residual()) wanted.rows.extra_row_bytes = kResidualBytes;
+  return wanted;
 }
 
 absl::Status TransformCall::Accept(const VersionHandle& version, const RowsView& rows) {
   PHIMAP_RETURN_IF_ERROR(CheckDigest(version, request_.expected_digest()));
   PHIMAP_RETURN_IF_ERROR(CheckColumns(version, rows));
+  if (request_.residual()) {
+    PHIMAP_ASSIGN_OR_RETURN(residual_, ResidualOf(version, "residual"));
+  }
   RefToProto(version.record(), response_->mutable_version());
   return absl::OkStatus();
 }
 
 char* TransformCall::Allocate(const Engine& engine, int64_t rows) {
   return AllocateFeatures(engine, rows, response_->mutable_features());
+}
+
+void TransformCall::Complete(const RowsView& rows) {
+  if (residual_ == nullptr) return;
+  AddResiduals(*residual_, rows, response_->features(), response_->mutable_residuals());
 }
 
 }  // namespace phimap

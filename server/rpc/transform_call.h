@@ -17,9 +17,11 @@ class TransformCall final : public TransformUnaryCall {
   absl::StatusOr<Wanted> Read() override;
   absl::Status Accept(const VersionHandle& version, const RowsView& rows) override;
   char* Allocate(const Engine& engine, int64_t rows) override;
+  void Complete(const RowsView& rows) override;
 
   const v1::TransformRequest& request_;
   v1::TransformResponse* const response_;
+  const Residual* residual_ = nullptr;  // the version's, if it is asked for
 };
 
 }  // namespace phimap

@@ -15,8 +15,10 @@ int64_t RowBytes(const Engine& engine) {
   return engine.output_columns() * FloatTypeBytes(engine.serving_type());
 }
 
-absl::Status CheckFits(const VersionHandle& version, int64_t rows, int64_t max_message_bytes) {
-  const int64_t row_bytes = RowBytes(version.engine());
+absl::Status CheckFits(const VersionHandle& version, const RowsToMap& to_map,
+                       int64_t max_message_bytes) {
+  const int64_t rows = to_map.rows.rows;
+  const int64_t row_bytes = RowBytes(version.engine()) + to_map.extra_row_bytes;
   const int64_t fitting = (max_message_bytes - kEnvelopeBytes) / row_bytes;
   if (rows <= fitting) return absl::OkStatus();
   return MakeError(absl::StatusCode::kResourceExhausted, "MESSAGE_TOO_LARGE", "rows",
@@ -42,10 +44,10 @@ void MapRows(const TransformEnvironment& environment, const VersionHandle& versi
              const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
              std::function<char*()> allocate, std::function<void(const absl::Status&)> done) {
   PHIMAP_CHECK(rows.rows.columns == version.engine().input_columns());
-  const absl::Status fits =
-      CheckFits(version, rows.rows.rows, environment.limits.max_message_bytes);
+  const absl::Status fits = CheckFits(version, rows, environment.limits.max_message_bytes);
   if (!fits.ok()) return done(WithFieldPrefix(fits, rows.field));
-  const int64_t bytes = FeatureBytes(version, rows.rows.rows);
+  const int64_t bytes =
+      FeatureBytes(version, rows.rows.rows) + rows.rows.rows * rows.extra_row_bytes;
   const absl::Status room = environment.answers.CheckRoom(bytes);
   if (!room.ok()) return done(room);
   TransformWork work;

@@ -35,6 +35,8 @@ struct RowsToMap {
   absl::Time deadline = absl::InfiniteFuture();
   // When they were read, for the metrics; InfinitePast: when the call began.
   absl::Time received = absl::InfinitePast();
+  // What the answer holds of a row beside its features.
+  int64_t extra_row_bytes = 0;
 };
 
 // Bytes of the features of `rows` rows.

@@ -166,14 +166,26 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
   absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
   if (!rows.ok()) return fail(rows.status());
   if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return fail(s);
+  const Residual* residual = nullptr;
+  if (slot->request.residual()) {
+    const absl::StatusOr<const Residual*> found = ResidualOf(version_, "residual");
+    if (!found.ok()) return fail(found.status());
+    residual = *found;
+  }
+  const int64_t extra = residual == nullptr ? 0 : kResidualBytes;
   Submitted submitted = Submitted::kYes;
   MapRows(
-      environment_, version_, {*rows, kRowsField, scope_.deadline(), slot->received}, scope_,
+      environment_, version_, {*rows, kRowsField, scope_.deadline(), slot->received, extra}, scope_,
       slot->answer,
       [this, slot, count = rows->rows] {
         return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
       },
-      [self = shared_from_this(), slot, &submitted](const absl::Status& status) {
+      [self = shared_from_this(), slot, &submitted, residual,
+       view = *rows](const absl::Status& status) {
+        if (status.ok() && residual != nullptr) {
+          AddResiduals(*residual, view, slot->response.features(),
+                       slot->response.mutable_residuals());
+        }
         if (!IsLackOfRoom(status)) return self->SlotDone(slot, status);
         submitted = Submitted::kNoRoom;  // here, within MapRows
       });
@@ -244,8 +256,10 @@ void TransformStreamCall::TakeWindow(Slot& slot) {
   // The rows are not checked yet: what they claim counts up to what a message may hold.
   const int64_t rows =
       std::clamp<int64_t>(slot.request.examples().dense().rows(), 0, kMaxRowsPerMessage);
-  slot.window_bytes = static_cast<int64_t>(slot.request.ByteSizeLong()) +
-                      std::min(FeatureBytes(version_, rows), environment_.limits.max_message_bytes);
+  slot.window_bytes =
+      static_cast<int64_t>(slot.request.ByteSizeLong()) +
+      std::min(FeatureBytes(version_, rows) + (slot.request.residual() ? rows * kResidualBytes : 0),
+               environment_.limits.max_message_bytes);
   window_bytes_ += slot.window_bytes;
 }
 

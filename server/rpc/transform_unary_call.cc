@@ -30,7 +30,10 @@ void TransformUnaryCall::Map(absl::StatusOr<VersionHandle> version) {
   MapRows(
       environment_, *version, rows_, scope_, answer_,
       [this, engine = &version->engine()] { return Allocate(*engine, rows_.rows.rows); },
-      [this](const absl::Status& status) { End(status); });
+      [this](const absl::Status& status) {
+        if (status.ok()) Complete(rows_.rows);
+        End(status);
+      });
 }
 
 void TransformUnaryCall::End(const absl::Status& status) {

@@ -52,6 +52,9 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
   virtual absl::Status Accept(const VersionHandle& version, const RowsView& rows) = 0;
   // Room in the answer for the features; on the thread that computes them.
   virtual char* Allocate(const Engine& engine, int64_t rows) = 0;
+  // The features are there: what else the answer takes from them. On the same thread, while the
+  // version is pinned.
+  virtual void Complete(const RowsView& rows) { static_cast<void>(rows); }
 
   void Map(absl::StatusOr<VersionHandle> version);
   void End(const absl::Status& status);

@@ -217,6 +217,7 @@ class ApiErrorsTest(unittest.TestCase):
             self.fails("Transform", "KIND_NOT_OFFERED", "UNIMPLEMENTED", phimapd.transform, examples)
         self.fails("Transform", "DIGEST_MISMATCH", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS),
                    expected_digest="0" * 64)
+        self.fails("Transform", "NO_RESIDUAL", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS), residual=True)
         self.fails("Transform", "NOT_REPRESENTABLE", "OUT_OF_RANGE", phimapd.transform, dense(1e30 * ROWS), "steep")
         self.fails("Transform", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", phimapd.transform,
                    dense(numpy.zeros((65536, 1))), "wide")
@@ -440,7 +441,7 @@ class ApiErrorsTest(unittest.TestCase):
         fails("NOT_FINITE", raw_contents=[b"\xff" * len(raw)])
         fails("UNKNOWN_OUTPUT", outputs=["y"])
         fails("DUPLICATE_OUTPUT", outputs=["features", "features"])
-        fails("OUTPUT_NOT_OFFERED", "UNIMPLEMENTED", outputs=["residual"])
+        fails("NO_RESIDUAL", "FAILED_PRECONDITION", outputs=["residual"])
         fails("UNKNOWN_PARAMETER", tensor_parameter="binary_data")
         fails("WRONG_TYPE", timeout=parameter(string_param="1 s"))
         fails("OUT_OF_RANGE", timeout=parameter(int64_param=-1))

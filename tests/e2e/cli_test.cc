@@ -91,6 +91,20 @@ TEST_F(CliTest, BuildsListsShowsAndTransforms) {
   }
   EXPECT_GT(squared, 0.05);  // ‖F2(x)‖² ≤ K(x, x) = 1
   EXPECT_LT(squared, 1 + 1e-5);
+
+  // What is left of K(x, x), with an allowance for rounding, is the last column on request.
+  const ProcessResult residual = Phimap(
+      {"transform", "letters", "--input=" + input, "--label=label", "--residual", "--output=-"});
+  ASSERT_EQ(residual.exit_code, 0) << residual.err;
+  const std::vector<std::string> wider = absl::StrSplit(residual.out, '\n', absl::SkipEmpty());
+  ASSERT_EQ(wider.size(), 11u);
+  const std::vector<std::string> with_residual = absl::StrSplit(wider[1], ',');
+  ASSERT_EQ(with_residual.size(), 101u);
+  EXPECT_EQ(std::vector<std::string>(with_residual.begin(), with_residual.end() - 1), cells);
+  double rho = 0;
+  ASSERT_TRUE(absl::SimpleAtod(with_residual.back(), &rho));
+  EXPECT_GE(rho, 1 - squared);
+  EXPECT_LT(rho, 1 - squared + 1e-2);
 }
 
 TEST_F(CliTest, AVersionIsVerifiedBitForBit) {

@@ -117,7 +117,7 @@ class InferenceClientTest(unittest.TestCase):
         metadata = self.stub.ModelMetadata(self.pb2.ModelMetadataRequest(name="double"))
         self.assertEqual(list(metadata.versions), ["1"])
         self.assertEqual([(t.name, t.datatype, list(t.shape)) for t in metadata.outputs],
-                         [("features", "FP64", [-1, self.native["double"].shape[1]])])
+                         [("features", "FP64", [-1, self.native["double"].shape[1]]), ("residual", "FP64", [-1, 1])])
 
     def test_the_answer_carries_the_id_and_takes_timeout_and_outputs(self):
         request = self.request("single", self.rows[:2], raw=True)

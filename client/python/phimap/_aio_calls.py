@@ -134,11 +134,12 @@ async def _cancel(connection: AioConnection, session: BuildSession, interruption
 
 
 async def transform(connection: AioConnection, reference: str, expected_digest: str, source: AsyncRows,
-                    deadline: Deadline, observer: Observer) -> tuple[Features, mapping_pb.VersionRef]:
+                    deadline: Deadline, observer: Observer,
+                    residual: bool = False) -> tuple[Features, mapping_pb.VersionRef]:
     if source.row_count == 0:
         raise no_rows()
     while True:
-        target = Target.resolve(connection.pins, reference, expected_digest)
+        target = Target.resolve(connection.pins, reference, expected_digest, residual)
         answer = None
         if source.block is not None and connection.widths.fit_one_call(target, source.block):
             answer = await _transform_once(connection, target, source.block, deadline, observer)
@@ -156,7 +157,7 @@ async def transform(connection: AioConnection, reference: str, expected_digest: 
 
 async def _transform_once(connection: AioConnection, target: Target, block: Block, deadline: Deadline,
                           observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
-    request = _wire.transform_request(target.reference, target.expected_digest, block)
+    request = _wire.transform_request(target.reference, target.expected_digest, block, target.residual)
     retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
     while True:
         try:
@@ -170,7 +171,7 @@ async def _transform_once(connection: AioConnection, target: Target, block: Bloc
             if wait is None:
                 raise explained(error, target) from None
         await asyncio.sleep(wait)
-    version, features = _wire.features_of(answer, block.rows)
+    version, features = _wire.features_of(answer, block.rows, target.residual)
     if version is None:
         raise Internal("the server's answer names no version")
     connection.widths.observe(target, version, features)

@@ -94,12 +94,12 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
 
 
 def transform(connection: Connection, reference: str, expected_digest: str, source: RowSource, deadline: Deadline,
-              observer: Observer) -> tuple[Features, mapping_pb.VersionRef]:
+              observer: Observer, residual: bool = False) -> tuple[Features, mapping_pb.VersionRef]:
     """In one call if rows and features fit into a message, else over a stream."""
     if source.row_count == 0:
         raise no_rows()
     while True:
-        target = Target.resolve(connection.pins, reference, expected_digest)
+        target = Target.resolve(connection.pins, reference, expected_digest, residual)
         answer = None
         if isinstance(source, MemoryRows) and connection.widths.fit_one_call(target, source.block):
             answer = _transform_once(connection, target, source, deadline, observer)
@@ -119,7 +119,7 @@ def _transform_once(connection: Connection, target: Target, source: MemoryRows, 
                     observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
     """One Transform call; None if its answer does not fit into a message."""
     rows = source.block.rows
-    request = _wire.transform_request(target.reference, target.expected_digest, source.block)
+    request = _wire.transform_request(target.reference, target.expected_digest, source.block, target.residual)
     retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
     while True:
         try:
@@ -132,7 +132,7 @@ def _transform_once(connection: Connection, target: Target, source: MemoryRows, 
             if wait is None:
                 raise explained(error, target) from None
         time.sleep(wait)
-    version, features = _wire.features_of(answer, rows)
+    version, features = _wire.features_of(answer, rows, target.residual)
     if version is None:
         raise Internal("the server's answer names no version")
     connection.widths.observe(target, version, features)

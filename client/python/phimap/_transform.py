@@ -56,15 +56,17 @@ class Target:
     asked: str
     reference: str
     expected_digest: str
+    # Whether the answer's last column are to be the residuals.
+    residual: bool = False
 
     @staticmethod
-    def resolve(pins: Pins, reference: str, expected_digest: str) -> Target:
+    def resolve(pins: Pins, reference: str, expected_digest: str, residual: bool = False) -> Target:
         pinned, digest = pins.resolve(reference)
         if expected_digest and digest and expected_digest != digest:
             raise FailedPrecondition(
                 f"expected_digest: {reference!r} is pinned to {pinned} of digest {digest}, got {expected_digest}; "
                 "unpin() forgets the pin", field="expected_digest")
-        return Target(reference, pinned, expected_digest or digest)
+        return Target(reference, pinned, expected_digest or digest, residual)
 
 
 class TransformSession:
@@ -123,12 +125,12 @@ class TransformSession:
         if answer is None:
             raise Internal(f"the server ended the stream and left {len(self._unanswered)} requests unanswered")
         block = self._unanswered[0]
-        version, features = _wire.features_of(answer, block.rows)
+        version, features = _wire.features_of(answer, block.rows, self._target.residual)
         if self._version is None:
             if version is None:
                 raise Internal("the server's first answer names no version")
             self._version = version
-            self._target = Target(self._target.asked, reference_to(version), version.digest)
+            self._target = Target(self._target.asked, reference_to(version), version.digest, self._target.residual)
         self._unanswered.popleft()
         self._answered_here += 1
         self._rows_done += block.rows
@@ -147,7 +149,8 @@ class TransformSession:
     def _serialized(self, block: Block) -> bytes:
         first, self._first_request = self._first_request, False
         target = self._target
-        return _wire.transform_request(target.reference if first else "", target.expected_digest if first else "", block)
+        return _wire.transform_request(target.reference if first else "", target.expected_digest if first else "", block,
+                                       target.residual)
 
     def _in_input(self, error: Error) -> Error:
         """An error of a stream counts rows from its request's first, and requests from the stream's first; users know

@@ -40,9 +40,10 @@ assert _TRANSFORM_EXAMPLES == _field(transform_service_pb.TransformStreamRequest
 _BUILD_EXAMPLES = _field(mapping_service_pb.BuildRequest, "examples")
 
 
-def transform_request(reference: str, expected_digest: str, block: Block) -> bytes:
+def transform_request(reference: str, expected_digest: str, block: Block, residual: bool = False) -> bytes:
     """A serialized TransformRequest, or TransformStreamRequest."""
-    head = transform_service_pb.TransformRequest(reference=reference, expected_digest=expected_digest)
+    head = transform_service_pb.TransformRequest(reference=reference, expected_digest=expected_digest,
+                                                 residual=residual)
     return _with_examples(head.SerializeToString(), _TRANSFORM_EXAMPLES, block)
 
 
@@ -93,7 +94,8 @@ def _sparse_examples(block: SparseBlock) -> bytes:
     return examples_pb.Examples(sparse=rows).SerializeToString()
 
 
-def features_of(answer: bytes, rows: int) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
+def features_of(answer: bytes, rows: int,
+                residual: bool = False) -> tuple[mapping_pb.VersionRef | None, np.ndarray[Any, Any]]:
     """The version (if the answer names one) and the features of a serialized TransformResponse or
     TransformStreamResponse to `rows` rows.
 
@@ -101,7 +103,7 @@ def features_of(answer: bytes, rows: int) -> tuple[mapping_pb.VersionRef | None,
     numpy would do with less, but not the compiled code that users hand arrays on to.
     """
     try:
-        version, dense, values = _split(answer)
+        version, dense, values, residuals = _split(answer)
     except (DecodeError, IndexError) as error:
         raise Internal(f"the server's answer is not a message: {error}") from None
     if values is None:
@@ -111,7 +113,21 @@ def features_of(answer: bytes, rows: int) -> tuple[mapping_pb.VersionRef | None,
         raise Internal(f"the server answered {dense.rows} rows of {dense.columns} features in {stop - start} bytes to a "
                        f"request of {rows} rows")
     features = np.frombuffer(answer, dtype, rows * dense.columns, start).reshape(rows, dense.columns)
+    if residual:
+        return version, _with_residuals(features, residuals)
     return version, features if features.flags.aligned else _read_only_copy(features)
+
+
+def _with_residuals(features: np.ndarray[Any, Any], residuals: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The residuals as the last column, rounded up where they must be rounded: they are bounds."""
+    rows, columns = features.shape
+    if len(residuals) != rows:
+        raise Internal(f"the server answered {len(residuals)} residuals to a request of {rows} rows")
+    wider = np.empty((rows, columns + 1), features.dtype)
+    wider[:, :columns] = features
+    rounded = residuals.astype(features.dtype)
+    wider[:, columns] = np.where(rounded < residuals, np.nextafter(rounded, features.dtype.type(np.inf)), rounded)
+    return wider
 
 
 def _read_only_copy(features: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -124,7 +140,8 @@ def _read_only_copy(features: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 _Values = tuple[np.dtype[Any], int, int]
 
 
-def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.DenseRows, _Values | None]:
+def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.DenseRows, _Values | None,
+                                   np.ndarray[Any, Any]]:
     """Everything but the values goes to the generated classes, in the order it came."""
     rest = small = b""
     values: _Values | None = None
@@ -145,7 +162,7 @@ def _split(answer: bytes) -> tuple[mapping_pb.VersionRef | None, examples_pb.Den
         at = end
     message = transform_service_pb.TransformResponse.FromString(rest)
     return (message.version if message.HasField("version") else None,
-            examples_pb.DenseRows.FromString(small), values)
+            examples_pb.DenseRows.FromString(small), values, np.array(message.residuals, FLOAT64))
 
 
 def _next_field(data: bytes, at: int) -> tuple[int, int, int]:

@@ -98,6 +98,17 @@ class AsyncClient:
             return await _aio_calls.transform(
                 connection, reference, expected_digest, source, Deadline(timeout), observer)
 
+    async def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
+                                       timeout: float | None = None,
+                                       progress: ProgressArgument = None) -> tuple[Features, Features]:
+        connection = self._connection
+        connection.check_process()
+        source = await async_source_of(rows, connection.accepts_sparse)
+        with _progress.observing(progress) as observer:
+            both, _ = await _aio_calls.transform(
+                connection, reference, expected_digest, source, Deadline(timeout), observer, residual=True)
+        return both[:, :-1], both[:, -1]
+
     async def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None, window: int = DEFAULT_WINDOW,
                                rows_per_request: int | None = None,

@@ -151,6 +151,22 @@ class Client:
         with _progress.observing(progress) as observer:
             return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
 
+    def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
+                                 timeout: float | None = None,
+                                 progress: ProgressArgument = None) -> tuple[Features, Features]:
+        """As `transform`, and for each row a bound on ρ(x) = K(x, x) − ‖F(x)‖², what the features of F2 leave of K(x, x).
+
+        For any two rows |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), the rounding of the features included. A ρ near K(x, x)
+        says that the row is unlike those that the version was built from. FailedPrecondition of other mappings.
+        """
+        connection = self._connection
+        connection.check_process()
+        source = source_of(rows, connection.accepts_sparse)
+        with _progress.observing(progress) as observer:
+            both = _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer,
+                                    residual=True)[0]
+        return both[:, :-1], both[:, -1]
+
     def transform_blocks(self, reference: str, rows: Any, *, expected_digest: str = "", timeout: float | None = None,
                          window: int = DEFAULT_WINDOW, rows_per_request: int | None = None,
                          progress: ProgressArgument = None) -> Generator[Features, None, None]:

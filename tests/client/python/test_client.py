@@ -48,6 +48,31 @@ def test_features_are_those_that_generated_code_gets(phimapd, client, version, r
     assert features.flags.aligned
 
 
+def test_residuals_bound_the_error_of_the_kernel(client, version, rows):
+    reference = phimap.reference_to(version)
+    features, residuals = client.transform_with_residuals(reference, rows)
+    assert (features == client.transform(reference, rows)).all()
+    assert residuals.shape == (300,) and (residuals > 0).all()
+    gamma = float(version.kernel_text.removeprefix("rbf(gamma=").removesuffix(")"))
+    distances = ((rows[:, None, :] - rows[None, :, :]) ** 2).sum(axis=2)
+    wide = features.astype(float)
+    error = np.abs(np.exp(-gamma * distances) - wide @ wide.T)
+    assert (error <= np.sqrt(np.outer(residuals.astype(float), residuals.astype(float)))).all()
+    # Over a stream, and from a coroutine.
+    blocks = [client.transform_with_residuals(reference, iter([rows[:7], rows[7:]]))]
+
+    async def again():
+        async with AsyncClient(client.server) as other:
+            return await other.transform_with_residuals(reference, rows)
+
+    blocks.append(asyncio.run(again()))
+    for same_features, same_residuals in blocks:
+        assert (same_features == features).all() and (same_residuals == residuals).all()
+    with pytest.raises(phimap.FailedPrecondition, match="f2 alone"):
+        other = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
+        client.transform_with_residuals(phimap.reference_to(other), rows)
+
+
 def test_every_kind_of_rows_gives_the_same_bits(client, version, rows):
     reference = phimap.reference_to(version)
     rows = rows.astype(np.float32)

@@ -334,7 +334,7 @@ std::vector<Malformed> MalformedRest() {
        },
        "UNKNOWN_OUTPUT",
        "outputs[1].name",
-       "there is no output \"scores\"; there is \"features\"",
+       "there is no output \"scores\"; there are \"features\" and, of f2, \"residual\"",
        {{"actual", "scores"}}},
       {"an output without a name",
        [](auto& r) { r.add_outputs(); },
@@ -361,13 +361,6 @@ std::vector<Malformed> MalformedRest() {
        "outputs[features].parameters",
        "there is no parameter \"classification\"",
        {{"parameter", "classification"}}},
-      {"the residual",
-       [](auto& r) { r.add_outputs()->set_name("residual"); },
-       "OUTPUT_NOT_OFFERED",
-       "outputs[residual]",
-       "not offered by this server",
-       {},
-       Code::UNIMPLEMENTED},
       {"another parameter",
        [](auto& r) {
          (*r.mutable_parameters())["timeout"].set_int64_param(0);

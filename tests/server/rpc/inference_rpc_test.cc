@@ -76,6 +76,51 @@ TEST_F(InferenceRpcTest, TheAnswerNamesModelVersionDigestAndShapeAndEchoesTheId)
   EXPECT_EQ(response.raw_output_contents(0).size(), 4 * 6 * 8);
 }
 
+TEST_F(InferenceRpcTest, TheResidualIsAnOutputThatComesWhenAndWhereItIsAskedFor) {
+  MustBuild("letter", "f2(landmarks=5)");
+  const v1::Examples examples = UniformExamples(12, 3, 7);
+  v1::TransformRequest native;
+  native.set_reference("letter");
+  *native.mutable_examples() = examples;
+  native.set_residual(true);
+  v1::TransformResponse expected;
+  ASSERT_TRUE(Transform(native, &expected).ok());
+  const std::string residuals(reinterpret_cast<const char*>(expected.residuals().data()), 12 * 8);
+  for (const std::vector<const char*>& names : std::vector<std::vector<const char*>>{
+           {"residual"}, {"features", "residual"}, {"residual", "features"}}) {
+    inference::ModelInferRequest request = RawRequest(examples);
+    for (const char* name : names) request.add_outputs()->set_name(name);
+    inference::ModelInferResponse response;
+    const grpc::Status status = Infer(request, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    ASSERT_EQ(response.outputs_size(), names.size());
+    ASSERT_EQ(response.raw_output_contents_size(), names.size());
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto& output = response.outputs(static_cast<int>(i));
+      const std::string& bytes = response.raw_output_contents(static_cast<int>(i));
+      EXPECT_EQ(output.name(), names[i]);
+      if (output.name() == "residual") {
+        EXPECT_EQ(output.datatype(), "FP64");
+        EXPECT_THAT(output.shape(), ElementsAre(12, 1));
+        EXPECT_EQ(bytes, residuals);
+      } else {
+        EXPECT_EQ(bytes, expected.features().float32_le());
+      }
+    }
+  }
+}
+
+TEST_F(InferenceRpcTest, TheResidualOfAnotherMappingIsRefused) {
+  MustBuild("letter", "f1(landmarks=5)");
+  inference::ModelInferRequest request = RawRequest(UniformExamples(2, 3));
+  request.add_outputs()->set_name("residual");
+  inference::ModelInferResponse response;
+  const grpc::Status status = Infer(request, &response);
+  EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION) << status.error_message();
+  EXPECT_EQ(FactsOf(status).reason, "NO_RESIDUAL");
+  EXPECT_EQ(FactsOf(status).field, "outputs[residual]");
+}
+
 TEST_F(InferenceRpcTest, AVersionIsANumberAndEmptyMeansTheNewest) {
   MustBuild("letter", "f2(landmarks=5)");
   MustBuild("letter", "f1(landmarks=6)");
@@ -114,6 +159,10 @@ TEST_F(InferenceRpcTest, ModelMetadataHasTheTrueShapesOfEachVersion) {
   inference::ModelMetadataResponse old;
   ASSERT_TRUE(Metadata("letter", "1", &old).ok());
   EXPECT_THAT(old.versions(), ElementsAre("1", "2"));
+  ASSERT_EQ(old.outputs_size(), 2);  // of f2
+  EXPECT_EQ(old.outputs(1).name(), "residual");
+  EXPECT_EQ(old.outputs(1).datatype(), "FP64");
+  EXPECT_THAT(old.outputs(1).shape(), ElementsAre(-1, 1));
   EXPECT_EQ(old.outputs(0).datatype(), "FP32");
   EXPECT_THAT(old.outputs(0).shape(), ElementsAre(-1, first.output_columns()));
   EXPECT_EQ(old.properties().at("digest"), first.ref().digest());

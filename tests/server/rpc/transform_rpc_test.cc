@@ -79,6 +79,76 @@ TEST_F(TransformRpcTest, ARowAloneInABatchAndInAnyEncodingGivesTheSameBits) {
   EXPECT_EQ(MustTransform(Widened(all, true)), features);
 }
 
+TEST_F(TransformRpcTest, ResidualsComeOnRequestAndLeaveTheFeaturesAlone) {
+  MustBuild("letter", "f2(landmarks=5)");
+  v1::TransformRequest request = Request(UniformExamples(20, 3, 7));
+  v1::TransformResponse plain;
+  ASSERT_TRUE(Transform(request, &plain).ok());
+  EXPECT_EQ(plain.residuals_size(), 0);
+  request.set_residual(true);
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(request, &response).ok());
+  EXPECT_EQ(response.features().float32_le(), plain.features().float32_le());
+  ASSERT_EQ(response.residuals_size(), 20);
+  const int columns = response.features().columns();
+  for (int i = 0; i < 20; ++i) {
+    double norm = 0;
+    for (int j = 0; j < columns; ++j) {
+      float value;
+      std::memcpy(&value, response.features().float32_le().data() + 4 * (i * columns + j), 4);
+      norm += static_cast<double>(value) * value;
+    }
+    // An rbf kernel: K(x, x) = 1; the allowance for rounding is small and on the safe side.
+    EXPECT_GE(response.residuals(i), 1 - norm);
+    EXPECT_LE(response.residuals(i), 1 - norm + 1e-3);
+    // A row has the residual that it has alone.
+    v1::TransformRequest one = Request(Row(request.examples(), i));
+    one.set_residual(true);
+    v1::TransformResponse alone;
+    ASSERT_TRUE(Transform(one, &alone).ok());
+    ASSERT_EQ(alone.residuals_size(), 1);
+    EXPECT_EQ(alone.residuals(0), response.residuals(i));
+  }
+}
+
+TEST_F(TransformRpcTest, ResidualsOfAStreamAreThoseOfACallAndOnlyWhereTheyAreAskedFor) {
+  MustBuild("letter", "f2(landmarks=5)");
+  v1::TransformRequest request = Request(UniformExamples(9, 3, 7));
+  request.set_residual(true);
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(request, &response).ok());
+  grpc::ClientContext context;
+  const auto stream = transforms_->TransformStream(&context);
+  bool first = true;
+  for (const bool residual : {true, false, true}) {
+    v1::TransformStreamRequest message;
+    if (first) message.set_reference("letter");
+    first = false;
+    *message.mutable_examples() = request.examples();
+    message.set_residual(residual);
+    ASSERT_TRUE(stream->Write(message));
+  }
+  stream->WritesDone();
+  for (const bool residual : {true, false, true}) {
+    v1::TransformStreamResponse answer;
+    ASSERT_TRUE(stream->Read(&answer));
+    ASSERT_EQ(answer.residuals_size(), residual ? 9 : 0);
+    for (int i = 0; residual && i < 9; ++i) EXPECT_EQ(answer.residuals(i), response.residuals(i));
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(TransformRpcTest, ResidualsOfOtherMappingsAreRefused) {
+  MustBuild("letter", "f1(landmarks=5)");
+  v1::TransformRequest request = Request(UniformExamples(2, 3));
+  request.set_residual(true);
+  v1::TransformResponse response;
+  const grpc::Status status = Transform(request, &response);
+  EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION) << status.error_message();
+  EXPECT_EQ(FactsOf(status).reason, "NO_RESIDUAL");
+  EXPECT_EQ(FactsOf(status).field, "residual");
+}
+
 TEST_F(TransformRpcTest, AnswersWithTheVersionAndInItsServingType) {
   const v1::Version version = MustBuild("letter", "f2(landmarks=5, serving_type=float64)");
   v1::TransformResponse response;

@@ -1,0 +1,179 @@
+#include "core/plan/residual.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/plan/artifact.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::MustBuild;
+using testing::NormalRows;
+using testing::SpecOf;
+using testing::WireRows;
+
+struct Case {
+  const char* what;
+  const char* mapping;
+  const char* kernel;
+  int64_t columns;
+  bool standardize;
+};
+
+const Case kCases[] = {
+    {"rbf", "f2(landmarks=300)", "rbf(gamma=scale)", 16, true},
+    {"wide rbf", "f2(landmarks=300)", "rbf(gamma=0.002)", 4, false},
+    {"rbf in float64", "f2(landmarks=300, serving_type=float64)", "rbf(gamma=scale)", 16, true},
+    {"polynomial", "f2(landmarks=200)", "poly(degree=3, coef0=1, gamma=0.1)", 6, false},
+    {"linear", "f2(landmarks=40)", "3*linear()", 12, true},
+    {"linear that lacks directions", "f2(landmarks=5)", "linear()", 12, true},
+    {"sum", "f2(landmarks=100)", "rbf(gamma=0.1) + 0.1*poly(degree=2)", 8, false},
+    {"rpcholesky", "f2(landmarks=300, policy=rpcholesky)", "rbf(gamma=scale)", 16, true},
+};
+
+struct Served {
+  explicit Served(const Case& c)
+      : built(MustBuild(SpecOf(c.mapping, c.kernel, c.standardize),
+                        NormalRows({.rows = 3000, .cols = c.columns, .seed = 1}))),
+        rows(NormalRows({.rows = 400, .cols = c.columns, .seed = 2})) {
+    // A few that are unlike all that the build saw.
+    for (int64_t i = 0; i < 10; ++i) {
+      for (int64_t j = 0; j < c.columns; ++j) rows(i, j) *= 5;
+    }
+    absl::StatusOr<Artifact> decoded = DecodeArtifact(built.bytes);
+    EXPECT_TRUE(decoded.ok());
+    artifact = *std::move(decoded);
+    residual = Residual::Of(artifact.plan, artifact.provenance);
+    features = testing::MustTransformWide(artifact.plan, WireRows(rows));
+  }
+
+  std::vector<double> Residuals() const {
+    std::vector<double> out(static_cast<size_t>(rows.rows()));
+    if (built.serving_type == FloatType::kFloat32) {
+      const Matrix<float> narrow = Converted<float, double>(features.view());
+      residual->Compute(WireRows(rows), narrow.data(), out.data());
+    } else {
+      residual->Compute(WireRows(rows), features.data(), out.data());
+    }
+    return out;
+  }
+
+  // K on the rows after the input stage, in long double.
+  Matrix<double> Kernel() const {
+    Matrix<double> x(rows.rows(), rows.cols());
+    const InputStage& input = artifact.plan.input;
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      for (int64_t j = 0; j < x.cols(); ++j) {
+        x(i, j) = rows(i, j);
+        if (!input.shift.empty()) x(i, j) -= input.shift[j];
+        if (!input.scale.empty()) x(i, j) *= input.scale[j];
+      }
+    }
+    return testing::NaiveKernelMatrix(
+        testing::MustParseKernel(artifact.provenance.kernel_text.c_str()), x, x);
+  }
+
+  BuiltVersion built;
+  Matrix<double> rows;
+  Artifact artifact;
+  std::optional<Residual> residual;
+  Matrix<double> features;
+};
+
+TEST(ResidualTest, BoundsTheErrorOfEveryPairAndTheBareDifferenceDoesNot) {
+  int bare_failures = 0;
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.what);
+    const Served served(c);
+    ASSERT_TRUE(served.residual.has_value());
+    const std::vector<double> rho = served.Residuals();
+    const Matrix<double> k = served.Kernel();
+    double closest = 0;
+    for (int64_t i = 0; i < k.rows(); ++i) {
+      for (int64_t j = 0; j <= i; ++j) {
+        double product = 0;
+        double norm_i = 0;
+        double norm_j = 0;
+        for (int64_t f = 0; f < served.features.cols(); ++f) {
+          product += served.features(i, f) * served.features(j, f);
+          norm_i += served.features(i, f) * served.features(i, f);
+          norm_j += served.features(j, f) * served.features(j, f);
+        }
+        const double error = std::abs(k(i, j) - product);
+        const double bound = std::sqrt(rho[i] * rho[j]);
+        ASSERT_LE(error, bound) << i << " " << j;
+        closest = std::max(closest, error / bound);
+        const double bare = std::max(0.0, k(i, i) - norm_i) * std::max(0.0, k(j, j) - norm_j);
+        if (error > std::sqrt(bare)) ++bare_failures;
+      }
+    }
+    std::printf("%-30s allowance %.2g of K(x, x), closest pair at %.2f of its bound\n", c.what,
+                served.residual->allowance(), closest);
+  }
+  // The allowance is not there for nothing.
+  EXPECT_GT(bare_failures, 0);
+}
+
+TEST(ResidualTest, AllowanceIsOverWhatFeaturesErrBy) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.what);
+    const Served served(c);
+    const Certificate& certificate = served.built.certificate;
+    ASSERT_TRUE(certificate.serving_error.has_value());
+    // a = 2(2η + η²) ≥ 4η, and η·√K(x, x) is to be over ‖F − F2‖; scale is the largest ‖F2‖ ≤
+    // √K(x, x) of the rows measured.
+    EXPECT_GE(served.residual->allowance() / 4 * certificate.serving_error->scale,
+              certificate.serving_error->max);
+  }
+}
+
+TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
+  const Matrix<double> rows = NormalRows({.rows = 60, .cols = 3, .seed = 4});
+  // Every row is a landmark: landmarks go before held-out rows.
+  const BuiltVersion built =
+      MustBuild(SpecOf("f2(landmarks=60, serving_type=float64)", "rbf(gamma=1)"), rows);
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+  ASSERT_TRUE(artifact.ok());
+  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  ASSERT_TRUE(residual.has_value());
+  Matrix<double> queries = rows.Clone();
+  for (int64_t j = 0; j < 3; ++j) queries(59, j) = 100;
+  const Matrix<double> f = testing::MustTransformWide(artifact->plan, WireRows(queries));
+  std::vector<double> rho(60);
+  residual->Compute(WireRows(queries), f.data(), rho.data());
+  for (int i = 0; i < 59; ++i) EXPECT_LT(rho[i], 1e-6) << i;
+  EXPECT_NEAR(rho[59], 1, 1e-6);
+}
+
+TEST(ResidualTest, OnlyF2HasOne) {
+  const Matrix<double> rows = NormalRows({.rows = 200, .cols = 3, .seed = 5});
+  for (const auto& [mapping, kernel] : std::vector<std::pair<const char*, const char*>>{
+           {"f1(landmarks=9)", "rbf(gamma=1)"},
+           {"f3(landmarks=9, dimensions=4)", "rbf(gamma=1)"},
+           {"random_projection(dimensions=4)", "linear()"}}) {
+    const BuiltVersion built = MustBuild(SpecOf(mapping, kernel), rows);
+    const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+    ASSERT_TRUE(artifact.ok());
+    EXPECT_FALSE(Residual::Of(artifact->plan, artifact->provenance).has_value()) << mapping;
+    // Nor does a plan that only says that it is F2.
+    Provenance spoof = artifact->provenance;
+    spoof.mapping_text = "f2(landmarks=9)";
+    spoof.kernel_text = "poly(degree=2)";
+    EXPECT_FALSE(Residual::Of(artifact->plan, spoof).has_value()) << mapping;
+  }
+}
+
+}  // namespace
+}  // namespace phimap
