@@ -52,6 +52,8 @@ class Recorder {
     transform.queue_seconds->Observe(30e-6);
     transform.RequestComputed(1, 60e-6);
     version_->rows()->Increment(1);
+    version_->norms().Sample(features_.data(), FloatType::kFloat32,
+                             static_cast<int64_t>(features_.size()));
     transform.PassComputed(1, 1);
     scope.MessageSent();
     const AnswerBudget::Held answer = answers_.Hold(2048);
@@ -70,6 +72,7 @@ class Recorder {
   const AccessControl access_{nullptr, std::nullopt};
   const RpcMethod method_;
   const std::unique_ptr<const VersionSeries::Lease> version_;
+  const std::vector<float> features_ = std::vector<float>(2048, 0.02f);
   // Written so that the reading is not left out.
   std::atomic<absl::Time> last_{absl::InfinitePast()};
 };

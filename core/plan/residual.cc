@@ -8,28 +8,11 @@
 #include "absl/strings/match.h"
 #include "core/kernel/kernel_evaluator.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/plan/squared_norm.h"
 #include "core/status/check.h"
 
 namespace phimap {
 namespace {
-
-// Eight sums side by side: one would wait for each addition.
-template <typename T>
-double SquaredNorm(const T* v, int64_t count) {
-  constexpr int64_t kSums = 8;
-  double sums[kSums] = {};
-  int64_t j = 0;
-  for (; j + kSums <= count; j += kSums) {
-    for (int64_t s = 0; s < kSums; ++s) {
-      const double value = v[j + s];
-      sums[s] += value * value;
-    }
-  }
-  double total = 0;
-  for (; j < count; ++j) total += static_cast<double>(v[j]) * static_cast<double>(v[j]);
-  for (const double sum : sums) total += sum;
-  return total;
-}
 
 double SelfKernel(const KernelProgram& kernel, double squared_norm) {
   double value = 0;

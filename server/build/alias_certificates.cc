@@ -25,6 +25,7 @@ CertificateFigures FiguresOf(const Certificate& certificate) {
     figures.serving_error_mean = Relative(error->mean, error->scale);
     figures.serving_error_max = Relative(error->max, error->scale);
   }
+  figures.mean_squared_norm = certificate.mean_squared_norm;
   return figures;
 }
 

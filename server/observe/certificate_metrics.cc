@@ -30,7 +30,10 @@ std::array<CertificateMetrics::Figure, CertificateMetrics::kFigures> Certificate
            {kernel_error, "mean", &CertificateFigures::kernel_error_mean},
            {kernel_error, "max", &CertificateFigures::kernel_error_max},
            {serving_error, "mean", &CertificateFigures::serving_error_mean},
-           {serving_error, "max", &CertificateFigures::serving_error_max}}};
+           {serving_error, "max", &CertificateFigures::serving_error_max},
+           {family("phimap_certificate_mean_squared_norm",
+                   "Mean of |F(x)|^2 on held-out rows, to compare with that of what is served."),
+            "", &CertificateFigures::mean_squared_norm}}};
 }
 
 CertificateMetrics::CertificateMetrics(prometheus::Registry& registry)

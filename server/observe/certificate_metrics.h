@@ -35,6 +35,8 @@ struct CertificateFigures {
   std::optional<double> kernel_error_max;
   std::optional<double> serving_error_mean;
   std::optional<double> serving_error_max;
+  // Of ‖F(x)‖² on held-out rows: what the norms that are served are compared with.
+  std::optional<double> mean_squared_norm;
 };
 
 class CertificateMetrics {
@@ -52,7 +54,7 @@ class CertificateMetrics {
   void Hide(absl::string_view mapping, absl::string_view alias);
 
  private:
-  static constexpr int kFigures = 8;
+  static constexpr int kFigures = 9;
   using Key = std::pair<std::string, std::string>;
   // A figure's family, and "stat" among its labels unless that is empty.
   struct Figure {

@@ -15,7 +15,21 @@ VersionSeries::VersionSeries(prometheus::Registry& registry)
                 .Help("Rows mapped by a version since it became live. At most 100 versions are "
                       "named, the others are together the mapping _other.")
                 .Register(registry)),
-      other_rows_(rows_.Add({{"mapping", "_other"}, {"version", "_other"}})) {}
+      norm_rows_(prometheus::BuildCounter()
+                     .Name("phimap_version_norm_rows_total")
+                     .Help("Rows whose squared feature norm was added to "
+                           "phimap_version_norm_sum_total: the first of one request in 16.")
+                     .Register(registry)),
+      norm_sum_(prometheus::BuildCounter()
+                    .Name("phimap_version_norm_sum_total")
+                    .Help("Sum of squared feature norms |F(x)|^2. By the rows above it is a mean "
+                          "to compare with the certificate's mean_squared_norm.")
+                    .Register(registry)),
+      other_(Add({{"mapping", "_other"}, {"version", "_other"}})) {}
+
+VersionSeries::Series VersionSeries::Add(const prometheus::Labels& labels) {
+  return {&rows_.Add(labels), &norm_rows_.Add(labels), &norm_sum_.Add(labels)};
+}
 
 std::unique_ptr<const VersionSeries::Lease> VersionSeries::Open(const std::string& mapping,
                                                                 int64_t version) {
@@ -24,21 +38,22 @@ std::unique_ptr<const VersionSeries::Lease> VersionSeries::Open(const std::strin
   auto found = named_.find(key);
   if (found == named_.end()) {
     if (named_.size() >= kMaxNamed) {
-      return absl::WrapUnique(new Lease(nullptr, std::move(key), &other_rows_));
+      return absl::WrapUnique(new Lease(nullptr, std::move(key), other_));
     }
-    prometheus::Counter& rows =
-        rows_.Add({{"mapping", mapping}, {"version", absl::StrCat(version)}});
-    found = named_.emplace(key, Named{&rows, 0}).first;
+    const Series series = Add({{"mapping", mapping}, {"version", absl::StrCat(version)}});
+    found = named_.emplace(key, Named{series, 0}).first;
   }
   ++found->second.leases;
-  return absl::WrapUnique(new Lease(this, std::move(key), found->second.rows));
+  return absl::WrapUnique(new Lease(this, std::move(key), found->second.series));
 }
 
 void VersionSeries::Close(const Lease::Key& key) {
   MutexLock lock(&mutex_);
   const auto found = named_.find(key);
   if (--found->second.leases > 0) return;
-  rows_.Remove(found->second.rows);
+  rows_.Remove(found->second.series.rows);
+  norm_rows_.Remove(found->second.series.norm_rows);
+  norm_sum_.Remove(found->second.series.norm_sum);
   named_.erase(found);
 }
 

@@ -17,6 +17,7 @@
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/registry.h"
+#include "server/observe/feature_norms.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -24,6 +25,13 @@ namespace phimap {
 class VersionSeries {
  public:
   static constexpr int kMaxNamed = 100;
+
+  // All that have the same labels.
+  struct Series {
+    prometheus::Counter* rows = nullptr;
+    prometheus::Counter* norm_rows = nullptr;
+    prometheus::Counter* norm_sum = nullptr;
+  };
 
   // The series of one version while it is live; gone with the last lease of the version. Must not
   // outlive what it came from.
@@ -34,17 +42,23 @@ class VersionSeries {
     Lease& operator=(const Lease&) = delete;
 
     // Rows that the version mapped.
-    prometheus::Counter* rows() const { return rows_; }
+    prometheus::Counter* rows() const { return series_.rows; }
+    // Of the features that the version answers.
+    const FeatureNorms& norms() const { return norms_; }
 
    private:
     friend class VersionSeries;
     using Key = std::pair<std::string, int64_t>;
-    Lease(VersionSeries* owner, Key key, prometheus::Counter* rows)
-        : owner_(owner), key_(std::move(key)), rows_(rows) {}
+    Lease(VersionSeries* owner, Key key, const Series& series)
+        : owner_(owner),
+          key_(std::move(key)),
+          series_(series),
+          norms_(series.norm_rows, series.norm_sum) {}
 
     VersionSeries* const owner_;  // null: shares "_other"
     const Key key_;
-    prometheus::Counter* const rows_;
+    const Series series_;
+    const FeatureNorms norms_;
   };
 
   // Registers the families; `registry` outlives this.
@@ -56,14 +70,18 @@ class VersionSeries {
 
  private:
   struct Named {
-    prometheus::Counter* rows = nullptr;
+    Series series;
     int leases = 0;
   };
 
   void Close(const Lease::Key& key);
 
+  Series Add(const prometheus::Labels& labels);
+
   prometheus::Family<prometheus::Counter>& rows_;
-  prometheus::Counter& other_rows_;
+  prometheus::Family<prometheus::Counter>& norm_rows_;
+  prometheus::Family<prometheus::Counter>& norm_sum_;
+  const Series other_;
   Mutex mutex_;
   std::map<Lease::Key, Named> named_ ABSL_GUARDED_BY(mutex_);
 };

@@ -51,6 +51,10 @@ class VersionHandle {
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
+  // Watches the norms of its features; null if nobody does.
+  const FeatureNorms* norms() const {
+    return version_->series == nullptr ? nullptr : &version_->series->norms();
+  }
   // The engine, with the pin attached.
   std::shared_ptr<const Engine> pinned_engine() const {
     return std::shared_ptr<const Engine>(version_, version_->engine.get());

@@ -337,6 +337,10 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
     if (queued.work.version_rows != nullptr) {
       queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows));
     }
+    if (share.work.norms != nullptr) {
+      const Engine& engine = *share.work.engine;
+      share.work.norms->Sample(share.features, engine.serving_type(), engine.output_columns());
+    }
   }
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
   // What ended early says nothing about speed.

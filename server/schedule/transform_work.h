@@ -14,6 +14,7 @@
 #include "core/plan/engine.h"
 #include "core/plan/rows.h"
 #include "prometheus/counter.h"
+#include "server/observe/feature_norms.h"
 
 namespace phimap {
 
@@ -32,6 +33,8 @@ struct TransformWork {
   absl::Time received = absl::InfinitePast();
   // Counts the rows of the version; lives until `done`. May be null.
   prometheus::Counter* version_rows = nullptr;
+  // Watches the features' norms; lives until `done`. May be null.
+  const FeatureNorms* norms = nullptr;
   // Called once on the thread that computes, right before the first row is: checks the values and
   // returns where the features go; its errors name fields within the rows. Not called for work that
   // is dropped, so that waiting costs no memory.

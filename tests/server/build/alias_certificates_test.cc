@@ -13,6 +13,7 @@ TEST(AliasCertificatesTest, FiguresAreThoseOfTheCertificateAndErrorsAreRelative)
   certificate.held_out_trace_residual = 0.5;
   certificate.kernel_error = {.mean = 1, .max = 4, .scale = 8, .count = 10};
   certificate.serving_error = {.mean = 0.5, .max = 1, .scale = 2, .count = 10};
+  certificate.mean_squared_norm = 0.75;
   const CertificateFigures figures = FiguresOf(certificate);
   EXPECT_EQ(figures.landmarks, 500);
   EXPECT_EQ(figures.rank, 499);
@@ -22,6 +23,7 @@ TEST(AliasCertificatesTest, FiguresAreThoseOfTheCertificateAndErrorsAreRelative)
   EXPECT_EQ(figures.kernel_error_max, 0.5);
   EXPECT_EQ(figures.serving_error_mean, 0.25);
   EXPECT_EQ(figures.serving_error_max, 0.5);
+  EXPECT_EQ(figures.mean_squared_norm, 0.75);
 }
 
 TEST(AliasCertificatesTest, WhatWasNotMeasuredIsAbsentAndAScaleOfZeroDividesNothing) {

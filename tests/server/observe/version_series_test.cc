@@ -17,6 +17,10 @@ namespace phimap {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Rows, and rows and sum of the norms.
+constexpr int kFamilies = 3;
+
 using ::testing::Not;
 
 class VersionSeriesTest : public ::testing::Test {
@@ -33,7 +37,7 @@ class VersionSeriesTest : public ::testing::Test {
 };
 
 TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
-  EXPECT_EQ(Series(), 1);
+  EXPECT_EQ(Series(), kFamilies);
   {
     const auto lease = series_.Open("letters", 7);
     lease->rows()->Increment(5);
@@ -41,7 +45,25 @@ TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
                 HasSubstr("phimap_version_rows_total{mapping=\"letters\",version=\"7\"} 5"));
   }
   EXPECT_THAT(Scrape(), Not(HasSubstr("letters")));
-  EXPECT_EQ(Series(), 1);
+  EXPECT_EQ(Series(), kFamilies);
+}
+
+TEST_F(VersionSeriesTest, OneRequestInSixteenGivesTheNormOfItsFirstRow) {
+  const auto lease = series_.Open("letters", 7);
+  std::vector<float> single(21, 0.5f);  // two rows of ten, and one number behind them
+  for (int i = 10; i < 21; ++i) single[i] = 1e30f;
+  for (int request = 0; request < 33; ++request) {
+    lease->norms().Sample(single.data(), FloatType::kFloat32, 10);
+  }
+  EXPECT_THAT(Scrape(),
+              HasSubstr("phimap_version_norm_rows_total{mapping=\"letters\",version=\"7\"} 3\n"));
+  EXPECT_THAT(Scrape(),
+              HasSubstr("phimap_version_norm_sum_total{mapping=\"letters\",version=\"7\"} 7.5\n"));
+  const auto other = series_.Open("wide", 1);
+  const std::vector<double> wide = {3, 4};
+  other->norms().Sample(wide.data(), FloatType::kFloat64, 2);
+  EXPECT_THAT(Scrape(),
+              HasSubstr("phimap_version_norm_sum_total{mapping=\"wide\",version=\"1\"} 25\n"));
 }
 
 TEST_F(VersionSeriesTest, LeasesOfOneVersionShareASeriesUntilTheLast) {
@@ -59,14 +81,14 @@ TEST_F(VersionSeriesTest, HoweverManyVersionsAreLiveTheSeriesAreBoundedAndNoRowI
     leases.push_back(series_.Open(absl::StrCat("hostile-", i), 1));
     leases.back()->rows()->Increment();
   }
-  EXPECT_EQ(Series(), VersionSeries::kMaxNamed + 1);
+  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
   EXPECT_THAT(Scrape(), HasSubstr("{mapping=\"_other\",version=\"_other\"} 900"));
   // The first keep their labels; the next gets those of one that ends.
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"hostile-0\""));
   leases.front().reset();
   const auto late = series_.Open("late", 1);
   EXPECT_THAT(Scrape(), HasSubstr("mapping=\"late\""));
-  EXPECT_EQ(Series(), VersionSeries::kMaxNamed + 1);
+  EXPECT_EQ(Series(), kFamilies * (VersionSeries::kMaxNamed + 1));
 }
 
 TEST_F(VersionSeriesTest, AMappingThatIsCalledOtherIsNotTheRest) {
@@ -95,9 +117,9 @@ TEST_F(VersionSeriesTest, VersionsComeAndGoWhileTheyAreScraped) {
       }
     });
   }
-  for (int i = 0; i < 50; ++i) EXPECT_LE(Series(), 1 + 2 * kThreads);
+  for (int i = 0; i < 50; ++i) EXPECT_LE(Series(), kFamilies * (1 + 2 * kThreads));
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(Series(), 1);
+  EXPECT_EQ(Series(), kFamilies);
 }
 
 }  // namespace

@@ -189,7 +189,7 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
     MustBuild(name, "f1(landmarks=1)");
     ASSERT_TRUE(Transform(Request(name), &response).ok());
   }
-  EXPECT_EQ(Series().size(), before + VersionSeries::kMaxNamed);
+  EXPECT_EQ(Series().size(), before + 3 * VersionSeries::kMaxNamed);
   EXPECT_EQ(Value("phimap_live_versions"), versions);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"m0\",version=\"1\"}"), 1);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"_other\"}"), 5);
@@ -219,6 +219,7 @@ TEST_F(MetricsRpcTest, AnAliasShowsTheCertificateOfItsVersionAndFollowsMovesAndD
         {"serving_error_ratio" + At("prod", 2, "mean"), serving.mean() / serving.scale()},
         {"serving_error_ratio" + At("prod", 2, "max"), serving.max() / serving.scale()},
         {"trace_residual_ratio" + At("prod", 2), certificate.trace_residual()},
+        {"mean_squared_norm" + At("prod", 2), certificate.mean_squared_norm()},
         {"held_out_trace_residual_ratio" + At("prod", 2), certificate.held_out_trace_residual()}}) {
     EXPECT_NEAR(Value("phimap_certificate_" + series), value, 1e-5 * std::abs(value)) << series;
   }
