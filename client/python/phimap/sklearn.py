@@ -149,7 +149,11 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return f"{self._family}({', '.join(f'{name}={value}' for name, value in values.items() if value is not None)})"
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
-        return [("landmarks", rows)]
+        return [("landmarks", self._landmark_limit(rows))]
+
+    def _landmark_limit(self, rows: int) -> int:
+        """Rows that are given as landmarks are nothing else, and the server wants one more."""
+        return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
 
     def _validated(self, X: Any, reset: bool) -> Any:
         # Rows that the server would refuse are refused here, in scikit-learn's own words.
@@ -286,7 +290,8 @@ class F3(_Mapping):
         self.progress = progress
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
-        return [("landmarks", rows), ("dimensions", rows)]
+        limit = self._landmark_limit(rows)
+        return [("landmarks", limit), ("dimensions", limit)]
 
 
 _FAMILIES: dict[str, type[F1] | type[F2] | type[F3]] = {"f1": F1, "f2": F2, "f3": F3}

@@ -41,6 +41,16 @@ def make(phimapd):
     return of
 
 
+@pytest.mark.parametrize("policy", ["uniform", "rpcholesky", "given"])
+def test_landmarks_are_chosen_by_policy_and_are_no_more_than_the_rows_allow(phimapd, policy):
+    rows = np.random.default_rng(3).standard_normal((40, 3))
+    with pytest.warns(UserWarning, match="are used"):
+        with F2(landmarks=60, policy=policy, server=phimapd.address) as f2:
+            features = f2.fit_transform(rows)
+    assert f"landmarks={39 if policy == 'given' else 40}, policy={policy}" in f2.mapping_text_
+    assert features.shape[1] <= (39 if policy == "given" else 40)
+
+
 def test_f2_on_all_rows_as_landmarks_is_the_kernel(make, rows):
     features = make(landmarks=300, serving_type="float64").fit_transform(rows)
     # What is dropped of K has pivots of at most 300·2⁻⁵³ each; the square root of rounding is the rest.
