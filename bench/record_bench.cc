@@ -52,8 +52,9 @@ class Recorder {
     transform.queue_seconds->Observe(30e-6);
     transform.RequestComputed(1, 60e-6);
     version_->rows()->Increment(1);
-    version_->norms().Sample(features_.data(), FloatType::kFloat32,
-                             static_cast<int64_t>(features_.size()));
+    const RowsView features{reinterpret_cast<const char*>(features_.data()), FloatType::kFloat32, 1,
+                            static_cast<int64_t>(features_.size())};
+    version_->drift().Sample(features, features, nullptr);
     transform.PassComputed(1, 1);
     scope.MessageSent();
     const AnswerBudget::Held answer = answers_.Hold(2048);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/match.h"
-#include "core/kernel/kernel_evaluator.h"
+#include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/plan/squared_norm.h"
 #include "core/status/check.h"
@@ -14,36 +14,65 @@
 namespace phimap {
 namespace {
 
-double SelfKernel(const KernelProgram& kernel, double squared_norm) {
-  double value = 0;
-  EvaluateKernel(kernel, &squared_norm, squared_norm, &squared_norm, 1, &value);
-  return value;
+// Rows whose K(x, x) is computed at one time.
+constexpr int64_t kTileRows = 64;
+
+template <typename T>
+Matrix<double> Widened(const Matrix<T>& rows) {
+  Matrix<double> wide = Matrix<double>::Uninit(rows.rows(), rows.cols());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    std::copy_n(rows.row(i), rows.cols(), wide.row(i));
+  }
+  return wide;
 }
 
-// η, or nothing for stages that are not those of an F2.
+// ‖x_i‖² by the engine's chain.
+std::vector<double> NormsOf(ConstMatrixView<double> x) {
+  std::vector<double> norms(static_cast<size_t>(x.rows()));
+  for (int64_t i = 0; i < x.rows(); ++i) norms[i] = SquaredNorm(x.row(i), x.cols());
+  return norms;
+}
+
+// How much a kernel value changes with its squared distances, over itself, at most: γ of an rbf,
+// the sum of the γ of those that are multiplied.
+double DistanceRate(const KernelProgram& kernel) {
+  double sum = 0;
+  double power = 1;
+  const std::vector<KernelOp>& ops = kernel.ops();
+  for (size_t i = 1; i < ops.size(); ++i) {
+    if (ops[i].code == KernelOpCode::kPower) power *= ops[i].n;
+    if (ops[i - 1].code == KernelOpCode::kPushSquaredDistance) sum += std::abs(ops[i].a);
+  }
+  return sum * power;
+}
+
+// η of unit roundings (c = 1), or nothing for stages that are not those of an F2.
 template <typename T>
-std::optional<double> Eta(const ServingStages<T>& stages, const KernelProgram& kernel,
-                          double linear_factor) {
+std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
+                                             const KernelProgram& kernel, double linear_factor) {
   const auto* features = std::get_if<ProductFeatures<T>>(&stages.features);
   if (features == nullptr || !stages.centre.empty()) return std::nullopt;
   const Matrix<T>& rows = features->rows;
   const double u = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53);
+  Residual::Rounding rounding;
   if (std::holds_alternative<NoProjection>(stages.projection)) {
     // c·linear, folded: products of p numbers with rows B, of an x with K(x, x) = c‖x‖².
     if (!(linear_factor > 0) || !features->program.is_identity()) return std::nullopt;
-    return 4 * u *
-           std::sqrt(static_cast<double>(rows.cols()) * SquaredNorm(rows.data(), rows.size()) /
-                     linear_factor);
+    rounding.unit = u * std::sqrt(static_cast<double>(rows.cols()) *
+                                  SquaredNorm(rows.data(), rows.size()) / linear_factor);
+    return rounding;
   }
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
   if (triangle == nullptr || !(features->program == kernel)) return std::nullopt;
-  double largest = 0;
-  for (int64_t i = 0; i < rows.rows(); ++i) {
-    largest = std::max(largest, SelfKernel(kernel, SquaredNorm(rows.row(i), rows.cols())));
-  }
-  return 4 * u *
-         std::sqrt(static_cast<double>(triangle->order) * largest *
-                   SquaredNorm(triangle->elements.data(), triangle->elements.size()));
+  const Matrix<double> pivots = Widened(rows);
+  const std::vector<double> norms = NormsOf(pivots.view());
+  const std::vector<double> diagonal = KernelDiagonal(kernel, pivots.view(), norms);
+  const double largest = *std::max_element(diagonal.begin(), diagonal.end());
+  rounding.unit = u * std::sqrt(static_cast<double>(triangle->order) * largest *
+                                SquaredNorm(triangle->elements.data(), triangle->elements.size()));
+  rounding.distance_rate = DistanceRate(kernel);
+  rounding.largest_norm = *std::max_element(norms.begin(), norms.end());
+  return rounding;
 }
 
 }  // namespace
@@ -60,39 +89,56 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
   residual.kernel_ = KernelProgram::Compile(*expression);
   double factor = 0;
   if (!expression->IsScaledLinear(&factor)) factor = 0;
-  const std::optional<double> eta = std::visit(
-      [&](const auto& stages) { return Eta(stages, residual.kernel_, factor); }, plan.stages);
-  if (!eta.has_value() || !std::isfinite(*eta)) return std::nullopt;
+  const std::optional<Rounding> rounding =
+      std::visit([&](const auto& stages) { return RoundingOf(stages, residual.kernel_, factor); },
+                 plan.stages);
+  if (!rounding.has_value() || !std::isfinite(rounding->unit)) return std::nullopt;
   residual.shift_ = plan.input.shift;
   residual.scale_ = plan.input.scale;
   residual.serving_type_ = plan.serving_type();
   residual.output_columns_ = plan.output_columns();
-  residual.allowance_ = 2 * (2 * *eta + *eta * *eta);
+  residual.rounding_ = *rounding;
   return residual;
 }
 
-// Of the row as the engine sees it: rounded to the serving type after the input stage.
-double Residual::SelfSimilarity(const RowsView& rows, int64_t i, std::vector<double>& x) const {
-  rows.CopyRow(i, x.data());
-  for (size_t k = 0; k < x.size(); ++k) {
-    if (!shift_.empty()) x[k] -= shift_[k];
-    if (!scale_.empty()) x[k] *= scale_[k];
-    if (serving_type_ == FloatType::kFloat32) x[k] = static_cast<float>(x[k]);
+// The rows as the engine sees them: rounded to the serving type after the input stage.
+void Residual::PassInputStage(const RowsView& rows, int64_t first, MatrixView<double> x) const {
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    double* const row = x.row(i);
+    rows.CopyRow(first + i, row);
+    for (int64_t k = 0; k < x.cols(); ++k) {
+      if (!shift_.empty()) row[k] -= shift_[k];
+      if (!scale_.empty()) row[k] *= scale_[k];
+      if (serving_type_ == FloatType::kFloat32) row[k] = static_cast<float>(row[k]);
+    }
   }
-  return SelfKernel(kernel_, SquaredNorm(x.data(), rows.columns));
+}
+
+double Residual::allowance(double squared_norm) const {
+  const double roundings =
+      std::max(4.0, rounding_.distance_rate * (squared_norm + rounding_.largest_norm));
+  const double eta = roundings * rounding_.unit;
+  return 2 * (2 * eta + eta * eta);
+}
+
+double Residual::Kept(const void* features, int64_t i) const {
+  const int64_t begin = i * output_columns_;
+  return serving_type_ == FloatType::kFloat32
+             ? SquaredNorm(static_cast<const float*>(features) + begin, output_columns_)
+             : SquaredNorm(static_cast<const double*>(features) + begin, output_columns_);
 }
 
 void Residual::Compute(const RowsView& rows, const void* features, double* out) const {
-  std::vector<double> x(static_cast<size_t>(rows.columns));
-  for (int64_t i = 0; i < rows.rows; ++i) {
-    const double self = SelfSimilarity(rows, i, x);
-    const double kept =
-        serving_type_ == FloatType::kFloat32
-            ? SquaredNorm(static_cast<const float*>(features) + i * output_columns_,
-                          output_columns_)
-            : SquaredNorm(static_cast<const double*>(features) + i * output_columns_,
-                          output_columns_);
-    out[i] = std::max(0.0, self - kept) + allowance_ * self;
+  Matrix<double> tile = Matrix<double>::Uninit(std::min(rows.rows, kTileRows), rows.columns);
+  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
+    const MatrixView<double> x = tile.view().Rows(0, std::min(kTileRows, rows.rows - begin));
+    PassInputStage(rows, begin, x);
+    const std::vector<double> norms = NormsOf(x);
+    const std::vector<double> self = KernelDiagonal(kernel_, x, norms);
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      const double left = std::max(0.0, self[i] - Kept(features, begin + i));
+      out[begin + i] = left + allowance(norms[i]) * self[i];
+    }
   }
 }
 

@@ -8,10 +8,12 @@
 //
 // Why: let u be the unit round-off, W the plan's triangle, r its order and M = max K(a_j, a_j). A
 // kernel value is at most √(K(x, x)·M); its rounding and that of a sum of r products with a column
-// of W are taken for independent errors of 4u each, which gives ‖F − F2‖ ≤ η√K(x, x) with
-// η = 4u·√r·‖W‖_F·√M. Then |‖F‖² − ‖F2‖²| ≤ e·K(x, x) and |F(x)·F(y) − F2(x)·F2(y)| ≤
-// e·√(K(x, x)·K(y, y)) with e = 2η + η², and by Cauchy and Schwarz a = 2e pays for both. Tests
-// compare η with what real features err by.
+// of W are taken for independent errors of c·u each, which gives ‖F − F2‖ ≤ η√K(x, x) with
+// η = c·u·√r·‖W‖_F·√M. c is 4, or what the squared distances make of it where rows are long beside
+// the width of the kernel: they cancel, and err by u·(‖x‖² + ‖a_j‖²), which an rbf multiplies by γ.
+// Then |‖F‖² − ‖F2‖²| ≤ e·K(x, x) and |F(x)·F(y) − F2(x)·F2(y)| ≤ e·√(K(x, x)·K(y, y)) with e = 2η
+// + η², and by Cauchy and Schwarz a = 2e pays for both. Tests compare η with what real features err
+// by.
 #ifndef PHIMAP_CORE_PLAN_RESIDUAL_H_
 #define PHIMAP_CORE_PLAN_RESIDUAL_H_
 
@@ -20,6 +22,7 @@
 #include <vector>
 
 #include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
 #include "core/plan/artifact.h"
 #include "core/plan/rows.h"
 
@@ -28,29 +31,38 @@ namespace phimap {
 // Immutable, thread-safe.
 class Residual {
  public:
+  // What η is made of: η for c = 1, what c multiplies ‖x‖² + max ‖a_j‖² by, and that maximum.
+  struct Rounding {
+    double unit = 0;
+    double distance_rate = 0;
+    double largest_norm = 0;
+  };
+
   // Of F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 
   // out[i] of row i, in float64. `features` are what the plan's engine made of the rows, in the
-  // serving type. Cost: input + output columns operations a row.
+  // serving type. Cost: input + output columns operations a row, and the square of the input
+  // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
   void Compute(const RowsView& rows, const void* features, double* out) const;
 
-  // a.
-  double allowance() const { return allowance_; }
+  // a, for a row of this ‖x‖² after the input stage.
+  double allowance(double squared_norm) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((shift_.size() + scale_.size()) * sizeof(double));
   }
 
  private:
   Residual() = default;
-  double SelfSimilarity(const RowsView& rows, int64_t i, std::vector<double>& x) const;
+  void PassInputStage(const RowsView& rows, int64_t first, MatrixView<double> x) const;
+  double Kept(const void* features, int64_t i) const;
 
   std::vector<double> shift_;
   std::vector<double> scale_;
   KernelProgram kernel_;
   FloatType serving_type_ = FloatType::kFloat32;
   int64_t output_columns_ = 0;
-  double allowance_ = 0;
+  Rounding rounding_;
 };
 
 }  // namespace phimap

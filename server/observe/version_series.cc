@@ -15,20 +15,29 @@ VersionSeries::VersionSeries(prometheus::Registry& registry)
                 .Help("Rows mapped by a version since it became live. At most 100 versions are "
                       "named, the others are together the mapping _other.")
                 .Register(registry)),
-      norm_rows_(prometheus::BuildCounter()
-                     .Name("phimap_version_norm_rows_total")
-                     .Help("Rows whose squared feature norm was added to "
-                           "phimap_version_norm_sum_total: the first of one request in 16.")
-                     .Register(registry)),
+      drift_rows_(prometheus::BuildCounter()
+                      .Name("phimap_version_drift_rows_total")
+                      .Help("Rows sampled to see whether inputs drift: the first of one request in "
+                            "64.")
+                      .Register(registry)),
       norm_sum_(prometheus::BuildCounter()
                     .Name("phimap_version_norm_sum_total")
-                    .Help("Sum of squared feature norms |F(x)|^2. By the rows above it is a mean "
-                          "to compare with the certificate's mean_squared_norm.")
+                    .Help("Sum of |F(x)|^2 over the sampled rows; their mean stands beside the "
+                          "certificate's mean_squared_norm.")
                     .Register(registry)),
+      residual_sum_(prometheus::BuildCounter()
+                        .Name("phimap_version_residual_sum_total")
+                        .Help("Sum of the residuals of F2 over the sampled rows; over that of "
+                              "|F(x)|^2 and itself it stands beside the certificate's held-out "
+                              "trace residual. 0 for other mappings.")
+                        .Register(registry)),
       other_(Add({{"mapping", "_other"}, {"version", "_other"}})) {}
 
 VersionSeries::Series VersionSeries::Add(const prometheus::Labels& labels) {
-  return {&rows_.Add(labels), &norm_rows_.Add(labels), &norm_sum_.Add(labels)};
+  return {.rows = &rows_.Add(labels),
+          .drift = {.rows = &drift_rows_.Add(labels),
+                    .norm_sum = &norm_sum_.Add(labels),
+                    .residual_sum = &residual_sum_.Add(labels)}};
 }
 
 std::unique_ptr<const VersionSeries::Lease> VersionSeries::Open(const std::string& mapping,
@@ -52,8 +61,9 @@ void VersionSeries::Close(const Lease::Key& key) {
   const auto found = named_.find(key);
   if (--found->second.leases > 0) return;
   rows_.Remove(found->second.series.rows);
-  norm_rows_.Remove(found->second.series.norm_rows);
-  norm_sum_.Remove(found->second.series.norm_sum);
+  drift_rows_.Remove(found->second.series.drift.rows);
+  norm_sum_.Remove(found->second.series.drift.norm_sum);
+  residual_sum_.Remove(found->second.series.drift.residual_sum);
   named_.erase(found);
 }
 

@@ -17,7 +17,7 @@
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/registry.h"
-#include "server/observe/feature_norms.h"
+#include "server/observe/input_drift.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -29,8 +29,7 @@ class VersionSeries {
   // All that have the same labels.
   struct Series {
     prometheus::Counter* rows = nullptr;
-    prometheus::Counter* norm_rows = nullptr;
-    prometheus::Counter* norm_sum = nullptr;
+    InputDrift::Counters drift;
   };
 
   // The series of one version while it is live; gone with the last lease of the version. Must not
@@ -43,22 +42,19 @@ class VersionSeries {
 
     // Rows that the version mapped.
     prometheus::Counter* rows() const { return series_.rows; }
-    // Of the features that the version answers.
-    const FeatureNorms& norms() const { return norms_; }
+    // Watches what the version is served.
+    const InputDrift& drift() const { return drift_; }
 
    private:
     friend class VersionSeries;
     using Key = std::pair<std::string, int64_t>;
     Lease(VersionSeries* owner, Key key, const Series& series)
-        : owner_(owner),
-          key_(std::move(key)),
-          series_(series),
-          norms_(series.norm_rows, series.norm_sum) {}
+        : owner_(owner), key_(std::move(key)), series_(series), drift_(series.drift) {}
 
     VersionSeries* const owner_;  // null: shares "_other"
     const Key key_;
     const Series series_;
-    const FeatureNorms norms_;
+    const InputDrift drift_;
   };
 
   // Registers the families; `registry` outlives this.
@@ -79,8 +75,9 @@ class VersionSeries {
   Series Add(const prometheus::Labels& labels);
 
   prometheus::Family<prometheus::Counter>& rows_;
-  prometheus::Family<prometheus::Counter>& norm_rows_;
+  prometheus::Family<prometheus::Counter>& drift_rows_;
   prometheus::Family<prometheus::Counter>& norm_sum_;
+  prometheus::Family<prometheus::Counter>& residual_sum_;
   const Series other_;
   Mutex mutex_;
   std::map<Lease::Key, Named> named_ ABSL_GUARDED_BY(mutex_);

@@ -51,9 +51,9 @@ class VersionHandle {
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
-  // Watches the norms of its features; null if nobody does.
-  const FeatureNorms* norms() const {
-    return version_->series == nullptr ? nullptr : &version_->series->norms();
+  // Watches what it is served; null if nobody does.
+  const InputDrift* drift() const {
+    return version_->series == nullptr ? nullptr : &version_->series->drift();
   }
   // The engine, with the pin attached.
   std::shared_ptr<const Engine> pinned_engine() const {

@@ -58,7 +58,8 @@ void MapRows(const TransformEnvironment& environment, const VersionHandle& versi
   work.cancelled = scope.cancelled();
   work.received = rows.received == absl::InfinitePast() ? scope.started() : rows.received;
   work.version_rows = version.version_rows();
-  work.norms = version.norms();
+  work.drift = version.drift();
+  work.residual = version.residual();
   work.prepare = [view = rows.rows, allocate = std::move(allocate)]() -> absl::StatusOr<char*> {
     PHIMAP_RETURN_IF_ERROR(CheckFinite(view));
     return allocate();

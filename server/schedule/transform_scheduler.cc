@@ -337,9 +337,10 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
     if (queued.work.version_rows != nullptr) {
       queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows));
     }
-    if (share.work.norms != nullptr) {
-      const Engine& engine = *share.work.engine;
-      share.work.norms->Sample(share.features, engine.serving_type(), engine.output_columns());
+    if (queued.work.drift != nullptr) {
+      const RowsView features{queued.features, engine->serving_type(), queued.work.rows.rows,
+                              engine->output_columns()};
+      queued.work.drift->Sample(queued.work.rows, features, queued.work.residual);
     }
   }
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);

@@ -12,9 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
+#include "core/plan/residual.h"
 #include "core/plan/rows.h"
 #include "prometheus/counter.h"
-#include "server/observe/feature_norms.h"
+#include "server/observe/input_drift.h"
 
 namespace phimap {
 
@@ -33,8 +34,10 @@ struct TransformWork {
   absl::Time received = absl::InfinitePast();
   // Counts the rows of the version; lives until `done`. May be null.
   prometheus::Counter* version_rows = nullptr;
-  // Watches the features' norms; lives until `done`. May be null.
-  const FeatureNorms* norms = nullptr;
+  // Samples rows and features; lives until `done`. May be null.
+  const InputDrift* drift = nullptr;
+  // Of F2; null for other mappings. Lives as long as the engine.
+  const Residual* residual = nullptr;
   // Called once on the thread that computes, right before the first row is: checks the values and
   // returns where the features go; its errors name fields within the rows. Not called for work that
   // is dropped, so that waiting costs no memory.

@@ -97,6 +97,7 @@ class PrometheusTest(unittest.TestCase):
         load = cls.server.start_load(seconds=600)
         cls.addClassCleanup(lambda: (load.kill(), load.wait()))
         cls.prometheus.wait_for("rate(phimap_transform_rows_total[1m]) > 0")
+        cls.prometheus.wait_for("rate(phimap_version_drift_rows_total{mapping='letters'}[1m]) > 0")
         cls.prometheus.wait_for("phimap_certificate_rank")
         cls.prometheus.wait_for("increase(phimap_build_phase_seconds_count{phase='publish'}[1h]) > 0")
 

@@ -47,7 +47,8 @@ def test_landmarks_are_chosen_by_policy_and_are_no_more_than_the_rows_allow(phim
     with pytest.warns(UserWarning, match="are used"):
         with F2(landmarks=60, policy=policy, server=phimapd.address) as f2:
             features = f2.fit_transform(rows)
-    assert f"landmarks={39 if policy == 'given' else 40}, policy={policy}" in f2.mapping_text_
+            text = f2.mapping_text_
+    assert f"landmarks={39 if policy == 'given' else 40}, policy={policy}" in text
     assert features.shape[1] <= (39 if policy == "given" else 40)
 
 

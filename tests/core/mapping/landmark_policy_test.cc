@@ -93,7 +93,7 @@ double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
   SolveLowerTriangle(std::as_const(gram).view().Block(0, 0, r, r), block.view());
   double left = 0;
   double trace = 0;
-  for (const double k : KernelDiagonal(program, norms)) trace += k;
+  for (const double k : KernelDiagonal(program, pool.view(), norms)) trace += k;
   for (int64_t i = 0; i < block.size(); ++i) left += block.data()[i] * block.data()[i];
   return 1 - left / trace;
 }

@@ -18,8 +18,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Rows, and rows and sum of the norms.
-constexpr int kFamilies = 3;
+// Rows, and of the sampled rows their number, norms and residuals.
+constexpr int kFamilies = 4;
 
 using ::testing::Not;
 
@@ -48,20 +48,27 @@ TEST_F(VersionSeriesTest, ALiveVersionHasItsOwnSeriesAndTakesItAway) {
   EXPECT_EQ(Series(), kFamilies);
 }
 
-TEST_F(VersionSeriesTest, OneRequestInSixteenGivesTheNormOfItsFirstRow) {
+template <typename T>
+RowsView ViewOf(const std::vector<T>& numbers, int64_t columns) {
+  return {reinterpret_cast<const char*>(numbers.data()),
+          sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64,
+          static_cast<int64_t>(numbers.size()) / columns, columns};
+}
+
+TEST_F(VersionSeriesTest, OneRequestInSixtyFourGivesTheNormOfItsFirstRow) {
   const auto lease = series_.Open("letters", 7);
-  std::vector<float> single(21, 0.5f);  // two rows of ten, and one number behind them
-  for (int i = 10; i < 21; ++i) single[i] = 1e30f;
-  for (int request = 0; request < 33; ++request) {
-    lease->norms().Sample(single.data(), FloatType::kFloat32, 10);
+  std::vector<float> single(20, 0.5f);
+  for (int i = 10; i < 20; ++i) single[i] = 1e30f;  // the second row
+  for (int request = 0; request < 129; ++request) {
+    lease->drift().Sample(ViewOf(single, 10), ViewOf(single, 10), nullptr);
   }
-  EXPECT_THAT(Scrape(),
-              HasSubstr("phimap_version_norm_rows_total{mapping=\"letters\",version=\"7\"} 3\n"));
-  EXPECT_THAT(Scrape(),
-              HasSubstr("phimap_version_norm_sum_total{mapping=\"letters\",version=\"7\"} 7.5\n"));
+  const std::string labels = "{mapping=\"letters\",version=\"7\"} ";
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_drift_rows_total" + labels + "3\n"));
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_norm_sum_total" + labels + "7.5\n"));
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_version_residual_sum_total" + labels + "0\n"));
   const auto other = series_.Open("wide", 1);
   const std::vector<double> wide = {3, 4};
-  other->norms().Sample(wide.data(), FloatType::kFloat64, 2);
+  other->drift().Sample(ViewOf(wide, 2), ViewOf(wide, 2), nullptr);
   EXPECT_THAT(Scrape(),
               HasSubstr("phimap_version_norm_sum_total{mapping=\"wide\",version=\"1\"} 25\n"));
 }

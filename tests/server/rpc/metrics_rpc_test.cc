@@ -189,7 +189,7 @@ TEST_F(MetricsRpcTest, ServedVersionsAddABoundedNumberOfSeries) {
     MustBuild(name, "f1(landmarks=1)");
     ASSERT_TRUE(Transform(Request(name), &response).ok());
   }
-  EXPECT_EQ(Series().size(), before + 3 * VersionSeries::kMaxNamed);
+  EXPECT_EQ(Series().size(), before + 4 * VersionSeries::kMaxNamed);
   EXPECT_EQ(Value("phimap_live_versions"), versions);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"m0\",version=\"1\"}"), 1);
   EXPECT_EQ(Value("phimap_version_rows_total{mapping=\"_other\",version=\"_other\"}"), 5);
@@ -255,8 +255,8 @@ TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
   EXPECT_GT(full, one);
   MustBuild("digit");
   ASSERT_TRUE(SetAlias("digit", "first", 1).ok());
-  // The version of "digit" has a series of its own; its alias has none.
-  EXPECT_EQ(Series().size(), full + 1);
+  // The version of "digit" has its four series; its alias has none.
+  EXPECT_EQ(Series().size(), full + 4);
   EXPECT_EQ(Value("phimap_certificates_not_shown_total"), 1);
 }
 

@@ -1,0 +1,20 @@
+#include "server/observe/input_drift.h"
+
+#include "core/plan/squared_norm.h"
+
+namespace phimap {
+
+void InputDrift::Add(const RowsView& row, const RowsView& features,
+                     const Residual* residual) const {
+  const void* const numbers = features.Row(0);
+  const double norm = features.type == FloatType::kFloat32
+                          ? SquaredNorm(static_cast<const float*>(numbers), features.columns)
+                          : SquaredNorm(static_cast<const double*>(numbers), features.columns);
+  double rho = 0;
+  if (residual != nullptr) residual->Compute(row, numbers, &rho);
+  counters_.rows->Increment();
+  counters_.norm_sum->Increment(norm);
+  counters_.residual_sum->Increment(rho);
+}
+
+}  // namespace phimap
