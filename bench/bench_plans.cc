@@ -51,7 +51,7 @@ TriangularProjection<float> PackedTriangle(const Matrix<float>& w) {
 KernelProgram ProgramOf(Elementwise elementwise) {
   if (elementwise == Elementwise::kCos) {
     return *KernelProgram::FromOps(
-        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kCos}});
+        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kCosTurns, .a = 1}});
   }
   const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", kGamma, ")"));
   PHIMAP_CHECK(kernel.ok());

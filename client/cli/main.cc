@@ -57,7 +57,8 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
   command->add_option("--label", build.label, kLabelHelp);
   command
       ->add_option("--mapping", build.mapping,
-                   "As in 'f2(landmarks=500)' or 'random_projection(dimensions=256)'")
+                   "As in 'f2(landmarks=500)', 'fourier(dimensions=512)' or "
+                   "'random_projection(dimensions=256)'")
       ->required();
   command->add_option("--kernel", build.kernel,
                       "As in 'rbf(gamma=scale)'; a random projection needs none");

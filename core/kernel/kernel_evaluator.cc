@@ -85,6 +85,84 @@ HWY_INLINE V Trigonometric(D d, V t) {
   return hn::IfThenElse(in_range, value, hn::NaN(d));
 }
 
+// a·cos 2πt and a·sin 2πt with n = round(2t) and r = t − n/2, which is exact and at most 1/4:
+// cos 2πt = (−1)ⁿ(1 − 2·sin² πr) and sin 2πt = (−1)ⁿ·2·sin πr·cos πr, minimax polynomials in r².
+template <typename T>
+struct Turns;
+template <>
+struct Turns<float> {
+  // Adding 1.5 · 2^23 rounds to an integer, whose parity is the lowest bit.
+  static constexpr float kMagic = 12582912.0f;
+  static constexpr int kSignShift = 31;
+  static constexpr float kLimit = 1048576.0f;  // 2^20
+  static constexpr float kSine[] = {3.1415927410125732f, -5.167707920074463f, 2.5497610569000244f,
+                                    -0.5890122056007385f};
+  static constexpr float kCosine[] = {1.0f, -4.934788227081299f, 4.057578086853027f,
+                                      -1.306134581565857f};
+};
+template <>
+struct Turns<double> {
+  static constexpr double kMagic = 6755399441055744.0;  // 1.5 · 2^52
+  static constexpr int kSignShift = 63;
+  static constexpr double kLimit = 281474976710656.0;  // 2^48
+  static constexpr double kSine[] = {
+      3.141592653589793,   -5.167712780049954,    2.550164039873266,     -0.5992645289321482,
+      0.08214586894928065, -0.007370018312452235, 0.00046151442175439855};
+  static constexpr double kCosine[] = {1.0,
+                                       -4.934802200544679,
+                                       4.058712126416747,
+                                       -1.3352627688519185,
+                                       0.23533063019094144,
+                                       -0.025806885654211,
+                                       0.0019294657587640683,
+                                       -0.00010356753978168919};
+};
+
+template <class D, class V = hn::Vec<D>, typename T = hn::TFromD<D>, size_t kTerms>
+HWY_INLINE V Polynomial(D d, V x, const T (&terms)[kTerms]) {
+  V value = hn::Set(d, terms[kTerms - 1]);
+  for (size_t i = kTerms - 1; i-- > 0;) value = hn::MulAdd(value, x, hn::Set(d, terms[i]));
+  return value;
+}
+
+// r and (−1)ⁿ·a, 0 for an angle beyond the limit.
+template <class D, class V>
+struct HalfAngle {
+  V r;
+  V amplitude;
+};
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE HalfAngle<D, V> HalveTurns(D d, V t, V a) {
+  using T = hn::TFromD<D>;
+  const hn::RebindToSigned<D> di;
+  const V magic = hn::Set(d, Turns<T>::kMagic);
+  const V shifted = hn::MulAdd(t, hn::Set(d, T{2}), magic);
+  const V r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, T{0.5}), t);
+  const V sign = hn::BitCast(d, hn::ShiftLeft<Turns<T>::kSignShift>(hn::BitCast(di, shifted)));
+  const auto known = hn::Le(hn::Abs(t), hn::Set(d, Turns<T>::kLimit));
+  return {r, hn::IfThenElseZero(known, hn::Xor(a, sign))};
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V CosTurns(D d, V t, V a) {
+  using T = hn::TFromD<D>;
+  const HalfAngle<D, V> half = HalveTurns(d, t, a);
+  const V sine = hn::Mul(half.r, Polynomial(d, hn::Mul(half.r, half.r), Turns<T>::kSine));
+  const V twice = hn::Mul(sine, hn::Add(half.amplitude, half.amplitude));
+  return hn::NegMulAdd(twice, sine, half.amplitude);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V CosSinTurns(D d, V t, V a, V& sin) {
+  using T = hn::TFromD<D>;
+  const HalfAngle<D, V> half = HalveTurns(d, t, a);
+  const V square = hn::Mul(half.r, half.r);
+  const V sine = hn::Mul(half.r, Polynomial(d, square, Turns<T>::kSine));
+  const V twice = hn::Mul(sine, hn::Add(half.amplitude, half.amplitude));
+  sin = hn::Mul(twice, Polynomial(d, square, Turns<T>::kCosine));
+  return hn::NegMulAdd(twice, sine, half.amplitude);
+}
+
 // Applies `f` to each vector of a chunk.
 template <typename T, class F>
 HWY_INLINE void ForEachVector(T* top, const F& f) {
@@ -109,6 +187,8 @@ HWY_INLINE void ApplyUnary(const KernelOp& op, T* top) {
       return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<false>(d, t); });
     case KernelOpCode::kSin:
       return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<true>(d, t); });
+    case KernelOpCode::kCosTurns:
+      return ForEachVector(top, [&](V t) HWY_ATTR { return CosTurns(d, t, a); });
     case KernelOpCode::kTanh:
       return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Tanh(d, t); });
     case KernelOpCode::kIsZero:
@@ -157,6 +237,33 @@ HWY_INLINE void PushSquaredDistance(const KernelOperands<T>& in, int64_t begin, 
 }
 
 template <typename T>
+HWY_INLINE void PushShiftedProduct(const KernelOperands<T>& in, int64_t begin, T* top) {
+  const hn::ScalableTag<T> d;
+  if (in.offsets == nullptr) {
+    std::copy_n(in.products + begin, kChunk, top);
+    return;
+  }
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    hn::Store(hn::Add(hn::LoadU(d, in.products + begin + j), hn::LoadU(d, in.offsets + begin + j)),
+              d, top + j);
+  }
+}
+
+// cos in the place of the angle, sin in the chunk above it.
+template <typename T>
+HWY_INLINE void PushSine(const KernelOp& op, T* top) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const V a = hn::Set(d, static_cast<T>(op.a));
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    V sin;
+    const V cos = CosSinTurns(d, hn::Load(d, top + j), a, sin);
+    hn::Store(cos, d, top + j);
+    hn::Store(sin, d, top + kChunk + j);
+  }
+}
+
+template <typename T>
 HWY_INLINE void PushFactor(const KernelOperands<T>& in, int32_t factor, int64_t begin, T* top) {
   const hn::ScalableTag<T> d;
   const T* const rows = in.row_factors[factor] + begin;
@@ -167,7 +274,7 @@ HWY_INLINE void PushFactor(const KernelOperands<T>& in, int32_t factor, int64_t 
   }
 }
 
-// The two programs that nearly every plan has, without a trip through memory between operations:
+// The programs that nearly every plan has, without a trip through memory between operations:
 // the same operations on the same numbers, so the same bits.
 template <typename T>
 HWY_INLINE void RunRbf(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
@@ -195,7 +302,33 @@ HWY_INLINE void RunPolynomial(const KernelProgram& program, const KernelOperands
   }
 }
 
-// Runs the operations on elements begin … begin + kChunk − 1; the result is at the bottom of the
+template <typename T>
+HWY_INLINE void RunPhase(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
+                         T* out) {
+  const hn::ScalableTag<T> d;
+  const auto amplitude = hn::Set(d, static_cast<T>(program.ops()[1].a));
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    const auto angle =
+        hn::Add(hn::LoadU(d, in.products + begin + j), hn::LoadU(d, in.offsets + begin + j));
+    hn::StoreU(CosTurns(d, angle, amplitude), d, out + j);
+  }
+}
+
+template <typename T>
+HWY_INLINE void RunSinCos(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
+                          T* out, T* second) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const V amplitude = hn::Set(d, static_cast<T>(program.ops()[1].a));
+  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+    V sin;
+    const V cos = CosSinTurns(d, hn::LoadU(d, in.products + begin + j), amplitude, sin);
+    hn::StoreU(cos, d, out + j);
+    hn::StoreU(sin, d, second + j);
+  }
+}
+
+// Runs the operations on elements begin … begin + kChunk − 1; the results are at the bottom of the
 // stack.
 template <typename T>
 void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int64_t begin,
@@ -218,6 +351,14 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
         } else {
           std::copy_n(in.l1_distances + begin, kChunk, top);
         }
+        break;
+      case KernelOpCode::kPushShiftedProduct:
+        top += kChunk;
+        PushShiftedProduct(in, begin, top);
+        break;
+      case KernelOpCode::kCosSinTurns:
+        PushSine(op, top);
+        top += kChunk;
         break;
       case KernelOpCode::kPushForm:
         top += kChunk;
@@ -246,19 +387,31 @@ struct Evaluation {
   const std::vector<KernelOp>& ops;
   KernelProgram::Shape shape;
 
-  // Elements begin … begin + kChunk − 1 of the operands into out[0 … kChunk − 1].
-  HWY_INLINE void Run(const KernelOperands<T>& in, int64_t begin, T* stack, T* out) const {
-    switch (in.row_norms == nullptr && shape == KernelProgram::Shape::kRbf
-                ? KernelProgram::Shape::kAny
-                : shape) {
+  // Elements begin … begin + kChunk − 1 of the operands into out[0 … kChunk − 1], and second
+  // results into `second`.
+  HWY_INLINE void Run(const KernelOperands<T>& in, int64_t begin, T* stack, T* out,
+                      T* second) const {
+    switch (ShapeFor(in)) {
       case KernelProgram::Shape::kRbf:
         return RunRbf(program, in, begin, out);
       case KernelProgram::Shape::kPolynomial:
         return RunPolynomial(program, in, begin, out);
+      case KernelProgram::Shape::kPhase:
+        return RunPhase(program, in, begin, out);
+      case KernelProgram::Shape::kSinCos:
+        return RunSinCos(program, in, begin, out, second);
       case KernelProgram::Shape::kAny:
         RunChunk(ops, in, begin, stack);
         std::copy_n(stack, kChunk, out);
+        if (ops.back().code == KernelOpCode::kCosSinTurns)
+          std::copy_n(stack + kChunk, kChunk, second);
     }
+  }
+
+  KernelProgram::Shape ShapeFor(const KernelOperands<T>& in) const {
+    const bool lacks = (shape == KernelProgram::Shape::kRbf && in.row_norms == nullptr) ||
+                       (shape == KernelProgram::Shape::kPhase && in.offsets == nullptr);
+    return lacks ? KernelProgram::Shape::kAny : shape;
   }
 };
 
@@ -277,6 +430,7 @@ struct PaddedOperands {
     operands.products = copy(in.products, products);
     operands.row_norms = copy(in.row_norms, norms);
     operands.l1_distances = copy(in.l1_distances, l1_distances);
+    operands.offsets = copy(in.offsets, offsets);
     if (in.forms != nullptr) {
       for (size_t m = 0; m < program.forms().size(); ++m) {
         form_pointers[m] = copy(in.forms[m], forms + m * kChunk);
@@ -295,6 +449,7 @@ struct PaddedOperands {
   T products[kChunk];
   T norms[kChunk];
   T l1_distances[kChunk];
+  T offsets[kChunk];
   T forms[kMaxKernelForms * kChunk];
   T factors[kMaxKernelFactors * kChunk];
   const T* form_pointers[kMaxKernelForms];
@@ -311,12 +466,17 @@ void Evaluate(const KernelProgram& program, int factor, const KernelOperands<T>&
                  : Evaluation<T>{program, program.factors()[static_cast<size_t>(factor)],
                                  KernelProgram::Shape::kAny};
   int64_t begin = 0;
-  for (; begin + kChunk <= count; begin += kChunk) evaluation.Run(in, begin, stack, out + begin);
+  for (; begin + kChunk <= count; begin += kChunk) {
+    evaluation.Run(in, begin, stack, out + begin, out + count + begin);
+  }
   if (begin == count) return;
   const PaddedOperands<T> padded(program, in, begin, count - begin);
-  T results[kChunk];
-  evaluation.Run(padded.operands, 0, stack, results);
-  std::copy_n(results, count - begin, out + begin);
+  T results[2][kChunk];
+  evaluation.Run(padded.operands, 0, stack, results[0], results[1]);
+  std::copy_n(results[0], count - begin, out + begin);
+  if (factor < 0 && program.results() == 2) {
+    std::copy_n(results[1], count - begin, out + count + begin);
+  }
 }
 
 void EvaluateF32(const KernelProgram& program, int factor, const KernelOperands<float>& in,

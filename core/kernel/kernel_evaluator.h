@@ -17,6 +17,8 @@ struct KernelOperands {
   // ‖x‖² and ‖a_j‖². Without row_norms all squared distances are 0.
   T x_norm = 0;
   const T* row_norms = nullptr;
+  // b_j; null: all are 0.
+  const T* offsets = nullptr;
   // ‖x − a_j‖₁; null: all are 0.
   const T* l1_distances = nullptr;
   // forms[m][j] = x·A_m a_j.
@@ -26,14 +28,16 @@ struct KernelOperands {
   const T* const* row_factors = nullptr;
 };
 
-// out[j] = e(j-th of all operands) for j < count: the elementwise map of one row of a tile.
+// out[j] = e(j-th of all operands) for j < count: the elementwise map of one row of a tile. A
+// program of two results writes the second ones to out[count + j].
 //
-// Shapes:   each operand and out: `count` numbers; out may be the products, the L1 distances or one
-//           of the forms.
+// Shapes:   each operand: `count` numbers, out: `count` times the program's results; out may be the
+//           products, the L1 distances or one of the forms.
 // Range:    a squared distance below 0 counts as 0. REQUIRES: norms are finite if they are used.
 // Accuracy: fma for kAffine, correctly rounded + and ·, √ and 1/t, powers by repeated squaring
 //           (relative error ≤ n·eps), exp within 1 ULP of float32, 0 below 2^-126, and 1.5 ULP of
-//           float64, tanh within 4 ULP (checked by tests).
+//           float64, tanh within 4 ULP, cosines and sines of turns within 3·eps·|a| (float32) or
+//           4·eps·|a| (float64); all checked by tests.
 // Bits:     element j depends on its own inputs alone; equal on every target with fused
 //           multiply-add. Pure, thread-safe, allocates nothing.
 void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& operands,

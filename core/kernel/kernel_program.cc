@@ -162,7 +162,11 @@ bool Effect(Code code, StackEffect* effect) {
     case Code::kPushL1Distance:
     case Code::kPushForm:
     case Code::kPushFactor:
+    case Code::kPushShiftedProduct:
       *effect = {0, 1};
+      return true;
+    case Code::kCosSinTurns:
+      *effect = {1, 1};
       return true;
     case Code::kAffine:
     case Code::kScale:
@@ -170,6 +174,7 @@ bool Effect(Code code, StackEffect* effect) {
     case Code::kExp:
     case Code::kCos:
     case Code::kSin:
+    case Code::kCosTurns:
     case Code::kTanh:
     case Code::kIsZero:
     case Code::kSquareRoot:
@@ -194,6 +199,8 @@ KernelProgram::Shape ShapeOf(const std::vector<KernelOp>& ops) {
   if (is({Code::kPushProduct, Code::kAffine, Code::kPower})) {
     return KernelProgram::Shape::kPolynomial;
   }
+  if (is({Code::kPushShiftedProduct, Code::kCosTurns})) return KernelProgram::Shape::kPhase;
+  if (is({Code::kPushProduct, Code::kCosSinTurns})) return KernelProgram::Shape::kSinCos;
   return KernelProgram::Shape::kAny;
 }
 
@@ -219,6 +226,9 @@ absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors, size_t f
     if (ops[i].code == Code::kPower && ops[i].n < 1) {
       return BadProgram(i, absl::StrCat("power ", ops[i].n, " is not at least 1"));
     }
+    if (ops[i].code == Code::kCosSinTurns && i + 1 != ops.size()) {
+      return BadProgram(i, "a pair of cosine and sine is not the last operation");
+    }
     const bool names_factor = ops[i].code == Code::kPushFactor;
     if (!names_factor && ops[i].code != Code::kPushForm) continue;
     const int64_t count = static_cast<int64_t>(names_factor ? factors : forms);
@@ -227,7 +237,9 @@ absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors, size_t f
                         absl::StrCat(names_factor ? "factor " : "form ", ops[i].n, " of ", count));
     }
   }
-  if (depth != 1) return BadProgram(ops.size(), absl::StrCat("ends with ", depth, " results"));
+  if (depth != (ops.back().code == Code::kCosSinTurns ? 2 : 1)) {
+    return BadProgram(ops.size(), absl::StrCat("ends with ", depth, " results"));
+  }
   return absl::OkStatus();
 }
 
@@ -274,6 +286,11 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
   // A factor may name those before it.
   for (size_t i = 0; i < parts.factors.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts.forms.size()));
+    for (const KernelOp& op : parts.factors[i]) {
+      if (op.code == Code::kPushShiftedProduct || op.code == Code::kCosSinTurns) {
+        return BadProgram(i, "a factor reads an offset or leaves two numbers");
+      }
+    }
   }
   return CheckOps(parts.ops, parts.factors.size(), parts.forms.size());
 }
@@ -306,11 +323,14 @@ absl::StatusOr<KernelProgram> KernelProgram::FromParts(KernelProgramParts parts)
   };
   KernelProgram program;
   program.uses_norms_ = anywhere(Code::kPushSquaredDistance) || !parts.factors.empty();
-  program.uses_products_ = anywhere(Code::kPushSquaredDistance) ||
-                           std::any_of(parts.ops.begin(), parts.ops.end(), [](const KernelOp& op) {
-                             return op.code == Code::kPushProduct;
-                           });
+  program.uses_products_ =
+      anywhere(Code::kPushSquaredDistance) ||
+      std::any_of(parts.ops.begin(), parts.ops.end(), [](const KernelOp& op) {
+        return op.code == Code::kPushProduct || op.code == Code::kPushShiftedProduct;
+      });
   program.uses_l1_distances_ = anywhere(Code::kPushL1Distance);
+  program.uses_offsets_ = anywhere(Code::kPushShiftedProduct);
+  program.results_ = parts.ops.back().code == Code::kCosSinTurns ? 2 : 1;
   program.shape_ = ShapeOf(parts.ops);
   program.parts_ = std::make_shared<const KernelProgramParts>(std::move(parts));
   return program;

@@ -2,11 +2,15 @@
 // products.
 //
 // The program is postfix: operations push to and pop from a stack of vectors, one element for each
-// column of the tile. What it reads is the product x·a_j and, if it wants them, ‖x‖² and ‖a_j‖²,
-// ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, and *factors*: functions f of one row,
-// which enter as f(x)·f(a_j). A factor is a list of operations of its own, which reads K(x, x) in
-// place of K(x, a_j): the product is ‖x‖², distances are 0, forms xᵀAx, and earlier factors f(x)².
-// Each product and each factor is computed once, however often the expression names it.
+// row a_j of the feature stage. What it reads is the product x·a_j and, if it wants them, ‖x‖² and
+// ‖a_j‖², an offset b_j, ‖x − a_j‖₁, products x·Aa_j with the bilinear forms A, and *factors*:
+// functions f of one row, which enter as f(x)·f(a_j). A factor is a list of operations of its own,
+// which reads K(x, x) in place of K(x, a_j): the product is ‖x‖², distances are 0, forms xᵀAx, and
+// earlier factors f(x)². Each product and each factor is computed once, however often the
+// expression names it.
+//
+// It leaves one number a row, or two: then the stage has twice as many features as rows, all first
+// numbers before all second ones.
 //
 // It is what plans store, so opcodes are numbers of the artifact format and are never reused.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PROGRAM_H_
@@ -35,14 +39,19 @@ enum class KernelOpCode : uint8_t {
   kMultiply = 8,             // pop u; t ← t · u
   kCos = 9,                  // t ← cos(t); NaN for |t| > 39,000
   kSin = 10,                 // t ← sin(t); NaN for |t| > 39,000
-  kPushL1Distance = 20,      // push ‖x − a_j‖₁
-  kPushForm = 21,            // push x·A_n a_j
-  kPushFactor = 22,          // push f_n(x)·f_n(a_j)
-  kTanh = 23,                // t ← tanh(t)
-  kIsZero = 24,              // t ← 1 if t = 0, else 0
-  kSquareRoot = 25,          // t ← √t
-  kInverse = 26,             // t ← 1/t for t > 0, NaN otherwise
-  kInverseOrZero = 27,       // t ← 1/t for t > 0, 0 otherwise
+  kPushShiftedProduct = 11,  // push x·a_j + b_j
+  // Angles in turns, whose fraction is exact: there is nothing to reduce. 0 for |t| > 2^20
+  // (float32) or 2^48, where little is left of the fraction: its mean over an unknown angle.
+  kCosTurns = 12,        // t ← a·cos 2πt
+  kCosSinTurns = 13,     // t ← a·cos 2πt; push a·sin 2πt. The last operation
+  kPushL1Distance = 20,  // push ‖x − a_j‖₁
+  kPushForm = 21,        // push x·A_n a_j
+  kPushFactor = 22,      // push f_n(x)·f_n(a_j)
+  kTanh = 23,            // t ← tanh(t)
+  kIsZero = 24,          // t ← 1 if t = 0, else 0
+  kSquareRoot = 25,      // t ← √t
+  kInverse = 26,         // t ← 1/t for t > 0, NaN otherwise
+  kInverseOrZero = 27,   // t ← 1/t for t > 0, 0 otherwise
 };
 
 struct KernelOp {
@@ -78,7 +87,8 @@ class KernelProgram {
   // Whether an expression, resolved or not, stays within the bounds above; the parser asks.
   static absl::Status CheckCompiles(const KernelExpression& expression);
   // A program from untrusted operations. DATA_LOSS when the stack would underflow, grow over
-  // kMaxKernelStack or not end with one element, or a number is not finite.
+  // kMaxKernelStack or not end with one element (two after kCosSinTurns), or a number is not
+  // finite.
   static absl::StatusOr<KernelProgram> FromOps(std::vector<KernelOp> ops) {
     return FromParts({.ops = std::move(ops), .factors = {}, .forms = {}});
   }
@@ -93,7 +103,10 @@ class KernelProgram {
   bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
   bool uses_l1_distances() const { return uses_l1_distances_; }
-  // Whether all there is beside the operations are products and norms.
+  bool uses_offsets() const { return uses_offsets_; }
+  // Numbers it leaves for each row: 1 or 2.
+  int results() const { return results_; }
+  // Whether all there is beside the operations are products, norms and offsets.
   bool is_plain() const {
     return !uses_l1_distances_ && parts_->factors.empty() && parts_->forms.empty();
   }
@@ -101,7 +114,7 @@ class KernelProgram {
     return parts_->ops.size() == 1 && parts_->ops[0].code == KernelOpCode::kPushProduct;
   }
   // The programs that the evaluator runs fused; the operations say the same.
-  enum class Shape { kAny, kRbf, kPolynomial };
+  enum class Shape { kAny, kRbf, kPolynomial, kPhase, kSinCos };
   Shape shape() const { return shape_; }
   friend bool operator==(const KernelProgram& a, const KernelProgram& b) {
     return *a.parts_ == *b.parts_;
@@ -113,6 +126,8 @@ class KernelProgram {
   bool uses_products_ = true;
   bool uses_norms_ = false;
   bool uses_l1_distances_ = false;
+  bool uses_offsets_ = false;
+  int results_ = 1;
   Shape shape_ = Shape::kAny;
 };
 

@@ -9,6 +9,7 @@
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
+#include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/random_projection.h"
@@ -70,6 +71,13 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
                                      .dimensions = spec.mapping.dimensions,
                                      .columns = columns,
                                      .serving_type = serving_type});
+    case MappingKind::kFourier:
+      return CostOfFourier({.laplacian = FourierKernelOf(spec.kernel)->laplacian,
+                            .form = spec.mapping.form,
+                            .orthogonal = spec.mapping.orthogonal,
+                            .dimensions = spec.mapping.dimensions,
+                            .columns = columns,
+                            .serving_type = serving_type});
   }
   PHIMAP_CHECK(false);
 }
@@ -77,7 +85,7 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
 int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
                       FloatType serving_type) {
   const int64_t width = FloatTypeBytes(serving_type);
-  const bool centred = spec.mapping.has_landmarks() && spec.kernel.IsTranslationInvariant();
+  const bool centred = spec.kernel.IsTranslationInvariant();
   const bool shifted = spec.standardize || centred;
   const int64_t input = kDouble * columns * ((shifted ? 1 : 0) + (spec.standardize ? 1 : 0));
   const int64_t check = SelfCheckRows(columns, mapping.output_columns) *

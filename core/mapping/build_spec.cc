@@ -1,9 +1,11 @@
 #include "core/mapping/build_spec.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "core/landmark/split.h"
+#include "core/mapping/fourier_mapping.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -31,6 +33,21 @@ absl::Status CheckLinear(const BuildSpec& spec) {
                        "maps the inputs themselves: expected linear(), or c*linear() with c > 0");
 }
 
+absl::Status CheckFourier(const BuildSpec& spec) {
+  const std::optional<FourierKernel> kernel = FourierKernelOf(spec.kernel);
+  if (!kernel.has_value()) {
+    return NotApplicable(spec.mapping, spec.kernel,
+                         "is of rbf() or laplacian(), or c > 0 times one: expected that");
+  }
+  if (spec.mapping.orthogonal && kernel->laplacian) {
+    return NotApplicable(spec.mapping, spec.kernel,
+                         "has orthogonal frequencies of rbf() alone, because those of a laplacian "
+                         "are no multiples of a direction that is uniform: expected c*rbf(), or "
+                         "orthogonal=false");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BuildSpec::Validate() const {
@@ -44,6 +61,8 @@ absl::Status BuildSpec::Validate() const {
       return CheckDefinite(kernel);
     case MappingKind::kRandomProjection:
       return CheckLinear(*this);
+    case MappingKind::kFourier:
+      return CheckFourier(*this);
   }
   return absl::OkStatus();
 }

@@ -17,10 +17,13 @@ namespace {
 using Names = absl::Span<const absl::string_view>;
 
 // In the order of their enums.
-constexpr std::array<absl::string_view, 4> kKinds = {"f1", "f2", "f3", "random_projection"};
+constexpr std::array<absl::string_view, 5> kKinds = {"f1", "f2", "f3", "random_projection",
+                                                     "fourier"};
 constexpr std::array<absl::string_view, 4> kProjections = {"gaussian", "sign", "sparse",
                                                            "orthonormal"};
 constexpr std::array<absl::string_view, 3> kPolicies = {"uniform", "rpcholesky", "given"};
+constexpr std::array<absl::string_view, 2> kForms = {"phase", "sincos"};
+constexpr std::array<absl::string_view, 2> kBooleans = {"false", "true"};
 constexpr std::array<absl::string_view, 2> kServingTypes = {"float32", "float64"};
 
 // The parameters of each kind, in the order of its text.
@@ -28,6 +31,8 @@ constexpr absl::string_view kOfF1AndF2[] = {"landmarks", "policy", "pool_rows", 
 constexpr absl::string_view kOfF3[] = {"landmarks", "dimensions", "projection",
                                        "policy",    "pool_rows",  "serving_type"};
 constexpr absl::string_view kOfRandomProjection[] = {"dimensions", "projection", "serving_type"};
+constexpr absl::string_view kOfFourier[] = {"dimensions", "form", "orthogonal", "pool_rows",
+                                            "serving_type"};
 
 Names ParametersOf(MappingKind kind) {
   switch (kind) {
@@ -38,6 +43,8 @@ Names ParametersOf(MappingKind kind) {
       return kOfF3;
     case MappingKind::kRandomProjection:
       return kOfRandomProjection;
+    case MappingKind::kFourier:
+      return kOfFourier;
   }
   return {};
 }
@@ -72,6 +79,8 @@ absl::Status TakeServingType(const Call& call, std::optional<FloatType>& out) {
 absl::Status TakeParameter(const Call& call, absl::string_view name, MappingSpec& spec) {
   if (name == "projection") return TakeEnum(call, name, kProjections, spec.projection);
   if (name == "policy") return TakeEnum(call, name, kPolicies, spec.policy);
+  if (name == "form") return TakeEnum(call, name, kForms, spec.form);
+  if (name == "orthogonal") return TakeEnum(call, name, kBooleans, spec.orthogonal);
   if (name == "serving_type") return TakeServingType(call, spec.serving_type);
   const bool required = name != "pool_rows";
   int64_t& out = name == "landmarks"    ? spec.landmarks
@@ -92,6 +101,8 @@ std::string ParameterText(absl::string_view name, const MappingSpec& spec) {
     return absl::StrCat(name, "=", kProjections[static_cast<size_t>(spec.projection)]);
   }
   if (name == "policy") return absl::StrCat(name, "=", kPolicies[static_cast<size_t>(spec.policy)]);
+  if (name == "form") return absl::StrCat(name, "=", kForms[static_cast<size_t>(spec.form)]);
+  if (name == "orthogonal") return absl::StrCat(name, "=", kBooleans[spec.orthogonal ? 1 : 0]);
   if (name == "pool_rows") {
     return spec.pool_rows == 0 ? "" : absl::StrCat(name, "=", spec.pool_rows);
   }
@@ -124,6 +135,9 @@ absl::Status CheckApplicable(const MappingSpec& spec) {
   if (!spec.Has("projection") && spec.projection != ProjectionKind::kGaussian) {
     return NotApplicable(spec, "projection", " has no projection");
   }
+  if (!spec.Has("form") && (spec.form != FourierForm::kSinCos || spec.orthogonal)) {
+    return NotApplicable(spec, spec.orthogonal ? "orthogonal" : "form", " has no frequencies");
+  }
   if (!spec.Has("policy") && spec.policy != LandmarkPolicy::kUniform) {
     return NotApplicable(spec, "policy", " has no landmarks that a policy could choose");
   }
@@ -133,13 +147,18 @@ absl::Status CheckApplicable(const MappingSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPool(const MappingSpec& spec) {
+  const int64_t low = std::max<int64_t>(1, spec.landmarks);
+  if (spec.pool_rows == 0 || (spec.pool_rows >= low && spec.pool_rows <= kMaxPoolRows)) {
+    return absl::OkStatus();
+  }
+  return OutOfRange("pool_rows", spec.has_landmarks() ? "at least `landmarks`: " : "", low,
+                    kMaxPoolRows, spec.pool_rows);
+}
+
 absl::Status CheckLandmarks(const MappingSpec& spec) {
   if (spec.landmarks < 1 || spec.landmarks > kMaxLandmarks) {
     return OutOfRange("landmarks", "", 1, kMaxLandmarks, spec.landmarks);
-  }
-  if (spec.pool_rows != 0 && (spec.pool_rows < spec.landmarks || spec.pool_rows > kMaxPoolRows)) {
-    return OutOfRange("pool_rows", "at least `landmarks`: ", spec.landmarks, kMaxPoolRows,
-                      spec.pool_rows);
   }
   return absl::OkStatus();
 }
@@ -194,9 +213,16 @@ absl::StatusOr<MappingSpec> MappingSpec::Parse(absl::string_view text) {
 absl::Status MappingSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(CheckApplicable(*this));
   if (has_landmarks()) PHIMAP_RETURN_IF_ERROR(CheckLandmarks(*this));
+  PHIMAP_RETURN_IF_ERROR(CheckPool(*this));
   if (kind == MappingKind::kF3) return CheckF3(*this);
   if (Has("dimensions") && (dimensions < 1 || dimensions > kMaxDimensions)) {
     return OutOfRange("dimensions", "", 1, kMaxDimensions, dimensions);
+  }
+  if (kind == MappingKind::kFourier && form == FourierForm::kSinCos && dimensions % 2 != 0) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "ODD_DIMENSIONS", "dimensions",
+                     absl::StrCat("form=sincos has a cosine and a sine of each frequency: expected "
+                                  "an even number, got ",
+                                  dimensions));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 //   f2(landmarks=…)                          projection of φ(x) onto the landmarks' span
 //   f3(landmarks=…, dimensions=…)            F2 followed by a random projection
 //   random_projection(dimensions=…)          Johnson–Lindenstrauss of the inputs themselves
+//   fourier(dimensions=…)                    random Fourier features
 #ifndef PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/plan/rows.h"
+#include "core/theory/fourier_bounds.h"
 
 namespace phimap {
 
@@ -22,7 +24,7 @@ inline constexpr int64_t kMaxLandmarks = 8192;
 inline constexpr int64_t kMaxDimensions = 65536;
 inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
 
-enum class MappingKind { kF1, kF2, kF3, kRandomProjection };
+enum class MappingKind { kF1, kF2, kF3, kRandomProjection, kFourier };
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 // Uniformly drawn; by randomly pivoted Cholesky; the first rows of the stream, as the user gives
 // them.
@@ -43,9 +45,12 @@ struct MappingSpec {
   int64_t dimensions = 0;
   // F3 and random projections.
   ProjectionKind projection = ProjectionKind::kGaussian;
+  // Fourier features.
+  FourierForm form = FourierForm::kSinCos;
+  bool orthogonal = false;
   // Mappings with landmarks.
   LandmarkPolicy policy = LandmarkPolicy::kUniform;
-  // Mappings with landmarks; 0: DefaultPoolRows.
+  // Mappings with landmarks, or whose kernel may ask for gamma=median; 0: DefaultPoolRows.
   int64_t pool_rows = 0;
   // nullopt: float32, or float64 where that errs too much (kServingTolerance).
   std::optional<FloatType> serving_type;

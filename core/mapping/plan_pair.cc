@@ -28,7 +28,8 @@ TriangularProjection<T> PackTriangle(const Matrix<double>& upper) {
 template <typename T>
 ServingStages<T> StagesIn(const StageNumbers& stages) {
   ServingStages<T> typed;
-  typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program};
+  typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program,
+                                      std::vector<T>(stages.offsets.begin(), stages.offsets.end())};
   if (!stages.upper_triangle.empty()) {
     typed.projection = PackTriangle<T>(stages.upper_triangle);
   } else if (!stages.dense.empty()) {

@@ -2,6 +2,8 @@
 #ifndef PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
 #define PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/matrix.h"
@@ -19,6 +21,8 @@ struct PlanPair {
 struct StageNumbers {
   Matrix<double> rows;
   KernelProgram program;
+  // One for each row if the program reads them.
+  std::vector<double> offsets;
   // At most one of these; both empty: no projection.
   Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
   Matrix<double> dense;           // features × outputs

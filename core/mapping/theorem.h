@@ -2,15 +2,25 @@
 #ifndef PHIMAP_CORE_MAPPING_THEOREM_H_
 #define PHIMAP_CORE_MAPPING_THEOREM_H_
 
+#include <cstdint>
 #include <string>
 
 #include "core/mapping/mapping_spec.h"
 
 namespace phimap {
 
+// What a theorem's numbers depend on beside the mapping's parameters.
+struct TheoremFacts {
+  // Of a row after the input stage.
+  int64_t columns = 0;
+  // Fourier features: of the kernel, and the largest ‖x'‖ of the held-out rows (0: none are there).
+  double gamma = 0;
+  double radius = 0;
+};
+
 // The theorem that applies to the mapping: its source, what it promises, and, where the mapping's
 // own numbers fix them, its numbers (docs/maths.md).
-std::string TheoremOf(const MappingSpec& mapping);
+std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts);
 
 }  // namespace phimap
 

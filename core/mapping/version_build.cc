@@ -13,10 +13,12 @@
 #include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
 #include "core/certificate/spectrum.h"
+#include "core/kernel/kernel_block.h"
 #include "core/landmark/moments.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
+#include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/landmark_mapping.h"
@@ -168,10 +170,11 @@ class VersionBuilder {
                     spec_.mapping.landmarks - state().given_rows, state().pool_rows, spec_.seed);
     held_out_ = state().reservoir.Gather(split_.held_out);
     input_.columns = sample_.columns();
-    if (!spec_.standardize) return absl::OkStatus();
-    for (int64_t j = 0; j < input_.columns; ++j) {
+    // Angles keep more float32 digits about the mean, and a kernel of x − y does not see the shift.
+    const bool centre = spec_.standardize || spec_.mapping.kind == MappingKind::kFourier;
+    for (int64_t j = 0; j < input_.columns && centre; ++j) {
       input_.shift.push_back(state().moments.mean(j));
-      input_.scale.push_back(state().moments.StandardScale(j));
+      if (spec_.standardize) input_.scale.push_back(state().moments.StandardScale(j));
     }
     return absl::OkStatus();
   }
@@ -282,10 +285,19 @@ class VersionBuilder {
     const InputStage input = InputCopy();
     const ServedAs as{.input = input, .serving_type = serving_type_};
     const auto checkpoint = [&](double f) { return Report("draw", 0.02 + 0.48 * f); };
+    PlanPair& plans = mapping_;
+    if (spec_.mapping.kind == MappingKind::kFourier) {
+      const FourierTask task{.kernel = *FourierKernelOf(kernel_),
+                             .form = spec_.mapping.form,
+                             .orthogonal = spec_.mapping.orthogonal,
+                             .dimensions = spec_.mapping.dimensions,
+                             .seed = spec_.seed};
+      PHIMAP_ASSIGN_OR_RETURN(plans, BuildFourier(as, task, checkpoint));
+      return absl::OkStatus();
+    }
     double factor = 0;
     PHIMAP_CHECK(kernel_.IsScaledLinear(&factor));
-    PHIMAP_ASSIGN_OR_RETURN(static_cast<PlanPair&>(mapping_),
-                            BuildRandomProjection(as, factor, projection(), checkpoint));
+    PHIMAP_ASSIGN_OR_RETURN(plans, BuildRandomProjection(as, factor, projection(), checkpoint));
     return absl::OkStatus();
   }
 
@@ -298,7 +310,7 @@ class VersionBuilder {
     if (spec_.mapping.has_landmarks()) {
       certificate_.policy = std::string(LandmarkPolicyName(spec_.mapping.policy));
     }
-    certificate_.theorem = TheoremOf(spec_.mapping);
+    certificate_.theorem = TheoremOf(spec_.mapping, Facts());
     certificate_.pool_trace_residual = pool_trace_residual_;
     if (has_factor()) {
       CertifyFactor();
@@ -315,6 +327,20 @@ class VersionBuilder {
     certificate_.self_check = MakeGoldenVectors();
     return MeasureHeldOut(
         task, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }, certificate_);
+  }
+
+  // What the theorem's numbers are made of beside the mapping's own.
+  TheoremFacts Facts() const {
+    TheoremFacts facts{.columns = input_.columns};
+    if (spec_.mapping.kind != MappingKind::kFourier) return facts;
+    // A Laplacian's frequencies have no mean length, and so no bound for all rows at once.
+    if (FourierKernelOf(kernel_)->laplacian) return facts;
+    facts.gamma = FourierKernelOf(kernel_)->gamma;
+    const Matrix<double> x = AfterInputStage(input_, held_out_.view());
+    for (const double square : SquaredNorms(x.view())) {
+      facts.radius = std::max(facts.radius, std::sqrt(square));
+    }
+    return facts;
   }
 
   absl::Status BuildAndMeasure() {

@@ -107,8 +107,9 @@ class TypedEngine final : public Engine {
     for (const PanelMatrix<T>& form : form_rows_) forms += form.memory_bytes();
     return input_projection_.memory_bytes() + rows_.memory_bytes() + projection_.memory_bytes() +
            forms +
-           static_cast<int64_t>((row_norms_.size() + row_self_.numbers.size() + centre_.size()) *
-                                sizeof(T)) +
+           static_cast<int64_t>(
+               (row_norms_.size() + row_self_.numbers.size() + offsets_.size() + centre_.size()) *
+               sizeof(T)) +
            static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
   int64_t multiplications_per_row() const override {
@@ -156,6 +157,8 @@ class TypedEngine final : public Engine {
     if (const auto* product = std::get_if<ProductFeatures<T>>(&stages.features)) {
       rows_ = PanelMatrix<T>::PackTransposed(product->rows.view());
       program_ = product->program;
+      row_count_ = product->rows.rows();
+      offsets_ = product->offsets;
       uses_products_ = program_.uses_products();
       uses_l1_distances_ = program_.uses_l1_distances();
       LoadForms(product->rows);
@@ -167,6 +170,7 @@ class TypedEngine final : public Engine {
       uses_products_ = false;
       uses_l1_distances_ = true;
       is_l1_stage_ = true;
+      row_count_ = l1->rows.rows();
       return absl::OkStatus();
     }
     return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "",
@@ -190,15 +194,15 @@ class TypedEngine final : public Engine {
   // What the program reads of the rows alone.
   absl::Status LoadNorms(const Matrix<T>& rows) {
     if (!program_.uses_norms()) return absl::OkStatus();
-    row_norms_.resize(feature_count_);
-    ChainSquaredNorms(rows.data(), rows.cols(), feature_count_, rows.cols(), row_norms_.data());
-    if (!AllFinite(row_norms_.data(), feature_count_)) {
+    row_norms_.resize(row_count_);
+    ChainSquaredNorms(rows.data(), rows.cols(), row_count_, rows.cols(), row_norms_.data());
+    if (!AllFinite(row_norms_.data(), row_count_)) {
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "NOT_REPRESENTABLE", "",
           absl::StrCat("the squared norm of a landmark overflows ", FloatTypeName(serving_type()),
                        "; standardize the inputs or serve in float64"));
     }
-    SetSelfValues(rows.data(), rows.cols(), feature_count_, row_norms_.data(), row_self_);
+    SetSelfValues(rows.data(), rows.cols(), row_count_, row_norms_.data(), row_self_);
     row_factor_pointers_.assign(row_self_.factors.begin(), row_self_.factors.end());
     return absl::OkStatus();
   }
@@ -337,7 +341,7 @@ class TypedEngine final : public Engine {
       for (int64_t i = 0; i < rows; ++i) {
         KernelOperands<T> operands = OperandsOf(typed, i, z[i]);
         if (uses_l1_distances_) operands.l1_distances = distances[i];
-        EvaluateKernel(program_, operands, feature_count_, z[i]);
+        EvaluateKernel(program_, operands, row_count_, z[i]);
       }
     } else {
       EvaluateComposed(typed, rows, uses_l1_distances_ ? distances : nullptr, z);
@@ -352,6 +356,7 @@ class TypedEngine final : public Engine {
     KernelOperands<T> operands;
     // L1 features run on distances in place of products.
     operands.products = uses_products_ || is_l1_stage_ ? products : nullptr;
+    if (!offsets_.empty()) operands.offsets = offsets_.data();
     if (!program_.uses_norms()) return operands;
     operands.x_norm = typed.norms.data()[i];
     operands.row_norms = row_norms_.data();
@@ -379,15 +384,15 @@ class TypedEngine final : public Engine {
       operands.forms = typed.row_forms.data();
       operands.x_factors = typed.row_factors.data();
       operands.row_factors = row_factor_pointers_.data();
-      EvaluateKernel(program_, operands, feature_count_, z[i]);
+      EvaluateKernel(program_, operands, row_count_, z[i]);
     }
   }
 
-  // `rows` rows of features in an array that grows as needed.
+  // `rows` rows of one number for each row of A', in an array that grows as needed.
   void SetRows(AlignedArray<T>& array, int64_t rows, std::vector<T*>& pointers) const {
-    Grow(array, rows * feature_count_);
+    Grow(array, rows * row_count_);
     pointers.resize(rows);
-    for (int64_t i = 0; i < rows; ++i) pointers[i] = array.data() + i * feature_count_;
+    for (int64_t i = 0; i < rows; ++i) pointers[i] = array.data() + i * row_count_;
   }
 
   // A kernel value that overflowed shows in the features, or, where exp(−inf) hides it, in the
@@ -411,11 +416,13 @@ class TypedEngine final : public Engine {
   PanelMatrix<double> input_projection_;
   int64_t stage_columns_ = 0;
   int64_t x_stride_ = 0;
-  bool plain_input_ = false;  // the stage changes nothing but the type
-  int64_t feature_count_ = 0;
+  bool plain_input_ = false;   // the stage changes nothing but the type
+  int64_t row_count_ = 0;      // of A'
+  int64_t feature_count_ = 0;  // row_count_ times the program's results
   int64_t output_columns_ = 0;
   PanelMatrix<T> rows_;
   std::vector<T> row_norms_;
+  std::vector<T> offsets_;
   KernelProgram program_;
   // What is computed for each row of a tile.
   bool uses_products_ = true;

@@ -94,11 +94,24 @@ struct FeatureCheck {
   int64_t columns;
   absl::Status operator()(const ProductFeatures<T>& f) const {
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
-    return CheckRows(f.rows, columns);
+    PHIMAP_RETURN_IF_ERROR(CheckRows(f.rows, columns));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckDimension("features", "features", f.rows.rows() * f.program.results()));
+    if (!f.program.is_plain() && (f.program.uses_offsets() || f.program.results() != 1)) {
+      return Invalid("features", "a composed program reads no offsets and leaves one number");
+    }
+    const int64_t offsets = f.program.uses_offsets() ? f.rows.rows() : 0;
+    if (static_cast<int64_t>(f.offsets.size()) != offsets) {
+      return Invalid("features", absl::StrCat("offsets: expected ", offsets, " numbers, got ",
+                                              f.offsets.size()));
+    }
+    return CheckFiniteNumbers("features", "offsets", f.offsets.data(), offsets);
   }
   absl::Status operator()(const L1Features<T>& f) const {
     if (f.program.uses_norms()) return Invalid("features", "an L1 program cannot read norms");
-    if (!f.program.is_plain()) return Invalid("features", "an L1 program reads distances alone");
+    if (!f.program.is_plain() || f.program.uses_offsets() || f.program.results() != 1) {
+      return Invalid("features", "an L1 program reads distances alone and leaves one number");
+    }
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     return CheckRows(f.rows, columns);
   }
@@ -165,7 +178,9 @@ struct ProjectionCheck {
 template <typename T>
 int64_t ServingStages<T>::feature_count() const {
   struct Count {
-    int64_t operator()(const ProductFeatures<T>& f) const { return f.rows.rows(); }
+    int64_t operator()(const ProductFeatures<T>& f) const {
+      return f.rows.rows() * f.program.results();
+    }
     int64_t operator()(const L1Features<T>& f) const { return f.rows.rows(); }
     int64_t operator()(const ExternalFeatures& f) const { return f.examples.size(); }
   };

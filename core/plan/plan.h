@@ -45,9 +45,11 @@ struct InputStage {
 // for L1 distances to the rows, products with bilinear forms of them and factors of rows.
 template <typename T>
 struct ProductFeatures {
-  // A', features × input-stage columns.
+  // A', rows × input-stage columns; each row gives as many features as the program has results.
   Matrix<T> rows;
   KernelProgram program;
+  // b_j, one for each row, if the program reads offsets; empty otherwise.
+  std::vector<T> offsets;
 };
 
 // L1 distances alone: the program's pushed product is ‖x' − a'_j‖₁. Builders emit ProductFeatures

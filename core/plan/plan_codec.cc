@@ -23,6 +23,7 @@ enum FeatureKind : uint8_t {
   kStructured = 3,
   kExpansion = 4,
   kExternal = 5,
+  kShiftedProduct = 6,
   kComposed = 7
 };
 enum ProjectionKind : uint8_t {
@@ -166,10 +167,13 @@ struct FeatureEncoder {
   ByteWriter& writer;
   template <typename T>
   void operator()(const ProductFeatures<T>& f) const {
-    writer.Number<uint8_t>(f.program.is_plain() ? kProduct : kComposed);
+    writer.Number<uint8_t>(!f.program.is_plain() ? kComposed
+                           : f.offsets.empty()   ? kProduct
+                                                 : kShiftedProduct);
     EncodeOps(writer, f.program.ops());
     if (!f.program.is_plain()) EncodeExtras(writer, f.program);
     EncodeMatrix(writer, f.rows);
+    if (!f.offsets.empty()) EncodeVector(writer, f.offsets);
   }
   template <typename T>
   void operator()(const L1Features<T>& f) const {
@@ -243,13 +247,18 @@ absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   PHIMAP_RETURN_IF_ERROR(reader.status());
   if (kind == kExternal) {
     stages.features = DecodeExternal(reader);
-  } else if (kind == kProduct || kind == kL1 || kind == kComposed) {
+  } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed) {
     PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind == kComposed));
     // One way to write each program: the same plan is the same bytes.
     if (program.is_plain() == (kind == kComposed)) return WrongKind(kind);
     Matrix<T> rows = DecodeMatrix<T>(reader);
     if (kind != kL1) {
-      stages.features = ProductFeatures<T>{std::move(rows), std::move(program)};
+      std::vector<T> offsets;
+      if (kind == kShiftedProduct) {
+        offsets = DecodeVector<T>(reader, kMaxPlanDimension);
+        reader.CheckRange("offsets", static_cast<int64_t>(offsets.size()), 1, kMaxPlanDimension);
+      }
+      stages.features = ProductFeatures<T>{std::move(rows), std::move(program), std::move(offsets)};
     } else {
       stages.features = L1Features<T>{std::move(rows), std::move(program)};
     }

@@ -25,18 +25,22 @@ namespace phimap {
 
 // The values are frozen (I1); new ones are added at the end.
 enum class StreamId : uint32_t {
-  kReservoir = 1,          // which rows of the stream are kept
-  kSplit = 2,              // pool or held out
-  kLandmarks = 3,          // which rows of the pool are landmarks
-  kProjection = 4,         // the normal entries of a Johnson–Lindenstrauss matrix
-  kGammaPairs = 5,         // pairs of pool rows for gamma=median
-  kCertificatePairs = 6,   // pairs of held-out rows for the kernel error
-  kStartVectors = 7,       // where iterations (Lanczos, power) begin
-  kSelfCheck = 8,          // made-up rows of the self-check
-  kSignProjection = 9,     // the coins of a ±1 projection
-  kSparseProjection = 10,  // the dice of a sparse one
-  kOrthonormalRows = 11,   // the normal numbers that are made orthonormal
-  kRandomPivots = 20,      // which rows rpcholesky proposes and accepts
+  kReservoir = 1,            // which rows of the stream are kept
+  kSplit = 2,                // pool or held out
+  kLandmarks = 3,            // which rows of the pool are landmarks
+  kProjection = 4,           // the normal entries of a Johnson–Lindenstrauss matrix
+  kGammaPairs = 5,           // pairs of pool rows for gamma=median
+  kCertificatePairs = 6,     // pairs of held-out rows for the kernel error
+  kStartVectors = 7,         // where iterations (Lanczos, power) begin
+  kSelfCheck = 8,            // made-up rows of the self-check
+  kSignProjection = 9,       // the coins of a ±1 projection
+  kSparseProjection = 10,    // the dice of a sparse one
+  kOrthonormalRows = 11,     // the normal numbers that are made orthonormal
+  kFourierFrequencies = 12,  // the normal numbers that frequencies are made of
+  kFourierLengths = 13,      // those that the lengths of orthogonal frequencies are made of
+  kFourierPhases = 14,       // the phases of their phase form
+  kFourierCauchy = 15,       // the normal numbers whose ratios are the frequencies of a Laplacian
+  kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

@@ -42,10 +42,11 @@ absl::StatusOr<MappingKind> KindFromProto(v1::MappingSpec::Kind kind) {
       return MappingKind::kF3;
     case v1::MappingSpec::RANDOM_PROJECTION:
       return MappingKind::kRandomProjection;
+    case v1::MappingSpec::FOURIER:
+      return MappingKind::kFourier;
     default:
-      return BadField("kind",
-                      absl::StrCat("expected F1, F2, F3 or RANDOM_PROJECTION, or `text`; got ",
-                                   static_cast<int>(kind)));
+      return BadField("kind", absl::StrCat("expected one of the kinds, such as F2, or `text`; got ",
+                                           static_cast<int>(kind)));
   }
 }
 
@@ -76,6 +77,18 @@ absl::StatusOr<LandmarkPolicy> PolicyFromProto(v1::MappingSpec::Policy policy) {
       return LandmarkPolicy::kGiven;
     default:
       return BadField("policy", absl::StrCat("unknown value ", static_cast<int>(policy)));
+  }
+}
+
+absl::StatusOr<FourierForm> FormFromProto(v1::MappingSpec::FourierForm form) {
+  switch (form) {
+    case v1::MappingSpec::FOURIER_FORM_UNSPECIFIED:
+    case v1::MappingSpec::SINCOS:
+      return FourierForm::kSinCos;
+    case v1::MappingSpec::PHASE:
+      return FourierForm::kPhase;
+    default:
+      return BadField("form", absl::StrCat("unknown value ", static_cast<int>(form)));
   }
 }
 
@@ -113,6 +126,9 @@ absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
   PHIMAP_ASSIGN_OR_RETURN(spec.serving_type, ServingTypeFromProto(fields.serving_type()));
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "projection", fields.projection() != 0));
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "policy", fields.policy() != 0));
+  PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "form", fields.form() != 0));
+  PHIMAP_ASSIGN_OR_RETURN(spec.form, FormFromProto(fields.form()));
+  spec.orthogonal = fields.orthogonal();
   spec.landmarks = fields.landmarks();
   spec.dimensions = fields.dimensions();
   spec.pool_rows = fields.pool_rows();

@@ -140,6 +140,31 @@ TEST_F(CliTest, ARandomProjectionIsBuiltWithoutAKernelAndVerifiedBitForBit) {
   EXPECT_THAT(wide.err, HasSubstr("no more than 16 rows of 16 columns can be orthonormal"));
 }
 
+TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
+  for (const char* options : {"", ", form=phase", ", orthogonal=true", ", serving_type=float64"}) {
+    SCOPED_TRACE(options);
+    const ProcessResult built =
+        Phimap({"build", "letters", "--input=" + kLetters, "--label=label", "--standardize",
+                absl::StrCat("--mapping=fourier(dimensions=64", options, ")"),
+                "--kernel=rbf(gamma=median)"});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    EXPECT_THAT(built.out, HasSubstr("16 in, 64 out"));
+    EXPECT_THAT(built.out, HasSubstr("rows that gamma=median was taken over"));
+    EXPECT_THAT(built.out, HasSubstr("Rahimi, Recht 2007"));
+    EXPECT_THAT(built.out, Not(HasSubstr("landmarks")));
+    EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
+  }
+  const ProcessResult odd =
+      Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+              "--mapping=fourier(dimensions=65)", "--kernel=rbf(gamma=scale)"});
+  EXPECT_EQ(odd.exit_code, 2) << odd.err;
+  EXPECT_THAT(odd.err, HasSubstr("an even number, got 65"));
+  const ProcessResult other = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+                                      "--mapping=fourier(dimensions=64)", "--kernel=linear()"});
+  EXPECT_EQ(other.exit_code, 2) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("is of rbf() or laplacian(), or c > 0 times one"));
+}
+
 TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
   ASSERT_EQ(BuildLetters("letters", "f2(landmarks=50)").exit_code, 0);
   const std::string text = FirstLines(kLetters, 101);

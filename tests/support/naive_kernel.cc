@@ -142,6 +142,7 @@ namespace {
 struct Operands {
   long double product = 0;
   long double squared_distance = 0;
+  long double offset = 0;
   long double l1_distance = 0;
   NaiveRow forms;
   // f(x)·f(y).
@@ -177,7 +178,9 @@ long double Unary(const KernelOp& op, long double t) {
   }
 }
 
-long double RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
+// What is left on the stack.
+std::vector<long double> RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
+  const long double turn = 2 * std::acos(-1.0L);
   std::vector<long double> stack;
   for (const KernelOp& op : ops) {
     switch (op.code) {
@@ -186,6 +189,9 @@ long double RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
         break;
       case KernelOpCode::kPushSquaredDistance:
         stack.push_back(in.squared_distance);
+        break;
+      case KernelOpCode::kPushShiftedProduct:
+        stack.push_back(in.product + in.offset);
         break;
       case KernelOpCode::kPushL1Distance:
         stack.push_back(in.l1_distance);
@@ -196,6 +202,15 @@ long double RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
       case KernelOpCode::kPushFactor:
         stack.push_back(in.factors[op.n]);
         break;
+      case KernelOpCode::kCosTurns:
+        stack.back() = op.a * std::cos(stack.back() * turn);
+        break;
+      case KernelOpCode::kCosSinTurns: {
+        const long double angle = stack.back() * turn;
+        stack.back() = op.a * std::cos(angle);
+        stack.push_back(op.a * std::sin(angle));
+        break;
+      }
       case KernelOpCode::kAdd:
       case KernelOpCode::kMultiply: {
         const long double u = stack.back();
@@ -208,8 +223,7 @@ long double RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
         break;
     }
   }
-  PHIMAP_CHECK(stack.size() == 1);
-  return stack.back();
+  return stack;
 }
 
 // f(x) of each factor.
@@ -218,7 +232,7 @@ NaiveRow FactorsOf(const KernelProgram& program, const NaiveRow& x) {
   for (const BilinearForm& form : program.forms()) self.forms.push_back(Bilinear(form, x, x));
   NaiveRow factors;
   for (const std::vector<KernelOp>& factor : program.factors()) {
-    factors.push_back(RunOps(factor, self));
+    factors.push_back(RunOps(factor, self).at(0));
     self.factors.push_back(factors.back() * factors.back());
   }
   return factors;
@@ -226,20 +240,24 @@ NaiveRow FactorsOf(const KernelProgram& program, const NaiveRow& x) {
 
 }  // namespace
 
-long double NaiveProgram(const KernelProgram& program, long double product,
-                         long double squared_distance) {
+std::vector<long double> NaiveProgram(const KernelProgram& program, long double product,
+                                      long double squared_distance) {
   return RunOps(program.ops(), {.product = product, .squared_distance = squared_distance});
 }
 
-long double NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x, const NaiveRow& y) {
+std::vector<long double> NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x,
+                                            const NaiveRow& y, long double offset) {
   Operands in{.product = Dot(x, y),
               .squared_distance = SquaredDistance(x, y),
+              .offset = offset,
               .l1_distance = L1Distance(x, y)};
   for (const BilinearForm& form : program.forms()) in.forms.push_back(Bilinear(form, x, y));
   in.factors = FactorsOf(program, x);
   const NaiveRow factors = FactorsOf(program, y);
   for (size_t m = 0; m < factors.size(); ++m) in.factors[m] *= factors[m];
-  return RunOps(program.ops(), in);
+  std::vector<long double> results = RunOps(program.ops(), in);
+  PHIMAP_CHECK(static_cast<int>(results.size()) == program.results());
+  return results;
 }
 
 KernelExpression MustParseKernel(const char* text) {

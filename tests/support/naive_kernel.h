@@ -28,12 +28,14 @@ long double NaiveKernel(const KernelNode& node, const T* x, const T* y, int64_t 
 Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<double>& x,
                                  const Matrix<double>& z);
 
-// A compiled program, operation by operation, in long double.
-long double NaiveProgram(const KernelProgram& program, long double product,
-                         long double squared_distance);
+// A compiled program, operation by operation, in long double: what is left of the stack, bottom
+// first.
+std::vector<long double> NaiveProgram(const KernelProgram& program, long double product,
+                                      long double squared_distance);
 
-// The same of all that a program can read, for two rows.
-long double NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x, const NaiveRow& y);
+// The same of all that a program can read, for two rows and the offset of the second.
+std::vector<long double> NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x,
+                                            const NaiveRow& y, long double offset = 0);
 
 // The expression of `text`; ends the test program when it is malformed.
 KernelExpression MustParseKernel(const char* text);

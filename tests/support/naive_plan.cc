@@ -36,10 +36,13 @@ struct FeatureValues {
   const std::vector<long double>& x;
 
   std::vector<long double> operator()(const ProductFeatures<T>& f) const {
-    std::vector<long double> z(f.rows.rows());
-    for (int64_t j = 0; j < f.rows.rows(); ++j) {
+    const int64_t count = f.rows.rows();
+    std::vector<long double> z(count * f.program.results());
+    for (int64_t j = 0; j < count; ++j) {
       const NaiveRow row(f.rows.row(j), f.rows.row(j) + f.rows.cols());
-      z[j] = NaiveProgramOfRows(f.program, x, row);
+      const std::vector<long double> results =
+          NaiveProgramOfRows(f.program, x, row, f.offsets.empty() ? 0 : f.offsets[j]);
+      for (size_t i = 0; i < results.size(); ++i) z[i * count + j] = results[i];
     }
     return z;
   }
@@ -48,7 +51,7 @@ struct FeatureValues {
     for (int64_t j = 0; j < f.rows.rows(); ++j) {
       long double distance = 0;
       for (int64_t k = 0; k < f.rows.cols(); ++k) distance += std::abs(x[k] - f.rows(j, k));
-      z[j] = NaiveProgram(f.program, distance, 0);
+      z[j] = NaiveProgram(f.program, distance, 0)[0];
     }
     return z;
   }

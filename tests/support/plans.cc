@@ -65,16 +65,47 @@ void SetProjection(const PlanShape& shape, const Source& source, ServingStages<T
   }
 }
 
+KernelProgram ProgramOf(const PlanShape& shape) {
+  if (shape.features == FeatureKind::kSinCos) {
+    PHIMAP_CHECK(shape.feature_count % 2 == 0);
+    return *KernelProgram::FromOps(
+        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kCosSinTurns, .a = 0.75}});
+  }
+  if (shape.features == FeatureKind::kPhase) {
+    return *KernelProgram::FromOps({{.code = KernelOpCode::kPushShiftedProduct},
+                                    {.code = KernelOpCode::kCosTurns, .a = 0.75}});
+  }
+  return KernelProgram::Compile(MustParseKernel(shape.kernel));
+}
+
+std::string FeatureText(const PlanShape& shape) {
+  switch (shape.features) {
+    case FeatureKind::kProduct:
+      return absl::StrCat("product ", shape.kernel);
+    case FeatureKind::kL1:
+      return absl::StrCat("L1 ", shape.kernel);
+    case FeatureKind::kSinCos:
+      return "cosines and sines";
+    case FeatureKind::kPhase:
+      return "cosines with phases";
+  }
+  return "";
+}
+
 template <typename T>
 ServingStages<T> Stages(const PlanShape& shape, const Source& source) {
   ServingStages<T> stages;
   const int64_t columns = shape.projected == 0 ? shape.columns : shape.projected;
-  Matrix<T> rows = source.Rows<T>(shape.feature_count, columns, 1, 3);
-  KernelProgram program = KernelProgram::Compile(MustParseKernel(shape.kernel));
-  if (shape.features == FeatureKind::kProduct) {
-    stages.features = ProductFeatures<T>{std::move(rows), std::move(program)};
-  } else {
+  const bool pair = shape.features == FeatureKind::kSinCos;
+  const int64_t count = pair ? shape.feature_count / 2 : shape.feature_count;
+  Matrix<T> rows = source.Rows<T>(count, columns, 1, 3);
+  KernelProgram program = ProgramOf(shape);
+  if (shape.features == FeatureKind::kL1) {
     stages.features = L1Features<T>{std::move(rows), std::move(program)};
+  } else {
+    std::vector<T> offsets;
+    if (program.uses_offsets()) offsets = source.Vector<T>(count, 8);
+    stages.features = ProductFeatures<T>{std::move(rows), std::move(program), std::move(offsets)};
   }
   if (shape.centre) stages.centre = source.Vector<T>(shape.feature_count, 4);
   SetProjection(shape, source, stages);
@@ -84,10 +115,10 @@ ServingStages<T> Stages(const PlanShape& shape, const Source& source) {
 }  // namespace
 
 std::string PlanShape::ToText() const {
-  return absl::StrCat(
-      FloatTypeName(serving_type), " p=", columns, " shift=", shift, " scale=", scale,
-      " projected=", projected, features == FeatureKind::kL1 ? " L1 " : " product ", kernel,
-      " d=", feature_count, " centre=", centre, " W=", static_cast<int>(w), "/", outputs);
+  return absl::StrCat(FloatTypeName(serving_type), " p=", columns, " shift=", shift,
+                      " scale=", scale, " projected=", projected, " ", FeatureText(*this),
+                      " d=", feature_count, " centre=", centre, " W=", static_cast<int>(w), "/",
+                      outputs);
 }
 
 Plan MakePlan(const PlanShape& shape) {

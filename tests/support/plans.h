@@ -11,7 +11,9 @@
 
 namespace phimap::testing {
 
-enum class FeatureKind { kProduct, kL1 };
+// kSinCos: cosines and sines of angles in turns, an even number of features from half as many rows.
+// kPhase: cosines of angles with offsets.
+enum class FeatureKind { kProduct, kL1, kSinCos, kPhase };
 enum class WKind { kNone, kTriangular, kDense, kSparse };
 
 struct PlanShape {
@@ -23,6 +25,7 @@ struct PlanShape {
   int64_t projected = 0;
   FeatureKind features = FeatureKind::kProduct;
   int64_t feature_count = 7;
+  // Of kProduct and kL1.
   const char* kernel = "rbf(gamma=0.5)";
   bool centre = false;
   WKind w = WKind::kNone;

@@ -65,8 +65,8 @@ template <typename T>
 std::vector<T> Evaluate(const KernelProgram& program, const Inputs<T>& in, int64_t first,
                         int64_t count) {
   std::vector<T> out(count);
-  EvaluateKernel(program, in.products.data() + first, in.x_norm, in.norms.data() + first, count,
-                 out.data());
+  const T* const norms = in.norms.data() + first;  // and offsets
+  EvaluateKernel(program, {in.products.data() + first, in.x_norm, norms, norms}, count, out.data());
   return out;
 }
 
@@ -131,19 +131,42 @@ TYPED_TEST(KernelEvaluatorTest, BitsAreEqualOnFusedTargetsAndAtAnyPosition) {
 TYPED_TEST(KernelEvaluatorTest, FusedProgramsHaveTheBitsOfTheirOperations) {
   using T = TypeParam;
   const Inputs<T> in(200);
-  for (const char* text : {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.3, coef0=1)"}) {
-    const KernelProgram fused = KernelProgram::Compile(MustParseKernel(text));
-    ASSERT_NE(fused.shape(), KernelProgram::Shape::kAny) << text;
+  const KernelOp turns{.code = KernelOpCode::kCosTurns, .a = 0.75};
+  for (const KernelProgram& fused :
+       {KernelProgram::Compile(MustParseKernel("rbf(gamma=0.7)")),
+        KernelProgram::Compile(MustParseKernel("poly(degree=3, gamma=0.3, coef0=1)")),
+        *KernelProgram::FromOps({{.code = KernelOpCode::kPushShiftedProduct}, turns})}) {
+    ASSERT_NE(fused.shape(), KernelProgram::Shape::kAny);
     std::vector<KernelOp> ops = fused.ops();
     ops.push_back({.code = KernelOpCode::kScale, .a = 1});
     const KernelProgram plain = *KernelProgram::FromOps(ops);
-    ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny) << text;
+    ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny);
     for (const VectorTarget& target : testing::SupportedVectorTargets()) {
       const ForcedVectorTarget forced(target);
       const std::vector<T> a = Evaluate(fused, in, 0, 200);
       const std::vector<T> b = Evaluate(plain, in, 0, 200);
-      EXPECT_TRUE(SameBits(a.data(), b.data(), 200)) << target.name << " " << text;
+      EXPECT_TRUE(SameBits(a.data(), b.data(), 200)) << target.name;
     }
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, APairRunsFusedWithTheBitsOfItsOperations) {
+  using T = TypeParam;
+  const Inputs<T> in(200);
+  const KernelOp push{.code = KernelOpCode::kPushProduct};
+  const KernelOp pair{.code = KernelOpCode::kCosSinTurns, .a = 0.3};
+  const KernelProgram fused = *KernelProgram::FromOps({push, pair});
+  const KernelProgram plain =
+      *KernelProgram::FromOps({push, {.code = KernelOpCode::kScale, .a = 1}, pair});
+  ASSERT_EQ(fused.shape(), KernelProgram::Shape::kSinCos);
+  ASSERT_EQ(plain.shape(), KernelProgram::Shape::kAny);
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    std::vector<T> a(400);
+    std::vector<T> b(400);
+    EvaluateKernel(fused, KernelOperands<T>{in.products.data()}, 200, a.data());
+    EvaluateKernel(plain, KernelOperands<T>{in.products.data()}, 200, b.data());
+    EXPECT_TRUE(SameBits(a.data(), b.data(), 400)) << target.name;
   }
 }
 
@@ -160,8 +183,7 @@ TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotRe
     const ForcedVectorTarget forced(target);
     for (const KernelOpCode code : {KernelOpCode::kCos, KernelOpCode::kSin}) {
       const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = code}});
-      EvaluateKernel(program, arguments.data(), T{0}, static_cast<const T*>(nullptr), count,
-                     out.data());
+      EvaluateKernel(program, KernelOperands<T>{arguments.data()}, count, out.data());
       for (int64_t i = 0; i < count; ++i) {
         const long double t = arguments[i];
         const long double exact = code == KernelOpCode::kCos ? std::cos(t) : std::sin(t);
@@ -169,8 +191,83 @@ TYPED_TEST(KernelEvaluatorTest, CosAndSinKeepTheirBoundAndRefuseWhatTheyCannotRe
             << target.name << " " << arguments[i];
       }
       const T far[] = {T{39001}, T{-1e6}};
-      EvaluateKernel(program, far, T{0}, static_cast<const T*>(nullptr), 2, out.data());
+      EvaluateKernel(program, KernelOperands<T>{far}, 2, out.data());
       EXPECT_TRUE(std::isnan(out[0]) && std::isnan(out[1])) << target.name;
+    }
+  }
+}
+
+// Angles in turns are exact here, so the error is the function's own. Both forms of the cosine have
+// the same bits.
+TYPED_TEST(KernelEvaluatorTest, TurnsKeepTheirBoundAndGiveZeroWhereNoAngleIsLeft) {
+  using T = TypeParam;
+  constexpr T kAmplitude = T{0.75};
+  constexpr double kBound = sizeof(T) == 4 ? 3 : 4;
+  const long double turn = 2 * std::acos(-1.0L);
+  const T limit = sizeof(T) == 4 ? static_cast<T>(0x1p20) : static_cast<T>(0x1p48);
+  const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = 20000, .seed = 4});
+  std::vector<T> angles;
+  for (int64_t j = 0; j < unit.cols(); ++j) {
+    angles.push_back(unit(0, j) * (j % 2 == 0 ? 1 : 2000));
+  }
+  for (int i = -16; i <= 16; ++i) angles.push_back(static_cast<T>(i) / 8);
+  angles.insert(angles.end(), {limit, -limit, limit / 4 + T{0.25}});
+  const int64_t count = angles.size();
+  const KernelProgram cosine =
+      *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kCosTurns, .a = kAmplitude}});
+  const KernelProgram pair =
+      *KernelProgram::FromOps({KernelOp{}, {.code = KernelOpCode::kCosSinTurns, .a = kAmplitude}});
+  ASSERT_EQ(pair.results(), 2);
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    std::vector<T> cos(count);
+    std::vector<T> both(2 * count);
+    EvaluateKernel(cosine, KernelOperands<T>{angles.data()}, count, cos.data());
+    EvaluateKernel(pair, KernelOperands<T>{angles.data()}, count, both.data());
+    EXPECT_TRUE(SameBits(cos.data(), both.data(), count)) << target.name;
+    double worst = 0;
+    for (int64_t j = 0; j < count; ++j) {
+      const long double t = std::remainder(static_cast<long double>(angles[j]), 1.0L) * turn;
+      worst = std::max<double>(worst, std::abs(both[j] - kAmplitude * std::cos(t)));
+      worst = std::max<double>(worst, std::abs(both[count + j] - kAmplitude * std::sin(t)));
+    }
+    EXPECT_LE(worst, kBound * std::numeric_limits<T>::epsilon() * kAmplitude) << target.name;
+    const T far[] = {2 * limit, -2 * limit, T{1e30}, std::numeric_limits<T>::infinity(),
+                     std::numeric_limits<T>::quiet_NaN()};
+    T out[10];
+    EvaluateKernel(pair, KernelOperands<T>{far}, 5, out);
+    for (const int j : {0, 1, 2, 5, 6, 7}) EXPECT_EQ(out[j], T{0}) << target.name;
+    for (const int j : {3, 4, 8, 9}) EXPECT_TRUE(std::isnan(out[j])) << target.name;
+  }
+}
+
+TYPED_TEST(KernelEvaluatorTest, PairsAndOffsetsHaveEqualBitsOnFusedTargetsAndAtAnyPosition) {
+  using T = TypeParam;
+  const Inputs<T> in(300);
+  for (const KernelOpCode push : {KernelOpCode::kPushProduct, KernelOpCode::kPushShiftedProduct}) {
+    const KernelProgram program =
+        *KernelProgram::FromOps({{.code = push}, {.code = KernelOpCode::kCosSinTurns, .a = 0.3}});
+    const auto evaluate = [&](int64_t first, int64_t count) {
+      std::vector<T> out(2 * count);
+      EvaluateKernel(program, {in.products.data() + first, T{0}, nullptr, in.norms.data() + first},
+                     count, out.data());
+      return out;
+    };
+    const std::vector<T> expected = evaluate(0, 300);
+    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      const ForcedVectorTarget forced(target);
+      const std::vector<T> all = evaluate(0, 300);
+      if (target.fused) {
+        EXPECT_TRUE(SameBits(all.data(), expected.data(), 600)) << target.name;
+      }
+      for (int64_t first = 0; first < 300; first += 7) {
+        for (const int64_t count : {int64_t{1}, (300 - first) / 2, 300 - first}) {
+          const std::vector<T> part = evaluate(first, count);
+          EXPECT_TRUE(SameBits(part.data(), all.data() + first, count) &&
+                      SameBits(part.data() + count, all.data() + 300 + first, count))
+              << target.name << " " << first << " + " << count;
+        }
+      }
     }
   }
 }
@@ -182,7 +279,7 @@ TYPED_TEST(KernelEvaluatorTest, OutputMayBeTheProducts) {
     const KernelProgram program = KernelProgram::Compile(MustParseKernel(text));
     const std::vector<T> expected = Evaluate(program, in, 0, 130);
     std::vector<T> inout(in.products.data(), in.products.data() + 130);
-    EvaluateKernel(program, inout.data(), in.x_norm, in.norms.data(), 130, inout.data());
+    EvaluateKernel(program, {inout.data(), in.x_norm, in.norms.data()}, 130, inout.data());
     EXPECT_EQ(inout, expected) << text;
   }
 }
@@ -191,8 +288,8 @@ TYPED_TEST(KernelEvaluatorTest, NormsAreNotReadByProgramsWithoutDistances) {
   using T = TypeParam;
   const std::vector<T> products(70, T{2});
   std::vector<T> out(70);
-  EvaluateKernel(KernelProgram::Compile(MustParseKernel("poly(degree=3)")), products.data(), T{0},
-                 static_cast<const T*>(nullptr), 70, out.data());
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("poly(degree=3)")),
+                 KernelOperands<T>{products.data()}, 70, out.data());
   EXPECT_EQ(out, std::vector<T>(70, T{8}));
 }
 
@@ -201,8 +298,8 @@ TYPED_TEST(KernelEvaluatorTest, NegativeDistanceOfRoundOffCountsAsZero) {
   const T product = 1 + std::numeric_limits<T>::epsilon();
   const T norm = 1;
   T out = 0;
-  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=1000)")), &product, T{1}, &norm,
-                 1, &out);
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=1000)")),
+                 {&product, T{1}, &norm}, 1, &out);
   EXPECT_EQ(out, T{1});
 }
 
@@ -233,7 +330,7 @@ TYPED_TEST(KernelEvaluatorTest, ExpKeepsItsUlpBound) {
   for (const VectorTarget& target : testing::SupportedVectorTargets()) {
     const ForcedVectorTarget forced(target);
     std::vector<T> out(kCount);
-    EvaluateKernel(*exp, x.data(), T{0}, static_cast<const T*>(nullptr), kCount, out.data());
+    EvaluateKernel(*exp, KernelOperands<T>{x.data()}, kCount, out.data());
     double worst = 0;
     for (int64_t j = 0; j < kCount; ++j) {
       worst = std::max(worst, UlpError(out[j], std::exp(static_cast<long double>(x[j]))));
@@ -248,7 +345,7 @@ TYPED_TEST(KernelEvaluatorTest, ExpOfZeroIsOneAndOfMuchLessIsZero) {
   const T norms[3] = {1, T{1e30}, 1};
   const T products[3] = {1, 0, T{-1e30}};
   T out[3];
-  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=0.5)")), products, T{1}, norms,
+  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=0.5)")), {products, T{1}, norms},
                  3, out);
   EXPECT_EQ(out[0], T{1});
   EXPECT_EQ(out[1], T{0});
@@ -262,7 +359,7 @@ TYPED_TEST(KernelEvaluatorTest, PowersEqualRepeatedMultiplicationOfExactNumbers)
         {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kPower, .n = degree}});
     const T x = -2;  // exact in every step
     T out = 0;
-    EvaluateKernel(*power, &x, T{0}, static_cast<const T*>(nullptr), 1, &out);
+    EvaluateKernel(*power, KernelOperands<T>{&x}, 1, &out);
     EXPECT_EQ(out, static_cast<T>(std::ldexp(degree % 2 == 0 ? 1.0 : -1.0, degree))) << degree;
   }
 }

@@ -20,6 +20,7 @@ const KernelOp kPush{.code = Code::kPushProduct};
 const KernelOp kDistance{.code = Code::kPushSquaredDistance};
 const KernelOp kAdd{.code = Code::kAdd};
 const KernelOp kExp{.code = Code::kExp};
+const KernelOp kPair{.code = Code::kCosSinTurns, .a = 1};
 
 TEST(KernelProgramTest, DefaultIsTheIdentity) {
   EXPECT_TRUE(KernelProgram().is_identity());
@@ -38,7 +39,7 @@ TEST(KernelProgramTest, CompiledProgramMeansWhatTheExpressionMeans) {
       for (const double distance : {0.0, 0.4, 3.0}) {
         const auto expected =
             static_cast<double>(testing::NaiveKernelOf(kernel.root(), product, distance));
-        EXPECT_NEAR(static_cast<double>(testing::NaiveProgram(program, product, distance)),
+        EXPECT_NEAR(static_cast<double>(testing::NaiveProgram(program, product, distance)[0]),
                     expected, 1e-15 * (1 + std::abs(expected)))
             << text;
       }
@@ -74,7 +75,7 @@ TEST(KernelProgramTest, ComposedProgramMeansWhatTheExpressionMeans) {
     const KernelProgram program = KernelProgram::Compile(kernel);
     for (const testing::NaiveRow& y : {x, z}) {
       const auto expected = static_cast<double>(testing::NaiveKernelOfRows(kernel.root(), x, y));
-      EXPECT_NEAR(static_cast<double>(testing::NaiveProgramOfRows(program, x, y)), expected,
+      EXPECT_NEAR(static_cast<double>(testing::NaiveProgramOfRows(program, x, y)[0]), expected,
                   1e-14 * (1 + std::abs(expected)))
           << text;
     }
@@ -162,6 +163,14 @@ TEST(KernelProgramTest, OperationsThatKeepTheStackInOrderAreTaken) {
   EXPECT_TRUE(KernelProgram::FromOps(longest).ok());
 }
 
+TEST(KernelProgramTest, OnlyAPairOfCosineAndSineLeavesTwoNumbers) {
+  EXPECT_EQ(KernelProgram::FromOps({kPush, kPair})->results(), 2);
+  EXPECT_EQ(KernelProgram::FromOps({kPush, kExp})->results(), 1);
+  EXPECT_FALSE(KernelProgram::FromOps({kPush, kPair})->uses_offsets());
+  EXPECT_TRUE(KernelProgram::FromOps({{.code = Code::kPushShiftedProduct}, kPair})->uses_offsets());
+  EXPECT_FALSE(KernelProgram::FromOps({{.code = Code::kPushShiftedProduct}})->is_identity());
+}
+
 TEST(KernelProgramTest, UntrustedOperationsAreRefused) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
@@ -181,6 +190,10 @@ TEST(KernelProgramTest, UntrustedOperationsAreRefused) {
       {kPush, {.code = Code::kScale, .a = nan}},
       {kPush, {.code = Code::kAffine, .a = 1, .b = inf}},
       {kPush, {.code = Code::kAffine, .a = -inf}},
+      {kPush, kPair, kExp},
+      {kPush, kPair, kAdd},
+      {kPush, kPush, kPair},
+      {kPair},
       deep,
       many,
   };
@@ -209,6 +222,11 @@ TEST(KernelProgramTest, OpcodesAreFrozen) {
   EXPECT_EQ(static_cast<int>(Code::kExp), 6);
   EXPECT_EQ(static_cast<int>(Code::kAdd), 7);
   EXPECT_EQ(static_cast<int>(Code::kMultiply), 8);
+  EXPECT_EQ(static_cast<int>(Code::kCos), 9);
+  EXPECT_EQ(static_cast<int>(Code::kSin), 10);
+  EXPECT_EQ(static_cast<int>(Code::kPushShiftedProduct), 11);
+  EXPECT_EQ(static_cast<int>(Code::kCosTurns), 12);
+  EXPECT_EQ(static_cast<int>(Code::kCosSinTurns), 13);
   EXPECT_EQ(static_cast<int>(Code::kPushL1Distance), 20);
   EXPECT_EQ(static_cast<int>(Code::kPushForm), 21);
   EXPECT_EQ(static_cast<int>(Code::kPushFactor), 22);

@@ -58,6 +58,9 @@ const Case kCases[] = {
     {"random_projection(dimensions=300)", "linear()", 100, 40},  // held out: 10, not measured
     {"random_projection(dimensions=200, projection=sparse)", "2*linear()", 30'000, 100},
     {"random_projection(dimensions=200, projection=orthonormal)", "linear()", 3000, 300},
+    {"fourier(dimensions=600)", "rbf(gamma=scale)", 3000, 40, true},
+    {"fourier(dimensions=300, form=phase)", "2*rbf(gamma=median)", 3000, 40},
+    {"fourier(dimensions=500, orthogonal=true)", "rbf(gamma=scale)", 3000, 200},
 };
 
 class BuildCostTest : public ::testing::TestWithParam<Case> {
@@ -183,7 +186,8 @@ TEST(BuildCostGrowthTest, TheLargestBuildHasACost) {
            {"f1(landmarks=8192)", "rbf(gamma=median)"},
            {"f2(landmarks=8192, pool_rows=16777216)", "rbf(gamma=median)"},
            {"f3(landmarks=8192, dimensions=8192)", "rbf(gamma=median)"},
-           {"random_projection(dimensions=65536, projection=orthonormal)", "linear()"}}) {
+           {"random_projection(dimensions=65536, projection=orthonormal)", "linear()"},
+           {"fourier(dimensions=65536, form=phase, orthogonal=true)", "rbf(gamma=median)"}}) {
     const BuildCost cost =
         CostOfBuild(SpecOf(mapping, kernel), Reservoir::kMaxStreamRows, kMaxColumns);
     EXPECT_GT(cost.memory_bytes(), int64_t{8192} * kMaxColumns * 8);

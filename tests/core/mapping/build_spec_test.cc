@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_program.h"
+#include "core/mapping/fourier_mapping.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -30,6 +31,9 @@ TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
        "random_projection(dimensions=65536, projection=gaussian)"},
       {"random_projection(projection=sparse, dimensions=3, serving_type=float64)",
        "random_projection(dimensions=3, projection=sparse, serving_type=float64)"},
+      {"fourier(dimensions=512)", "fourier(dimensions=512, form=sincos, orthogonal=false)"},
+      {"fourier(form=phase, orthogonal=true, dimensions=7, pool_rows=9)",
+       "fourier(dimensions=7, form=phase, orthogonal=true, pool_rows=9)"},
       {"f2(serving_type=float32, policy=uniform, landmarks=5)",
        "f2(landmarks=5, policy=uniform, serving_type=float32)"},
   };
@@ -50,10 +54,11 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     const char* says;
   };
   const Case kCases[] = {
-      {"", 1, "expected a mapping: f1, f2, f3 or random_projection, got the end"},
+      {"", 1, "expected a mapping: f1, f2, f3, random_projection or fourier, got the end"},
       {"f2", 3, "expected '('"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
-      {"f4(landmarks=5)", 1, "unknown mapping 'f4'; expected f1, f2, f3 or random_projection"},
+      {"f4(landmarks=5)", 1,
+       "unknown mapping 'f4'; expected f1, f2, f3, random_projection or fourier"},
       {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
@@ -69,6 +74,9 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
       {"f1(landmarks=5, projection=gaussian)", 17, "f1 has no parameter 'projection'"},
       {"random_projection()", 1, "random_projection needs the parameter 'dimensions'"},
       {"random_projection(landmarks=5)", 19, "it has dimensions, projection, serving_type"},
+      {"fourier(landmarks=5)", 9, "it has dimensions, form, orthogonal, pool_rows, serving_type"},
+      {"fourier(dimensions=4, form=cosine)", 28, "form is one of phase, sincos; got 'cosine'"},
+      {"fourier(dimensions=4, orthogonal=1)", 34, "orthogonal is one of false, true; got 1"},
       {"f3(landmarks=5)", 1, "f3 needs the parameter 'dimensions'"},
       {"f3(landmarks=5, dimensions=65537)", 28, "got 65537"},
       {"f3(landmarks=5, dimensions=3, projection=uniform)", 42, "got 'uniform'"},
@@ -145,6 +153,36 @@ TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
   EXPECT_EQ(field({.kind = kind, .landmarks = 9, .dimensions = 5}), "landmarks");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5, .pool_rows = 9}), "pool_rows");
   EXPECT_EQ(field({.landmarks = 9, .projection = ProjectionKind::kSign}), "projection");
+  EXPECT_EQ(field({.landmarks = 9, .form = FourierForm::kPhase}), "form");
+  EXPECT_EQ(field({.kind = kind, .dimensions = 5, .orthogonal = true}), "orthogonal");
+}
+
+TEST(MappingSpecTest, SinesAndCosinesComeInPairs) {
+  const MappingKind kind = MappingKind::kFourier;
+  EXPECT_EQ(DetailOf((MappingSpec{.kind = kind, .dimensions = 5}).Validate())->reason,
+            "ODD_DIMENSIONS");
+  EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 6}).Validate().ok());
+  EXPECT_TRUE(
+      (MappingSpec{.kind = kind, .dimensions = 5, .form = FourierForm::kPhase}).Validate().ok());
+}
+
+TEST(BuildSpecTest, FourierFeaturesAreOfAnRbfKernelOrALaplacianAndOrthogonalOnesOfTheFirst) {
+  BuildSpec spec{.mapping = {.kind = MappingKind::kFourier, .dimensions = 6}};
+  for (const char* kernel : {"rbf()", "rbf(gamma=scale)", "2*(3*rbf(gamma=median))", "laplacian()",
+                             "2*laplacian(gamma=median)"}) {
+    spec.kernel = testing::MustParseKernel(kernel);
+    spec.mapping.orthogonal = false;
+    EXPECT_TRUE(spec.Validate().ok()) << kernel;
+    spec.mapping.orthogonal = true;
+    EXPECT_EQ(spec.Validate().ok(), !FourierKernelOf(spec.kernel)->laplacian) << kernel;
+  }
+  spec.mapping.orthogonal = false;
+  for (const char* kernel : {"linear()", "-1*rbf()", "0*rbf()", "rbf() + rbf()", "rbf()*rbf()",
+                             "rbf()*laplacian()", "1e200*(1e200*rbf())", "1e-200*(1e-200*rbf())"}) {
+    spec.kernel = testing::MustParseKernel(kernel);
+    EXPECT_EQ(DetailOf(spec.Validate())->reason, "KERNEL_NOT_APPLICABLE") << kernel;
+    EXPECT_EQ(DetailOf(spec.Validate())->field, "kernel");
+  }
 }
 
 TEST(BuildSpecTest, ARandomProjectionIsOfTheLinearKernel) {
@@ -182,6 +220,7 @@ TEST(ExpressionFuzzTest, MutatedTextsParseOrNameAColumnWithinTheText) {
   const std::string kSeeds[] = {
       "f3(landmarks=2000, dimensions=256, projection=gaussian, policy=uniform, pool_rows=40000)",
       "f2(landmarks=500, serving_type=float64)",
+      "fourier(dimensions=512, form=phase, orthogonal=true)",
       "rbf(gamma=scale) + 0.1*poly(degree=2, gamma=0.5, coef0=1)",
       "2*(linear() + -3e-4*rbf(gamma=median))*poly(degree=64)*(linear()*linear())",
   };
@@ -189,7 +228,7 @@ TEST(ExpressionFuzzTest, MutatedTextsParseOrNameAColumnWithinTheText) {
   RandomCursor random(RandomStream(99, StreamId::kStartVectors));
   int parsed = 0;
   for (int iteration = 0; iteration < 100000; ++iteration) {
-    std::string text = kSeeds[random.UniformBelow(4)];
+    std::string text = kSeeds[random.UniformBelow(5)];
     for (uint64_t e = 0; e <= random.UniformBelow(4); ++e) {
       const size_t at = random.UniformBelow(text.size() + 1);
       const char c = kAlphabet[random.UniformBelow(sizeof(kAlphabet) - 1)];

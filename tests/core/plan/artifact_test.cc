@@ -52,13 +52,15 @@ std::vector<PlanShape> AllShapes() {
   std::vector<PlanShape> shapes;
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     for (const WKind w : {WKind::kNone, WKind::kTriangular, WKind::kDense, WKind::kSparse}) {
-      for (const FeatureKind features : {FeatureKind::kProduct, FeatureKind::kL1}) {
+      for (const FeatureKind features :
+           {FeatureKind::kProduct, FeatureKind::kL1, FeatureKind::kSinCos, FeatureKind::kPhase}) {
         for (const bool input : {false, true}) {
           shapes.push_back({.serving_type = type,
                             .shift = input,
                             .scale = input,
                             .projected = input ? 3 : 0,
                             .features = features,
+                            .feature_count = 8,
                             .kernel = features == FeatureKind::kL1
                                           ? "poly(degree=2, gamma=0.3, coef0=-2)"
                                           : "rbf(gamma=0.5) + 2*linear()*rbf(gamma=3)",

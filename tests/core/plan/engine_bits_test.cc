@@ -77,6 +77,17 @@ class EngineBitsTest : public ::testing::Test {
          .columns = 5,
          .feature_count = 70,
          .kernel = "exp(sigmoid(gamma=0.4) + bilinear(diagonal=[1, 0, 2, 1, 0.5]))"},
+        {.serving_type = kType,
+         .columns = 17,
+         .shift = true,
+         .features = FeatureKind::kSinCos,
+         .feature_count = 142},
+        {.serving_type = kType,
+         .columns = 520,
+         .features = FeatureKind::kPhase,
+         .feature_count = 69,
+         .w = WKind::kDense,
+         .outputs = 20},
     };
   }
 };

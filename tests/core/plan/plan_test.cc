@@ -27,6 +27,14 @@ SparseProjection<float>& Sparse(Plan& plan) {
   return std::get<SparseProjection<float>>(Stages(plan).projection);
 }
 
+const PlanShape kPairs{.features = FeatureKind::kSinCos, .feature_count = 8};
+const PlanShape kPhases{.features = FeatureKind::kPhase};
+
+KernelProgram ProgramOf(const PlanShape& shape) {
+  Plan plan = MakePlan(shape);
+  return Product(plan).program;
+}
+
 TEST(PlanTest, ShapesOfEachProjection) {
   for (const auto& [w, outputs] : {std::pair{WKind::kNone, 7},
                                    {WKind::kTriangular, 7},
@@ -38,6 +46,7 @@ TEST(PlanTest, ShapesOfEachProjection) {
     EXPECT_EQ(plan.serving_type(), FloatType::kFloat32);
   }
   EXPECT_EQ(MakePlan({.serving_type = FloatType::kFloat64}).serving_type(), FloatType::kFloat64);
+  EXPECT_EQ(MakePlan(kPairs).output_columns(), 8);
 }
 
 struct Breakage {
@@ -78,6 +87,21 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) {
          Stages(p).features = L1Features<float>{Matrix<float>(7, 5), Product(p).program};
        }},
+      {"two results under L1", plain,
+       [](Plan& p) {
+         Stages(p).features = L1Features<float>{Matrix<float>(7, 5), ProgramOf(kPairs)};
+       }},
+      {"offsets under L1", plain,
+       [](Plan& p) {
+         Stages(p).features = L1Features<float>{Matrix<float>(7, 5), ProgramOf(kPhases)};
+       }},
+      {"offsets that nobody reads", plain, [](Plan& p) { Product(p).offsets.assign(7, 0.5f); }},
+      {"no offsets", kPhases, [](Plan& p) { Product(p).offsets.clear(); }},
+      {"long offsets", kPhases, [](Plan& p) { Product(p).offsets.push_back(0.5f); }},
+      {"NaN in offsets", kPhases,
+       [](Plan& p) { Product(p).offsets[6] = static_cast<float>(kNaN); }},
+      {"W for one result of two", kPairs,
+       [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(4, 4)}; }},
       {"short centre", plain,
        [](Plan& p) {
          Stages(p).centre = {1, 2};
