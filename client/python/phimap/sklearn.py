@@ -28,7 +28,7 @@ from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-__all__ = ["F1", "F2", "F3", "from_version"]
+__all__ = ["F1", "F2", "F3", "FourierFeatures", "RandomProjection", "from_version"]
 
 # As "f2(landmarks=500, policy=uniform)".
 _MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
@@ -136,7 +136,7 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return f"{self._family}-{uuid.uuid4().hex}"
 
     def _text(self, rows: int) -> str:
-        """The mapping in its text form, with no more landmarks than rows."""
+        """The mapping in its text form, within what the rows allow."""
         values = {name: getattr(self, name) for name in self._text_parameters}
         for name, limit in self._limits(rows):
             if isinstance(values[name], (int, np.integer)) and values[name] > limit:
@@ -144,11 +144,13 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                               f"{limit} are used", UserWarning, stacklevel=3)
                 values[name] = limit
         for name, value in values.items():
-            if not (value is None or isinstance(value, (str, int, float, np.number))):
+            if not (value is None or isinstance(value, (str, int, float, np.number, np.bool_))):
                 raise TypeError(f"{name}: expected a number or a name, got {value!r}")
-        return f"{self._family}({', '.join(f'{name}={value}' for name, value in values.items() if value is not None)})"
+        given = ", ".join(f"{name}={_word(value)}" for name, value in values.items() if value is not None)
+        return f"{self._family}({given})"
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
+        """Parameters that the rows bound, each with its bound."""
         return [("landmarks", self._landmark_limit(rows))]
 
     def _landmark_limit(self, rows: int) -> int:
@@ -294,10 +296,85 @@ class F3(_Mapping):
         return [("landmarks", limit), ("dimensions", limit)]
 
 
-_FAMILIES: dict[str, type[F1] | type[F2] | type[F3]] = {"f1": F1, "f2": F2, "f3": F3}
+class FourierFeatures(_Mapping):
+    """Random Fourier features of an rbf kernel or a Laplacian: without landmarks, with inner products that are K(x, y) on average.
+    What RBFSampler is, built and applied by a phimapd. Other parameters as of F2.
+
+    Args:
+        dimensions: of the features; even, unless the form is "phase".
+        form: "sincos", which None is: a cosine and a sine of each random frequency; or "phase", RBFSampler's: a cosine
+            of each at a random phase, which errs more.
+        orthogonal: frequencies that are orthogonal to each other, as many at a time as X has columns; errs less. Of
+            an rbf kernel only.
+        kernel: "rbf(gamma=scale)", another gamma, "laplacian(gamma=…)", or a positive multiple of one.
+        pool_rows: rows that pairs are drawn from for gamma=median.
+    """
+
+    _family = "fourier"
+    _text_parameters = ("dimensions", "form", "orthogonal", "pool_rows", "serving_type")
+
+    def __init__(self, dimensions: int = 100, *, form: str | None = None, orthogonal: bool = False,
+                 kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0,
+                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
+                 version: str | None = None, server: str | None = None, timeout: float | None = None,
+                 progress: ProgressArgument = None) -> None:
+        self.dimensions = dimensions
+        self.form = form
+        self.orthogonal = orthogonal
+        self.kernel = kernel
+        self.standardize = standardize
+        self.seed = seed
+        self.pool_rows = pool_rows
+        self.serving_type = serving_type
+        self.mapping = mapping
+        self.version = version
+        self.server = server
+        self.timeout = timeout
+        self.progress = progress
+
+    def _limits(self, rows: int) -> list[tuple[str, int]]:
+        return []
 
 
-def from_version(reference: str, *, server: str | None = None) -> F1 | F2 | F3:
+class RandomProjection(_Mapping):
+    """A Johnson-Lindenstrauss projection of the rows themselves, which keeps inner products on average. What
+    GaussianRandomProjection and SparseRandomProjection are, built and applied by a phimapd. Other parameters as of F2.
+
+    Args:
+        dimensions: of the features.
+        projection: "gaussian", which None is; "sign", fair coins; "sparse", a third of the entries not zero; or
+            "orthonormal" rows, at most as many as X has columns.
+        kernel: "linear()", or a positive multiple of it.
+    """
+
+    _family = "random_projection"
+    _text_parameters = ("dimensions", "projection", "serving_type")
+
+    def __init__(self, dimensions: int = 100, *, projection: str | None = None, kernel: str = "linear()",
+                 standardize: bool = False, seed: int = 0, serving_type: str | None = None, mapping: str | None = None,
+                 version: str | None = None, server: str | None = None, timeout: float | None = None,
+                 progress: ProgressArgument = None) -> None:
+        self.dimensions = dimensions
+        self.projection = projection
+        self.kernel = kernel
+        self.standardize = standardize
+        self.seed = seed
+        self.serving_type = serving_type
+        self.mapping = mapping
+        self.version = version
+        self.server = server
+        self.timeout = timeout
+        self.progress = progress
+
+    def _limits(self, rows: int) -> list[tuple[str, int]]:
+        return []
+
+
+_FAMILIES: dict[str, type[F1] | type[F2] | type[F3] | type[FourierFeatures] | type[RandomProjection]] = {
+    "f1": F1, "f2": F2, "f3": F3, "fourier": FourierFeatures, "random_projection": RandomProjection}
+
+
+def from_version(reference: str, *, server: str | None = None) -> F1 | F2 | F3 | FourierFeatures | RandomProjection:
     """The estimator, of whichever class it is, that applies a stored version. See F2.from_version."""
     version = _client(server).get_version(reference)
     family = _parsed(version.mapping_text)[0]
@@ -312,7 +389,19 @@ def _parsed(mapping_text: str) -> tuple[str, dict[str, Any]]:
     found = _MAPPING_TEXT.fullmatch(mapping_text)
     if not found:
         return mapping_text, {}
-    return found[1], {name: int(value) if value.isdecimal() else value for name, value in _PARAMETER.findall(found[2])}
+    return found[1], {name: _value(word) for name, word in _PARAMETER.findall(found[2])}
+
+
+def _word(value: Any) -> str:
+    """A parameter as the text form has it."""
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def _value(word: str) -> Any:
+    """The parameter of a word that _word could have made."""
+    if word in ("false", "true"):
+        return word == "true"
+    return int(word) if word.isdecimal() else word
 
 
 def _client(server: str | None) -> Client:

@@ -2,18 +2,20 @@
 import pytest
 from sklearn.utils import estimator_checks
 
-from phimap.sklearn import F1, F2, F3
+from phimap.sklearn import F1, F2, F3, FourierFeatures, RandomProjection
+
+KINDS = [F1, F2, F3, FourierFeatures, RandomProjection]
 
 
 @pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
-@pytest.mark.parametrize("kind", [F1, F2, F3])
+@pytest.mark.parametrize("kind", KINDS)
 def test_check_estimator(phimapd, kind):
     estimator_checks.check_estimator(kind(server=phimapd.address))
 
 
 # Those that scikit-learn runs over its own transformers besides.
 @pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")
-@pytest.mark.parametrize("kind", [F1, F2, F3])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("check", [
     estimator_checks.check_dataframe_column_names_consistency, estimator_checks.check_set_output_transform,
     estimator_checks.check_set_output_transform_pandas,
