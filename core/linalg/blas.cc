@@ -109,6 +109,20 @@ absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m) {
   return absl::InternalError(absl::StrCat("dsyev: ", info, " eigenvalues did not converge"));
 }
 
+absl::StatusOr<std::vector<double>> SymmetricEigenvectors(MatrixView<double> m) {
+  PHIMAP_CHECK(m.rows() == m.cols());
+  std::vector<double> values(static_cast<size_t>(m.rows()));
+  if (values.empty()) return values;
+  // Our rows are LAPACK's columns: the lower triangle is its upper one, and the eigenvectors that
+  // it leaves as columns are our rows.
+  const int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'U', static_cast<int>(m.rows()), m.data(),
+                                  Leading(m.stride()), values.data());
+  if (info == LAPACK_WORK_MEMORY_ERROR) throw std::bad_alloc();
+  PHIMAP_CHECK(info >= 0);
+  if (info == 0) return values;
+  return absl::InternalError(absl::StrCat("dsyevd: ", info, " eigenvalues did not converge"));
+}
+
 absl::Status InvertLowerTriangle(MatrixView<double> l) {
   PHIMAP_CHECK(l.rows() == l.cols());
   if (l.rows() == 0) return absl::OkStatus();

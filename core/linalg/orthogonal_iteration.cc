@@ -1,0 +1,164 @@
+#include "core/linalg/orthogonal_iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/linalg/blas.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+double Dot(const double* a, const double* b, int64_t count) {
+  return std::inner_product(a, a + count, b, 0.0);
+}
+
+double Norm(const double* a, int64_t count) { return std::sqrt(Dot(a, a, count)); }
+
+// Takes off row i what lies in the rows before it, which are orthonormal. Until a pass leaves most
+// of the row, rounding has left some of them in it ("twice is enough", Parlett 1980).
+void TakeOffEarlierRows(MatrixView<double> rows, int64_t i) {
+  const int64_t m = rows.cols();
+  double* row = rows.row(i);
+  for (int pass = 0; pass < 4; ++pass) {
+    const double before = Norm(row, m);
+    for (int64_t j = 0; j < i; ++j) {
+      const double part = Dot(rows.row(j), row, m);
+      for (int64_t k = 0; k < m; ++k) row[k] -= part * rows(j, k);
+    }
+    if (Norm(row, m) > 0.5 * before) return;
+  }
+}
+
+// Makes the rows orthonormal. One that is made of the others becomes a unit vector of the axes.
+void Orthonormalize(MatrixView<double> rows) {
+  const int64_t m = rows.cols();
+  int64_t axis = 0;
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    double* row = rows.row(i);
+    double norm = Norm(row, m);
+    for (;;) {
+      if (norm > 0) {
+        for (int64_t k = 0; k < m; ++k) row[k] /= norm;
+        TakeOffEarlierRows(rows, i);
+        norm = Norm(row, m);
+      }
+      // What is left of a unit vector that lay in the span of the others is rounding alone.
+      if (norm > 1e-12) break;
+      std::fill_n(row, m, 0.0);
+      row[axis++] = 1;  // not all of m axes lie in the span of fewer rows
+      norm = 1;
+    }
+    for (int64_t k = 0; k < m; ++k) row[k] /= norm;
+  }
+}
+
+// Rows of `rows` ← rotation · rows.
+void Rotate(ConstMatrixView<double> rotation, Matrix<double>& rows, Matrix<double>& scratch) {
+  Multiply(1, rotation, std::as_const(rows).view(), 0, scratch.view());
+  std::swap(rows, scratch);
+}
+
+// The Ritz values of orthonormal rows v with images av, by falling modulus; v and av are rotated to
+// the Ritz vectors and their images.
+absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<double>& av,
+                                                 Matrix<double>& scratch) {
+  const int64_t b = v.rows();
+  Matrix<double> h = Matrix<double>::Uninit(b, b);
+  MultiplyTransposed(1, std::as_const(v).view(), std::as_const(av).view(), 0, h.view());
+  for (int64_t i = 0; i < b; ++i) {
+    for (int64_t j = 0; j < i; ++j) h(i, j) = 0.5 * (h(i, j) + h(j, i));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> rising, SymmetricEigenvectors(h.view()));
+  std::vector<int64_t> order(b);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t i, int64_t j) { return std::abs(rising[i]) > std::abs(rising[j]); });
+  Matrix<double> rotation = Matrix<double>::Uninit(b, b);
+  std::vector<double> values;
+  for (int64_t i = 0; i < b; ++i) {
+    std::copy_n(h.row(order[i]), b, rotation.row(i));
+    values.push_back(rising[order[i]]);
+  }
+  Rotate(std::as_const(rotation).view(), v, scratch);
+  Rotate(std::as_const(rotation).view(), av, scratch);
+  return values;
+}
+
+// Largest ‖av_i − λ_i v_i‖ of the first `count` rows.
+double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
+                       const std::vector<double>& values, int64_t count) {
+  double largest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double square = 0;
+    for (int64_t k = 0; k < v.cols(); ++k) {
+      const double part = av(i, k) - values[i] * v(i, k);
+      square += part * part;
+    }
+    largest = std::max(largest, std::sqrt(square));
+  }
+  return largest;
+}
+
+absl::Status CheckFinite(const Matrix<double>& images) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (std::all_of(images.data(), images.data() + images.size(), finite)) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "NOT_FINITE", "kernel",
+      "a product with the kernel matrix is not finite: rescale the kernel or the inputs");
+}
+
+// The leading pairs, with their signs.
+Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t count) {
+  const int64_t m = v.cols();
+  Eigenpairs pairs;
+  values.resize(count);
+  pairs.values = std::move(values);
+  pairs.vectors = Matrix<double>::Uninit(count, m);
+  for (int64_t i = 0; i < count; ++i) {
+    const double* from = v.row(i);
+    const double* largest = std::max_element(
+        from, from + m, [](double a, double b) { return std::abs(a) < std::abs(b); });
+    const double sign = *largest < 0 ? -1 : 1;
+    for (int64_t k = 0; k < m; ++k) pairs.vectors(i, k) = sign * from[k];
+  }
+  return pairs;
+}
+
+}  // namespace
+
+absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
+                                               SymmetricProduct multiply, Matrix<double> start,
+                                               Checkpoint checkpoint) {
+  PHIMAP_CHECK(1 <= task.count && task.count <= start.rows() && start.rows() <= start.cols());
+  PHIMAP_CHECK(task.max_sweeps >= 1);
+  Matrix<double> v = std::move(start);
+  Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
+  Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
+  for (int64_t sweep = 1;; ++sweep) {
+    Orthonormalize(v.view());
+    PHIMAP_RETURN_IF_ERROR(multiply(std::as_const(v).view(), av.view()));
+    PHIMAP_RETURN_IF_ERROR(CheckFinite(av));
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, RayleighRitz(v, av, scratch));
+    const double largest = std::abs(values[0]);
+    const double residual =
+        largest > 0 ? LargestResidual(v, av, values, task.count) / largest : 0.0;
+    if (residual <= task.tolerance || sweep == task.max_sweeps) {
+      Eigenpairs pairs = Leading(v, values, task.count);
+      pairs.residual = residual;
+      pairs.sweeps = sweep;
+      return pairs;
+    }
+    // How many sweeps are left is not known; the residual falls geometrically.
+    const double progress = std::log(residual) / std::log(task.tolerance);
+    PHIMAP_RETURN_IF_ERROR(checkpoint(std::clamp(progress, 0.0, 1.0)));
+    std::swap(v, av);
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,55 @@
+// The leading eigenpairs of a symmetric matrix that is known by its products alone.
+#ifndef PHIMAP_CORE_LINALG_ORTHOGONAL_ITERATION_H_
+#define PHIMAP_CORE_LINALG_ORTHOGONAL_ITERATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// out = v·A for a symmetric m×m matrix A. Shapes: v and out b×m, rows are vectors; out aliases not v.
+using SymmetricProduct =
+    absl::FunctionRef<absl::Status(ConstMatrixView<double> v, MatrixView<double> out)>;
+
+struct OrthogonalIteration {
+  // How many pairs are wanted.
+  int64_t count = 0;
+  // ‖A v − λ v‖ of each wanted pair, over the largest |λ|, at which it stops.
+  double tolerance = 1e-10;
+  int64_t max_sweeps = 1000;
+};
+
+struct Eigenpairs {
+  // `count` of them by falling modulus, with unit eigenvectors as rows; the entry of largest
+  // magnitude of each, the first of equal ones, is positive.
+  std::vector<double> values;
+  Matrix<double> vectors;
+  // The largest ‖A v − λ v‖ of them over the largest |λ|; 0 for a matrix of zeros.
+  double residual = 0;
+  int64_t sweeps = 0;
+};
+
+// Orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001, section 2) with a Rayleigh–Ritz step in
+// each sweep: v ← orthonormal basis of v·A, rotated to the eigenvectors of A in its span. `start` has
+// b >= count rows, any numbers in which no eigenvector is missing; a few more rows than `count` make
+// it faster, since a sweep shrinks the error of pair i by |λ_{b+1}/λ_i|.
+//
+// Accuracy: within `residual`·|λ_1| of an eigenvalue each, at most that squared over the gap in a
+//           simple one. It ends after max_sweeps with the residual it has: callers look at it.
+// Errors:   whatever `multiply` and `checkpoint` return; FAILED_PRECONDITION (NOT_FINITE) when a
+//           product is not finite.
+// Cost:     a product with b vectors and 8b²m flops a sweep; 24bm bytes. Calls BLAS. REQUIRES: 1 <=
+//           count <= start.rows() <= start.cols().
+absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
+                                               SymmetricProduct multiply, Matrix<double> start,
+                                               Checkpoint checkpoint);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LINALG_ORTHOGONAL_ITERATION_H_

@@ -1,0 +1,185 @@
+#include "core/linalg/orthogonal_iteration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::NormalRows;
+
+double Dot(const double* a, const double* b, int64_t count) {
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Orthonormal rows: the eigenvectors of a random symmetric matrix.
+Matrix<double> RandomBasis(int64_t m, uint64_t seed) {
+  UseOneBlasThread();
+  Matrix<double> basis = NormalRows({.rows = m, .cols = m, .seed = seed});
+  EXPECT_TRUE(SymmetricEigenvectors(basis.view()).ok());
+  return basis;
+}
+
+// Σ λ_i u_i u_iᵀ with the rows u_i of `basis`.
+Matrix<double> WithEigenvalues(const std::vector<double>& values, const Matrix<double>& basis) {
+  const int64_t m = basis.cols();
+  Matrix<double> a(m, m);
+  for (size_t n = 0; n < values.size(); ++n) {
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) a(i, j) += values[n] * basis(n, i) * basis(n, j);
+    }
+  }
+  return a;
+}
+
+absl::StatusOr<Eigenpairs> Iterate(const Matrix<double>& a, int64_t count, int64_t extra = 8,
+                                   int64_t max_sweeps = 1000) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+    Multiply(1, v, a.view(), 0, out);
+    return absl::OkStatus();
+  };
+  return IterateOrthogonally(
+      {.count = count, .max_sweeps = max_sweeps}, multiply,
+      NormalRows({.rows = std::min(count + extra, a.rows()), .cols = a.rows(), .seed = 3}),
+      NeverStop);
+}
+
+TEST(OrthogonalIterationTest, EigenvectorsOfLapackAreRowsThatSolveTheEquation) {
+  const Matrix<double> basis = RandomBasis(40, 1);
+  std::vector<double> values(40);
+  for (int i = 0; i < 40; ++i) values[i] = i - 11.5;
+  Matrix<double> a = WithEigenvalues(values, basis);
+  const std::vector<double> found = SymmetricEigenvectors(a.view()).value();
+  for (int i = 0; i < 40; ++i) {
+    EXPECT_NEAR(found[i], values[i], 1e-12);
+    EXPECT_NEAR(std::abs(Dot(a.row(i), basis.row(i), 40)), 1, 1e-12);
+  }
+}
+
+// With a residual of at most 1e-10·λ_1 and gaps of λ_1/10 and more, a vector is off by 1e-9 of its
+// length at most and a value by (1e-10 λ_1)²/gap beside rounding.
+TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
+  const Matrix<double> basis = RandomBasis(120, 2);
+  std::vector<double> values = {10, 8, 6.5, 5, 3.5};
+  for (int i = 5; i < 120; ++i) values.push_back(2 * std::pow(0.9, i));
+  const Matrix<double> a = WithEigenvalues(values, basis);
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5);
+  ASSERT_TRUE(pairs.ok()) << pairs.status();
+  EXPECT_LE(pairs->residual, 1e-10);
+  EXPECT_GT(pairs->sweeps, 1);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_NEAR(pairs->values[i], values[i], 1e-12);
+    EXPECT_NEAR(std::abs(Dot(pairs->vectors.row(i), basis.row(i), 120)), 1, 1e-15 * 120);
+    double off = 0;
+    const double sign = Dot(pairs->vectors.row(i), basis.row(i), 120) > 0 ? 1 : -1;
+    for (int k = 0; k < 120; ++k) {
+      off = std::max(off, std::abs(pairs->vectors(i, k) - sign * basis(i, k)));
+    }
+    EXPECT_LE(off, 1e-9);
+  }
+}
+
+TEST(OrthogonalIterationTest, TheEntryOfLargestMagnitudeIsPositive) {
+  const Matrix<double> a = WithEigenvalues({5, 4, 3, 2, 1}, RandomBasis(5, 4));
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 4);
+  ASSERT_TRUE(pairs.ok());
+  for (int i = 0; i < 4; ++i) {
+    const double* row = pairs->vectors.row(i);
+    EXPECT_GT(*std::max_element(row, row + 5), -*std::min_element(row, row + 5)) << i;
+  }
+}
+
+TEST(OrthogonalIterationTest, NegativeEigenvaluesCountByTheirModulus) {
+  const Matrix<double> a = WithEigenvalues({1, -3, 2, 0.5, -0.1}, RandomBasis(60, 5));
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3);
+  ASSERT_TRUE(pairs.ok());
+  EXPECT_NEAR(pairs->values[0], -3, 1e-12);
+  EXPECT_NEAR(pairs->values[1], 2, 1e-12);
+  EXPECT_NEAR(pairs->values[2], 1, 1e-12);
+}
+
+// Fewer eigenvalues than are asked for, down to none: the rest are 0 to rounding, and the vectors
+// orthonormal still.
+TEST(OrthogonalIterationTest, AMatrixOfLowRankHasZerosAndOrthonormalVectors) {
+  for (const int rank : {0, 1, 3}) {
+    const std::vector<double> all = {4, 3, 2};
+    const Matrix<double> a = WithEigenvalues({all.begin(), all.begin() + rank}, RandomBasis(50, 6));
+    const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 6);
+    ASSERT_TRUE(pairs.ok());
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_NEAR(pairs->values[i], i < rank ? all[i] : 0, 1e-12) << rank;
+      for (int j = 0; j <= i; ++j) {
+        EXPECT_NEAR(Dot(pairs->vectors.row(i), pairs->vectors.row(j), 50), i == j ? 1 : 0, 1e-12)
+            << rank << ": " << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(OrthogonalIterationTest, AllPairsOfASmallMatrixAreFoundAtOnce) {
+  const Matrix<double> a = WithEigenvalues({3, 2, 1}, RandomBasis(3, 7));
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3);
+  ASSERT_TRUE(pairs.ok());
+  EXPECT_EQ(pairs->sweeps, 1);
+  EXPECT_NEAR(pairs->values[2], 1, 1e-14);
+}
+
+TEST(OrthogonalIterationTest, MoreRowsThanAreWantedMakeItFaster) {
+  const Matrix<double> basis = RandomBasis(80, 8);
+  std::vector<double> values;
+  for (int i = 0; i < 80; ++i) values.push_back(std::pow(0.8, i));
+  const Matrix<double> a = WithEigenvalues(values, basis);
+  // A sweep shrinks the error by 0.8^9 or by 0.8.
+  EXPECT_LT(3 * Iterate(a, 5, 8)->sweeps, Iterate(a, 5, 0)->sweeps);
+}
+
+TEST(OrthogonalIterationTest, SweepsThatRunOutLeaveTheResidualTheyReached) {
+  std::vector<double> values;
+  for (int i = 0; i < 80; ++i) values.push_back(1 - 0.001 * i);
+  const Matrix<double> a = WithEigenvalues(values, RandomBasis(80, 9));
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5, 8, /*max_sweeps=*/7);
+  ASSERT_TRUE(pairs.ok());
+  EXPECT_EQ(pairs->sweeps, 7);
+  EXPECT_GT(pairs->residual, 1e-6);
+  EXPECT_LT(pairs->residual, 1);
+}
+
+TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
+  const Matrix<double> a = WithEigenvalues({3, 2.9, 2.8, 2.7, 2.6}, RandomBasis(60, 10));
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+    Multiply(1, v, a.view(), 0, out);
+    return absl::OkStatus();
+  };
+  int calls = 0;
+  const auto stop = [&](double fraction) {
+    EXPECT_GE(fraction, 0);
+    EXPECT_LE(fraction, 1);
+    return ++calls == 2 ? absl::CancelledError("stop") : absl::OkStatus();
+  };
+  const OrthogonalIteration task{.count = 2, .tolerance = 1e-14};
+  EXPECT_EQ(
+      IterateOrthogonally(task, multiply, NormalRows({.rows = 2, .cols = 60, .seed = 1}), stop)
+          .status()
+          .code(),
+      absl::StatusCode::kCancelled);
+  const auto overflow = [&](ConstMatrixView<double>, MatrixView<double> out) {
+    for (int64_t i = 0; i < out.rows(); ++i) std::fill_n(out.row(i), out.cols(), HUGE_VAL);
+    return absl::OkStatus();
+  };
+  const absl::Status status =
+      IterateOrthogonally(task, overflow, NormalRows({.rows = 2, .cols = 60, .seed = 1}), NeverStop)
+          .status();
+  EXPECT_EQ(DetailOf(status)->reason, "NOT_FINITE");
+}
+
+}  // namespace
+}  // namespace phimap
