@@ -13,7 +13,8 @@
 
 namespace phimap {
 
-// out = v·A for a symmetric m×m matrix A. Shapes: v and out b×m, rows are vectors; out aliases not v.
+// out = v·A for a symmetric m×m matrix A. Shapes: v and out b×m, rows are vectors; out aliases not
+// v.
 using SymmetricProduct =
     absl::FunctionRef<absl::Status(ConstMatrixView<double> v, MatrixView<double> out)>;
 
@@ -35,10 +36,10 @@ struct Eigenpairs {
   int64_t sweeps = 0;
 };
 
-// Orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001, section 2) with a Rayleigh–Ritz step in
-// each sweep: v ← orthonormal basis of v·A, rotated to the eigenvectors of A in its span. `start` has
-// b >= count rows, any numbers in which no eigenvector is missing; a few more rows than `count` make
-// it faster, since a sweep shrinks the error of pair i by |λ_{b+1}/λ_i|.
+// Orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001, section 2) with a Rayleigh–Ritz step
+// in each sweep: v ← orthonormal basis of v·A, rotated to the eigenvectors of A in its span.
+// `start` has b >= count rows, any numbers in which no eigenvector is missing; a few more rows than
+// `count` make it faster, since a sweep shrinks the error of pair i by |λ_{b+1}/λ_i|.
 //
 // Accuracy: within `residual`·|λ_1| of an eigenvalue each, at most that squared over the gap in a
 //           simple one. It ends after max_sweeps with the residual it has: callers look at it.

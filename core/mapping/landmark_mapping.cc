@@ -37,8 +37,7 @@ absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, Landmark
 absl::Status FactorLandmarks(const LandmarkTask& task, Checkpoint checkpoint,
                              LandmarkMapping& mapping) {
   const int64_t d = task.landmarks.rows();
-  const Matrix<double> rows = RoundedRows(task);
-  PHIMAP_RETURN_IF_ERROR(CheckRounded(task, rows));
+  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> rows, ServedLandmarks(task));
   Matrix<double> gram = Matrix<double>::Uninit(d, d);
   PHIMAP_RETURN_IF_ERROR(KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram.view(),
                                     [&](double f) { return checkpoint(0.4 * f); }));
@@ -92,6 +91,12 @@ StageNumbers WeightedStages(const LandmarkTask& task, const LandmarkMapping& map
 }
 
 }  // namespace
+
+absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task) {
+  Matrix<double> rows = RoundedRows(task);
+  PHIMAP_RETURN_IF_ERROR(CheckRounded(task, rows));
+  return rows;
+}
 
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task) {
   StageNumbers stages;

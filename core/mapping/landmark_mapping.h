@@ -39,6 +39,10 @@ struct LandmarkMapping : PlanPair {
   Matrix<double> factor;
 };
 
+// The landmarks as they are served: rounded to the serving type. FAILED_PRECONDITION
+// (NOT_REPRESENTABLE) when one overflows there.
+absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
+
 // F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Any kernel.
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 

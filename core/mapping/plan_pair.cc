@@ -30,6 +30,7 @@ ServingStages<T> StagesIn(const StageNumbers& stages) {
   ServingStages<T> typed;
   typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program,
                                       std::vector<T>(stages.offsets.begin(), stages.offsets.end())};
+  typed.centre.assign(stages.centre.begin(), stages.centre.end());
   if (!stages.upper_triangle.empty()) {
     typed.projection = PackTriangle<T>(stages.upper_triangle);
   } else if (!stages.dense.empty()) {

@@ -23,6 +23,8 @@ struct StageNumbers {
   KernelProgram program;
   // One for each row if the program reads them.
   std::vector<double> offsets;
+  // One for each feature, or empty.
+  std::vector<double> centre;
   // At most one of these; both empty: no projection.
   Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
   Matrix<double> dense;           // features × outputs
