@@ -11,6 +11,7 @@
 #include "core/landmark/split.h"
 #include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
+#include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/status/check.h"
@@ -78,6 +79,8 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
                             .dimensions = spec.mapping.dimensions,
                             .columns = columns,
                             .serving_type = serving_type});
+    case MappingKind::kKernelPca:
+      return CostOfKernelPca(LandmarksOf(spec, columns, serving_type), spec.mapping.centred);
   }
   PHIMAP_CHECK(false);
 }

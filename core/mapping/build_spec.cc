@@ -58,6 +58,7 @@ absl::Status BuildSpec::Validate() const {
                                                                         : absl::OkStatus();
     case MappingKind::kF2:
     case MappingKind::kF3:
+    case MappingKind::kKernelPca:
       return CheckDefinite(kernel);
     case MappingKind::kRandomProjection:
       return CheckLinear(*this);

@@ -20,9 +20,9 @@ struct BuildSpec {
   uint64_t seed = 0;
 
   // mapping.Validate() with prefix "spec.", and whether the kernel suits the mapping: one that is
-  // known not to be positive semidefinite is INVALID_ARGUMENT under F2, F3 and policy rpcholesky
-  // (reason NOT_POSITIVE_SEMIDEFINITE, field "kernel"), any but c·linear() under a random
-  // projection and c·rbf() or c·laplacian() under Fourier features (KERNEL_NOT_APPLICABLE).
+  // known not to be positive semidefinite is INVALID_ARGUMENT under F2, F3, kernel PCA and policy
+  // rpcholesky (reason NOT_POSITIVE_SEMIDEFINITE, field "kernel"), any but c·linear() under a
+  // random projection and c·rbf() or c·laplacian() under Fourier features (KERNEL_NOT_APPLICABLE).
   absl::Status Validate() const;
   // What can only be said once the columns of the stream are known: FAILED_PRECONDITION, with the
   // parameter as field ("spec.dimensions"). REQUIRES: Validate() is OK, 1 <= columns <=

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/kernel/kernel_block.h"
@@ -43,8 +44,8 @@ std::vector<double> RowMeans(ConstMatrixView<double> gram) {
 
 // K_ij − mean_i − mean_j + mean.
 void Centre(const std::vector<double>& means, MatrixView<double> gram) {
-  double mean = 0;
-  for (const double m : means) mean += m / static_cast<double>(means.size());
+  const double mean =
+      std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
   for (int64_t i = 0; i < gram.rows(); ++i) {
     for (int64_t j = 0; j < gram.cols(); ++j) gram(i, j) += mean - means[i] - means[j];
   }
@@ -94,9 +95,9 @@ absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelP
   stages.program = KernelProgram::Compile(task.kernel);
   Matrix<double> gram = Matrix<double>::Uninit(m, m);
   double largest = 0;
-  PHIMAP_RETURN_IF_ERROR(
-      FillGram(stages.program, std::as_const(stages.rows).view(), gram.view(),
-               [&](double f) { return checkpoint(0.4 * f); }, largest));
+  PHIMAP_RETURN_IF_ERROR(FillGram(
+      stages.program, std::as_const(stages.rows).view(), gram.view(),
+      [&](double f) { return checkpoint(0.4 * f); }, largest));
   if (pca.centred) {
     stages.centre = RowMeans(std::as_const(gram).view());
     Centre(stages.centre, gram.view());
@@ -107,11 +108,10 @@ absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelP
     Multiply(1, v, std::as_const(gram).view(), 0, out);
     return absl::OkStatus();
   };
-  PHIMAP_ASSIGN_OR_RETURN(
-      const Eigenpairs pairs,
-      IterateOrthogonally({.count = pca.components}, multiply,
-                          StartVectors(pca.seed, pca.components, m),
-                          [&](double f) { return checkpoint(0.4 + 0.6 * f); }));
+  PHIMAP_ASSIGN_OR_RETURN(const Eigenpairs pairs,
+                          IterateOrthogonally({.count = pca.components}, multiply,
+                                              StartVectors(pca.seed, pca.components, m),
+                                              [&](double f) { return checkpoint(0.4 + 0.6 * f); }));
   const double u = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
   mapping.tolerance = static_cast<double>(m) * u * largest;
   for (const double value : pairs.values) {

@@ -34,11 +34,11 @@ struct KernelPca : PlanPair {
   int64_t sweeps = 0;
 };
 
-// f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ·k(x_i, x), α unit eigenvectors of K = K(S, S) by orthogonal iteration
-// (AMS section 2; 8 vectors more than components, from numbers i·m + j of
+// f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ·k(x_i, x), α unit eigenvectors of K = K(S, S) by orthogonal
+// iteration (AMS section 2; 8 vectors more than components, from numbers i·m + j of
 // StreamId::kStartVectors); the largest entry of each α is positive. Centred, K is replaced by
-// (I − 11ᵀ/m) K (I − 11ᵀ/m), and f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ·(k(x_i, x) − mean_j K_ij): α sums to 0,
-// so that the other terms of the centred kernel drop out. K is that of the rounded rows that are
+// (I − 11ᵀ/m) K (I − 11ᵀ/m), and f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ·(k(x_i, x) − mean_j K_ij): α sums to
+// 0, so that the other terms of the centred kernel drop out. K is that of the rounded rows that are
 // served.
 //
 // Errors: FAILED_PRECONDITION (ZERO_KERNEL) when no eigenvalue is above the tolerance, or as

@@ -17,8 +17,8 @@ namespace {
 using Names = absl::Span<const absl::string_view>;
 
 // In the order of their enums.
-constexpr std::array<absl::string_view, 5> kKinds = {"f1", "f2", "f3", "random_projection",
-                                                     "fourier"};
+constexpr std::array<absl::string_view, 6> kKinds = {"f1",      "f2",  "f3", "random_projection",
+                                                     "fourier", "kpca"};
 constexpr std::array<absl::string_view, 4> kProjections = {"gaussian", "sign", "sparse",
                                                            "orthonormal"};
 constexpr std::array<absl::string_view, 3> kPolicies = {"uniform", "rpcholesky", "given"};
@@ -34,6 +34,9 @@ constexpr absl::string_view kOfRandomProjection[] = {"dimensions", "projection",
 constexpr absl::string_view kOfFourier[] = {"dimensions", "form", "orthogonal", "pool_rows",
                                             "serving_type"};
 
+constexpr absl::string_view kOfKernelPca[] = {"landmarks", "dimensions", "centred",
+                                              "policy",    "pool_rows",  "serving_type"};
+
 Names ParametersOf(MappingKind kind) {
   switch (kind) {
     case MappingKind::kF1:
@@ -45,6 +48,8 @@ Names ParametersOf(MappingKind kind) {
       return kOfRandomProjection;
     case MappingKind::kFourier:
       return kOfFourier;
+    case MappingKind::kKernelPca:
+      return kOfKernelPca;
   }
   return {};
 }
@@ -81,6 +86,7 @@ absl::Status TakeParameter(const Call& call, absl::string_view name, MappingSpec
   if (name == "policy") return TakeEnum(call, name, kPolicies, spec.policy);
   if (name == "form") return TakeEnum(call, name, kForms, spec.form);
   if (name == "orthogonal") return TakeEnum(call, name, kBooleans, spec.orthogonal);
+  if (name == "centred") return TakeEnum(call, name, kBooleans, spec.centred);
   if (name == "serving_type") return TakeServingType(call, spec.serving_type);
   const bool required = name != "pool_rows";
   int64_t& out = name == "landmarks"    ? spec.landmarks
@@ -103,6 +109,7 @@ std::string ParameterText(absl::string_view name, const MappingSpec& spec) {
   if (name == "policy") return absl::StrCat(name, "=", kPolicies[static_cast<size_t>(spec.policy)]);
   if (name == "form") return absl::StrCat(name, "=", kForms[static_cast<size_t>(spec.form)]);
   if (name == "orthogonal") return absl::StrCat(name, "=", kBooleans[spec.orthogonal ? 1 : 0]);
+  if (name == "centred") return absl::StrCat(name, "=", kBooleans[spec.centred ? 1 : 0]);
   if (name == "pool_rows") {
     return spec.pool_rows == 0 ? "" : absl::StrCat(name, "=", spec.pool_rows);
   }
@@ -137,6 +144,9 @@ absl::Status CheckApplicable(const MappingSpec& spec) {
   }
   if (!spec.Has("form") && (spec.form != FourierForm::kSinCos || spec.orthogonal)) {
     return NotApplicable(spec, spec.orthogonal ? "orthogonal" : "form", " has no frequencies");
+  }
+  if (!spec.Has("centred") && !spec.centred) {
+    return NotApplicable(spec, "centred", " has no axes that go through a mean");
   }
   if (!spec.Has("policy") && spec.policy != LandmarkPolicy::kUniform) {
     return NotApplicable(spec, "policy", " has no landmarks that a policy could choose");
@@ -215,6 +225,10 @@ absl::Status MappingSpec::Validate() const {
   if (has_landmarks()) PHIMAP_RETURN_IF_ERROR(CheckLandmarks(*this));
   PHIMAP_RETURN_IF_ERROR(CheckPool(*this));
   if (kind == MappingKind::kF3) return CheckF3(*this);
+  if (kind == MappingKind::kKernelPca && (dimensions < 1 || dimensions > landmarks)) {
+    return OutOfRange("dimensions", "no more components than landmarks: ", 1, landmarks,
+                      dimensions);
+  }
   if (Has("dimensions") && (dimensions < 1 || dimensions > kMaxDimensions)) {
     return OutOfRange("dimensions", "", 1, kMaxDimensions, dimensions);
   }

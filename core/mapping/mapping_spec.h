@@ -5,6 +5,7 @@
 //   f3(landmarks=…, dimensions=…)            F2 followed by a random projection
 //   random_projection(dimensions=…)          Johnson–Lindenstrauss of the inputs themselves
 //   fourier(dimensions=…)                    random Fourier features
+//   kpca(landmarks=…, dimensions=…)          kernel principal components
 #ifndef PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 
@@ -24,7 +25,7 @@ inline constexpr int64_t kMaxLandmarks = 8192;
 inline constexpr int64_t kMaxDimensions = 65536;
 inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
 
-enum class MappingKind { kF1, kF2, kF3, kRandomProjection, kFourier };
+enum class MappingKind { kF1, kF2, kF3, kRandomProjection, kFourier, kKernelPca };
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 // Uniformly drawn; by randomly pivoted Cholesky; the first rows of the stream, as the user gives
 // them.
@@ -48,6 +49,8 @@ struct MappingSpec {
   // Fourier features.
   FourierForm form = FourierForm::kSinCos;
   bool orthogonal = false;
+  // Kernel PCA: about the mean of the landmarks in φ-space.
+  bool centred = true;
   // Mappings with landmarks.
   LandmarkPolicy policy = LandmarkPolicy::kUniform;
   // Mappings with landmarks, or whose kernel may ask for gamma=median; 0: DefaultPoolRows.
@@ -60,8 +63,11 @@ struct MappingSpec {
   bool has_landmarks() const { return Has("landmarks"); }
   // The first rows of the stream that are landmarks and nothing else.
   int64_t given_rows() const { return policy == LandmarkPolicy::kGiven ? landmarks : 0; }
-  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities.
-  bool approximates_kernel() const { return kind != MappingKind::kF1; }
+  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities, nor of
+  // centred kernel PCA, where it stands for the centred kernel.
+  bool approximates_kernel() const {
+    return kind != MappingKind::kF1 && !(kind == MappingKind::kKernelPca && centred);
+  }
 
   // Parses the text form. INVALID_ARGUMENT (reason BAD_EXPRESSION) names the column, counted from
   // 1, what was expected there and what stands there. The result is validated.

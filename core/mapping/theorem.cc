@@ -80,9 +80,21 @@ std::string FourierTheorem(const MappingSpec& mapping, const TheoremFacts& facts
   return text;
 }
 
+std::string KernelPcaTheorem(const MappingSpec& mapping, const TheoremFacts& facts) {
+  return absl::StrCat("Schölkopf, Smola, Müller 1998: of all maps to ", facts.components,
+                      " dimensions that are ", mapping.centred ? "affine" : "linear",
+                      " in φ, this one leaves the least of the landmarks' kernel",
+                      mapping.centred ? ", centred," : "", " over them: it keeps ",
+                      absl::StrFormat("%.4g", 100 * facts.share),
+                      " % of its trace. By orthogonal iteration ",
+                      "(Achlioptas, McSherry, Schölkopf 2001) to a relative residual of ",
+                      absl::StrFormat("%.2g", facts.residual));
+}
+
 }  // namespace
 
 std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
+  if (mapping.kind == MappingKind::kKernelPca) return KernelPcaTheorem(mapping, facts);
   if (mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) {
     return "Chen, Epperly, Tropp, Webber 2022, Theorem 5.1: of the kernel's trace over the pool, d "
            "landmarks leave on average at most (1 + ε) times the share η that the best r "
@@ -109,6 +121,8 @@ std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
       return RandomProjectionTheorem(mapping);
     case MappingKind::kFourier:
       return FourierTheorem(mapping, facts);
+    case MappingKind::kKernelPca:
+      break;
   }
   PHIMAP_CHECK(false);
 }

@@ -16,6 +16,10 @@ struct TheoremFacts {
   // Fourier features: of the kernel, and the largest ‖x'‖ of the held-out rows (0: none are there).
   double gamma = 0;
   double radius = 0;
+  // Kernel PCA: components kept, their share of the trace, the iteration's residual.
+  int64_t components = 0;
+  double share = 0;
+  double residual = 0;
 };
 
 // The theorem that applies to the mapping: its source, what it promises, and, where the mapping's

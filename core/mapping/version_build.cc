@@ -20,6 +20,7 @@
 #include "core/landmark/split.h"
 #include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
+#include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/random_projection.h"
@@ -34,6 +35,8 @@ namespace {
 
 // Of the whole build's time, what rpcholesky takes for pools of 20 rows a landmark.
 constexpr double kChoosingShare = 0.6;
+// A residual of kernel PCA up to it needs no word.
+constexpr double kLargestResidual = 1e-6;
 
 }  // namespace
 
@@ -224,12 +227,12 @@ class VersionBuilder {
         const DefinitenessProbe probe,
         ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(),
                           [&](double f) { return Report("sample", 0.02 * f); }));
-    if (probe.indefinite() && has_factor()) {
+    const bool needs_definite = has_factor() || spec_.mapping.kind == MappingKind::kKernelPca;
+    if (probe.indefinite() && needs_definite) {
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
           absl::StrCat(kernel_.ToText(), " is not positive semidefinite: ", probe.ToText(),
-                       ". F2 and F3 need a positive semidefinite "
-                       "kernel, F1 takes any"),
+                       ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
           {{"eigenvalue", absl::StrCat(probe.smallest)}});
     }
     const bool known = probe.indefinite() || !kernel_.CheckPositiveSemidefinite().ok();
@@ -237,7 +240,7 @@ class VersionBuilder {
         known ? "the kernel is not positive semidefinite: "
               : "the kernel is not known to be positive semidefinite: ",
         probe.ToText(),
-        has_factor() ? "" : ". It is a similarity, and no margin in a feature space is promised");
+        needs_definite ? "" : ". It is a similarity, and no margin in a feature space is promised");
     return absl::OkStatus();
   }
 
@@ -266,6 +269,12 @@ class VersionBuilder {
     };
     if (spec_.mapping.kind == MappingKind::kF1) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
+    } else if (spec_.mapping.kind == MappingKind::kKernelPca) {
+      const KernelPcaTask pca{.components = spec_.mapping.dimensions,
+                              .centred = spec_.mapping.centred,
+                              .seed = spec_.seed};
+      PHIMAP_ASSIGN_OR_RETURN(kernel_pca_, BuildKernelPca(task, pca, checkpoint));
+      static_cast<PlanPair&>(mapping_) = std::move(kernel_pca_);
     } else if (spec_.mapping.kind == MappingKind::kF2) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, checkpoint));
     } else {
@@ -316,6 +325,7 @@ class VersionBuilder {
       CertifyFactor();
       PHIMAP_RETURN_IF_ERROR(CertifySpectrum());
     }
+    if (spec_.mapping.kind == MappingKind::kKernelPca) CertifyComponents();
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
     MeasurementTask task{.served = &mapping_.served,
                          .reference = &mapping_.reference,
@@ -332,6 +342,11 @@ class VersionBuilder {
   // What the theorem's numbers are made of beside the mapping's own.
   TheoremFacts Facts() const {
     TheoremFacts facts{.columns = input_.columns};
+    if (spec_.mapping.kind == MappingKind::kKernelPca) {
+      facts.components = static_cast<int64_t>(kernel_pca_.eigenvalues.size());
+      for (const double value : kernel_pca_.eigenvalues) facts.share += value / kernel_pca_.trace;
+      facts.residual = kernel_pca_.residual;
+    }
     if (spec_.mapping.kind != MappingKind::kFourier) return facts;
     // A Laplacian's frequencies have no mean length, and so no bound for all rows at once.
     if (FourierKernelOf(kernel_)->laplacian) return facts;
@@ -437,6 +452,20 @@ class VersionBuilder {
     return absl::OkStatus();
   }
 
+  void CertifyComponents() {
+    const int64_t kept = static_cast<int64_t>(kernel_pca_.eigenvalues.size());
+    if (kept < spec_.mapping.dimensions) {
+      certificate_.warnings.push_back(absl::StrCat(
+          "of ", spec_.mapping.dimensions, " components ", spec_.mapping.dimensions - kept,
+          " were dropped: their eigenvalues are at most ", kernel_pca_.tolerance));
+    }
+    if (kernel_pca_.residual > kLargestResidual) {
+      certificate_.warnings.push_back(absl::StrCat(
+          "the iteration ended after ", kernel_pca_.sweeps, " sweeps with a relative residual of ",
+          kernel_pca_.residual, ": components of close eigenvalues are mixed"));
+    }
+  }
+
   absl::StatusOr<BuiltVersion> Encode() {
     PHIMAP_RETURN_IF_ERROR(Report("encode", 0.95));
     MappingSpec resolved = spec_.mapping;
@@ -484,6 +513,7 @@ class VersionBuilder {
   // Landmarks as they came, which golden rows are moved towards where they must.
   Matrix<double> anchors_;
   LandmarkMapping mapping_;
+  KernelPca kernel_pca_;  // its plans are in mapping_
   Certificate certificate_;
 };
 

@@ -44,6 +44,8 @@ absl::StatusOr<MappingKind> KindFromProto(v1::MappingSpec::Kind kind) {
       return MappingKind::kRandomProjection;
     case v1::MappingSpec::FOURIER:
       return MappingKind::kFourier;
+    case v1::MappingSpec::KERNEL_PCA:
+      return MappingKind::kKernelPca;
     default:
       return BadField("kind", absl::StrCat("expected one of the kinds, such as F2, or `text`; got ",
                                            static_cast<int>(kind)));
@@ -129,6 +131,8 @@ absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "form", fields.form() != 0));
   PHIMAP_ASSIGN_OR_RETURN(spec.form, FormFromProto(fields.form()));
   spec.orthogonal = fields.orthogonal();
+  PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "centred", fields.has_centred()));
+  if (fields.has_centred()) spec.centred = fields.centred();
   spec.landmarks = fields.landmarks();
   spec.dimensions = fields.dimensions();
   spec.pool_rows = fields.pool_rows();

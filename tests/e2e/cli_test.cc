@@ -165,6 +165,25 @@ TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
   EXPECT_THAT(other.err, HasSubstr("is of rbf() or laplacian(), or c > 0 times one"));
 }
 
+TEST_F(CliTest, KernelPrincipalComponentsAreBuiltCertifiedAndVerifiedBitForBit) {
+  for (const char* options : {"", ", centred=false", ", serving_type=float64"}) {
+    SCOPED_TRACE(options);
+    const ProcessResult built =
+        Phimap({"build", "letters", "--input=" + kLetters, "--label=label", "--standardize",
+                absl::StrCat("--mapping=kpca(landmarks=200, dimensions=10", options, ")"),
+                "--kernel=rbf(gamma=scale)"});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    EXPECT_THAT(built.out, HasSubstr("16 in, 10 out"));
+    EXPECT_THAT(built.out, HasSubstr("Smola"));
+    EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
+  }
+  const ProcessResult many =
+      Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
+              "--mapping=kpca(landmarks=20, dimensions=21)", "--kernel=rbf(gamma=scale)"});
+  EXPECT_EQ(many.exit_code, 2) << many.err;
+  EXPECT_THAT(many.err, HasSubstr("no more components than landmarks"));
+}
+
 TEST_F(CliTest, StandardInputAndCsvAndNpyFilesGiveTheSameFeatures) {
   ASSERT_EQ(BuildLetters("letters", "f2(landmarks=50)").exit_code, 0);
   const std::string text = FirstLines(kLetters, 101);

@@ -34,6 +34,10 @@ TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
       {"fourier(dimensions=512)", "fourier(dimensions=512, form=sincos, orthogonal=false)"},
       {"fourier(form=phase, orthogonal=true, dimensions=7, pool_rows=9)",
        "fourier(dimensions=7, form=phase, orthogonal=true, pool_rows=9)"},
+      {"kpca(landmarks=9, dimensions=4)",
+       "kpca(landmarks=9, dimensions=4, centred=true, policy=uniform)"},
+      {"kpca(centred=false, dimensions=9, landmarks=9, pool_rows=20)",
+       "kpca(landmarks=9, dimensions=9, centred=false, policy=uniform, pool_rows=20)"},
       {"f2(serving_type=float32, policy=uniform, landmarks=5)",
        "f2(landmarks=5, policy=uniform, serving_type=float32)"},
   };
@@ -54,11 +58,11 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     const char* says;
   };
   const Case kCases[] = {
-      {"", 1, "expected a mapping: f1, f2, f3, random_projection or fourier, got the end"},
+      {"", 1, "expected a mapping: f1, f2, f3, random_projection, fourier or kpca, got the end"},
       {"f2", 3, "expected '('"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
       {"f4(landmarks=5)", 1,
-       "unknown mapping 'f4'; expected f1, f2, f3, random_projection or fourier"},
+       "unknown mapping 'f4'; expected f1, f2, f3, random_projection, fourier or kpca"},
       {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
@@ -106,6 +110,7 @@ TEST(MappingSpecTest, CombinationsNameTheirField) {
   };
   const Case kCases[] = {
       {"f3(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
+      {"kpca(landmarks=5, dimensions=6)", absl::StatusCode::kInvalidArgument, "dimensions"},
       {"f2(landmarks=5, pool_rows=4)", absl::StatusCode::kInvalidArgument, "pool_rows"},
       {"f3(landmarks=5, dimensions=3, projection=sparse)", absl::StatusCode::kInvalidArgument,
        "projection"},
@@ -154,6 +159,7 @@ TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
   EXPECT_EQ(field({.kind = kind, .dimensions = 5, .pool_rows = 9}), "pool_rows");
   EXPECT_EQ(field({.landmarks = 9, .projection = ProjectionKind::kSign}), "projection");
   EXPECT_EQ(field({.landmarks = 9, .form = FourierForm::kPhase}), "form");
+  EXPECT_EQ(field({.landmarks = 9, .centred = false}), "centred");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5, .orthogonal = true}), "orthogonal");
 }
 

@@ -1,0 +1,204 @@
+#include "core/mapping/kernel_pca.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::MustParseKernel;
+using testing::MustTransformWide;
+using testing::NaiveGram;
+using testing::NaiveKernelMatrix;
+using testing::NormalRows;
+using testing::SpecOf;
+using testing::WireRows;
+
+constexpr char kKernel[] = "rbf(gamma=0.2)";
+
+absl::StatusOr<KernelPca> BuildFrom(const Matrix<double>& landmarks, const char* kernel,
+                                    const KernelPcaTask& pca) {
+  UseOneBlasThread();
+  const LandmarkTask task{.kernel = MustParseKernel(kernel),
+                          .input = {.columns = landmarks.cols()},
+                          .landmarks = landmarks.view(),
+                          .serving_type = FloatType::kFloat64};
+  return BuildKernelPca(task, pca, NeverStop);
+}
+
+// Of K, or of K centred: LAPACK's eigenvectors, by falling eigenvalue, and what is taken off.
+struct Oracle {
+  std::vector<double> values;
+  Matrix<double> vectors;
+  std::vector<double> means;
+};
+Oracle OracleOf(const Matrix<double>& landmarks, bool centred) {
+  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  const int64_t m = k.rows();
+  Oracle oracle{.values = {}, .vectors = Matrix<double>(m, m), .means = std::vector<double>(m)};
+  if (centred) {
+    double mean = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) oracle.means[i] += k(i, j) / static_cast<double>(m);
+      mean += oracle.means[i] / static_cast<double>(m);
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < m; ++j) k(i, j) += mean - oracle.means[i] - oracle.means[j];
+    }
+  }
+  const std::vector<double> rising = SymmetricEigenvectors(k.view()).value();
+  for (int64_t n = 0; n < m; ++n) {
+    oracle.values.push_back(rising[m - 1 - n]);
+    std::copy_n(k.row(m - 1 - n), m, oracle.vectors.row(n));
+  }
+  return oracle;
+}
+
+// f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ (k(x_i, x) − μ_i) with LAPACK's pairs, up to the sign. A vector of
+// the iteration is off by at most 1e-10·λ_1 over the distance to the next eigenvalue.
+TEST(KernelPcaTest, FeaturesAreTheDefiningEquationWithLapacksEigenvectors) {
+  const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 4, .seed = 1});
+  const Matrix<double> x = NormalRows({.rows = 40, .cols = 4, .seed = 2});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  for (const bool centred : {false, true}) {
+    const absl::StatusOr<KernelPca> pca =
+        BuildFrom(landmarks, kKernel, {.components = 6, .centred = centred, .seed = 3});
+    ASSERT_TRUE(pca.ok()) << pca.status();
+    EXPECT_LE(pca->residual, 1e-10);
+    const Oracle oracle = OracleOf(landmarks, centred);
+    const Matrix<double> f = MustTransformWide(pca->served, WireRows(x));
+    ASSERT_EQ(f.cols(), 6);
+    for (int64_t n = 0; n < 6; ++n) {
+      EXPECT_NEAR(pca->eigenvalues[n], oracle.values[n], 1e-10 * oracle.values[0]) << n;
+      const double gap =
+          std::min(n == 0 ? oracle.values[0] : oracle.values[n - 1] - oracle.values[n],
+                   oracle.values[n] - oracle.values[n + 1]);
+      // The angle, times ‖k(S, x)‖ <= √150 over the root of the eigenvalue; rounding beside it.
+      const double tolerance =
+          2 * std::sqrt(150 / oracle.values[n]) * (1e-10 * oracle.values[0] / gap + 1e-12);
+      ASSERT_LE(tolerance, 1e-5);
+      std::vector<double> expected(40);
+      double agreement = 0;
+      for (int64_t i = 0; i < 40; ++i) {
+        for (int64_t j = 0; j < 150; ++j) {
+          expected[i] += oracle.vectors(n, j) * (k(i, j) - oracle.means[j]);
+        }
+        expected[i] /= std::sqrt(oracle.values[n]);
+        agreement += expected[i] * f(i, n);
+      }
+      for (int64_t i = 0; i < 40; ++i) {
+        EXPECT_NEAR(f(i, n), agreement > 0 ? expected[i] : -expected[i], tolerance) << n;
+      }
+    }
+  }
+}
+
+// On the landmarks f_n has the squared length λ_n, the features are orthogonal to each other, and
+// of mean 0 if centred.
+TEST(KernelPcaTest, FeaturesOfTheLandmarksAreOrthogonalWithTheEigenvaluesAsSquares) {
+  const Matrix<double> landmarks = NormalRows({.rows = 120, .cols = 3, .seed = 4});
+  for (const bool centred : {false, true}) {
+    const absl::StatusOr<KernelPca> pca =
+        BuildFrom(landmarks, kKernel, {.components = 8, .centred = centred, .seed = 5});
+    ASSERT_TRUE(pca.ok());
+    const Matrix<double> f = MustTransformWide(pca->served, WireRows(landmarks));
+    double sum = 0;
+    for (int64_t n = 0; n < 8; ++n) {
+      sum += pca->eigenvalues[n];
+      for (int64_t l = 0; l <= n; ++l) {
+        double product = 0;
+        double mean = 0;
+        for (int64_t i = 0; i < 120; ++i) {
+          product += f(i, n) * f(i, l);
+          mean += f(i, n) / 120;
+        }
+        EXPECT_NEAR(product, n == l ? pca->eigenvalues[n] : 0, 1e-8 * pca->eigenvalues[0]);
+        if (centred) {
+          EXPECT_NEAR(mean, 0, 1e-10);
+        }
+      }
+    }
+    EXPECT_LT(sum, pca->trace);
+    EXPECT_GT(sum, 0.5 * pca->trace);
+  }
+}
+
+TEST(KernelPcaTest, ComponentsWithoutVarianceAreDropped) {
+  const Matrix<double> landmarks = NormalRows({.rows = 60, .cols = 3, .seed = 6});
+  const absl::StatusOr<KernelPca> pca =
+      BuildFrom(landmarks, "linear()", {.components = 10, .centred = false, .seed = 7});
+  ASSERT_TRUE(pca.ok());
+  EXPECT_EQ(pca->eigenvalues.size(), 3u);
+  EXPECT_EQ(pca->served.output_columns(), 3);
+  // All of the kernel is there: F(x)·F(y) = x·y.
+  const Matrix<double> f = MustTransformWide(pca->served, WireRows(landmarks));
+  const Matrix<double> gram = NaiveGram(f, f);
+  const Matrix<double> exact = NaiveGram(landmarks, landmarks);
+  for (int64_t i = 0; i < gram.size(); ++i) EXPECT_NEAR(gram.data()[i], exact.data()[i], 1e-9);
+}
+
+TEST(KernelPcaTest, OnePointHasNoComponents) {
+  const Matrix<double> landmarks(20, 3);
+  const absl::Status status =
+      BuildFrom(landmarks, kKernel, {.components = 2, .centred = true, .seed = 1}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(DetailOf(status)->reason, "ZERO_KERNEL");
+}
+
+TEST(KernelPcaTest, ABuildApproximatesItsKernelInEitherType) {
+  const Matrix<double> x = NormalRows({.rows = 600, .cols = 3, .seed = 8});
+  for (const char* type : {"float32", "float64"}) {
+    const std::string mapping =
+        std::string("kpca(landmarks=300, dimensions=40, centred=false, serving_type=") + type + ")";
+    const BuiltVersion built = MustBuild(SpecOf(mapping, "rbf(gamma=0.05)"), x);
+    EXPECT_EQ(built.certificate.landmarks, 300);
+    EXPECT_THAT(built.certificate.theorem, HasSubstr("Schölkopf, Smola, Müller 1998"));
+    // The 40 leading components of a smooth kernel of 3 inputs leave under 1e-3 of the trace.
+    ASSERT_TRUE(built.certificate.kernel_error.has_value());
+    EXPECT_LE(built.certificate.kernel_error->max, 0.05);
+    EXPECT_LE(built.certificate.serving_error->max / built.certificate.serving_error->scale, 1e-3);
+  }
+}
+
+TEST(KernelPcaTest, CentredFeaturesAreNotMeasuredAgainstTheKernel) {
+  const Matrix<double> x = NormalRows({.rows = 600, .cols = 3, .seed = 9});
+  const BuiltVersion built = MustBuild(SpecOf("kpca(landmarks=200, dimensions=5)", kKernel), x);
+  EXPECT_EQ(built.output_columns, 5);
+  EXPECT_FALSE(built.certificate.kernel_error.has_value());
+  EXPECT_TRUE(built.certificate.serving_error.has_value());
+  EXPECT_THAT(built.provenance.mapping_text, HasSubstr("centred=true"));
+}
+
+TEST(KernelPcaTest, BytesDependOnTheSeedAlone) {
+  const Matrix<double> x = NormalRows({.rows = 200, .cols = 3, .seed = 10});
+  std::set<std::string> different;
+  for (const char* centred : {"false", "true"}) {
+    const std::string mapping =
+        std::string("kpca(landmarks=80, dimensions=4, centred=") + centred + ")";
+    for (const uint64_t seed : {1, 2}) {
+      const BuildSpec spec = SpecOf(mapping, kKernel, false, seed);
+      const std::string bytes = MustBuild(spec, x).bytes;
+      EXPECT_EQ(MustBuild(spec, x).bytes, bytes);
+      different.insert(bytes);
+    }
+  }
+  EXPECT_EQ(different.size(), 4u);
+}
+
+}  // namespace
+}  // namespace phimap
