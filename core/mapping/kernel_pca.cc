@@ -113,7 +113,9 @@ absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelP
                                               StartVectors(pca.seed, pca.components, m),
                                               [&](double f) { return checkpoint(0.4 + 0.6 * f); }));
   const double u = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
-  mapping.tolerance = static_cast<double>(m) * u * largest;
+  // What weights of the serving type can carry, and what rounding leaves of a zero.
+  mapping.tolerance =
+      static_cast<double>(m) * std::max(u * largest, 0x1p-53 * std::abs(pairs.values[0]));
   for (const double value : pairs.values) {
     if (value > mapping.tolerance) mapping.eigenvalues.push_back(value);
   }

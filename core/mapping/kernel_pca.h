@@ -27,7 +27,8 @@ struct KernelPca : PlanPair {
   std::vector<double> eigenvalues;
   // The sum of all eigenvalues.
   double trace = 0;
-  // Eigenvalues up to it are dropped: m·u·max K_ii, u = 2⁻²⁴ or 2⁻⁵³ by the serving type.
+  // Eigenvalues up to it are dropped: m·max(u·max K_ii, 2⁻⁵³·λ_1), u = 2⁻²⁴ or 2⁻⁵³ by the serving
+  // type.
   double tolerance = 0;
   // Of the iteration, relative to the largest eigenvalue; and its sweeps.
   double residual = 0;
