@@ -28,7 +28,7 @@ from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-__all__ = ["F1", "F2", "F3", "FourierFeatures", "RandomProjection", "from_version"]
+__all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelPCA", "RandomProjection", "from_version"]
 
 # As "f2(landmarks=500, policy=uniform)".
 _MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
@@ -157,9 +157,14 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Rows that are given as landmarks are nothing else, and the server wants one more."""
         return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
 
+    def _least_rows(self) -> int:
+        """Rows that `fit` needs."""
+        return 1
+
     def _validated(self, X: Any, reset: bool) -> Any:
         # Rows that the server would refuse are refused here, in scikit-learn's own words.
-        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset}
+        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
+               "ensure_min_samples": self._least_rows() if reset else 1}
         if hasattr(self, "_validate_data"):
             return self._validate_data(X, **how)
         from sklearn.utils.validation import validate_data  # what replaced it in scikit-learn 1.6
@@ -370,11 +375,51 @@ class RandomProjection(_Mapping):
         return []
 
 
-_FAMILIES: dict[str, type[F1] | type[F2] | type[F3] | type[FourierFeatures] | type[RandomProjection]] = {
-    "f1": F1, "f2": F2, "f3": F3, "fourier": FourierFeatures, "random_projection": RandomProjection}
+class KernelPCA(_Mapping):
+    """Kernel principal components of landmarks: what scikit-learn's KernelPCA is on the landmarks, built and applied by
+    a phimapd. Other parameters as of F2.
+
+    Args:
+        landmarks: how many rows of X the axes are found from; cut to the rows of X, with a warning.
+        dimensions: components, at most `landmarks`; cut with them. Those without variance are dropped.
+        centred: whether the axes go through the landmarks' mean in φ-space, as scikit-learn's do, or the origin.
+    """
+
+    _family = "kpca"
+    _text_parameters = ("landmarks", "dimensions", "centred", "policy", "pool_rows", "serving_type")
+
+    def __init__(self, landmarks: int = 500, dimensions: int = 10, *, centred: bool = True,
+                 kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0, policy: str | None = None,
+                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
+                 version: str | None = None, server: str | None = None, timeout: float | None = None,
+                 progress: ProgressArgument = None) -> None:
+        self.landmarks = landmarks
+        self.dimensions = dimensions
+        self.centred = centred
+        self.kernel = kernel
+        self.standardize = standardize
+        self.seed = seed
+        self.policy = policy
+        self.pool_rows = pool_rows
+        self.serving_type = serving_type
+        self.mapping = mapping
+        self.version = version
+        self.server = server
+        self.timeout = timeout
+        self.progress = progress
+
+    def _limits(self, rows: int) -> list[tuple[str, int]]:
+        return [("landmarks", rows), ("dimensions", rows)]
+
+    def _least_rows(self) -> int:
+        return 2 if self.centred else 1  # one row is its own mean: nothing varies
 
 
-def from_version(reference: str, *, server: str | None = None) -> F1 | F2 | F3 | FourierFeatures | RandomProjection:
+_FAMILIES: dict[str, type[_Mapping]] = {
+    kind._family: kind for kind in (F1, F2, F3, FourierFeatures, KernelPCA, RandomProjection)}
+
+
+def from_version(reference: str, *, server: str | None = None) -> _Mapping:
     """The estimator, of whichever class it is, that applies a stored version. See F2.from_version."""
     version = _client(server).get_version(reference)
     family = _parsed(version.mapping_text)[0]
