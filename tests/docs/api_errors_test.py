@@ -243,6 +243,7 @@ class ApiErrorsTest(unittest.TestCase):
                 ("BAD_EXPRESSION", [spec(kernel=" " * 4097)]), ("OUT_OF_RANGE", [large]),
                 ("NOT_APPLICABLE", [inapplicable]),
                 ("KERNEL_NOT_APPLICABLE", [spec(text="random_projection(dimensions=2)")]),
+                ("ODD_DIMENSIONS", [spec(text="fourier(dimensions=3)", kernel="rbf()")]),
                 ("NOT_POSITIVE_SEMIDEFINITE", [spec(text="f2(landmarks=3)", kernel="-1*linear()")])):
             self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", messages)
         self.fails_to_build(phimapd, "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION",

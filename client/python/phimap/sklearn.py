@@ -133,7 +133,7 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         server, mapping, number = getattr(self, "made_", (None, "", 0))
         if server == server_or_default(self.server) and number is None:
             return str(mapping)
-        return f"{self._family}-{uuid.uuid4().hex}"
+        return f"{self._family.replace('_', '-')}-{uuid.uuid4().hex}"
 
     def _text(self, rows: int) -> str:
         """The mapping in its text form, within what the rows allow."""
@@ -416,7 +416,7 @@ class KernelPCA(_Mapping):
 
 
 _FAMILIES: dict[str, type[_Mapping]] = {
-    kind._family: kind for kind in (F1, F2, F3, FourierFeatures, KernelPCA, RandomProjection)}
+    "f1": F1, "f2": F2, "f3": F3, "fourier": FourierFeatures, "kpca": KernelPCA, "random_projection": RandomProjection}
 
 
 def from_version(reference: str, *, server: str | None = None) -> _Mapping:

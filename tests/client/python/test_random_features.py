@@ -12,6 +12,7 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 from sklearn.svm import LinearSVC
 
 import phimap.sklearn
+from phimap.errors import FailedPrecondition
 from phimap.sklearn import F2, FourierFeatures, RandomProjection
 
 SEEDS = range(8)
@@ -93,7 +94,8 @@ def test_what_does_not_go_together_is_a_value_error(phimapd, rows):
     for estimator, message in (
             (FourierFeatures(7), "even number, got 7"), (FourierFeatures(6, kernel="linear()"), "rbf"),
             (FourierFeatures(6, form="sine"), "form is one of phase, sincos"),
-            (RandomProjection(6, projection="orthonormal"), "no more than 5 rows of 5 columns"),
             (RandomProjection(6, kernel="rbf(gamma=1)"), "linear")):
         with pytest.raises(ValueError, match=message):
             estimator.set_params(server=phimapd.address).fit(rows)
+    with pytest.raises(FailedPrecondition, match="no more than 5 rows of 5 columns"):
+        RandomProjection(6, projection="orthonormal", server=phimapd.address).fit(rows)
