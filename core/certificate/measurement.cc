@@ -68,18 +68,24 @@ struct KernelErrors {
   std::vector<double> disjoint;
 };
 
-// |K(x, y) − F(x)·F(y)| over all pairs of distinct rows, tile by tile.
+int64_t TileCount(int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+
+// |K(x, y) − F(x)·F(y)| over all pairs of distinct rows. Each tile sums for itself and the tiles
+// are added in order, so that the bits do not depend on who took which.
 absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matrix<double>& x,
-                                         const Matrix<double>& features, Checkpoint checkpoint) {
+                                         const Matrix<double>& features,
+                                         const TileControl& control) {
   const int64_t h = x.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
-  KernelErrors errors;
-  MeasuredError& error = errors.error;
-  for (double k : KernelDiagonal(kernel, x.view(), norms))
-    error.scale = std::max(error.scale, std::abs(k));
-  double sum = 0;
-  for (int64_t begin = 0; begin < h; begin += kTileRows) {
-    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(begin) / static_cast<double>(h)));
+  struct TileErrors {
+    double sum = 0;
+    double max = 0;
+    std::vector<double> disjoint;
+  };
+  std::vector<TileErrors> tiles(static_cast<size_t>(TileCount(h)));
+  const auto measure = [&](int64_t t) {
+    TileErrors& errors = tiles[t];
+    const int64_t begin = t * kTileRows;
     const int64_t end = std::min(h, begin + kTileRows);
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
     Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
@@ -90,28 +96,39 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < i; ++j) {
         const double difference = std::abs(tile(i - begin, j));
-        sum += difference;
-        error.max = std::max(error.max, difference);
+        errors.sum += difference;
+        errors.max = std::max(errors.max, difference);
       }
       if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1)));
     }
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(
+      control.threads(), TileCount(h), [&](double f) { return control(f * f); }, measure));
+  KernelErrors errors;
+  for (const double k : KernelDiagonal(kernel, x.view(), norms)) {
+    errors.error.scale = std::max(errors.error.scale, std::abs(k));
   }
-  error.count = h * (h - 1) / 2;
-  error.mean = sum / static_cast<double>(error.count);
+  double sum = 0;
+  for (const TileErrors& tile : tiles) {
+    sum += tile.sum;
+    errors.error.max = std::max(errors.error.max, tile.max);
+    errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
+  }
+  errors.error.count = h * (h - 1) / 2;
+  errors.error.mean = sum / static_cast<double>(errors.error.count);
   return errors;
 }
 
 // Σ ρ(x)/Σ K(x, x), ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²: the share of the kernel's mass outside of the
 // landmarks' span.
 absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<double>& x,
-                                     Checkpoint checkpoint) {
+                                     const TileControl& control) {
   const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
   const std::vector<double> norms = SquaredNorms(x.view());
   const std::vector<double> diagonal = KernelDiagonal(*task.kernel, x.view(), norms);
-  double residual = 0;
-  double trace = 0;
-  for (int64_t begin = 0; begin < x.rows(); begin += kTileRows) {
-    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(begin) / static_cast<double>(x.rows())));
+  std::vector<double> residuals(static_cast<size_t>(x.rows()));
+  const auto measure = [&](int64_t t) {
+    const int64_t begin = t * kTileRows;
     const int64_t count = std::min(kTileRows, x.rows() - begin);
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
     Matrix<double> block = Matrix<double>::Uninit(task.pivots.rows(), count);
@@ -122,9 +139,15 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
       double projected = 0;
       for (int64_t k = 0; k < block.rows(); ++k) projected += block(k, j) * block(k, j);
       // Round-off can leave a row inside of the span a little below 0.
-      residual += std::max(0.0, diagonal[begin + j] - projected);
-      trace += diagonal[begin + j];
+      residuals[begin + j] = std::max(0.0, diagonal[begin + j] - projected);
     }
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), TileCount(x.rows()), control, measure));
+  double residual = 0;
+  double trace = 0;
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    residual += residuals[i];
+    trace += diagonal[i];
   }
   return trace > 0 ? residual / trace : 0.0;
 }
@@ -133,40 +156,44 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
 constexpr int64_t kTileMultiplications = 64'000'000;
 
 // Features of each row into `out`, which has the engine's columns and serving type. OUT_OF_RANGE
-// as Engine, with the row of a tile; and whatever `checkpoint` returns.
+// as Engine, with the row of a tile; and whatever `control` returns.
 template <typename Float>
 absl::Status TransformTiles(const Engine& engine, ConstMatrixView<double> rows,
-                            MatrixView<Float> out, Checkpoint checkpoint) {
-  EngineScratch scratch;
-  const int64_t tile = std::max<int64_t>(
+                            MatrixView<Float> out, const TileControl& control) {
+  const int64_t tile_rows = std::max<int64_t>(
       48, kTileMultiplications / std::max<int64_t>(1, engine.multiplications_per_row()));
-  for (int64_t first = 0; first < rows.rows(); first += tile) {
-    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(first) / rows.rows()));
+  const int64_t tiles = (rows.rows() + tile_rows - 1) / tile_rows;
+  std::vector<absl::Status> statuses(static_cast<size_t>(tiles));
+  const auto transform = [&](int64_t t) {
+    const int64_t first = t * tile_rows;
     TransformPart part{.rows = {.data = reinterpret_cast<const char*>(&rows(first, 0)),
                                 .type = FloatType::kFloat64,
-                                .rows = std::min(tile, rows.rows() - first),
+                                .rows = std::min(tile_rows, rows.rows() - first),
                                 .columns = rows.cols()},
                        .features = &out(first, 0),
                        .status = absl::OkStatus()};
+    EngineScratch scratch;
     engine.Transform(absl::MakeSpan(&part, 1), scratch);
-    PHIMAP_RETURN_IF_ERROR(part.status);
-  }
+    statuses[t] = part.status;
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), tiles, control, transform));
+  for (const absl::Status& status : statuses) PHIMAP_RETURN_IF_ERROR(status);
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
-                                          Checkpoint checkpoint) {
+                                          const TileControl& control) {
   PHIMAP_CHECK(rows.stride() == rows.cols());
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(plan));
   if (engine->serving_type() == FloatType::kFloat64) {
     Matrix<double> features = Matrix<double>::Uninit(rows.rows(), engine->output_columns());
-    PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), checkpoint));
+    PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), control));
     return features;
   }
   Matrix<float> features = Matrix<float>::Uninit(rows.rows(), engine->output_columns());
-  PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), checkpoint));
+  PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), control));
   return Converted<double, float>(features.view());
 }
 
@@ -187,7 +214,7 @@ Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> 
   return projected;
 }
 
-absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
+absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,
                             Certificate& certificate) {
   if (task.rows.rows() < kMinHeldOutRows) {
     certificate.warnings.push_back(absl::StrCat("errors were not measured: ", task.rows.rows(),
@@ -195,16 +222,17 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
                                                 " are needed; stream more rows than landmarks"));
     return absl::OkStatus();
   }
-  PHIMAP_RETURN_IF_ERROR(checkpoint(0));
+  PHIMAP_RETURN_IF_ERROR(control(0));
   // Anything but OUT_OF_RANGE, which is a row's fault, came from a checkpoint.
   const auto stopped = [](const absl::Status& status) {
     return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
   };
-  const absl::StatusOr<Matrix<double>> served =
-      FeaturesOf(*task.served, task.rows, [&](double f) { return checkpoint(0.1 * f); });
+  const absl::StatusOr<Matrix<double>> served = FeaturesOf(
+      *task.served, task.rows, {control.threads_ref(), [&](double f) { return control(0.1 * f); }});
   if (stopped(served.status())) return served.status();
   const absl::StatusOr<Matrix<double>> reference =
-      FeaturesOf(*task.reference, task.rows, [&](double f) { return checkpoint(0.1 + 0.1 * f); });
+      FeaturesOf(*task.reference, task.rows,
+                 {control.threads_ref(), [&](double f) { return control(0.1 + 0.1 * f); }});
   if (stopped(reference.status())) return reference.status();
   if (!served.ok() || !reference.ok()) {
     return MakeError(
@@ -219,13 +247,15 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
   const Matrix<double> x = AfterInputStage(task.reference->input, task.rows);
   PHIMAP_ASSIGN_OR_RETURN(
       const KernelErrors errors,
-      KernelError(*task.kernel, x, *served, [&](double f) { return checkpoint(0.2 + 0.4 * f); }));
+      KernelError(*task.kernel, x, *served,
+                  {control.threads_ref(), [&](double f) { return control(0.2 + 0.4 * f); }}));
   certificate.kernel_error = errors.error;
   certificate.kernel_error_half_width = HalfWidth(errors.disjoint);
   if (task.factor.rows() == 0) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(
-      certificate.held_out_trace_residual,
-      TraceResidual(task, x, [&](double f) { return checkpoint(0.6 + 0.4 * f); }));
+  PHIMAP_ASSIGN_OR_RETURN(certificate.held_out_trace_residual,
+                          TraceResidual(task, x, {control.threads_ref(), [&](double f) {
+                                                    return control(0.6 + 0.4 * f);
+                                                  }}));
   return absl::OkStatus();
 }
 
@@ -250,14 +280,15 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   return work;
 }
 
-int64_t BytesOfMeasurement(const MeasurementShape& shape) {
+int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   if (shape.rows < kMinHeldOutRows) return 0;
   constexpr int64_t kDouble = sizeof(double);
   const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
   // The second plan's engine, or the rows and a tile of one of the two passes.
   const int64_t engine = shape.plan_numbers * kDouble;
   const int64_t tile = kTileRows * std::max(shape.rows, shape.rank) * kDouble;
-  return features + std::max(engine, shape.rows * shape.columns * kDouble + tile);
+  const int64_t tiles = std::min<int64_t>(threads, TileCount(shape.rows)) * tile;
+  return features + std::max(engine, shape.rows * shape.columns * kDouble + tiles);
 }
 
 }  // namespace phimap

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 #include "core/plan/plan.h"
 
@@ -39,7 +39,7 @@ struct MeasurementTask {
 // measures nothing and adds a warning. Errors: FAILED_PRECONDITION (NOT_REPRESENTABLE) when a
 // held-out row's features overflow the serving type. Cost: h transforms in either type, h²(p + d) +
 // h r² multiplications; h² · 8 bytes in tiles of 256 rows.
-absl::Status MeasureHeldOut(const MeasurementTask& task, Checkpoint checkpoint,
+absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,
                             Certificate& certificate);
 
 // A mapping that is to be measured, in numbers; for forecasts.
@@ -60,12 +60,12 @@ struct MeasurementShape {
 
 // What MeasureHeldOut takes, and the bytes that it holds at most at one time.
 Work WorkOfMeasurement(const MeasurementShape& shape);
-int64_t BytesOfMeasurement(const MeasurementShape& shape);
+int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads);
 
 // The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine, and whatever
-// `checkpoint` returns between tiles.
+// `control` returns between tiles.
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
-                                          Checkpoint checkpoint);
+                                          const TileControl& control);
 
 // Rows after the plan's input stage, in float64, not rounded to the serving type.
 Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);

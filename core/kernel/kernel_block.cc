@@ -122,28 +122,30 @@ std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView
 }
 
 absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
-                        MatrixView<double> out, Checkpoint checkpoint) {
+                        MatrixView<double> out, const TileControl& control) {
   PHIMAP_CHECK(out.rows() == x.rows() && out.cols() == x.rows());
   constexpr int64_t kTileRows = 256;
   const int64_t n = x.rows();
   const std::vector<double> norms = SquaredNorms(x);
   const std::vector<double> diagonal = KernelDiagonal(program, x, norms);
-  for (int64_t begin = 0; begin < n; begin += kTileRows) {
+  const auto tile = [&](int64_t t) {
+    const int64_t begin = t * kTileRows;
     const int64_t end = std::min(n, begin + kTileRows);
-    PHIMAP_RETURN_IF_ERROR(
-        checkpoint(static_cast<double>(begin) * begin / (static_cast<double>(n) * n)));
     // The tile is computed up to the end of its last row; what lies right of the diagonal goes to a
     // buffer of its own.
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
-    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
+    Matrix<double> block = Matrix<double>::Uninit(end - begin, end);
     KernelBlock(program, x.Rows(begin, end - begin), tile_norms, x.Rows(0, end), norms,
-                tile.view());
+                block.view());
     for (int64_t i = begin; i < end; ++i) {
-      std::copy_n(tile.row(i - begin), i, out.row(i));
+      std::copy_n(block.row(i - begin), i, out.row(i));
       out(i, i) = diagonal[i];
     }
-  }
-  return absl::OkStatus();
+  };
+  // A tile's work grows with its number.
+  return ForEachTile(
+      control.threads(), (n + kTileRows - 1) / kTileRows, [&](double f) { return control(f * f); },
+      tile);
 }
 
 }  // namespace phimap

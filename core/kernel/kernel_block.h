@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 
 namespace phimap {
 
@@ -25,10 +25,11 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
 
-// Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of rows; the strict upper
-// triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's.
+// Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of 256 rows; the strict upper
+// triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's. The same
+// bits for any number of threads.
 absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
-                        MatrixView<double> out, Checkpoint checkpoint);
+                        MatrixView<double> out, const TileControl& control);
 
 }  // namespace phimap
 

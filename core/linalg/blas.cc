@@ -123,17 +123,4 @@ absl::StatusOr<std::vector<double>> SymmetricEigenvectors(MatrixView<double> m) 
   return absl::InternalError(absl::StrCat("dsyevd: ", info, " eigenvalues did not converge"));
 }
 
-absl::Status InvertLowerTriangle(MatrixView<double> l) {
-  PHIMAP_CHECK(l.rows() == l.cols());
-  if (l.rows() == 0) return absl::OkStatus();
-  // A row-major lower triangle is a column-major upper one, whose inverse is the transpose of ours:
-  // no copy is needed.
-  const int info = LAPACKE_dtrtri(LAPACK_COL_MAJOR, 'U', 'N', static_cast<int>(l.rows()), l.data(),
-                                  Leading(l.stride()));
-  PHIMAP_CHECK(info >= 0);
-  if (info == 0) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "SINGULAR_TRIANGLE", "",
-                   absl::StrCat("triangular factor has a zero on its diagonal at ", info - 1));
-}
-
 }  // namespace phimap

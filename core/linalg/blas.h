@@ -53,9 +53,6 @@ absl::StatusOr<std::vector<double>> SymmetricEigenvalues(MatrixView<double> m);
 // unit eigenvector of value i. Within about n·2⁻⁵³·‖m‖₂ of the exact ones. Cost: about 9n³ flops.
 // INTERNAL when LAPACK does not converge. REQUIRES: entries are finite.
 absl::StatusOr<std::vector<double>> SymmetricEigenvectors(MatrixView<double> m);
-// Replaces the lower triangle of l by that of its inverse. FAILED_PRECONDITION when a diagonal
-// entry is zero.
-absl::Status InvertLowerTriangle(MatrixView<double> l);
 
 }  // namespace phimap
 

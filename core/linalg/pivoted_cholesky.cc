@@ -15,6 +15,8 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kBlock = 64;
+// Of what lies behind a block, rows that one thread updates at a time.
+constexpr int64_t kUpdateRows = 512;
 
 absl::Status NotPsd(std::string what) {
   return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
@@ -34,7 +36,7 @@ class Factorization {
     slack_ = 10.0 * static_cast<double>(n_) * std::ldexp(1.0, -53) * largest;
   }
 
-  absl::StatusOr<PivotedCholesky> Run(Checkpoint checkpoint) {
+  absl::StatusOr<PivotedCholesky> Run(const TileControl& control) {
     for (int64_t i = 0; i < n_; ++i) {
       if (!std::isfinite(m_(i, i))) {
         return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
@@ -44,15 +46,15 @@ class Factorization {
     }
     while (next_ < n_ && !stopped_) {
       const double left = 1.0 - static_cast<double>(next_) / static_cast<double>(n_);
-      PHIMAP_RETURN_IF_ERROR(checkpoint(1.0 - left * left * left));
-      PHIMAP_RETURN_IF_ERROR(FactorBlock());
+      PHIMAP_RETURN_IF_ERROR(control(1.0 - left * left * left));
+      PHIMAP_RETURN_IF_ERROR(FactorBlock(control.threads()));
     }
     return Finish();
   }
 
  private:
   // Left-looking inside of the block, then one update of everything behind it.
-  absl::Status FactorBlock() {
+  absl::Status FactorBlock(int threads) {
     const int64_t begin = next_;
     const int64_t end = std::min(n_, begin + kBlock);
     std::fill(squares_.begin(), squares_.end(), 0.0);
@@ -66,11 +68,18 @@ class Factorization {
       Swap(next_, pivot);
       Eliminate(begin, schur);
     }
-    if (next_ < n_) {
-      SymmetricRankUpdate(-1, m_.Block(next_, begin, n_ - next_, next_ - begin), 1,
-                          m_.Block(next_, next_, n_ - next_, n_ - next_));
-    }
-    return absl::OkStatus();
+    const int64_t tiles = (n_ - next_ + kUpdateRows - 1) / kUpdateRows;
+    return ForEachTile(threads, tiles, NeverStop, [&](int64_t t) { Update(begin, t); });
+  }
+
+  // Takes the block's columns off tile t of the rows behind it.
+  void Update(int64_t begin, int64_t t) {
+    const int64_t first = next_ + t * kUpdateRows;
+    const int64_t count = std::min(kUpdateRows, n_ - first);
+    const ConstMatrixView<double> rows = m_.Block(first, begin, count, next_ - begin);
+    MultiplyTransposed(-1, rows, m_.Block(next_, begin, first - next_, next_ - begin), 1,
+                       m_.Block(first, next_, count, first - next_));
+    SymmetricRankUpdate(-1, rows, 1, m_.Block(first, first, count, count));
   }
 
   // Also accumulates the squares that the last column of the block took off each diagonal.
@@ -149,9 +158,9 @@ class Factorization {
 }  // namespace
 
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              Checkpoint checkpoint) {
+                                              const TileControl& control) {
   PHIMAP_CHECK(m.rows() == m.cols() && tolerance >= 0);
-  return Factorization(m, tolerance).Run(checkpoint);
+  return Factorization(m, tolerance).Run(control);
 }
 
 Work WorkOfFactorPivoted(int64_t n, int64_t rank) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 
 namespace phimap {
@@ -38,13 +38,14 @@ struct PivotedCholesky {
 //           factorization stops and an entry of the Schur complement exceeds tolerance + slack,
 //           slack = 10·n·2⁻⁵³·max M_ii: a positive semidefinite matrix has neither.
 //           INVALID_ARGUMENT (NOT_FINITE) for a diagonal entry that is not finite. Whatever
-//           `checkpoint` returns, between blocks of 64 pivots.
+//           `control` returns, between blocks of 64 pivots. The same bits for any number of
+//           threads.
 // Cost:     n²r − 2nr²/3 … ≤ n³/3 multiplications, nearly all of them in BLAS.
 // Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161); ours breaks
 // ties and checks
 //           definiteness.
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              Checkpoint checkpoint);
+                                              const TileControl& control);
 
 // What FactorPivoted takes for an n×n matrix of this rank: its BLAS calls' operations exactly.
 Work WorkOfFactorPivoted(int64_t n, int64_t rank);

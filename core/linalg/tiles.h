@@ -3,12 +3,38 @@
 #define PHIMAP_CORE_LINALG_TILES_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "core/linalg/checkpoint.h"
 
 namespace phimap {
+
+// How many threads may work at the moment, and who watches and may stop the work. A callable as
+// Checkpoint takes converts: one thread. Refers to both, as Checkpoint does.
+class TileControl {
+ public:
+  using Threads = absl::FunctionRef<int()>;
+
+  TileControl(Threads threads, Checkpoint checkpoint)
+      : threads_(threads), checkpoint_(checkpoint) {}
+  template <typename F,
+            typename = std::enable_if_t<std::is_invocable_r_v<absl::Status, F&, double>>>
+  TileControl(F&& checkpoint)  // NOLINT(google-explicit-constructor)
+      : threads_(OneThread), checkpoint_(checkpoint) {}
+
+  // At least 1. A result never depends on it.
+  int threads() const { return threads_(); }
+  Threads threads_ref() const { return threads_; }
+  absl::Status operator()(double fraction) const { return checkpoint_(fraction); }
+
+ private:
+  static int OneThread() { return 1; }
+
+  Threads threads_;
+  Checkpoint checkpoint_;
+};
 
 // Runs work(i) once for each tile 0 <= i < tiles, on at most `threads` threads of which the caller
 // is one, and returns when all are done. Tiles begin in order; which thread takes one is left open,

@@ -45,7 +45,8 @@ SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
   return sample;
 }
 
-LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serving_type) {
+LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serving_type,
+                          int threads) {
   double factor = 0;
   const int64_t landmarks = spec.mapping.landmarks;
   return {.landmarks = landmarks,
@@ -55,18 +56,20 @@ LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serv
           .projection = spec.mapping.projection,
           .serving_type = serving_type,
           .linear = spec.kernel.IsScaledLinear(&factor),
-          .elements_of_value = ElementsOfValue(spec.kernel, columns)};
+          .elements_of_value = ElementsOfValue(spec.kernel, columns),
+          .threads = threads};
 }
 
 // One line for each builder.
-MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type) {
+MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type,
+                          int threads) {
   switch (spec.mapping.kind) {
     case MappingKind::kF1:
-      return CostOfF1(LandmarksOf(spec, columns, serving_type));
+      return CostOfF1(LandmarksOf(spec, columns, serving_type, threads));
     case MappingKind::kF2:
-      return CostOfF2(LandmarksOf(spec, columns, serving_type));
+      return CostOfF2(LandmarksOf(spec, columns, serving_type, threads));
     case MappingKind::kF3:
-      return CostOfF3(LandmarksOf(spec, columns, serving_type));
+      return CostOfF3(LandmarksOf(spec, columns, serving_type, threads));
     case MappingKind::kRandomProjection:
       return CostOfRandomProjection({.kind = spec.mapping.projection,
                                      .dimensions = spec.mapping.dimensions,
@@ -141,14 +144,16 @@ int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
 
 // Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
 // the other.
-int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns,
+                     int threads) {
   const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
-  const MappingCost mapping = CostOfMapping(spec, columns, widest);
+  const MappingCost mapping = CostOfMapping(spec, columns, widest, threads);
   const int64_t rows = kDouble * columns * (spec.mapping.landmarks + sample.held_out);
   const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
   // The artifact's sections, and all of it twice while it grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
-  const int64_t measuring = BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
+  const int64_t measuring =
+      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
   return rows + std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
                           mapping.build_bytes, mapping.kept_bytes + measuring,
@@ -158,11 +163,11 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
 
 }  // namespace
 
-BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
+BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int threads) {
   PHIMAP_CHECK(rows >= 1 && columns >= 1 && columns <= kMaxColumns);
   const SampleShape sample = SampleOf(spec, rows, columns);
   const FloatType serving_type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
-  const MappingCost mapping = CostOfMapping(spec, columns, serving_type);
+  const MappingCost mapping = CostOfMapping(spec, columns, serving_type, threads);
   BuildCost cost;
   // Each number of the stream is widened and counted into its column's moments; of the sample some
   // are copied.
@@ -179,12 +184,12 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
   // A vector of given rows doubles when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
   cost.sample_bytes = sample_rows * (columns + 1) * kDouble;
-  cost.compute_bytes = ComputeBytes(spec, sample, columns);
+  cost.compute_bytes = ComputeBytes(spec, sample, columns, threads);
   return cost;
 }
 
-int64_t ReservedBytes(const BuildSpec& spec, int64_t columns) {
-  return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns).memory_bytes();
+int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads) {
+  return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns, threads).memory_bytes();
 }
 
 }  // namespace phimap

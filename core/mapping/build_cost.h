@@ -25,13 +25,14 @@ struct BuildCost {
   int64_t memory_bytes() const { return sample_bytes + compute_bytes; }
 };
 
-// The cost of a version of `rows` streamed rows of `columns` numbers. REQUIRES: spec.Validate() is
+// The cost of a version of `rows` streamed rows of `columns` numbers, computed on at most `threads`
+// threads: each holds a tile of its own. REQUIRES: spec.Validate() is
 // and CheckColumns(columns) are OK, rows >= 1, 1 <= columns <= kMaxColumns. Cost: microseconds.
 // Pure.
-BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
+BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int threads = 1);
 
 // The memory of a build whose stream is as long as it may be.
-int64_t ReservedBytes(const BuildSpec& spec, int64_t columns);
+int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads = 1);
 
 }  // namespace phimap
 

@@ -7,12 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/triangular_inverse.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 namespace {
+
+// Columns of F3's matrix that one thread solves at a time.
+constexpr int64_t kSolvedColumns = 128;
 
 Matrix<double> RoundedRows(const LandmarkTask& task) {
   return RoundedTo(task.serving_type, task.landmarks);
@@ -34,13 +38,14 @@ absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, Landmark
 }
 
 // Gram matrix of the served rows, its factorization, and the pivots' rows.
-absl::Status FactorLandmarks(const LandmarkTask& task, Checkpoint checkpoint,
+absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& control,
                              LandmarkMapping& mapping) {
   const int64_t d = task.landmarks.rows();
   PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> rows, ServedLandmarks(task));
   Matrix<double> gram = Matrix<double>::Uninit(d, d);
-  PHIMAP_RETURN_IF_ERROR(KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram.view(),
-                                    [&](double f) { return checkpoint(0.4 * f); }));
+  PHIMAP_RETURN_IF_ERROR(
+      KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram.view(),
+                 {control.threads_ref(), [&](double f) { return control(0.4 * f); }}));
   double largest = 0;
   for (int64_t i = 0; i < d; ++i) {
     largest = std::max(largest, gram(i, i));
@@ -48,9 +53,10 @@ absl::Status FactorLandmarks(const LandmarkTask& task, Checkpoint checkpoint,
   }
   const double u = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
   mapping.tolerance = static_cast<double>(d) * u * largest;
-  PHIMAP_ASSIGN_OR_RETURN(mapping.cholesky,
-                          FactorPivoted(gram.view(), mapping.tolerance,
-                                        [&](double f) { return checkpoint(0.4 + 0.4 * f); }));
+  PHIMAP_ASSIGN_OR_RETURN(
+      mapping.cholesky,
+      FactorPivoted(gram.view(), mapping.tolerance,
+                    {control.threads_ref(), [&](double f) { return control(0.4 + 0.4 * f); }}));
   const int64_t r = mapping.cholesky.rank();
   if (r == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel",
@@ -62,7 +68,7 @@ absl::Status FactorLandmarks(const LandmarkTask& task, Checkpoint checkpoint,
     std::copy_n(gram.row(i), i + 1, mapping.factor.row(i));
     std::copy_n(rows.row(mapping.cholesky.pivots[i]), rows.cols(), mapping.pivots.row(i));
   }
-  return checkpoint(0.8);
+  return control(0.8);
 }
 
 // With K(x, a) = c·x·a, k_r(x)·W = x·(c·A'ᵀ·W): one matrix, stored transposed as the rows of the
@@ -107,37 +113,42 @@ absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task) {
   return mapping;
 }
 
-absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint checkpoint) {
+absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, const TileControl& control) {
   LandmarkMapping mapping;
-  PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, checkpoint, mapping));
-  const int64_t r = mapping.factor.rows();
-  Matrix<double> inverse = mapping.factor.Clone();
-  PHIMAP_RETURN_IF_ERROR(InvertLowerTriangle(inverse.view()));
-  Matrix<double> w(r, r);
-  for (int64_t i = 0; i < r; ++i) {
-    for (int64_t j = 0; j <= i; ++j) w(j, i) = inverse(i, j);
-  }
+  PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, control, mapping));
+  PHIMAP_ASSIGN_OR_RETURN(Matrix<double> w,
+                          TransposedInverseOfLowerTriangle(std::as_const(mapping.factor).view(),
+                                                           {control.threads_ref(), [&](double f) {
+                                                              return control(0.8 + 0.2 * f);
+                                                            }}));
   PHIMAP_RETURN_IF_ERROR(
       Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/true), mapping));
-  PHIMAP_RETURN_IF_ERROR(checkpoint(1));
+  PHIMAP_RETURN_IF_ERROR(control(1));
   return mapping;
 }
 
 absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
-                                        Checkpoint checkpoint) {
+                                        const TileControl& control) {
   PHIMAP_CHECK(projection.dimensions >= 1 && projection.kind != ProjectionKind::kOrthonormal);
   LandmarkMapping mapping;
-  PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, checkpoint, mapping));
+  PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, control, mapping));
   const int64_t r = mapping.factor.rows();
   Matrix<double> w = Matrix<double>::Uninit(r, projection.dimensions);
   FillProjection(projection.kind, projection.seed,
                  1 / std::sqrt(static_cast<double>(projection.dimensions)), w.view());
-  PHIMAP_RETURN_IF_ERROR(checkpoint(0.9));
   // L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the inverse.
-  SolveLowerTriangleTransposed(mapping.factor.view(), w.view());
+  const auto solve = [&](int64_t t) {
+    const int64_t begin = t * kSolvedColumns;
+    const int64_t count = std::min(kSolvedColumns, w.cols() - begin);
+    SolveLowerTriangleTransposed(std::as_const(mapping.factor).view(),
+                                 w.view().Block(0, begin, r, count));
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(
+      control.threads(), (w.cols() + kSolvedColumns - 1) / kSolvedColumns,
+      [&](double f) { return control(0.8 + 0.2 * f); }, solve));
   PHIMAP_RETURN_IF_ERROR(
       Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/false), mapping));
-  PHIMAP_RETURN_IF_ERROR(checkpoint(1));
+  PHIMAP_RETURN_IF_ERROR(control(1));
   return mapping;
 }
 

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/pivoted_cholesky.h"
+#include "core/linalg/tiles.h"
 #include "core/mapping/mapping_cost.h"
 #include "core/mapping/plan_pair.h"
 #include "core/mapping/random_projection.h"
@@ -51,13 +51,13 @@ absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 // Gram matrix that is factored is that of the rounded rows that are served, and tol = d·u·max K_ii,
 // u = 2⁻²⁴ or 2⁻⁵³ by the serving type. A linear kernel folds into one matrix. FAILED_PRECONDITION
 // as FactorPivoted, or ZERO_KERNEL when K is 0 on every landmark.
-absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, Checkpoint checkpoint);
+absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, const TileControl& control);
 
 // F3 = F2·R/√d3, R r×d3 with independent entries, N(0, 1) or ±1: R_ij is element i·d3 + j of
 // FillProjection. Folded into one r×d3 matrix. BBV section 5. REQUIRES: 1 <= dimensions; not
 // orthonormal.
 absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
-                                        Checkpoint checkpoint);
+                                        const TileControl& control);
 
 // What a builder will be asked to do, in numbers.
 struct LandmarkShape {
@@ -74,6 +74,8 @@ struct LandmarkShape {
   bool linear = false;
   // ElementsOfValue of the kernel.
   double elements_of_value = 1;
+  // That factor the landmarks, at most: each holds a tile.
+  int threads = 1;
 };
 
 // One for each builder: a new builder says here what it costs.

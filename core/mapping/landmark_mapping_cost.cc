@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/kernel/kernel_work.h"
+#include "core/linalg/triangular_inverse.h"
 #include "core/mapping/landmark_mapping.h"
 
 namespace phimap {
@@ -21,11 +22,13 @@ int64_t FactorBytes(const LandmarkShape& shape) {
   return kDouble * shape.rank * (shape.rank + shape.columns);
 }
 
-// While the landmarks are factored: their rounded rows and Gram matrix; a tile of it at first, the
+// While the landmarks are factored: their rounded rows and Gram matrix; tiles of it at first, the
 // factor at last.
 int64_t FactoringBytes(const LandmarkShape& shape) {
   const int64_t d = shape.landmarks;
-  return kDouble * d * (shape.columns + d) + std::max(FactorBytes(shape), kDouble * 256 * d);
+  const int64_t tiles = std::min<int64_t>(shape.threads, (d + 255) / 256);
+  return kDouble * d * (shape.columns + d) +
+         std::max(FactorBytes(shape), kDouble * 256 * d * tiles);
 }
 
 // The numbers of a projection with `weights` numbers behind r kernel values; or of the matrix that
@@ -62,11 +65,11 @@ MappingCost CostOfF2(const LandmarkShape& shape) {
   const int64_t r = shape.rank;
   const double rank = static_cast<double>(r);
   MappingCost cost{.work = FactorWork(shape), .rank = r};
-  cost.work.factor_flops += rank * rank * rank / 3;  // the triangle's inverse
+  cost.work += WorkOfTransposedInverse(r);
   if (shape.linear) cost.work.product_flops += 2 * rank * rank * static_cast<double>(shape.columns);
   SetPlan(shape, r * (r + 1) / 2, r, cost);
-  // The inverse and its transpose, and the pivots' rows once more.
-  SetBytes(shape, kDouble * r * (2 * r + shape.columns), cost);
+  // The inverse, and the pivots' rows once more.
+  SetBytes(shape, kDouble * r * (r + shape.columns), cost);
   cost.work.elements += 4 * static_cast<double>(cost.plan_numbers);
   return cost;
 }

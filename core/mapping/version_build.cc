@@ -264,6 +264,7 @@ class VersionBuilder {
                             .input = InputCopy(),
                             .landmarks = landmarks_.view(),
                             .serving_type = serving_type_};
+    const auto threads = [&] { return monitor_.threads(); };
     const auto checkpoint = [&](double f) {
       return Report(f < 0.4 ? "gram" : "factor", 0.02 + 0.48 * f);
     };
@@ -276,9 +277,9 @@ class VersionBuilder {
       PHIMAP_ASSIGN_OR_RETURN(kernel_pca_, BuildKernelPca(task, pca, checkpoint));
       static_cast<PlanPair&>(mapping_) = std::move(kernel_pca_);
     } else if (spec_.mapping.kind == MappingKind::kF2) {
-      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, checkpoint));
+      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, {threads, checkpoint}));
     } else {
-      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF3(task, projection(), checkpoint));
+      PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF3(task, projection(), {threads, checkpoint}));
     }
     return absl::OkStatus();
   }
@@ -335,8 +336,10 @@ class VersionBuilder {
                          .factor = std::as_const(mapping_.factor).view()};
     if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
     certificate_.self_check = MakeGoldenVectors();
+    const auto threads = [&] { return monitor_.threads(); };
     return MeasureHeldOut(
-        task, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }, certificate_);
+        task, {threads, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }},
+        certificate_);
   }
 
   // What the theorem's numbers are made of beside the mapping's own.

@@ -10,7 +10,7 @@ BuildSpeed BuildEstimator::Speed() {
 }
 
 BuildEstimate BuildEstimator::Estimate(const BuildSpec& spec, int64_t rows, int64_t columns) {
-  const BuildCost cost = CostOfBuild(spec, rows, columns);
+  const BuildCost cost = CostOfBuild(spec, rows, columns, threads_);
   return {.cost = cost, .seconds = SecondsOf(cost.work, Speed())};
 }
 

@@ -23,8 +23,11 @@ struct BuildEstimate {
 // Measures the machine once, when it is first asked. Thread-safe.
 class BuildEstimator {
  public:
-  explicit BuildEstimator(std::function<BuildSpeed()> measure = MeasureBuildSpeed)
-      : measure_(std::move(measure)) {}
+  // `threads`: that a build may use at most, each with memory of its own.
+  explicit BuildEstimator(std::function<BuildSpeed()> measure = MeasureBuildSpeed, int threads = 1)
+      : measure_(std::move(measure)), threads_(threads) {}
+
+  int threads() const { return threads_; }
 
   // REQUIRES: as CostOfBuild. Blocking for about 25 ms the first time, microseconds afterwards; not
   // on an RPC thread.
@@ -35,6 +38,7 @@ class BuildEstimator {
   BuildSpeed Speed() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::function<BuildSpeed()> measure_;
+  const int threads_;
   Mutex mutex_;
   std::optional<BuildSpeed> speed_ ABSL_GUARDED_BY(mutex_);
 };

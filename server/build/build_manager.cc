@@ -193,7 +193,7 @@ absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec, int6
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(columns)));
   // How long the stream will be is not known.
   PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory,
-                          memory_.Reserve(ReservedBytes(spec, columns)));
+                          memory_.Reserve(ReservedBytes(spec, columns, options_.compute_threads)));
   return BuildJob::Work{StreamSample(spec, columns), std::move(memory)};
 }
 

@@ -96,6 +96,7 @@ class BuildManager {
   absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
   // What unfinished builds may take together.
   int64_t memory_limit_bytes() const { return options_.memory_bytes; }
+  int compute_threads() const { return options_.compute_threads; }
   // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 

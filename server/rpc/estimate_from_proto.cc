@@ -34,7 +34,7 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   response->set_artifact_size_bytes(estimate.cost.artifact_bytes);
   response->set_flops(estimate.cost.work.flops());
   response->set_seconds(estimate.seconds);
-  response->set_reserved_memory_bytes(ReservedBytes(spec, request.columns()));
+  response->set_reserved_memory_bytes(ReservedBytes(spec, request.columns(), estimator.threads()));
   response->set_memory_limit_bytes(memory_limit_bytes);
   return absl::OkStatus();
 }

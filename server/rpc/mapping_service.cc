@@ -57,6 +57,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       builds_(builds),
       store_pool_(store_pool),
       changes_(store, registry, builds, logger),
+      estimator_(MeasureBuildSpeed, builds.compute_threads()),
       logger_(logger),
       methods_(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"), access,
                metrics),

@@ -160,36 +160,6 @@ TEST(BlasTest, TriangularProductsAndSolvesReadTheLowerTriangleOnly) {
   }
 }
 
-TEST(BlasTest, InverseOfATriangleTimesTheTriangleIsTheIdentity) {
-  for (const int64_t n : {1, 2, 5, 40}) {
-    const Embedded l = LowerTriangle(n, 3);
-    Embedded inverse = LowerTriangle(n, 3);
-    // A moved Embedded would look at the old storage; this one was made in place.
-    ASSERT_TRUE(InvertLowerTriangle(inverse.view).ok());
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < n; ++j) {
-        if (j > i) {
-          EXPECT_TRUE(std::isnan(inverse.view(i, j)));
-          continue;
-        }
-        double sum = 0;
-        for (int64_t k = j; k <= i; ++k) sum += l.view(i, k) * inverse.view(k, j);
-        EXPECT_NEAR(sum, i == j ? 1 : 0, kTolerance);
-      }
-    }
-    EXPECT_TRUE(inverse.FrameIntact());
-  }
-  EXPECT_TRUE(InvertLowerTriangle(MatrixView<double>()).ok());
-}
-
-TEST(BlasTest, SingularTriangleIsAnErrorThatNamesThePlace) {
-  Embedded l = LowerTriangle(4, 1);
-  l.view(2, 2) = 0;
-  const absl::Status status = InvertLowerTriangle(l.view);
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_NE(status.message().find("at 2"), std::string::npos) << status;
-}
-
 TEST(BlasTest, CoreHasAName) {
   UseOneBlasThread();
   EXPECT_FALSE(BlasCoreName().empty());

@@ -1,0 +1,85 @@
+#include "core/linalg/triangular_inverse.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gtest/gtest.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+// A well-conditioned triangle; what is above its diagonal must not be read.
+Matrix<double> LowerTriangle(int64_t n, uint64_t seed) {
+  Matrix<double> l = testing::UniformRows({.rows = n, .cols = n, .seed = seed});
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < i; ++j) l(i, j) /= static_cast<double>(n);
+    l(i, i) = 2 + l(i, i);
+    for (int64_t j = i + 1; j < n; ++j) l(i, j) = std::numeric_limits<double>::quiet_NaN();
+  }
+  return l;
+}
+
+TEST(TriangularInverseTest, TimesTheTransposedTriangleIsTheIdentityAndZeroBelow) {
+  // Around the blocks of 128 rows.
+  for (const int64_t n : {0, 1, 2, 40, 127, 128, 129, 300}) {
+    SCOPED_TRACE(n);
+    const Matrix<double> l = LowerTriangle(n, 3);
+    const absl::StatusOr<Matrix<double>> w = TransposedInverseOfLowerTriangle(l.view(), NeverStop);
+    ASSERT_TRUE(w.ok());
+    ASSERT_EQ(w->rows(), n);
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        if (j < i) {
+          EXPECT_EQ((*w)(i, j), 0.0);
+          continue;
+        }
+        // (W·Lᵀ)_ij; the error bound is n·2⁻⁵³·Σ|w||l| < n·1e-15 here.
+        double sum = 0;
+        for (int64_t k = i; k <= j; ++k) sum += (*w)(i, k) * l(j, k);
+        EXPECT_NEAR(sum, i == j ? 1 : 0, 1e-15 * static_cast<double>(n + 4));
+      }
+    }
+  }
+}
+
+TEST(TriangularInverseTest, AnyNumberOfThreadsGivesTheSameBits) {
+  const Matrix<double> l = LowerTriangle(700, 5);
+  const Matrix<double> one = *TransposedInverseOfLowerTriangle(l.view(), NeverStop);
+  for (const int threads : {2, 3, 8}) {
+    const auto count = [&] { return threads; };
+    const absl::StatusOr<Matrix<double>> many =
+        TransposedInverseOfLowerTriangle(l.view(), TileControl(count, NeverStop));
+    ASSERT_TRUE(many.ok());
+    EXPECT_TRUE(testing::SameBits(one, *many));
+  }
+}
+
+TEST(TriangularInverseTest, AZeroOnTheDiagonalIsAnErrorThatNamesThePlace) {
+  Matrix<double> l = LowerTriangle(4, 1);
+  l(2, 2) = 0;
+  const absl::Status status = TransposedInverseOfLowerTriangle(l.view(), NeverStop).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("at 2"), std::string::npos) << status;
+}
+
+TEST(TriangularInverseTest, ReportsRisingSharesAndStopsWhereItIsTold) {
+  const Matrix<double> l = LowerTriangle(600, 2);
+  std::vector<double> shares;
+  const auto watch = [&](double share) {
+    shares.push_back(share);
+    return shares.size() < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+  };
+  EXPECT_EQ(TransposedInverseOfLowerTriangle(l.view(), watch).status(),
+            absl::CancelledError("enough"));
+  ASSERT_EQ(shares.size(), 3u);
+  EXPECT_EQ(shares[0], 0);
+  EXPECT_LT(shares[1], shares[2]);
+  EXPECT_LT(shares[2], 1);
+}
+
+}  // namespace
+}  // namespace phimap
