@@ -55,7 +55,11 @@ std::string RenderProgress(const ProgressState& state, int width) {
   }
   const std::optional<double> fraction = FractionOf(state);
   const std::string bar = fraction.has_value() ? Bar(*fraction) : "";
-  const std::string time = DurationText(std::max(seconds, 0.0));
+  // What is left tells more than what went by.
+  const bool estimated = state.seconds_left > 0 && state.seconds_left < 1e9;
+  const std::string time =
+      estimated ? absl::StrCat("about ", DurationText(std::ceil(state.seconds_left)), " left")
+                : DurationText(std::max(seconds, 0.0));
 
   const auto join = [&](bool with_rate, bool with_bar, bool with_time) {
     std::vector<std::string> parts = {Printable(state.label)};
@@ -82,6 +86,7 @@ ProgressState StateOf(const client::BuildProgress& progress, std::string label,
   if (!progress.sent) return state;
   state.rows = std::max(progress.rows_sent, progress.job.rows_received());
   state.fraction = progress.job.fraction();
+  state.seconds_left = progress.job.seconds_left();
   switch (progress.job.state()) {
     case v1::BuildJob::QUEUED:
       state.phase = "waiting for its turn";

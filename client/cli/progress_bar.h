@@ -23,6 +23,8 @@ struct ProgressState {
   // Empty before.
   std::string phase = {};
   double fraction = 0;
+  // 0: not known.
+  double seconds_left = 0;
   absl::Duration elapsed = {};
 };
 

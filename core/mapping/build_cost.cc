@@ -188,6 +188,25 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   return cost;
 }
 
+BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
+  const SampleShape sample = SampleOf(spec, rows, columns);
+  const MappingCost mapping = CostOfMapping(
+      spec, columns, spec.mapping.serving_type.value_or(FloatType::kFloat32), /*threads=*/1);
+  BuildShares shares;
+  shares.choose = ChoosingWork(spec, sample, columns).weight();
+  shares.mapping = mapping.work.weight();
+  shares.spectrum = WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
+                                   ElementsOfValue(spec.kernel, columns))
+                        .weight();
+  shares.measurement = WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns)).weight();
+  const double all =
+      std::max(1.0, shares.choose + shares.mapping + shares.spectrum + shares.measurement);
+  for (double* share : {&shares.choose, &shares.mapping, &shares.spectrum, &shares.measurement}) {
+    *share /= all;
+  }
+  return shares;
+}
+
 int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads) {
   return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns, threads).memory_bytes();
 }

@@ -31,6 +31,16 @@ struct BuildCost {
 // Pure.
 BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int threads = 1);
 
+// Shares of the time of a build's steps, of 1 in all, roughly: what progress is told by.
+struct BuildShares {
+  double choose = 0;
+  double mapping = 0;
+  double spectrum = 0;
+  double measurement = 0;
+};
+// REQUIRES: as CostOfBuild.
+BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
+
 // The memory of a build whose stream is as long as it may be.
 int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads = 1);
 

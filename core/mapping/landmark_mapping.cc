@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/triangular_inverse.h"
 #include "core/status/check.h"
@@ -37,15 +38,34 @@ absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, Landmark
   return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
 }
 
+// Where the steps begin among what is reported: the factorization and what comes after it, which
+// takes about as long as the triangle's inverse.
+struct Steps {
+  double factor = 0;
+  double rest = 0;
+};
+
+Steps StepsOf(const LandmarkTask& task) {
+  const int64_t d = task.landmarks.rows();
+  const int64_t p = task.landmarks.cols();
+  const double gram = WorkOfKernelBlock(1, TiledTriangle(d), static_cast<double>(p),
+                                        ElementsOfValue(task.kernel, p))
+                          .weight();
+  const double factor = WorkOfFactorPivoted(d, d).weight();
+  const double all = gram + factor + WorkOfTransposedInverse(d).weight();
+  return {gram / all, (gram + factor) / all};
+}
+
 // Gram matrix of the served rows, its factorization, and the pivots' rows.
 absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& control,
                              LandmarkMapping& mapping) {
   const int64_t d = task.landmarks.rows();
+  const Steps steps = StepsOf(task);
   PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> rows, ServedLandmarks(task));
   Matrix<double> gram = Matrix<double>::Uninit(d, d);
   PHIMAP_RETURN_IF_ERROR(
       KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram.view(),
-                 {control.threads_ref(), [&](double f) { return control(0.4 * f); }}));
+                 {control.threads_ref(), [&](double f) { return control(steps.factor * f); }}));
   double largest = 0;
   for (int64_t i = 0; i < d; ++i) {
     largest = std::max(largest, gram(i, i));
@@ -56,7 +76,9 @@ absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& contro
   PHIMAP_ASSIGN_OR_RETURN(
       mapping.cholesky,
       FactorPivoted(gram.view(), mapping.tolerance,
-                    {control.threads_ref(), [&](double f) { return control(0.4 + 0.4 * f); }}));
+                    {control.threads_ref(), [&](double f) {
+                       return control(steps.factor + (steps.rest - steps.factor) * f);
+                     }}));
   const int64_t r = mapping.cholesky.rank();
   if (r == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel",
@@ -68,7 +90,7 @@ absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& contro
     std::copy_n(gram.row(i), i + 1, mapping.factor.row(i));
     std::copy_n(rows.row(mapping.cholesky.pivots[i]), rows.cols(), mapping.pivots.row(i));
   }
-  return control(0.8);
+  return control(steps.rest);
 }
 
 // With K(x, a) = c·x·a, k_r(x)·W = x·(c·A'ᵀ·W): one matrix, stored transposed as the rows of the
@@ -98,6 +120,8 @@ StageNumbers WeightedStages(const LandmarkTask& task, const LandmarkMapping& map
 
 }  // namespace
 
+double GramShare(const LandmarkTask& task) { return StepsOf(task).factor; }
+
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task) {
   Matrix<double> rows = RoundedRows(task);
   PHIMAP_RETURN_IF_ERROR(CheckRounded(task, rows));
@@ -116,10 +140,11 @@ absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task) {
 absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, const TileControl& control) {
   LandmarkMapping mapping;
   PHIMAP_RETURN_IF_ERROR(FactorLandmarks(task, control, mapping));
+  const double rest = StepsOf(task).rest;
   PHIMAP_ASSIGN_OR_RETURN(Matrix<double> w,
                           TransposedInverseOfLowerTriangle(std::as_const(mapping.factor).view(),
                                                            {control.threads_ref(), [&](double f) {
-                                                              return control(0.8 + 0.2 * f);
+                                                              return control(rest + (1 - rest) * f);
                                                             }}));
   PHIMAP_RETURN_IF_ERROR(
       Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/true), mapping));
@@ -137,6 +162,7 @@ absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const Projecti
   FillProjection(projection.kind, projection.seed,
                  1 / std::sqrt(static_cast<double>(projection.dimensions)), w.view());
   // L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the inverse.
+  const double rest = StepsOf(task).rest;
   const auto solve = [&](int64_t t) {
     const int64_t begin = t * kSolvedColumns;
     const int64_t count = std::min(kSolvedColumns, w.cols() - begin);
@@ -145,7 +171,7 @@ absl::StatusOr<LandmarkMapping> BuildF3(const LandmarkTask& task, const Projecti
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(
       control.threads(), (w.cols() + kSolvedColumns - 1) / kSolvedColumns,
-      [&](double f) { return control(0.8 + 0.2 * f); }, solve));
+      [&](double f) { return control(rest + (1 - rest) * f); }, solve));
   PHIMAP_RETURN_IF_ERROR(
       Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/false), mapping));
   PHIMAP_RETURN_IF_ERROR(control(1));

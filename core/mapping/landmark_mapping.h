@@ -43,6 +43,9 @@ struct LandmarkMapping : PlanPair {
 // (NOT_REPRESENTABLE) when one overflows there.
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 
+// Of what BuildF2 and BuildF3 report, the share that is done when the Gram matrix is.
+double GramShare(const LandmarkTask& task);
+
 // F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Any kernel.
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 

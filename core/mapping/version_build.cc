@@ -18,6 +18,7 @@
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
+#include "core/mapping/build_cost.h"
 #include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/kernel_pca.h"
@@ -33,10 +34,17 @@
 namespace phimap {
 namespace {
 
-// Of the whole build's time, what rpcholesky takes for pools of 20 rows a landmark.
-constexpr double kChoosingShare = 0.6;
 // A residual of kernel PCA up to it needs no word.
 constexpr double kLargestResidual = 1e-6;
+// Of the whole build's time, what goes into drawing the sample, and into the artifact's bytes.
+constexpr double kSampleShare = 0.01;
+constexpr double kEncodeShare = 0.02;
+
+// A part of what is reported, 0..1 of the whole build.
+struct Part {
+  double begin = 0;
+  double end = 0;
+};
 
 }  // namespace
 
@@ -141,8 +149,9 @@ class VersionBuilder {
         serving_type_(spec.mapping.serving_type.value_or(FloatType::kFloat32)) {}
 
   absl::StatusOr<BuiltVersion> Run() {
-    PHIMAP_RETURN_IF_ERROR(Report("sample", 0));
+    PHIMAP_RETURN_IF_ERROR(Report("sample", sample_part_, 0));
     PHIMAP_RETURN_IF_ERROR(CheckRows());
+    Apportion();
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
     if (spec_.mapping.has_landmarks()) {
@@ -198,17 +207,17 @@ class VersionBuilder {
   }
 
   absl::Status Choose() {
-    PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice,
-                            ChooseLandmarks({.mapping = spec_.mapping,
-                                             .seed = spec_.seed,
-                                             .kernel = kernel_,
-                                             .input = input_,
-                                             .reservoir = state().reservoir,
-                                             .pool = split_.pool,
-                                             .given = GivenLandmarks(),
-                                             .threads = [&] { return monitor_.threads(); }},
-                                            [&](double f) { return Report("choose", f); }));
-    if (spec_.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) begun_ = kChoosingShare;
+    PHIMAP_ASSIGN_OR_RETURN(
+        LandmarkChoice choice,
+        ChooseLandmarks({.mapping = spec_.mapping,
+                         .seed = spec_.seed,
+                         .kernel = kernel_,
+                         .input = input_,
+                         .reservoir = state().reservoir,
+                         .pool = split_.pool,
+                         .given = GivenLandmarks(),
+                         .threads = [&] { return monitor_.threads(); }},
+                        [&](double f) { return Report("choose", choose_part_, f); }));
     pool_trace_residual_ = choice.pool_trace_residual;
     const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
     anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
@@ -226,7 +235,7 @@ class VersionBuilder {
     PHIMAP_ASSIGN_OR_RETURN(
         const DefinitenessProbe probe,
         ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(),
-                          [&](double f) { return Report("sample", 0.02 * f); }));
+                          [&](double f) { return Report("sample", choose_part_, f); }));
     const bool needs_definite = has_factor() || spec_.mapping.kind == MappingKind::kKernelPca;
     if (probe.indefinite() && needs_definite) {
       return MakeError(
@@ -264,9 +273,10 @@ class VersionBuilder {
                             .input = InputCopy(),
                             .landmarks = landmarks_.view(),
                             .serving_type = serving_type_};
+    const double gram = GramShare(task);
     const auto threads = [&] { return monitor_.threads(); };
     const auto checkpoint = [&](double f) {
-      return Report(f < 0.4 ? "gram" : "factor", 0.02 + 0.48 * f);
+      return Report(f < gram ? "gram" : "factor", mapping_part_, f);
     };
     if (spec_.mapping.kind == MappingKind::kF1) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
@@ -294,7 +304,7 @@ class VersionBuilder {
   absl::Status BuildFree() {
     const InputStage input = InputCopy();
     const ServedAs as{.input = input, .serving_type = serving_type_};
-    const auto checkpoint = [&](double f) { return Report("draw", 0.02 + 0.48 * f); };
+    const auto checkpoint = [&](double f) { return Report("draw", mapping_part_, f); };
     PlanPair& plans = mapping_;
     if (spec_.mapping.kind == MappingKind::kFourier) {
       const FourierTask task{.kernel = *FourierKernelOf(kernel_),
@@ -338,7 +348,7 @@ class VersionBuilder {
     certificate_.self_check = MakeGoldenVectors();
     const auto threads = [&] { return monitor_.threads(); };
     return MeasureHeldOut(
-        task, {threads, [&](double f) { return Report("certificate", 0.5 + 0.45 * f); }},
+        task, {threads, [&](double f) { return Report("certificate", measurement_part_, f); }},
         certificate_);
   }
 
@@ -442,7 +452,7 @@ class VersionBuilder {
   // Over the first rows of the pool, whose order is random: a uniform sample of it. A kernel that
   // is 0 on all of them has no spectrum.
   absl::Status CertifySpectrum() {
-    PHIMAP_RETURN_IF_ERROR(Report("certificate", 0.5));
+    PHIMAP_RETURN_IF_ERROR(Report("certificate", spectrum_part_, 0));
     const auto count = std::min<int64_t>(kMaxSpectrumRows, split_.pool.size());
     if (count == 0) return absl::OkStatus();
     const Matrix<double> rows =
@@ -470,7 +480,7 @@ class VersionBuilder {
   }
 
   absl::StatusOr<BuiltVersion> Encode() {
-    PHIMAP_RETURN_IF_ERROR(Report("encode", 0.95));
+    PHIMAP_RETURN_IF_ERROR(Report("encode", encode_part_, 0));
     MappingSpec resolved = spec_.mapping;
     if (resolved.Has("pool_rows")) resolved.pool_rows = state().pool_rows;
     resolved.serving_type = serving_type_;
@@ -487,23 +497,42 @@ class VersionBuilder {
                       .provenance = built.provenance,
                       .certificate = EncodeCertificate(certificate_)};
     PHIMAP_ASSIGN_OR_RETURN(built.bytes, EncodeArtifact(artifact));
-    PHIMAP_RETURN_IF_ERROR(Report("encode", 1));
+    PHIMAP_RETURN_IF_ERROR(Report("encode", encode_part_, 1));
     return built;
   }
 
+  void Apportion() {
+    const BuildShares shares = SharesOfBuild(spec_, stream_rows(), sample_.columns());
+    double end = kSampleShare;
+    sample_part_ = {0, end};
+    const double rest = 1 - kSampleShare - kEncodeShare;
+    for (const auto& [part, share] :
+         {std::pair(&choose_part_, shares.choose), std::pair(&mapping_part_, shares.mapping),
+          std::pair(&spectrum_part_, shares.spectrum),
+          std::pair(&measurement_part_, shares.measurement)}) {
+      *part = {end, end + rest * share};
+      end = part->end;
+    }
+    encode_part_ = {end, 1};
+  }
+
   // A second factorization does not move the bar back.
-  absl::Status Report(absl::string_view phase, double fraction) {
-    reported_ = std::max(reported_, phase == "choose" ? kChoosingShare * fraction
-                                                      : begun_ + (1 - begun_) * fraction);
-    return monitor_.Checkpoint(phase, reported_);
+  absl::Status Report(absl::string_view phase, const Part& part, double fraction) {
+    reported_ = std::max(reported_, part.begin + (part.end - part.begin) * fraction);
+    return monitor_.Checkpoint(phase, std::min(reported_, 1.0));
   }
 
   const BuildSpec& spec_;
   StreamSample sample_;
   BuildMonitor& monitor_;
   double reported_ = 0;
-  // Where what follows the choice of landmarks begins.
-  double begun_ = 0;
+  // Of the steps, in proportion to the time they are expected to take.
+  Part sample_part_;
+  Part choose_part_;
+  Part mapping_part_;
+  Part spectrum_part_;
+  Part measurement_part_;
+  Part encode_part_;
   std::optional<double> pool_trace_residual_;
   FloatType serving_type_;
   SampleSplit split_;

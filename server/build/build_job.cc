@@ -10,6 +10,8 @@ namespace {
 // Observers hear of progress at these steps; of every change of state at once.
 constexpr int64_t kRowStep = 65536;
 constexpr double kFractionStep = 0.01;
+// Of the work, before the time that the rest will take is estimated.
+constexpr double kEstimatedFrom = 0.03;
 
 // What the metrics call the time in a state. The phases of kComputing come with its checkpoints.
 absl::string_view PhaseOf(BuildState state) {
@@ -82,6 +84,8 @@ bool BuildJob::Move(BuildEvent event, absl::Status error,
   snapshot_.error = std::move(error);
   snapshot_.version = std::move(version);
   if (*next == BuildState::kDone) snapshot_.fraction = 1;
+  if (*next == BuildState::kComputing) computing_since_ = Clock::now();
+  snapshot_.seconds_left = 0;
   if (IsFinished(*next)) {
     snapshot_.phase.clear();
     metrics_.ended[static_cast<int>(snapshot_.error.code())]->Increment();
@@ -142,6 +146,7 @@ absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
     MutexLock lock(&mutex_);
     if (IsFinished(snapshot_.state)) return absl::CancelledError("the build was cancelled");
     snapshot_.fraction = fraction;
+    snapshot_.seconds_left = SecondsLeft(fraction);
     if (timed_phase_ != phase) EnterPhase(phase);
     if (snapshot_.phase == phase && fraction - told_fraction_ < kFractionStep) {
       return absl::OkStatus();
@@ -151,6 +156,12 @@ absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
   }
   NotifyObservers();
   return absl::OkStatus();
+}
+
+double BuildJob::SecondsLeft(double fraction) const {
+  if (fraction < kEstimatedFrom) return 0;
+  const std::chrono::duration<double> elapsed = Clock::now() - computing_since_;
+  return elapsed.count() * (1 - fraction) / fraction;
 }
 
 void BuildJob::EnterPhase(absl::string_view phase) {

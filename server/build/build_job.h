@@ -42,6 +42,8 @@ struct BuildSnapshot {
   int64_t rows_received = 0;
   std::string phase;
   double fraction = 0;
+  // Of computing, by how it went so far; 0: not known.
+  double seconds_left = 0;
   // Set when done.
   std::shared_ptr<const CertifiedVersion> version;
   // Not OK when failed or cancelled.
@@ -106,6 +108,7 @@ class BuildJob final : public BuildMonitor {
   void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
   // Counts the time of the phase that ends here; "" is no phase.
   void EnterPhase(absl::string_view phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double SecondsLeft(double fraction) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   prometheus::Gauge& Gauge(BuildState state) const;
 
   const BuildId id_;
@@ -122,6 +125,8 @@ class BuildJob final : public BuildMonitor {
   // What the metrics call the time since phase_begin_.
   std::string timed_phase_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point phase_begin_ ABSL_GUARDED_BY(mutex_);
+  // Of computing.
+  Clock::time_point computing_since_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   Clock::time_point last_activity_ ABSL_GUARDED_BY(mutex_);

@@ -86,6 +86,7 @@ void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {
   out->set_rows_received(snapshot.rows_received);
   out->set_phase(snapshot.phase);
   out->set_fraction(snapshot.fraction);
+  out->set_seconds_left(snapshot.seconds_left);
   if (snapshot.version != nullptr) RefToProto(snapshot.version->record, out->mutable_version());
   if (!snapshot.error.ok()) {
     out->set_error_code(static_cast<int>(snapshot.error.code()));

@@ -47,6 +47,19 @@ TEST(ProgressTest, ShowsPhaseAndShareOnceRowsAreThrough) {
             "letters  [######..................] 25%  12,288 rows  factor  2 s");
 }
 
+TEST(ProgressTest, ShowsTheTimeThatIsLeftOnceTheServerCanTell) {
+  ProgressState state = Sending();
+  state.phase = "factor";
+  state.fraction = 0.25;
+  state.seconds_left = 89.2;
+  EXPECT_EQ(RenderProgress(state, 80),
+            "letters  [######..................] 25%  12,288 rows  factor  about 1:30 left");
+  for (const double nonsense : {-1.0, 1e300, std::nan(""), static_cast<double>(INFINITY)}) {
+    state.seconds_left = nonsense;
+    EXPECT_THAT(RenderProgress(state, 80), HasSubstr("factor  2 s"));
+  }
+}
+
 TEST(ProgressTest, LeavesOutPartsThatDoNotFitAndNeverExceedsTheWidth) {
   ProgressState state = Sending();
   state.total_rows = 24'576;

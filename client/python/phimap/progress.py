@@ -69,7 +69,10 @@ class ProgressBar:
             return f"{progress.phase}  {progress.rows:,} rows"
         done = round(progress.fraction * self.WIDTH)
         bar = "#" * done + "." * (self.WIDTH - done)
-        return f"{progress.phase:<13}[{bar}] {progress.fraction:4.0%}  {progress.rows:,} rows"
+        line = f"{progress.phase:<13}[{bar}] {progress.fraction:4.0%}  {progress.rows:,} rows"
+        if progress.job is not None and progress.job.seconds_left > 0:
+            line += f"  about {progress.job.seconds_left:.0f} s left"
+        return line
 
 
 @contextlib.contextmanager

@@ -35,9 +35,9 @@ class ThreadedMonitor final : public BuildMonitor {
 TEST(BuildThreadsTest, BytesDoNotDependOnTheNumberOfThreads) {
   UseOneBlasThread();
   const Matrix<double> rows = NormalRows({.rows = 9000, .cols = 5, .seed = 1});
-  for (const char* text : {"f1(landmarks=700)", "f2(landmarks=700)",
-                           "f3(landmarks=600, dimensions=300)",
-                           "f2(landmarks=300, policy=rpcholesky, serving_type=float64)"}) {
+  for (const char* text :
+       {"f1(landmarks=700)", "f2(landmarks=700)", "f3(landmarks=600, dimensions=300)",
+        "f2(landmarks=300, policy=rpcholesky, serving_type=float64)"}) {
     SCOPED_TRACE(text);
     const BuildSpec spec = SpecOf(text, "rbf(gamma=scale) + 0.1*laplacian(gamma=0.3)", true);
     std::vector<std::string> bytes;
