@@ -149,6 +149,25 @@ void AddManyCallersBars(const RunResults& results, std::vector<Bar>& bars) {
   }
 }
 
+// What ModelInfer costs more than Transform, each pair of a round by itself.
+void AddInferenceBars(const RunResults& results, std::vector<Bar>& bars) {
+  constexpr double kLimit = 1.05;
+  const std::pair<const char*, const char*> loads[] = {{"16x1", "one row, 16 callers"},
+                                                       {"4x32", "32 rows, 4 callers"}};
+  bars.push_back(
+      {"Open Inference Protocol, d = 512, one row, one caller: p50 over Transform's", true, kLimit,
+       results.MedianRatio("protocol-1x1-inference", "protocol-1x1-native", "latency_us.p50"), ""});
+  for (const auto& [load, text] : loads) {
+    const std::string scenario = absl::StrCat("protocol-", load);
+    bars.push_back(
+        {absl::StrCat("Open Inference Protocol, d = 512, ", text,
+                      ": Transform's calls/s over its own"),
+         true, kLimit,
+         results.MedianRatio(scenario + "-native", scenario + "-inference", "calls_per_second"),
+         ""});
+  }
+}
+
 void AddOverloadBars(const RunResults& results, std::vector<Bar>& bars) {
   bars.push_back({"a build beside Transform at 30 % of capacity: p99 over that without", true, 2.0,
                   Ratio(results.Median("build-with", "latency_us.p99"),
@@ -185,6 +204,7 @@ std::vector<Bar> Bars(const RunResults& results) {
   AddOnnxBars(results, bars);
   AddSingleCallerBars(results, bars);
   AddManyCallersBars(results, bars);
+  AddInferenceBars(results, bars);
   AddOverloadBars(results, bars);
   return bars;
 }

@@ -34,7 +34,7 @@ void PrintLoads(const RunResults& results) {
   std::printf("\n%-28s%6s%10s%10s%10s%10s%10s%10s%10s\n", "end to end (medians)", "runs", "calls/s",
               "p50 us", "p90 us", "p99 us", "p99.9 us", "cli us", "srv us");
   for (const char* prefix :
-       {"closed-", "open-", "build-", "overload-capacity", "overload-offered"}) {
+       {"closed-", "open-", "protocol-", "build-", "overload-capacity", "overload-offered"}) {
     for (const std::string& scenario : results.Scenarios(prefix)) {
       std::printf("%-28s%6d", scenario.c_str(), static_cast<int>(results.Rounds(scenario)));
       for (const char* path : kLoadPaths) {

@@ -53,7 +53,7 @@ absl::StatusOr<RunResults> RunResults::Load(const std::string& folder) {
     } else if (name == "onnx.json") {
       results.onnx_ = *std::move(json);
     } else {
-      results.scenarios_[parts[0]].push_back(*std::move(json));
+      results.scenarios_[parts[0]].emplace(parts[1], *std::move(json));
     }
   }
   if (error) return absl::NotFoundError(absl::StrCat(folder, ": ", error.message()));
@@ -65,12 +65,29 @@ std::optional<double> RunResults::Median(const std::string& scenario,
   const auto found = scenarios_.find(scenario);
   if (found == scenarios_.end()) return std::nullopt;
   std::vector<double> values;
-  for (const Struct& round : found->second) {
+  for (const auto& [number, round] : found->second) {
     const std::optional<double> value = NumberAt(round, path);
     if (value.has_value()) values.push_back(*value);
   }
   if (values.empty()) return std::nullopt;
   return bench::Median(std::move(values));
+}
+
+std::optional<double> RunResults::MedianRatio(const std::string& over, const std::string& under,
+                                              absl::string_view path) const {
+  const auto above = scenarios_.find(over);
+  const auto below = scenarios_.find(under);
+  if (above == scenarios_.end() || below == scenarios_.end()) return std::nullopt;
+  std::vector<double> ratios;
+  for (const auto& [number, round] : above->second) {
+    const auto pair = below->second.find(number);
+    if (pair == below->second.end()) continue;
+    const std::optional<double> dividend = NumberAt(round, path);
+    const std::optional<double> divisor = NumberAt(pair->second, path);
+    if (dividend.has_value() && divisor.value_or(0) != 0) ratios.push_back(*dividend / *divisor);
+  }
+  if (ratios.empty()) return std::nullopt;
+  return bench::Median(std::move(ratios));
 }
 
 std::vector<std::string> RunResults::Scenarios(absl::string_view prefix) const {

@@ -26,6 +26,10 @@ class RunResults {
   // Median over the rounds of the number at `path`, as in "latency_us.p50". nullopt if no round has
   // it.
   std::optional<double> Median(const std::string& scenario, absl::string_view path) const;
+  // Median over the rounds of the ratio of two scenarios' numbers at `path`, each over the one of
+  // the same round: for scenarios that ran in pairs. nullopt if no round has both.
+  std::optional<double> MedianRatio(const std::string& over, const std::string& under,
+                                    absl::string_view path) const;
   // The names of all scenarios that begin with `prefix`.
   std::vector<std::string> Scenarios(absl::string_view prefix) const;
   // Rounds of a scenario.
@@ -38,7 +42,10 @@ class RunResults {
   std::string EngineText(const std::string& key) const;
 
  private:
-  std::map<std::string, std::vector<google::protobuf::Struct>> scenarios_;
+  // The rounds of a scenario, by the number in the file's name.
+  using RoundFiles = std::map<std::string, google::protobuf::Struct>;
+
+  std::map<std::string, RoundFiles> scenarios_;
   google::protobuf::Struct engine_;
   google::protobuf::Struct onnx_;
 };

@@ -14,7 +14,7 @@ struct BenchArguments {
   bool json = false;
 };
 
-// Loads the server with Transform calls for a while and prints what it did: a table, or one JSON
+// Loads the server with calls for features for a while and prints what it did: a table, or one JSON
 // object. Calls that fail under load are part of the result; the command fails if the load cannot
 // be started.
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context);

@@ -21,16 +21,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cli/bench_messages.h"
 #include "client/cli/bench_schedule.h"
 #include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
-#include "phimap/v1/transform_service.pb.h"
 
 namespace phimap::cli {
 namespace {
 
-constexpr char kMethod[] = "/phimap.v1.TransformService/Transform";
 // Calls take these in turn, so that a server cannot live on one row in its cache.
 constexpr int kRequests = 16;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
@@ -50,24 +49,15 @@ void SleepUntilNs(int64_t time_ns) {
 int64_t ToNs(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
 // Uniform numbers of variance 1, as a standardized column has.
-v1::TransformRequest MakeRequest(const LoadOptions& options, std::mt19937_64& random) {
+grpc::ByteBuffer MakeRequest(const LoadOptions& options, std::mt19937_64& random) {
   std::uniform_real_distribution<float> uniform(-std::sqrt(3.0f), std::sqrt(3.0f));
   std::string values(static_cast<size_t>(options.rows) * options.columns * sizeof(float), '\0');
   for (size_t i = 0; i < values.size(); i += sizeof(float)) {
     const float value = uniform(random);
     std::memcpy(values.data() + i, &value, sizeof(value));
   }
-  v1::TransformRequest request;
-  request.set_reference(options.reference);
-  v1::DenseRows& dense = *request.mutable_examples()->mutable_dense();
-  dense.set_rows(options.rows);
-  dense.set_columns(options.columns);
-  dense.set_float32_le(std::move(values));
-  return request;
-}
-
-grpc::ByteBuffer Serialized(const v1::TransformRequest& request) {
-  const grpc::Slice slice(request.SerializeAsString());
+  const grpc::Slice slice(RequestBytes(
+      options.protocol, {options.reference, options.rows, options.columns, std::move(values)}));
   return grpc::ByteBuffer(&slice, 1);
 }
 
@@ -121,7 +111,7 @@ class LoadRun {
     }
     std::mt19937_64 random(1);
     for (int i = 0; i < kRequests; ++i) {
-      requests_.push_back(Serialized(MakeRequest(options_, random)));
+      requests_.push_back(MakeRequest(options_, random));
     }
     return absl::OkStatus();
   }
@@ -135,17 +125,20 @@ class LoadRun {
     bool ok = false;
     queue.Next(&tag, &ok);
     PHIMAP_RETURN_IF_ERROR(client::FromGrpc(call.status));
-    v1::TransformResponse answer;
     grpc::Slice bytes;
-    if (!call.answer.DumpToSingleSlice(&bytes).ok() ||
-        !answer.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size())) ||
-        answer.features().rows() != options_.rows) {
+    if (!call.answer.DumpToSingleSlice(&bytes).ok()) {
+      return absl::InternalError("the server's answer cannot be read");
+    }
+    PHIMAP_ASSIGN_OR_RETURN(
+        const BenchAnswer answer,
+        ReadAnswer(options_.protocol,
+                   {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}));
+    if (answer.rows != options_.rows) {
       return absl::InternalError("the server's answer has not one row of features for each row");
     }
-    result_.version = absl::StrCat(answer.version().mapping(), "@", answer.version().number());
-    result_.feature_columns = answer.features().columns();
-    smallest_answer_bytes_ =
-        answer.features().float32_le().size() + answer.features().float64_le().size();
+    result_.version = answer.version;
+    result_.feature_columns = answer.feature_columns;
+    smallest_answer_bytes_ = answer.feature_bytes;
     return absl::OkStatus();
   }
 
@@ -164,7 +157,8 @@ class LoadRun {
     call.times.sent_ns = NowNs();
     call.context->set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(timeout())));
     const grpc::ByteBuffer& request = requests_[next_request_++ % requests_.size()];
-    call.reader = call.stub->PrepareUnaryCall(&*call.context, kMethod, request, &queue);
+    call.reader =
+        call.stub->PrepareUnaryCall(&*call.context, MethodOf(options_.protocol), request, &queue);
     call.reader->StartCall();
     call.reader->Finish(&call.answer, &call.status, &call);
   }

@@ -1,4 +1,5 @@
-// Generates load: Transform calls, closed or open loop, and counts what becomes of them.
+// Generates load: calls for features in either protocol, closed or open loop, and counts what
+// becomes of them.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_LOAD_H_
 #define PHIMAP_CLIENT_CLI_BENCH_LOAD_H_
 
@@ -11,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/bench_histogram.h"
+#include "client/cli/bench_messages.h"
 #include "client/cli/bench_process.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
@@ -18,6 +20,7 @@
 namespace phimap::cli {
 
 struct LoadOptions {
+  BenchProtocol protocol = BenchProtocol::kNative;
   // As gRPC takes it: "host:port" or "unix:/path".
   std::string target;
   // Its token and TLS.

@@ -84,9 +84,10 @@ void UseLine(std::string& out, absl::string_view name, double cpu_us, const Load
 
 std::string LoadTable(const LoadOptions& options, const LoadResult& result, int processors) {
   std::string out = absl::StrFormat(
-      "%s, %d features; %s, %d-row calls, %d %s, %g s after %g s of warm-up\n", result.version,
-      result.feature_columns, LoadText(options), options.rows, options.channels,
-      options.channels == 1 ? "connection" : "connections", result.seconds, options.warmup_seconds);
+      "%s, %d features; %s, %d-row %s calls, %d %s, %g s after %g s of warm-up\n", result.version,
+      result.feature_columns, LoadText(options), options.rows, ProtocolName(options.protocol),
+      options.channels, options.channels == 1 ? "connection" : "connections", result.seconds,
+      options.warmup_seconds);
   absl::StrAppendFormat(&out, "%-12s%10.0f calls/s%12.0f rows/s\n", "answered",
                         PerSecond(result.answered, result),
                         PerSecond(result.answered, result) * options.rows);
@@ -113,8 +114,9 @@ std::string LoadTable(const LoadOptions& options, const LoadResult& result, int 
 
 std::string LoadJson(const LoadOptions& options, const LoadResult& result, int processors) {
   return absl::StrCat(
-      "{\"target\": ", Quoted(options.target), ", \"reference\": ", Quoted(options.reference),
-      ", \"version\": ", Quoted(result.version),
+      "{\"target\": ", Quoted(options.target),
+      ", \"protocol\": ", Quoted(ProtocolName(options.protocol)),
+      ", \"reference\": ", Quoted(options.reference), ", \"version\": ", Quoted(result.version),
       absl::StrFormat(
           ", \"feature_columns\": %d, \"mode\": \"%s\", \"callers\": %d, "
           "\"offered_calls_per_second\": %.3f, \"rows\": %d, \"columns\": %d, \"channels\": %d, "

@@ -1,5 +1,6 @@
 // The command `phimap`.
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -268,6 +269,13 @@ void AddBench(CLI::App& app, BenchArguments& bench) {
       ->add_option("NAME[@VERSION]", bench.load.reference, "A mapping, newest version unless named")
       ->required();
   AddBenchLoad(*command, bench.load);
+  command
+      ->add_option("--protocol", bench.load.protocol,
+                   "What the calls are: native (Transform) or inference (ModelInfer of the Open "
+                   "Inference Protocol)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, BenchProtocol>{
+          {"native", BenchProtocol::kNative}, {"inference", BenchProtocol::kInference}}))
+      ->default_str("native");
   command->add_option("--channels", bench.load.channels, "Connections, taken in turn")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();

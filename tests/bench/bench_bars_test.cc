@@ -49,6 +49,24 @@ TEST_F(BarsTest, AReportIsTheMedianOfTheRounds) {
   EXPECT_EQ(bar.Met(), true);
 }
 
+// The rounds of a pair ran under the same disturbance.
+TEST_F(BarsTest, ProtocolsAreComparedWithinEachRound) {
+  const int inference[] = {90, 60, 200};
+  const int native[] = {100, 50, 202};
+  for (int round = 1; round <= 3; ++round) {
+    const std::string suffix = "." + std::to_string(round) + ".json";
+    Write("protocol-16x1-inference" + suffix,
+          "{\"calls_per_second\": " + std::to_string(inference[round - 1]) + "}");
+    Write("protocol-16x1-native" + suffix,
+          "{\"calls_per_second\": " + std::to_string(native[round - 1]) + "}");
+  }
+  // A round that one of them did not finish.
+  Write("protocol-16x1-native.4.json", "{\"calls_per_second\": 1000}");
+  const Bar bar = Find("one row, 16 callers: Transform's calls/s over its own");
+  EXPECT_DOUBLE_EQ(bar.measured.value(), 202.0 / 200);  // of 1.11, 0.83 and 1.01
+  EXPECT_EQ(bar.Met(), true);
+}
+
 TEST_F(BarsTest, TheWorstSizeDecidesOnTheEngine) {
   Write("engine.json", R"({"cpu": "x", "results": [
     {"table": "projection", "target": "AVX2", "mapping": "W", "d": 2048, "rows": 32, "peak_share": 0.95},

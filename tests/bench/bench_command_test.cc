@@ -55,6 +55,18 @@ TEST_F(BenchCommandTest, AClosedLoopIsAnsweredWithoutErrors) {
   EXPECT_GT(server.at("resident_bytes").number_value(), 1 << 20);
 }
 
+TEST_F(BenchCommandTest, BothProtocolsAreAnsweredByTheSameVersionWithAsManyFeatures) {
+  for (const char* protocol : {"native", "inference"}) {
+    const Struct json =
+        MustBench({"--callers=2", "--rows=3", absl::StrCat("--protocol=", protocol)});
+    EXPECT_EQ(json.fields().at("protocol").string_value(), protocol);
+    EXPECT_EQ(json.fields().at("version").string_value(), "small@1");
+    EXPECT_EQ(json.fields().at("feature_columns").number_value(), 20);
+    EXPECT_GT(json.fields().at("answered").number_value(), 0);
+    EXPECT_TRUE(json.fields().at("errors").struct_value().fields().empty());
+  }
+}
+
 // The machine may be busy, so nothing is claimed of the rate but that it is not exceeded: 50 calls
 // are due in half a second, and one may be due at its very end.
 TEST_F(BenchCommandTest, AnOpenLoopOffersItsRateAndNoMore) {
@@ -87,6 +99,10 @@ TEST_F(BenchCommandTest, WhatCannotBeLoadedHasTheExitCodeOfTheError) {
   const ProcessResult nobody = RunProcess(Bench({"small", "--server_pid=4194305"}));
   EXPECT_EQ(nobody.exit_code, 2);
   EXPECT_THAT(nobody.err, HasSubstr("--server_pid: there is no process 4194305"));
+  EXPECT_EQ(RunProcess(Bench({"small", "--protocol=http"})).exit_code, 2);
+  const ProcessResult columns = RunProcess(Bench({"small", "--columns=9", "--protocol=inference"}));
+  EXPECT_EQ(columns.exit_code, 2);
+  EXPECT_THAT(columns.err, HasSubstr("--columns: expected [-1, 8]"));
   EXPECT_EQ(RunProcess({PHIMAP_BINARY, "--server=127.0.0.1:1", "bench", "small"}).exit_code, 4);
 }
 

@@ -56,12 +56,13 @@ LoadResult Result() {
 
 TEST(LoadJsonTest, HasEveryFieldWhateverWasMeasured) {
   const Struct json = Parsed(LoadJson(Options(), LoadResult{}, 2));
-  EXPECT_THAT(Keys(json), UnorderedElementsAre(
-                              "target", "reference", "version", "feature_columns", "mode",
-                              "callers", "offered_calls_per_second", "rows", "columns", "channels",
-                              "seconds", "processors", "calls", "answered", "calls_per_second",
-                              "rows_per_second", "latency_us", "refusal_latency_us", "lateness_us",
-                              "errors", "generator", "server"));
+  EXPECT_THAT(
+      Keys(json),
+      UnorderedElementsAre("target", "protocol", "reference", "version", "feature_columns", "mode",
+                           "callers", "offered_calls_per_second", "rows", "columns", "channels",
+                           "seconds", "processors", "calls", "answered", "calls_per_second",
+                           "rows_per_second", "latency_us", "refusal_latency_us", "lateness_us",
+                           "errors", "generator", "server"));
   for (const char* histogram : {"latency_us", "refusal_latency_us", "lateness_us"}) {
     EXPECT_THAT(Keys(json.fields().at(histogram).struct_value()),
                 UnorderedElementsAre("count", "mean", "p50", "p90", "p99", "p999", "max"));
@@ -73,6 +74,7 @@ TEST(LoadJsonTest, TellsRatesByAnsweredCallsAndCostsByAllCalls) {
   const Struct json = Parsed(LoadJson(Options(), Result(), 2));
   const auto& fields = json.fields();
   EXPECT_EQ(fields.at("target").string_value(), "unix:/tmp/a \"quoted\" path");
+  EXPECT_EQ(fields.at("protocol").string_value(), "native");
   EXPECT_EQ(fields.at("mode").string_value(), "open");
   EXPECT_EQ(fields.at("calls_per_second").number_value(), 4);
   EXPECT_EQ(fields.at("rows_per_second").number_value(), 16);

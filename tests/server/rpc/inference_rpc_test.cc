@@ -131,6 +131,35 @@ TEST_F(InferenceRpcTest, AVersionIsANumberAndEmptyMeansTheNewest) {
   EXPECT_EQ(MustInfer(request), NativeFeatures(examples, "letter@1"));
 }
 
+TEST_F(InferenceRpcTest, AnAliasIsAVersionInEveryCallAndFollowsItsMove) {
+  const v1::Version versions[] = {MustBuild("letter", "f2(landmarks=5)"),
+                                  MustBuild("letter", "f1(landmarks=6)")};
+  const v1::Examples examples = UniformExamples(3, 3);
+  inference::ModelInferRequest request = RawRequest(examples);
+  request.set_model_version("prod");
+  for (const v1::Version& version : versions) {
+    SCOPED_TRACE(version.ref().number());
+    v1::SetAliasRequest move;
+    move.set_mapping("letter");
+    move.set_alias("prod");
+    move.set_version(version.ref().number());
+    v1::Alias alias;
+    grpc::ClientContext context;
+    ASSERT_TRUE(mappings_->SetAlias(&context, move, &alias).ok());
+    inference::ModelInferResponse response;
+    ASSERT_TRUE(Infer(request, &response).ok());
+    EXPECT_EQ(response.model_version(), absl::StrCat(version.ref().number()));
+    EXPECT_EQ(response.raw_output_contents(0),
+              NativeFeatures(examples, absl::StrCat("letter@", version.ref().number())));
+    inference::ModelMetadataResponse metadata;
+    ASSERT_TRUE(Metadata("letter", "prod", &metadata).ok());
+    EXPECT_EQ(metadata.properties().at("digest"), version.ref().digest());
+    bool ready = false;
+    ASSERT_TRUE(Ready("letter", "prod", &ready).ok());
+    EXPECT_TRUE(ready);
+  }
+}
+
 TEST_F(InferenceRpcTest, EmptyContentsBesideRawOnesAreNoContents) {
   MustBuild();
   inference::ModelInferRequest request = RawRequest(UniformExamples(1, 3));
