@@ -11,6 +11,7 @@
 #include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
+#include "core/plan/squared_norm.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -19,12 +20,11 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kTileRows = 256;
+// Of the kernel error, which takes as many pairs: a few hundred for each row tell the mean as well
+// as all, and cost less than the features.
+constexpr int64_t kPairRows = 128;
 
-double Norm(const double* v, int64_t n) {
-  double sum = 0;
-  for (int64_t j = 0; j < n; ++j) sum += v[j] * v[j];
-  return std::sqrt(sum);
-}
+double Norm(const double* v, int64_t n) { return std::sqrt(SquaredNorm(v, n)); }
 
 MeasuredError ServingError(const Matrix<double>& served, const Matrix<double>& reference) {
   MeasuredError error;
@@ -45,8 +45,7 @@ MeasuredError ServingError(const Matrix<double>& served, const Matrix<double>& r
 double MeanSquaredNorm(const Matrix<double>& features) {
   double sum = 0;
   for (int64_t i = 0; i < features.rows(); ++i) {
-    const double norm = Norm(features.row(i), features.cols());
-    sum += norm * norm;
+    sum += SquaredNorm(features.row(i), features.cols());
   }
   return sum / static_cast<double>(features.rows());
 }
@@ -69,9 +68,12 @@ struct KernelErrors {
 };
 
 int64_t TileCount(int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+int64_t PairTiles(int64_t rows) { return (rows + kPairRows - 1) / kPairRows; }
 
-// |K(x, y) − F(x)·F(y)| over all pairs of distinct rows. Each tile sums for itself and the tiles
-// are added in order, so that the bits do not depend on who took which.
+// |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
+// in the tile before. The rows come in random order, so that these are a sample of all pairs, in
+// which every row has a part. Each tile sums for itself and the tiles are added in order, so that
+// the bits do not depend on who took which.
 absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matrix<double>& x,
                                          const Matrix<double>& features,
                                          const TileControl& control) {
@@ -80,30 +82,33 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
   struct TileErrors {
     double sum = 0;
     double max = 0;
+    int64_t count = 0;
     std::vector<double> disjoint;
   };
-  std::vector<TileErrors> tiles(static_cast<size_t>(TileCount(h)));
+  std::vector<TileErrors> tiles(static_cast<size_t>(PairTiles(h)));
   const auto measure = [&](int64_t t) {
     TileErrors& errors = tiles[t];
-    const int64_t begin = t * kTileRows;
-    const int64_t end = std::min(h, begin + kTileRows);
+    const int64_t begin = t * kPairRows;
+    const int64_t end = std::min(h, begin + kPairRows);
+    const int64_t first = std::max<int64_t>(0, begin - kPairRows);
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
-    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
-    KernelBlock(kernel, x.view().Rows(begin, end - begin), tile_norms, x.view().Rows(0, end), norms,
-                tile.view());
-    MultiplyTransposed(-1, features.view().Rows(begin, end - begin), features.view().Rows(0, end),
-                       1, tile.view());
+    const std::vector<double> other_norms(norms.begin() + first, norms.begin() + end);
+    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end - first);
+    KernelBlock(kernel, x.view().Rows(begin, end - begin), tile_norms,
+                x.view().Rows(first, end - first), other_norms, tile.view());
+    MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
+                       features.view().Rows(first, end - first), 1, tile.view());
     for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < i; ++j) {
-        const double difference = std::abs(tile(i - begin, j));
+      for (int64_t j = first; j < i; ++j) {
+        const double difference = std::abs(tile(i - begin, j - first));
         errors.sum += difference;
         errors.max = std::max(errors.max, difference);
       }
-      if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1)));
+      errors.count += i - first;
+      if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1 - first)));
     }
   };
-  PHIMAP_RETURN_IF_ERROR(ForEachTile(
-      control.threads(), TileCount(h), [&](double f) { return control(f * f); }, measure));
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTiles(h), control, measure));
   KernelErrors errors;
   for (const double k : KernelDiagonal(kernel, x.view(), norms)) {
     errors.error.scale = std::max(errors.error.scale, std::abs(k));
@@ -112,21 +117,20 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
   for (const TileErrors& tile : tiles) {
     sum += tile.sum;
     errors.error.max = std::max(errors.error.max, tile.max);
+    errors.error.count += tile.count;
     errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
   }
-  errors.error.count = h * (h - 1) / 2;
   errors.error.mean = sum / static_cast<double>(errors.error.count);
   return errors;
 }
 
-// Σ ρ(x)/Σ K(x, x), ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²: the share of the kernel's mass outside of the
-// landmarks' span.
-absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<double>& x,
-                                     const TileControl& control) {
+// ‖L⁻¹ k_r(x)‖² of each row: what of K(x, x) lies within the landmarks' span.
+absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
+                                                   const Matrix<double>& x,
+                                                   const std::vector<double>& norms,
+                                                   const TileControl& control) {
   const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
-  const std::vector<double> norms = SquaredNorms(x.view());
-  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, x.view(), norms);
-  std::vector<double> residuals(static_cast<size_t>(x.rows()));
+  std::vector<double> projected(static_cast<size_t>(x.rows()));
   const auto measure = [&](int64_t t) {
     const int64_t begin = t * kTileRows;
     const int64_t count = std::min(kTileRows, x.rows() - begin);
@@ -135,18 +139,33 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
     KernelBlock(*task.kernel, task.pivots, pivot_norms, x.view().Rows(begin, count), tile_norms,
                 block.view());
     SolveLowerTriangle(task.factor, block.view());
-    for (int64_t j = 0; j < count; ++j) {
-      double projected = 0;
-      for (int64_t k = 0; k < block.rows(); ++k) projected += block(k, j) * block(k, j);
-      // Round-off can leave a row inside of the span a little below 0.
-      residuals[begin + j] = std::max(0.0, diagonal[begin + j] - projected);
+    for (int64_t k = 0; k < block.rows(); ++k) {
+      for (int64_t j = 0; j < count; ++j) projected[begin + j] += block(k, j) * block(k, j);
     }
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), TileCount(x.rows()), control, measure));
+  return projected;
+}
+
+// Σ ρ(x)/Σ K(x, x), ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²: the share of the kernel's mass outside of the
+// landmarks' span. `reference`: the features in float64.
+absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<double>& x,
+                                     const Matrix<double>& reference, const TileControl& control) {
+  const std::vector<double> norms = SquaredNorms(x.view());
+  std::vector<double> projected;
+  if (task.features_are_projection) {
+    for (int64_t i = 0; i < reference.rows(); ++i) {
+      projected.push_back(SquaredNorm(reference.row(i), reference.cols()));
+    }
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(projected, ProjectedNorms(task, x, norms, control));
+  }
+  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, x.view(), norms);
   double residual = 0;
   double trace = 0;
   for (int64_t i = 0; i < x.rows(); ++i) {
-    residual += residuals[i];
+    // Round-off can leave a row inside of the span a little below 0.
+    residual += std::max(0.0, diagonal[i] - projected[i]);
     trace += diagonal[i];
   }
   return trace > 0 ? residual / trace : 0.0;
@@ -253,11 +272,26 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   certificate.kernel_error_half_width = HalfWidth(errors.disjoint);
   if (task.factor.rows() == 0) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(certificate.held_out_trace_residual,
-                          TraceResidual(task, x, {control.threads_ref(), [&](double f) {
-                                                    return control(0.6 + 0.4 * f);
-                                                  }}));
+                          TraceResidual(task, x, *reference, {control.threads_ref(), [&](double f) {
+                                                                return control(0.6 + 0.4 * f);
+                                                              }}));
   return absl::OkStatus();
 }
+
+namespace {
+
+// What the tiles of KernelError hold in all, for h rows.
+double PairsOf(int64_t h) {
+  double pairs = 0;
+  for (int64_t begin = 0; begin < h; begin += kPairRows) {
+    const int64_t end = std::min(h, begin + kPairRows);
+    const int64_t first = std::max<int64_t>(0, begin - kPairRows);
+    pairs += static_cast<double>(end - begin) * static_cast<double>(end - first);
+  }
+  return pairs;
+}
+
+}  // namespace
 
 Work WorkOfMeasurement(const MeasurementShape& shape) {
   if (shape.rows < kMinHeldOutRows) return {};
@@ -270,7 +304,7 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
             .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
   if (shape.elements_of_value == 0) return work;
   // Each pair: a kernel value, a product of features, a comparison.
-  const double pairs = TiledTriangle(shape.rows);
+  const double pairs = PairsOf(shape.rows);
   work += WorkOfKernelBlock(1, pairs, columns, shape.elements_of_value + 1);
   work.product_flops += 2 * pairs * outputs;
   if (shape.rank == 0) return work;
@@ -286,7 +320,8 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
   // The second plan's engine, or the rows and a tile of one of the two passes.
   const int64_t engine = shape.plan_numbers * kDouble;
-  const int64_t tile = kTileRows * std::max(shape.rows, shape.rank) * kDouble;
+  const int64_t tile =
+      kTileRows * std::max(std::min(shape.rows, 2 * kTileRows), shape.rank) * kDouble;
   const int64_t tiles = std::min<int64_t>(threads, TileCount(shape.rows)) * tile;
   return features + std::max(engine, shape.rows * shape.columns * kDouble + tiles);
 }

@@ -32,6 +32,8 @@ struct MeasurementTask {
   // otherwise.
   ConstMatrixView<double> pivots;
   ConstMatrixView<double> factor;
+  // F2: its features are the coordinates of the projection, so that ρ needs no other.
+  bool features_are_projection = false;
 };
 
 // Fills in serving_error, mean_squared_norm, kernel_error with its half width, and
@@ -54,7 +56,8 @@ struct MeasurementShape {
   int64_t plan_numbers = 0;
   // What one kernel value takes; 0: the kernel error is not measured.
   double elements_of_value = 0;
-  // Rank of the factor; 0: the trace residual is not measured.
+  // Rank of the factor that rows are solved with for the trace residual; 0: they are not, for
+  // there is none or the features are the projection.
   int64_t rank = 0;
 };
 

@@ -83,7 +83,8 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
                             .columns = columns,
                             .serving_type = serving_type});
     case MappingKind::kKernelPca:
-      return CostOfKernelPca(LandmarksOf(spec, columns, serving_type), spec.mapping.centred);
+      return CostOfKernelPca(LandmarksOf(spec, columns, serving_type, threads),
+                             spec.mapping.centred);
   }
   PHIMAP_CHECK(false);
 }
@@ -110,7 +111,7 @@ MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping
           .plan_numbers = mapping.plan_numbers,
           .elements_of_value =
               spec.mapping.approximates_kernel() ? ElementsOfValue(spec.kernel, columns) : 0,
-          .rank = mapping.rank};
+          .rank = spec.mapping.kind == MappingKind::kF2 ? 0 : mapping.rank};
 }
 
 Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {

@@ -62,9 +62,11 @@ absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& contro
   const int64_t d = task.landmarks.rows();
   const Steps steps = StepsOf(task);
   PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> rows, ServedLandmarks(task));
-  Matrix<double> gram = Matrix<double>::Uninit(d, d);
+  // The factorization goes down columns: their elements must not share the sets of a cache.
+  Matrix<double> storage = Matrix<double>::Uninit(d, SpreadStride<double>(d));
+  const MatrixView<double> gram = storage.view().Block(0, 0, d, d);
   PHIMAP_RETURN_IF_ERROR(
-      KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram.view(),
+      KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram,
                  {control.threads_ref(), [&](double f) { return control(steps.factor * f); }}));
   double largest = 0;
   for (int64_t i = 0; i < d; ++i) {
@@ -75,10 +77,10 @@ absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& contro
   mapping.tolerance = static_cast<double>(d) * u * largest;
   PHIMAP_ASSIGN_OR_RETURN(
       mapping.cholesky,
-      FactorPivoted(gram.view(), mapping.tolerance,
-                    {control.threads_ref(), [&](double f) {
-                       return control(steps.factor + (steps.rest - steps.factor) * f);
-                     }}));
+      FactorPivoted(gram, mapping.tolerance, {control.threads_ref(), [&](double f) {
+                                                return control(steps.factor +
+                                                               (steps.rest - steps.factor) * f);
+                                              }}));
   const int64_t r = mapping.cholesky.rank();
   if (r == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel",

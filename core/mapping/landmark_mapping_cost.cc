@@ -27,7 +27,7 @@ int64_t FactorBytes(const LandmarkShape& shape) {
 int64_t FactoringBytes(const LandmarkShape& shape) {
   const int64_t d = shape.landmarks;
   const int64_t tiles = std::min<int64_t>(shape.threads, (d + 255) / 256);
-  return kDouble * d * (shape.columns + d) +
+  return kDouble * d * (shape.columns + SpreadStride<double>(d)) +
          std::max(FactorBytes(shape), kDouble * 256 * d * tiles);
 }
 

@@ -343,7 +343,8 @@ class VersionBuilder {
                          .rows = held_out_.view(),
                          .kernel = std::nullopt,
                          .pivots = std::as_const(mapping_.pivots).view(),
-                         .factor = std::as_const(mapping_.factor).view()};
+                         .factor = std::as_const(mapping_.factor).view(),
+                         .features_are_projection = spec_.mapping.kind == MappingKind::kF2};
     if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
     certificate_.self_check = MakeGoldenVectors();
     const auto threads = [&] { return monitor_.threads(); };

@@ -137,10 +137,6 @@ TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
     flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *
              static_cast<double>(NumbersOf(artifact->plan));
   }
-  if (spec_.mapping.kind == MappingKind::kF2) {
-    const double rank = static_cast<double>(version.certificate.rank.value_or(0));
-    flops += rank * rank * rank / 3;  // the inverse of the triangle, by LAPACK
-  }
   if (spec_.mapping.kind == MappingKind::kKernelPca) {
     // How many sweeps an iteration takes depends on the spectrum.
     EXPECT_LT(Cost().work.flops(), 8 * flops);
