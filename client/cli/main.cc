@@ -103,6 +103,10 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
   command->add_flag("--residual", transform.residual,
                     "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
                     "of each row; of f2 only");
+  command
+      ->add_option("--timeout", transform.timeout_seconds,
+                   "Seconds for all rows together; no limit unless given")
+      ->check(CLI::Range(0.01, 86'400.0));
 }
 
 void AddList(CLI::App& app, ListArguments& list) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "client/cli/error_text.h"
 #include "client/cli/file_format.h"
 #include "client/cli/number_text.h"
@@ -49,8 +50,10 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
       bar.Update(state);
       return writer->Append(features);
     };
-    result = context.client.TransformStream(arguments.reference, *rows, sink,
-                                            {.residual = arguments.residual}, &context.cancel);
+    client::TransformStreamOptions options{.residual = arguments.residual};
+    if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
+    result =
+        context.client.TransformStream(arguments.reference, *rows, sink, options, &context.cancel);
   }
   // Answers come in order and before the error: those rows were in the requests before the one at
   // fault.

@@ -22,6 +22,8 @@ struct TransformArguments {
   std::string label;
   // One column more in the output, the last: the residual of each row.
   bool residual = false;
+  // For all of it; 0: no limit.
+  double timeout_seconds = 0;
 };
 
 // Maps the rows of the input and writes their features. A failure leaves no output file. An output

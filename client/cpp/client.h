@@ -105,6 +105,8 @@ struct TransformStreamOptions {
   // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
   // answer are about 1 MiB.
   int32_t rows_per_request = 0;
+  // For the whole stream, however long the source takes.
+  absl::Duration timeout = absl::InfiniteDuration();
 };
 
 struct TransformStreamResult {

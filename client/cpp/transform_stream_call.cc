@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/row_messages.h"
 #include "core/status/status_macros.h"
@@ -35,6 +36,7 @@ TransformStreamCall::TransformStreamCall(v1::TransformService::StubInterface& st
 
 absl::StatusOr<TransformStreamResult> TransformStreamCall::Run() {
   grpc::ClientContext context;
+  SetDeadline(context, absl::Now() + options_.timeout);
   std::unique_ptr<Stream> stream = stub_.TransformStream(&context);
   const CancelToken::Registration registration = cancel_.OnCancel([this, &context] {
     context.TryCancel();

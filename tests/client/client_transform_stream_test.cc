@@ -148,6 +148,21 @@ TEST_F(TransformStreamTest, ErrorOfTheServerEndsAStreamWhoseWindowIsFull) {
   EXPECT_EQ(status, absl::InvalidArgumentError("request 0: wrong width"));
 }
 
+// The server never answers, so the deadline always comes first.
+TEST_F(TransformStreamTest, AStreamThatTakesLongerThanItsTimeoutIsEnded) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) {
+    }
+    return grpc::Status::CANCELLED;
+  };
+  MemoryRowSource rows(Column(1000));
+  const absl::Status status =
+      Run(rows, {.window = 1, .rows_per_request = 1, .timeout = absl::Milliseconds(50)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+}
+
 TEST_F(TransformStreamTest, ErrorOfTheSinkEndsTheStreamAndIsReturned) {
   const StopAtEnd stop(server_);
   server_.transform_stream = [&](TransformStreamStream& stream) {

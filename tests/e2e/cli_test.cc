@@ -75,8 +75,8 @@ TEST_F(CliTest, BuildsListsShowsAndTransforms) {
   EXPECT_THAT(json.out, HasSubstr("\"kernel_error\""));
 
   const std::string input = File(FirstLines(kLetters, 11));
-  const ProcessResult mapped =
-      Phimap({"transform", "letters", "--input=" + input, "--label=label", "--output=-"});
+  const ProcessResult mapped = Phimap(
+      {"transform", "letters", "--input=" + input, "--label=label", "--output=-", "--timeout=600"});
   ASSERT_EQ(mapped.exit_code, 0) << mapped.err;
   const std::vector<std::string> lines = absl::StrSplit(mapped.out, '\n', absl::SkipEmpty());
   ASSERT_EQ(lines.size(), 11u);  // a header and ten rows
@@ -303,6 +303,10 @@ TEST_F(CliTest, ErrorsOfTransformNameWhatWasTypedAndForJsonTheFields) {
       Phimap({"transform", "nothing", "--input=" + File("a\n1\n"), "--output=-"});
   EXPECT_EQ(unknown.exit_code, 3);
   EXPECT_EQ(unknown.err, "phimap: no mapping is named \"nothing\"\n");
+  EXPECT_EQ(
+      Phimap({"transform", "nothing", "--input=" + File("a\n1\n"), "--output=-", "--timeout=0"})
+          .exit_code,
+      2);
   const ProcessResult program =
       Phimap({"build", "x", "--input=" + File("a\n1\n"), "--mapping=f2(landmarks=1)",
               "--kernel=rbf(gama=1)", "--json"});
