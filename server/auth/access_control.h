@@ -37,6 +37,9 @@ class AccessControl {
   // True when everyone may do everything, and nobody is looked at.
   bool open() const { return tokens_ == nullptr && !certificate_role_.has_value(); }
 
+  // True when tokens alone decide.
+  bool asks_for_tokens() const { return tokens_ != nullptr; }
+
   // OK when `caller` may call `method`, which needs the role `needed`. UNAUTHENTICATED (reasons
   // TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, CERTIFICATE_MISSING) or PERMISSION_DENIED
   // (ROLE_TOO_LOW), with what to do about it.

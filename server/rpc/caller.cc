@@ -7,11 +7,14 @@
 
 namespace phimap {
 
-Caller CallerOf(const grpc::CallbackServerContext& context) {
+Caller CallerOf(const grpc::CallbackServerContext& context, const AccessControl& access) {
   Caller caller;
-  const auto [first, last] = context.client_metadata().equal_range("authorization");
-  caller.authorizations = static_cast<size_t>(std::distance(first, last));
-  if (first != last) caller.authorization = {first->second.data(), first->second.size()};
+  if (access.asks_for_tokens()) {
+    const auto [first, last] = context.client_metadata().equal_range("authorization");
+    caller.authorizations = static_cast<size_t>(std::distance(first, last));
+    if (first != last) caller.authorization = {first->second.data(), first->second.size()};
+    return caller;
+  }
   const std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
   caller.certificate_verified = connection != nullptr && connection->IsPeerAuthenticated();
   caller.unix_socket = absl::StartsWith(context.peer(), "unix:");

@@ -7,8 +7,9 @@
 
 namespace phimap {
 
-// Points into `context`.
-Caller CallerOf(const grpc::CallbackServerContext& context);
+// What `access` decides by, and no more: gRPC makes each of these when it is asked. Points into
+// `context`.
+Caller CallerOf(const grpc::CallbackServerContext& context, const AccessControl& access);
 
 }  // namespace phimap
 

@@ -19,7 +19,8 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
 
 absl::Status Admission(const grpc::CallbackServerContext& context, const RpcMethod& method) {
   if (method.access->open()) return absl::OkStatus();
-  return method.access->Admit(CallerOf(context), method.metrics.full_name, method.role);
+  return method.access->Admit(CallerOf(context, *method.access), method.metrics.full_name,
+                              method.role);
 }
 
 // What went well is of interest to who debugs a client; what the client got wrong, to who runs the
