@@ -1,14 +1,30 @@
 #include "exchange/artifact_description.h"
 
 #include "core/certificate/artifact_review.h"
+#include "core/plan/artifact.h"
 #include "core/status/status_macros.h"
 #include "exchange/certificate_to_proto.h"
 #include "exchange/sha256.h"
 
 namespace phimap {
+namespace {
+
+constexpr char kFile[] = "FILE";
+
+}  // namespace
+
+static_assert(kArtifactStartBytes == kArtifactHeadBytes);
+
+absl::StatusOr<int64_t> DescribeSize(absl::string_view start) {
+  const absl::StatusOr<int64_t> size = ArtifactSizeInHead(start);
+  if (!size.ok()) return DamageAsInput(size.status(), kFile);
+  return size;
+}
 
 absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& golden_vectors_ran) {
-  PHIMAP_ASSIGN_OR_RETURN(const ReviewedArtifact review, ReviewArtifact(bytes));
+  const absl::StatusOr<ReviewedArtifact> reviewed = ReviewArtifact(bytes);
+  if (!reviewed.ok()) return DamageAsInput(reviewed.status(), kFile);
+  const ReviewedArtifact& review = *reviewed;
   golden_vectors_ran = review.golden_vectors == GoldenVectors::kVerified;
   Sha256 hash;
   hash.Update(bytes);

@@ -17,7 +17,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!file.is_open()) {
-    return MakeError(absl::StatusCode::kNotFound, "BAD_TOKEN_FILE", "--token_file",
+    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TOKEN_FILE", "--token_file",
                      absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
   }
   std::getline(file, line);

@@ -16,24 +16,32 @@
 namespace phimap::cli {
 namespace {
 
-// The largest artifact there is, as docs/formats.md says.
-constexpr size_t kMaxFileBytes = size_t{4} << 30;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// The whole file. Memory is taken for bytes that have come, never for what a file claims.
+// Reads on until there are `size` bytes, or the file ends. Memory is taken for bytes that have
+// come, never for what a file claims.
+absl::Status ReadUpTo(size_t size, InputFile& file, std::string& bytes) {
+  std::string piece(std::min(size, kPieceBytes), '\0');
+  while (bytes.size() < size) {
+    const size_t wanted = std::min(size - bytes.size(), piece.size());
+    PHIMAP_ASSIGN_OR_RETURN(const size_t came, file.Read(piece.data(), wanted));
+    if (came == 0) return absl::OkStatus();
+    bytes.append(piece, 0, came);
+  }
+  return absl::OkStatus();
+}
+
+// The whole file, if it may be an artifact: its first bytes say so, and how many there are to be.
 absl::StatusOr<std::string> ReadWhole(const std::string& path) {
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(path));
   std::string bytes;
-  std::string piece(kPieceBytes, '\0');
-  while (true) {
-    PHIMAP_ASSIGN_OR_RETURN(const size_t size, file->Read(piece.data(), piece.size()));
-    if (size == 0) return bytes;
-    if (size > kMaxFileBytes - bytes.size()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          file->name(), " has more than the ", kMaxFileBytes, " bytes that an artifact may have"));
-    }
-    bytes.append(piece, 0, size);
-  }
+  PHIMAP_RETURN_IF_ERROR(ReadUpTo(kArtifactStartBytes, *file, bytes));
+  if (bytes.size() < kArtifactStartBytes) return bytes;  // which the review will refuse
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t size, DescribeSize(bytes));
+  PHIMAP_RETURN_IF_ERROR(ReadUpTo(static_cast<size_t>(size) + 1, *file, bytes));
+  if (static_cast<int64_t>(bytes.size()) <= size) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat(file->name(), ": the artifact says that it has ",
+                                                 size, " bytes, and the file has more"));
 }
 
 absl::Status Inspect(const InspectArguments& arguments, int width, std::ostream& out) {

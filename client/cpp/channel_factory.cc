@@ -56,7 +56,7 @@ absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& 
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.good() || text.str().empty()) {
-    return MakeError(absl::StatusCode::kNotFound, "BAD_TLS_FILE", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TLS_FILE", field,
                      absl::StrCat("cannot read ", path, ": ",
                                   file.is_open() ? "it is empty" : std::strerror(errno)),
                      {{"path", path}});

@@ -123,4 +123,11 @@ absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
   return review;
 }
 
+absl::Status DamageAsInput(const absl::Status& status, absl::string_view field) {
+  if (!absl::IsDataLoss(status)) return status;
+  const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
+  return MakeError(absl::StatusCode::kInvalidArgument, detail.reason, field, status.message(),
+                   detail.metadata);
+}
+
 }  // namespace phimap

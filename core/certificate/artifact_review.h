@@ -46,6 +46,10 @@ struct ReviewedArtifact {
 // most. Throws std::bad_alloc.
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes);
 
+// Of an artifact that a caller brought, DATA_LOSS as what it is there: INVALID_ARGUMENT about
+// `field`, since nothing of ours is lost. Other errors as they are.
+absl::Status DamageAsInput(const absl::Status& status, absl::string_view field);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_

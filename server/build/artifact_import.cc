@@ -1,7 +1,5 @@
 #include "server/build/artifact_import.h"
 
-#include <optional>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/certificate/artifact_review.h"
@@ -15,17 +13,10 @@ namespace {
 
 using Code = absl::StatusCode;
 
+// The field at fault when the artifact is.
+constexpr char kChunk[] = "chunk";
 // As for builds (memory_budget.cc): the bytes, the plan, the packed plan.
 constexpr int64_t kCopies = 3;
-
-// What is damaged here came so from the client: nothing of this server is lost.
-absl::Status AsInput(const absl::Status& status) {
-  if (!absl::IsDataLoss(status)) return status;
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  if (!detail.has_value()) return status;
-  return MakeError(Code::kInvalidArgument, detail->reason, "chunk", status.message(),
-                   detail->metadata);
-}
 
 absl::Status TooLong(int64_t stated_bytes) {
   return MakeError(
@@ -63,7 +54,7 @@ VersionRecord RecordOf(const std::string& mapping, const ReviewedArtifact& revie
 
 absl::Status ArtifactImport::LookAtHead() {
   const absl::StatusOr<int64_t> stated = ArtifactSizeInHead(bytes_);
-  if (!stated.ok()) return AsInput(stated.status());
+  if (!stated.ok()) return DamageAsInput(stated.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(reserved_, memory_.Reserve(kCopies * *stated));
   stated_bytes_ = *stated;
   bytes_.reserve(static_cast<size_t>(stated_bytes_));
@@ -83,7 +74,7 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
                                                         VersionRegistry& registry) {
   PHIMAP_RETURN_IF_ERROR(CheckSha256(digest, bytes_));
   absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes_);
-  if (!review.ok()) return AsInput(review.status());
+  if (!review.ok()) return DamageAsInput(review.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
   registry.Published(record);
   return CertifiedVersion{std::move(record), std::move(review->certificate)};

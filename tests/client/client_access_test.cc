@@ -54,7 +54,7 @@ TEST(ClientAccessTest, FilesThatBelongTogetherAreNamed) {
 TEST(ClientAccessTest, AFileThatCannotBeReadIsNamedWithItsReason) {
   const absl::Status missing =
       Client::Connect("127.0.0.1:7450", {.tls = {.ca_file = "/nowhere/ca.pem"}}).status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(missing.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(missing.message()), HasSubstr("/nowhere/ca.pem: No such file"));
   const absl::Status empty =
       Client::Connect("127.0.0.1:7450", {.tls = {.ca_file = "/dev/null"}}).status();

@@ -120,6 +120,41 @@ TEST_F(CliAccessTest, ARefusalSaysWhatToDoAndNotTheToken) {
   EXPECT_THAT(empty.err, HasSubstr("--token_file: expected a token"));
 }
 
+TEST_F(CliAccessTest, AFileThatIsNotThereIsWrongUsageWhicheverFlagNamesIt) {
+  ServerProcess server(Path("data"), TlsAndTokens());
+  const std::string ca = "--tls_ca=" + Path("ca.pem");
+  const std::vector<std::vector<std::string>> flags = {
+      {"--tls_ca"}, {"--token_file"}, {"--tls_certificate", ca, "--tls_key=" + Path("client.key")}};
+  for (const std::vector<std::string>& of : flags) {
+    SCOPED_TRACE(of[0]);
+    std::vector<std::string> command = {"list", of[0] + "=" + Path("nowhere")};
+    command.insert(command.end(), of.begin() + 1, of.end());
+    const ProcessResult missing = Phimap(server, {}, command);
+    EXPECT_EQ(missing.exit_code, 2);
+    EXPECT_THAT(missing.err, HasSubstr(of[0] + ": cannot read " + Path("nowhere")));
+  }
+}
+
+TEST_F(CliAccessTest, EveryCommandThatForgetsTlsIsToldOfIt) {
+  ServerProcess server(Path("data"), TlsAndTokens());
+  const std::vector<std::vector<std::string>> commands = {
+      {"list"},
+      {"list", "--json"},
+      {"show", "rows"},
+      {"health"},
+      {"alias", "list"},
+      {"delete", "rows@1"},
+      {"export", "rows", "-o", Path("rows.phimap")},
+      {"transform", "rows", "--input=" + Path("rows.csv"), "--output=" + Path("features.csv")},
+  };
+  for (const std::vector<std::string>& command : commands) {
+    SCOPED_TRACE(command[0]);
+    const ProcessResult result = Phimap(server, {}, command);
+    EXPECT_EQ(result.exit_code, 4);
+    EXPECT_THAT(result.err, HasSubstr("--tls_ca=FILE, or PHIMAP_TLS_CA"));
+  }
+}
+
 TEST_F(CliAccessTest, ACertificateOfTheClientLetsItIn) {
   std::vector<std::string> flags = Tls();
   flags.push_back("--tls_client_ca=" + Path("ca.pem"));

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/linalg/panel_product.h"
+#include "core/status/error.h"
 #include "exchange/sha256.h"
 #include "gtest/gtest.h"
 #include "tests/support/certified_artifact.h"
@@ -47,10 +48,24 @@ TEST(ArtifactDescriptionTest, SaysThatNothingRanWithoutGoldenVectors) {
   EXPECT_FALSE(ran);
 }
 
-TEST(ArtifactDescriptionTest, DamageIsDataLoss) {
+TEST(ArtifactDescriptionTest, DamageIsBadInputAboutTheFile) {
   bool ran = false;
-  EXPECT_TRUE(absl::IsDataLoss(DescribeArtifact("not an artifact", ran).status()));
-  EXPECT_TRUE(absl::IsDataLoss(DescribeArtifact(CertifiedArtifact() + "x", ran).status()));
+  const std::string good = CertifiedArtifact();
+  for (const absl::Status& status :
+       {DescribeArtifact("not an artifact", ran).status(),
+        DescribeArtifact(good + "x", ran).status(),
+        DescribeArtifact(good.substr(0, good.size() - 1), ran).status(),
+        DescribeSize(std::string(kArtifactStartBytes, '\0')).status()}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(DetailOf(status)->field, "FILE");
+  }
+}
+
+TEST(ArtifactDescriptionTest, TheFirstBytesSayHowLongAnArtifactIs) {
+  const std::string good = CertifiedArtifact();
+  const absl::StatusOr<int64_t> size = DescribeSize(good.substr(0, kArtifactStartBytes));
+  ASSERT_TRUE(size.ok()) << size.status();
+  EXPECT_EQ(*size, good.size());
 }
 
 }  // namespace
