@@ -42,7 +42,8 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
     return Unclear(reference,
                    "name a version by its number; an alias goes by `phimap alias delete`");
   }
-  PHIMAP_RETURN_IF_ERROR(context.client.DeleteVersion(reference.substr(0, at), version));
+  PHIMAP_RETURN_IF_ERROR(
+      context.client.DeleteVersion(reference.substr(0, at), version, arguments.give_up_rollback));
   *context.console.stream << reference << " is deleted" << std::endl;
   return absl::OkStatus();
 }

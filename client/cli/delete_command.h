@@ -13,6 +13,8 @@ struct DeleteArguments {
   // "letters@7", or "letters" with `all_versions`.
   std::string reference;
   bool all_versions = false;
+  // Also if an alias would be rolled back to it.
+  bool give_up_rollback = false;
 };
 
 // Deletes a version, or a mapping with all its versions. A bare name means the newest version

@@ -52,6 +52,7 @@ constexpr OptionOfField kOptions[] = {
     {"alias", "etag", "--etag"},
     {"delete", "mapping", "NAME@VERSION"},
     {"delete", "version", "NAME@VERSION"},
+    {"delete", "give_up_rollback", "--give-up-rollback"},
     {"import", "mapping", "--name"},
     {"import", "chunk", "FILE"},
     {"import", "digest", "FILE"},

@@ -199,6 +199,8 @@ void AddDelete(CLI::App& app, DeleteArguments& erase) {
       ->required();
   command->add_flag("--all-versions", erase.all_versions,
                     "Delete the mapping with all its versions; its numbers are not used again");
+  command->add_flag("--give-up-rollback", erase.give_up_rollback,
+                    "Also if `phimap alias rollback` would lead back to the version");
 }
 
 void AddExport(CLI::App& app, ExportArguments& exported) {

@@ -36,6 +36,13 @@ absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
                    " ever since it was made; there is nothing to go back to"));
 }
 
+absl::Status GoneBefore(absl::string_view mapping, const v1::Alias& alias) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(mapping, "@", alias.name(), " cannot go back to version ",
+                   alias.previous_version(), ": it was deleted since the alias moved to version ",
+                   alias.version(), ". The alias stays there; set it to a version that exists"));
+}
+
 class GrpcClient final : public Client {
  public:
   GrpcClient(const ChannelFactory& channels, const ConnectOptions& options) : options_(options) {
@@ -157,7 +164,10 @@ class GrpcClient final : public Client {
     for (const v1::Alias& current : found.aliases()) {
       if (current.name() != alias) continue;
       if (current.previous_version() == 0) return NeverMoved(mapping, current);
-      return SetAlias(mapping, alias, current.previous_version(), current.etag());
+      absl::StatusOr<v1::Alias> back =
+          SetAlias(mapping, alias, current.previous_version(), current.etag());
+      if (absl::IsNotFound(back.status())) return GoneBefore(mapping, current);
+      return back;
     }
     return absl::NotFoundError(
         absl::StrCat("mapping \"", mapping, "\" has no alias \"", alias, "\""));
@@ -172,10 +182,12 @@ class GrpcClient final : public Client {
     return Call<v1::DeleteAliasResponse>(&Stub::DeleteAlias, request).status();
   }
 
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t version) override {
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
+                             bool give_up_rollback) override {
     v1::DeleteVersionRequest request;
     request.set_mapping(std::string(mapping));
     request.set_version(version);
+    request.set_give_up_rollback(give_up_rollback);
     return Call<v1::DeleteVersionResponse>(&Stub::DeleteVersion, request).status();
   }
 

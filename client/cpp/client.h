@@ -143,8 +143,8 @@ struct ExportResult {
 class Client {
  public:
   // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; anything else is
-  // kInvalidArgument, as are options that contradict each other. A file that cannot be read is
-  // kNotFound. Does not wait.
+  // kInvalidArgument, as are options that contradict each other and files that cannot be read. Does
+  // not wait.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;
@@ -190,13 +190,16 @@ class Client {
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
   // Points an alias back at where it pointed before its last move, unless somebody moves it
-  // meanwhile (kAborted). Twice is back again. kFailedPrecondition if it has never moved.
+  // meanwhile (kAborted). Twice is back again. kFailedPrecondition if it has never moved, or if
+  // that version was deleted.
   virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
                                                   absl::string_view alias) = 0;
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag = "") = 0;
-  // kFailedPrecondition while an alias points there.
-  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version) = 0;
+  // kFailedPrecondition while an alias points there, and while one would be rolled back to it,
+  // unless that is given up.
+  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
+                                     bool give_up_rollback = false) = 0;
   virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
 
   // Reads a version's artifact into `sink`, checked chunk by chunk and, at the end, as a whole.

@@ -24,7 +24,8 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
 // And the reasons of answers that share a code with them.
-constexpr absl::string_view kAnswers[] = {"TOO_MANY_ALIASES", "MAPPING_IN_USE", "VERSION_IN_USE"};
+constexpr absl::string_view kAnswers[] = {"TOO_MANY_ALIASES", "MAPPING_IN_USE", "VERSION_IN_USE",
+                                          "ROLLBACK_VERSION"};
 
 std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
     prometheus::Registry& registry) {

@@ -46,9 +46,10 @@ absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string
   return deleted;
 }
 
-absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t number) {
+absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t number,
+                                           Rollbacks rollbacks) {
   MutexLock lock(&mutex_);
-  const absl::Status deleted = store_.DeleteVersion(mapping, number);
+  const absl::Status deleted = store_.DeleteVersion(mapping, number, rollbacks);
   if (MayHaveHappened(deleted)) {
     registry_.VersionGone(mapping, number);
     builds_.VersionsGone(mapping, number);

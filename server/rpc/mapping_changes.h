@@ -33,7 +33,7 @@ class MappingChanges {
                                        int64_t version, absl::string_view etag);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag);
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number);
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
   absl::Status DeleteMapping(absl::string_view mapping);
 
  private:

@@ -283,7 +283,8 @@ MappingService::Unary* MappingService::DeleteAlias(Context* context,
 absl::Status MappingService::DoDeleteVersion(const v1::DeleteVersionRequest& request) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
   PHIMAP_RETURN_IF_ERROR(CheckVersionNumber(request.version(), "version"));
-  return changes_.DeleteVersion(request.mapping(), request.version());
+  return changes_.DeleteVersion(request.mapping(), request.version(),
+                                request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep);
 }
 
 absl::Status MappingService::DoDeleteMapping(const v1::DeleteMappingRequest& request) {

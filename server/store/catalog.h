@@ -74,7 +74,7 @@ class Catalog {
                                        int64_t version, absl::string_view etag, absl::Time now);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag);
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
                              std::vector<std::string>* digests);
   absl::Status DeleteMapping(absl::string_view mapping, std::vector<std::string>* digests);
 
@@ -105,6 +105,8 @@ class Catalog {
   absl::StatusOr<std::vector<AliasRecord>> AliasesBetween(absl::string_view first,
                                                           absl::string_view last);
   absl::Status PutAlias(const AliasRecord& alias);
+  // Whether aliases stand in the way of deleting a version.
+  absl::Status CheckUnused(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
   // Adds the digests of one version, or of all, to `digests`.
   absl::Status CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
                               std::vector<std::string>* digests);

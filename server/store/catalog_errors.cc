@@ -10,6 +10,15 @@ namespace phimap {
 
 using Code = absl::StatusCode;
 
+namespace {
+
+std::string NamesOf(const std::vector<AliasRecord>& aliases) {
+  return absl::StrJoin(aliases, ", ",
+                       [](std::string* out, const AliasRecord& alias) { *out += alias.name; });
+}
+
+}  // namespace
+
 absl::Status NoSuchMapping(absl::string_view mapping) {
   return MakeError(Code::kNotFound, "MAPPING_NOT_FOUND", "",
                    absl::StrCat("no mapping is named \"", mapping, "\""),
@@ -47,8 +56,7 @@ absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
 
 absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
                    const std::vector<AliasRecord>& aliases) {
-  const std::string names = absl::StrJoin(
-      aliases, ", ", [](std::string* out, const AliasRecord& alias) { *out += alias.name; });
+  const std::string names = NamesOf(aliases);
   if (!number.has_value()) {
     return MakeError(
         Code::kFailedPrecondition, "MAPPING_IN_USE", "",
@@ -61,6 +69,16 @@ absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
                    aliases.size() == 1 ? " points" : " point",
                    " at; move or delete the alias first"),
       {{"mapping", std::string(mapping)}, {"version", absl::StrCat(*number)}, {"aliases", names}});
+}
+
+absl::Status RolledBackTo(absl::string_view mapping, int64_t number,
+                          const std::vector<AliasRecord>& aliases) {
+  const std::string names = NamesOf(aliases);
+  return MakeError(
+      Code::kFailedPrecondition, "ROLLBACK_VERSION", "give_up_rollback",
+      absl::StrCat("version ", number, " of \"", mapping, "\" is what ", names,
+                   " would be rolled back to; to delete it all the same, give the rollback up"),
+      {{"mapping", std::string(mapping)}, {"version", absl::StrCat(number)}, {"aliases", names}});
 }
 
 absl::Status TooManyAliases(absl::string_view mapping) {

@@ -26,6 +26,9 @@ absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
 // FAILED_PRECONDITION, naming the aliases. Without a number: the whole mapping.
 absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
                    const std::vector<AliasRecord>& aliases);
+// FAILED_PRECONDITION, naming the aliases that a rollback would bring back to the version.
+absl::Status RolledBackTo(absl::string_view mapping, int64_t number,
+                          const std::vector<AliasRecord>& aliases);
 // RESOURCE_EXHAUSTED.
 absl::Status TooManyAliases(absl::string_view mapping);
 

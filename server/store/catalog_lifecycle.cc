@@ -166,14 +166,27 @@ absl::Status Catalog::DeleteVersionRows(absl::string_view mapping, std::optional
   return absl::OkStatus();
 }
 
-absl::Status Catalog::DeleteVersion(absl::string_view mapping, int64_t number,
+absl::Status Catalog::CheckUnused(absl::string_view mapping, int64_t number, Rollbacks rollbacks) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> aliases, AliasesBetween(mapping, mapping));
+  std::vector<AliasRecord> there;
+  std::vector<AliasRecord> came_from;
+  for (const AliasRecord& alias : aliases) {
+    if (alias.version == number) there.push_back(alias);
+    if (alias.previous_version == number) came_from.push_back(alias);
+  }
+  if (!there.empty()) return InUse(mapping, number, there);
+  if (rollbacks == Rollbacks::kKeep && !came_from.empty()) {
+    return RolledBackTo(mapping, number, came_from);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Catalog::DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
                                     std::vector<std::string>* digests) {
   return InTransaction(
       [&]() -> absl::Status {
         PHIMAP_RETURN_IF_ERROR(GetVersion(mapping, number).status());
-        PHIMAP_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases, AliasesBetween(mapping, mapping));
-        std::erase_if(aliases, [&](const AliasRecord& a) { return a.version != number; });
-        if (!aliases.empty()) return InUse(mapping, number, aliases);
+        PHIMAP_RETURN_IF_ERROR(CheckUnused(mapping, number, rollbacks));
         PHIMAP_RETURN_IF_ERROR(CollectDigests(mapping, number, digests));
         return DeleteVersionRows(mapping, number);
       },

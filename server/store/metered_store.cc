@@ -98,9 +98,10 @@ absl::Status MeteredStore::DeleteAlias(absl::string_view mapping, absl::string_v
                  [&] { return store_->DeleteAlias(mapping, alias, etag); });
 }
 
-absl::Status MeteredStore::DeleteVersion(absl::string_view mapping, int64_t number) {
+absl::Status MeteredStore::DeleteVersion(absl::string_view mapping, int64_t number,
+                                         Rollbacks rollbacks) {
   return Metered(metrics_, Op::kDeleteVersion,
-                 [&] { return store_->DeleteVersion(mapping, number); });
+                 [&] { return store_->DeleteVersion(mapping, number, rollbacks); });
 }
 
 absl::Status MeteredStore::DeleteMapping(absl::string_view mapping) {

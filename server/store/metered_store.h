@@ -42,7 +42,8 @@ class MeteredStore final : public Store {
                                        int64_t version, absl::string_view etag) override;
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag) override;
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number) override;
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                             Rollbacks rollbacks = Rollbacks::kKeep) override;
   absl::Status DeleteMapping(absl::string_view mapping) override;
 
  private:

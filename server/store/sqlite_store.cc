@@ -25,10 +25,12 @@ std::string ParentOf(absl::string_view path) {
 // The commit failed and could not be settled: it may come to light after a crash, complete with its
 // artifact.
 absl::Status CommitInDoubt(const absl::Status& cause, const std::string& what) {
+  // With the facts of the cause, its path among them.
+  const ErrorDetail detail = DetailOf(cause).value_or(ErrorDetail());
   return MakeError(
       absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
-      absl::StrCat("whether ", what, " shows when the disk works again: ", cause.message()), {},
-      5000);
+      absl::StrCat("whether ", what, " shows when the disk works again: ", cause.message()),
+      detail.metadata, 5000);
 }
 
 }  // namespace
@@ -171,10 +173,11 @@ absl::Status SqliteStore::Delete(const Remove& remove, const std::string& what) 
   return removed;
 }
 
-absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number) {
+absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number,
+                                        Rollbacks rollbacks) {
   return Delete(
       [&](Catalog& catalog, std::vector<std::string>* digests) {
-        return catalog.DeleteVersion(mapping, number, digests);
+        return catalog.DeleteVersion(mapping, number, rollbacks, digests);
       },
       absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
 }

@@ -59,7 +59,8 @@ struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
-  // Where it pointed before its last move, 0 if it has not moved. That version may be gone by now.
+  // Where it pointed before its last move, which is where a rollback leads; 0 if it has not moved.
+  // That version may have been given up by now.
   int64_t previous_version = 0;
   // Random. Changes with every move and never comes back, not even when the alias is made anew.
   std::string etag;
@@ -72,6 +73,9 @@ inline constexpr absl::string_view kAnyEtag = "*";
 inline constexpr absl::string_view kNoEtag = "none";
 // Of one mapping: a mapping is shown with all of them.
 inline constexpr int kMaxAliases = 100;
+
+// Whether a version may be deleted that aliases would be rolled back to.
+enum class Rollbacks { kKeep, kGiveUp };
 
 // One name's row.
 struct MappingRecord {
@@ -175,8 +179,10 @@ class Store {
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag) = 0;
   // Deletes a version with the record of its build, and its artifact if no other version has it.
-  // FAILED_PRECONDITION, naming them, while aliases point at it.
-  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number) = 0;
+  // FAILED_PRECONDITION, naming them, while aliases point at it, or pointed at it before their last
+  // move and `rollbacks` are to be kept.
+  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                                     Rollbacks rollbacks = Rollbacks::kKeep) = 0;
   // Deletes a mapping with all its versions likewise; its counter is kept. FAILED_PRECONDITION
   // while it has an alias.
   virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;

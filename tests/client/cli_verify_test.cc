@@ -56,7 +56,7 @@ class VersionDouble : public client::Client {
   absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view) override {
     return NotCalled();
   }
-  absl::Status DeleteVersion(absl::string_view, int64_t) override { return NotCalled(); }
+  absl::Status DeleteVersion(absl::string_view, int64_t, bool) override { return NotCalled(); }
   absl::Status DeleteMapping(absl::string_view) override { return NotCalled(); }
   absl::StatusOr<client::ExportResult> Export(absl::string_view, const client::ArtifactSink&,
                                               client::CancelToken*) override {

@@ -265,12 +265,36 @@ TEST_P(StoreContractTest, WhatAnAliasPointsAtIsNotDeleted) {
   EXPECT_EQ(ReasonOf(mapping), "MAPPING_IN_USE");
   EXPECT_EQ(store().GetMapping("letters")->version_count, 2);
   EXPECT_EQ(store().ReadArtifact(store().GetVersion("letters", 1)->digest).value_or("?"), "a1");
-  // Where an alias only came from may go.
-  ASSERT_TRUE(store().SetAlias("letters", "prod", 2, "").ok());
-  ASSERT_TRUE(store().SetAlias("letters", "canary", 2, "").ok());
-  EXPECT_TRUE(store().DeleteVersion("letters", 1).ok());
+  // Not even if a rollback is given up.
+  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 1, Rollbacks::kGiveUp)), "VERSION_IN_USE");
+}
+
+TEST_P(StoreContractTest, WhatAnAliasWouldBeRolledBackToIsDeletedOnlyIfThatIsGivenUp) {
+  for (int i = 1; i <= 3; ++i) MustPublish("letters", absl::StrCat("b", i), absl::StrCat("a", i));
+  for (const int version : {1, 2}) {
+    ASSERT_TRUE(store().SetAlias("letters", "prod", version, "").ok());
+    ASSERT_TRUE(store().SetAlias("letters", "canary", version, "").ok());
+  }
+  ASSERT_TRUE(store().SetAlias("letters", "next", 2, "").ok());
+  const absl::Status refused = store().DeleteVersion("letters", 1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(ReasonOf(refused), "ROLLBACK_VERSION");
+  EXPECT_EQ(DetailOf(refused)->metadata.at("aliases"), "canary, prod");
+  EXPECT_EQ(store().ReadArtifact(store().GetVersion("letters", 1)->digest).value_or("?"), "a1");
+  EXPECT_TRUE(store().DeleteVersion("letters", 1, Rollbacks::kGiveUp).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().GetVersion("letters", 1).status()));
   EXPECT_THAT(AliasTexts(store().GetMapping("letters")),
               ElementsAre("canary=2<1", "next=2<0", "prod=2<1"));
+  // Nothing leads to the version before the one before.
+  MustPublish("letters", "b4", "a4");
+  for (const int version : {3, 4}) {
+    ASSERT_TRUE(store().SetAlias("letters", "prod", version, "").ok());
+    ASSERT_TRUE(store().SetAlias("letters", "canary", version, "").ok());
+  }
+  ASSERT_TRUE(store().SetAlias("letters", "next", 4, "").ok());
+  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 2)), "ROLLBACK_VERSION");  // of next
+  ASSERT_TRUE(store().DeleteAlias("letters", "next", "").ok());
+  EXPECT_TRUE(store().DeleteVersion("letters", 2).ok());
 }
 
 TEST_P(StoreContractTest, ADeletedMappingIsGoneAndItsNameGoesOnCounting) {

@@ -327,6 +327,14 @@ class ApiErrorsTest(unittest.TestCase):
                    api.DeleteVersionRequest(mapping="m"))
         self.fails("DeleteVersion", "VERSION_IN_USE", "FAILED_PRECONDITION", calls.DeleteVersion,
                    api.DeleteVersionRequest(mapping="m", version=1))
+        calls.SetAlias(api.SetAliasRequest(mapping="m", alias="moved", version=1))
+        second = phimapd.build(text="f1(landmarks=4)")
+        calls.SetAlias(api.SetAliasRequest(mapping="m", alias="moved", version=second.ref.number))
+        third = phimapd.build(text="f1(landmarks=5)")
+        calls.SetAlias(api.SetAliasRequest(mapping="m", alias="moved", version=third.ref.number))
+        self.fails("DeleteVersion", "ROLLBACK_VERSION", "FAILED_PRECONDITION", calls.DeleteVersion,
+                   api.DeleteVersionRequest(mapping="m", version=second.ref.number))
+        calls.DeleteAlias(api.DeleteAliasRequest(mapping="m", alias="moved"))
         self.fails("DeleteMapping", "MAPPING_IN_USE", "FAILED_PRECONDITION", calls.DeleteMapping,
                    api.DeleteMappingRequest(mapping="m"))
         for i in range(99):

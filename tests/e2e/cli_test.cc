@@ -284,6 +284,28 @@ TEST_F(CliTest, UnknownMappingsAndUnreachableServersHaveTheirOwnExitCodes) {
   EXPECT_THAT(unreachable.err, HasSubstr("phimapd"));
 }
 
+TEST_F(CliTest, ARollbackIsKeptFromDeletionAndSaysWhatHappenedIfItWasGivenUp) {
+  for (const char* mapping : {"f1(landmarks=5)", "f1(landmarks=6)"}) {
+    ASSERT_EQ(BuildLetters("letters", mapping).exit_code, 0);
+  }
+  ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "1"}).exit_code, 0);
+  EXPECT_THAT(Phimap({"alias", "rollback", "letters@prod"}).err,
+              HasSubstr("nothing to go back to"));
+  ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "2"}).exit_code, 0);
+  const ProcessResult refused = Phimap({"delete", "letters@1"});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("--give-up-rollback: version 1 of \"letters\" is what prod"));
+  EXPECT_EQ(Phimap({"show", "letters@1"}).exit_code, 0);
+  const ProcessResult back = Phimap({"alias", "rollback", "letters@prod"});
+  EXPECT_EQ(back.exit_code, 0) << back.err;
+  ASSERT_EQ(Phimap({"alias", "rollback", "letters@prod"}).exit_code, 0);
+  EXPECT_EQ(Phimap({"delete", "letters@1", "--give-up-rollback"}).exit_code, 0);
+  const ProcessResult nowhere = Phimap({"alias", "rollback", "letters@prod"});
+  EXPECT_EQ(nowhere.exit_code, 5);
+  EXPECT_THAT(nowhere.err, HasSubstr("letters@prod cannot go back to version 1: it was deleted"));
+  EXPECT_THAT(Phimap({"alias", "list"}).out, HasSubstr("letters@prod"));
+}
+
 TEST_F(CliTest, AnUnknownOrMissingCommandIsNamedAndTheCommandsAreListed) {
   const ProcessResult unknown = Phimap({"frob", "--input=x"});
   EXPECT_EQ(unknown.exit_code, 2);

@@ -225,7 +225,7 @@ TEST_F(RollingAliasTest, DeletingTheVersionThatWasLeftLosesNoCall) {
     AwaitAnswers(answered() + kCallsPerMove);
     EXPECT_TRUE(absl::IsFailedPrecondition(client->DeleteVersion("letters", next - 1)));
     EXPECT_TRUE(client->SetAlias("letters", "prod", next, "").ok());
-    EXPECT_TRUE(client->DeleteVersion("letters", next - 1).ok());
+    EXPECT_TRUE(client->DeleteVersion("letters", next - 1, /*give_up_rollback=*/true).ok());
     EXPECT_TRUE(
         absl::IsNotFound(client->Transform(absl::StrCat("letters@", next - 1), Row(0)).status()));
   }

@@ -166,8 +166,9 @@ class AsyncClient:
         request = service_pb.DeleteAliasRequest(mapping=mapping, alias=alias, etag=etag)
         await self._call("DeleteAlias", request)
 
-    async def delete_version(self, mapping: str, version: int) -> None:
-        request = service_pb.DeleteVersionRequest(mapping=mapping, version=version)
+    async def delete_version(self, mapping: str, version: int, *, give_up_rollback: bool = False) -> None:
+        request = service_pb.DeleteVersionRequest(
+            mapping=mapping, version=version, give_up_rollback=give_up_rollback)
         await self._call("DeleteVersion", request)
         self._pins.forget(mapping, version)
 

@@ -244,9 +244,13 @@ class Client:
         """Removes an alias. etag: see `set_alias`."""
         self._call("DeleteAlias", service_pb.DeleteAliasRequest(mapping=mapping, alias=alias, etag=etag))
 
-    def delete_version(self, mapping: str, version: int) -> None:
-        """Deletes one version; its number is never used again."""
-        self._call("DeleteVersion", service_pb.DeleteVersionRequest(mapping=mapping, version=version))
+    def delete_version(self, mapping: str, version: int, *, give_up_rollback: bool = False) -> None:
+        """Deletes one version; its number is never used again.
+
+        FailedPrecondition while an alias points at it, and while one would be rolled back to it unless that is given up.
+        """
+        self._call("DeleteVersion", service_pb.DeleteVersionRequest(
+            mapping=mapping, version=version, give_up_rollback=give_up_rollback))
         self._pins.forget(mapping, version)
 
     def delete_mapping(self, mapping: str) -> None:

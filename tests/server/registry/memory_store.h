@@ -100,7 +100,7 @@ class MemoryStore : public Store {
   absl::Status DeleteAlias(absl::string_view, absl::string_view, absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::Status DeleteVersion(absl::string_view, int64_t) override {
+  absl::Status DeleteVersion(absl::string_view, int64_t, Rollbacks) override {
     return absl::UnimplementedError("");
   }
   absl::Status DeleteMapping(absl::string_view) override { return absl::UnimplementedError(""); }

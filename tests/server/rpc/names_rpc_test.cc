@@ -41,10 +41,12 @@ class NamesRpcTest : public ServerFixture {
     grpc::ClientContext context;
     return mappings_->DeleteAlias(&context, request, &response);
   }
-  grpc::Status DeleteVersion(int64_t version, const std::string& mapping = "letter") {
+  grpc::Status DeleteVersion(int64_t version, const std::string& mapping = "letter",
+                             bool give_up_rollback = false) {
     v1::DeleteVersionRequest request;
     request.set_mapping(mapping);
     request.set_version(version);
+    request.set_give_up_rollback(give_up_rollback);
     v1::DeleteVersionResponse response;
     grpc::ClientContext context;
     return mappings_->DeleteVersion(&context, request, &response);
@@ -234,7 +236,8 @@ TEST_F(NamesRpcTest, AStreamKeepsItsVersionWhenItsAliasMovesAndWhenThatVersionIs
   EXPECT_EQ(response.version().number(), 1);
   const std::string features = response.features().float32_le();
   ASSERT_TRUE(SetAlias(2).ok());
-  ASSERT_TRUE(DeleteVersion(1).ok());
+  EXPECT_EQ(FactsOf(DeleteVersion(1)).reason, "ROLLBACK_VERSION");
+  ASSERT_TRUE(DeleteVersion(1, "letter", /*give_up_rollback=*/true).ok());
   EXPECT_EQ(AnswersAs("letter@1"), 0);
   EXPECT_EQ(AnswersAs("letter@prod"), 2);
   request.clear_reference();
