@@ -67,8 +67,10 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
                  "Largest message either way, in bytes.")
       ->check(CLI::Range(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
-  app.add_option("--queue_bytes", options.queue_bytes,
-                 "Requests and answers of Transform in memory, in bytes; more is refused.")
+  app.add_option(
+         "--queue_bytes", options.queue_bytes,
+         "Requests and answers of Transform in memory, in bytes; more is refused, but that one "
+         "request is let in when there is no other, however large.")
       ->check(bytes)
       ->capture_default_str();
   app.add_option("--max_live_bytes", options.max_live_bytes,

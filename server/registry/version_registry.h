@@ -97,7 +97,8 @@ class VersionRegistry {
   // On the loader thread.
   void RunLoad(const Key& key);
   // What the store says `key` means, live or else read; `last` is what was read for it before.
-  absl::StatusOr<Loaded> LoadKey(const Key& key, const Loaded& last);
+  // `number` becomes that of the version, when it is found, also if it cannot be loaded.
+  absl::StatusOr<Loaded> LoadKey(const Key& key, const Loaded& last, int64_t& number);
   absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record);
   absl::StatusOr<Loaded> Load(const VersionRecord& record);
   absl::Status MakeRoom(const VersionRecord& record, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -107,7 +108,7 @@ class VersionRegistry {
                 std::vector<Callback>& waiters) ABSL_LOCKS_EXCLUDED(mutex_);
   void TellAliasChanged(absl::string_view mapping, absl::string_view alias)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void LogFailure(const Key& key, const absl::Status& error);
+  void LogFailure(const Key& key, int64_t number, const absl::Status& error);
   uint64_t News() ABSL_LOCKS_EXCLUDED(mutex_);
   void UpdateMetrics() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

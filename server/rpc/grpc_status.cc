@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "core/status/error.h"
 #include "google/protobuf/any.pb.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 2048;
 constexpr char kDomain[] = "phimap";
+// Of an error's facts: a file of the server.
+constexpr char kPath[] = "path";
 
 // Cut between characters: half a UTF-8 sequence is not a proto string.
 std::string Shortened(absl::string_view text) {
@@ -42,6 +45,7 @@ void AddDetails(const ErrorDetail& detail, rpc::Status& status) {
   info.set_reason(detail.reason);
   info.set_domain(kDomain);
   for (const auto& [key, value] : detail.metadata) {
+    if (key == kPath) continue;
     (*info.mutable_metadata())[key] = Shortened(value);
   }
   Pack(info, "ErrorInfo", status);
@@ -56,11 +60,19 @@ void AddDetails(const ErrorDetail& detail, rpc::Status& status) {
 
 }  // namespace
 
+std::string MessageForClient(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return std::string(status.message());
+  const auto path = detail->metadata.find(kPath);
+  if (path == detail->metadata.end() || path->second.empty()) return std::string(status.message());
+  return absl::StrReplaceAll(status.message(), {{path->second, "a file of the store"}});
+}
+
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   // The canonical codes have the same numbers on both sides.
   const auto code = static_cast<grpc::StatusCode>(status.code());
-  const std::string message = Shortened(status.message());
+  const std::string message = Shortened(MessageForClient(status));
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return grpc::Status(code, message);
   rpc::Status details;

@@ -41,6 +41,17 @@ TEST(GrpcStatusTest, FactsBecomeTheCanonicalDetails) {
   EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
 }
 
+TEST(GrpcStatusTest, AFileOfTheServerIsNotNamed) {
+  const absl::Status error =
+      MakeError(Code::kDataLoss, "ARTIFACT_DAMAGED", "", "artifact 12ab: /data/blobs/12 is cut",
+                {{"digest", "12ab"}, {"path", "/data/blobs/12"}});
+  const grpc::Status status = ToGrpcStatus(error);
+  EXPECT_EQ(status.error_message(), "artifact 12ab: a file of the store is cut");
+  EXPECT_EQ(status.error_details().find("/data"), std::string::npos);
+  EXPECT_NE(status.error_details().find("12ab"), std::string::npos);
+  EXPECT_EQ(MessageForClient(error), status.error_message());
+}
+
 TEST(GrpcStatusTest, EveryCanonicalCodeKeepsItsNumber) {
   for (int code = 1; code <= 16; ++code) {
     const grpc::Status status = ToGrpcStatus(absl::Status(static_cast<Code>(code), "m"));

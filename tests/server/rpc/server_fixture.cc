@@ -176,6 +176,11 @@ void ServerFixture::ExpectNothingStored() {
   }
 }
 
+std::string ServerFixture::LoggedErrors() {
+  MutexLock lock(&log_mutex_);
+  return log_;
+}
+
 std::string ServerFixture::Scrape() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

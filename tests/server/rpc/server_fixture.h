@@ -19,6 +19,7 @@
 #include "phimap/v1/transform_service.grpc.pb.h"
 #include "server/observe/log.h"
 #include "server/server.h"
+#include "server/sync/mutex.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/temporary_folder.h"
 
@@ -90,7 +91,15 @@ class ServerFixture : public ::testing::Test {
   Server::Hooks hooks_;
   // Build threads wait here before each tile and block.
   Gate build_gate_{/*open=*/true};
-  Logger logger_{LogLevel::kOff};
+  // What the server logged of level ERROR.
+  std::string LoggedErrors();
+
+  Mutex log_mutex_;
+  std::string log_ ABSL_GUARDED_BY(log_mutex_);
+  Logger logger_{LogLevel::kError, [this](absl::string_view line) {
+                   MutexLock lock(&log_mutex_);
+                   log_.append(line.data(), line.size());
+                 }};
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::MappingService::Stub> mappings_;

@@ -50,6 +50,9 @@ class TransformBackpressureTest : public ServerFixture {
     }
   }
 
+  static constexpr char kReceived[] =
+      "grpc_server_msg_received_total{grpc_method=\"TransformStream\","
+      "grpc_service=\"phimap.v1.TransformService\",grpc_type=\"bidi_stream\"} ";
   static constexpr char kRead[] =
       "grpc_server_msg_received_total{grpc_method=\"TransformStream\","
       "grpc_service=\"phimap.v1.TransformService\",grpc_type=\"bidi_stream\"} 1\n";
@@ -83,6 +86,30 @@ TEST_F(TransformBackpressureTest, AStreamThatFindsTheQueueFullIsAnsweredWhenTher
   v1::TransformStreamResponse response;
   ASSERT_TRUE(stream->Read(&response));
   EXPECT_EQ(response.features().rows(), 400);
+  stream->WritesDone();
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(TransformBackpressureTest, AStreamThatWaitsKeepsTwoRequestsHoweverManyComeAfter) {
+  constexpr int kRequests = 8;
+  HoldNextRequest();
+  grpc::Status first;
+  v1::TransformResponse features;
+  std::thread client([&] { first = Transform(Request(500), &features); });
+  taken_.AwaitWaiting();
+  grpc::ClientContext context;
+  const auto stream = transforms_->TransformStream(&context);
+  for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(stream->Write(StreamRequest(i, 10, i)));
+  AwaitScraped(absl::StrCat(kReceived, "2\n"));
+  // The others have arrived, and a third would be read at once.
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(absl::StrContains(Scrape(), absl::StrCat(kReceived, "2\n")));
+  }
+  taken_.Open();
+  client.join();
+  v1::TransformStreamResponse response;
+  for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(stream->Read(&response)) << i;
   stream->WritesDone();
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_TRUE(stream->Finish().ok());

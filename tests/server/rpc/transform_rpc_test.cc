@@ -11,6 +11,7 @@ namespace phimap::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Code = grpc::StatusCode;
 
 class TransformRpcTest : public ServerFixture {
@@ -229,6 +230,21 @@ TEST_F(TransformRpcTest, ADamagedArtifactIsDataLossAndOthersServeOn) {
   EXPECT_EQ(Transform(request, &response).error_code(), Code::DATA_LOSS);
   request.set_reference("good");
   EXPECT_TRUE(Transform(request, &response).ok());
+}
+
+TEST_F(TransformRpcTest, WhereTheServersFilesAreIsForItsLogAlone) {
+  const std::string digest = MustBuild("bad").ref().digest();
+  folder_.DamageBlob(digest);
+  v1::TransformRequest request = Request(UniformExamples(1, 3));
+  request.set_reference("bad");
+  v1::TransformResponse response;
+  const grpc::Status status = Transform(request, &response);
+  EXPECT_EQ(status.error_code(), Code::DATA_LOSS);
+  EXPECT_THAT(status.error_message(), HasSubstr(digest));
+  EXPECT_EQ(FactsOf(status).metadata["digest"], digest);
+  EXPECT_THAT(status.error_message() + status.error_details(), Not(HasSubstr(folder_.path())));
+  EXPECT_THAT(LoggedErrors(), HasSubstr(folder_.path()));
+  EXPECT_THAT(LoggedErrors(), HasSubstr("version_load_failed mapping=bad version=1 "));
 }
 
 class TransformStreamTest : public TransformRpcTest {
