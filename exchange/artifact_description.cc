@@ -37,6 +37,8 @@ absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& gold
                                                                       : v1::SERVING_TYPE_FLOAT32);
   version.set_mapping_text(review.provenance.mapping_text);
   version.set_kernel_text(review.provenance.kernel_text);
+  version.set_standardize(review.provenance.standardize);
+  version.set_seed(review.provenance.seed);
   CertificateToProto(review.certificate,
                      {review.input_columns, review.output_columns, review.serving_type},
                      version.mutable_certificate());

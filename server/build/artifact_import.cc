@@ -77,7 +77,8 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
   if (!review.ok()) return DamageAsInput(review.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
   registry.Published(record);
-  return CertifiedVersion{std::move(record), std::move(review->certificate)};
+  return CertifiedVersion{std::move(record), std::move(review->certificate),
+                          review->provenance.standardize, review->provenance.seed};
 }
 
 }  // namespace phimap

@@ -259,7 +259,8 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.rows_received = job.Snapshot().rows_received;
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
   registry_.Published(record);
-  return CertifiedVersion{std::move(record), std::move(built.certificate)};
+  return CertifiedVersion{std::move(record), std::move(built.certificate),
+                          built.provenance.standardize, built.provenance.seed};
 }
 
 void BuildManager::Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {

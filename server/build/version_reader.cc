@@ -16,11 +16,15 @@ absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegis
   const VersionHandle live = registry.FindLive(reference.mapping, version.record.number);
   if (live) {
     PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(live.certificate()));
+    version.standardize = live.standardize();
+    version.seed = live.seed();
     return version;
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, store.ReadArtifact(version.record.digest));
   PHIMAP_ASSIGN_OR_RETURN(const Artifact artifact, DecodeArtifact(bytes));
   PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(artifact.certificate));
+  version.standardize = artifact.provenance.standardize;
+  version.seed = artifact.provenance.seed;
   return version;
 }
 

@@ -2,6 +2,8 @@
 #ifndef PHIMAP_SERVER_BUILD_VERSION_READER_H_
 #define PHIMAP_SERVER_BUILD_VERSION_READER_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
 #include "server/registry/reference.h"
@@ -13,6 +15,9 @@ namespace phimap {
 struct CertifiedVersion {
   VersionRecord record;
   Certificate certificate;
+  // As in the spec that it was built from.
+  bool standardize = false;
+  uint64_t seed = 0;
 };
 
 // The version that `reference` means now. A version that is live is not read again; any other

@@ -23,6 +23,9 @@ struct LiveVersion {
   std::optional<Residual> residual = std::nullopt;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
+  // How it was made, for people.
+  bool standardize = false;
+  uint64_t seed = 0;
   // Its series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
 
@@ -47,6 +50,8 @@ class VersionHandle {
     return version_->residual.has_value() ? &*version_->residual : nullptr;
   }
   const std::string& certificate() const { return version_->certificate; }
+  bool standardize() const { return version_->standardize; }
+  uint64_t seed() const { return version_->seed; }
   // Counts rows that the version mapped; null if nobody counts.
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();

@@ -101,11 +101,12 @@ void VersionRegistry::RunLoad(const Key& key) {
   absl::StatusOr<Loaded> loaded = Loaded();
   std::vector<Callback> waiters;
   uint64_t news = 0;
+  int64_t number = key.number;
   do {
     news = News();
-    loaded = LoadKey(key, loaded.ok() ? *loaded : nullptr);
+    loaded = LoadKey(key, loaded.ok() ? *loaded : nullptr, number);
   } while (!Conclude(key, news, loaded, waiters));
-  if (!loaded.ok()) LogFailure(key, loaded.status());
+  if (!loaded.ok()) LogFailure(key, number, loaded.status());
   for (Callback& done : waiters) {
     if (loaded.ok()) {
       done(VersionHandle(*loaded));
@@ -142,22 +143,23 @@ bool VersionRegistry::Conclude(const Key& key, uint64_t news, const absl::Status
   return true;
 }
 
-void VersionRegistry::LogFailure(const Key& key, const absl::Status& error) {
+void VersionRegistry::LogFailure(const Key& key, int64_t number, const absl::Status& error) {
   if (absl::IsNotFound(error)) return;
   metrics_.load_errors->Increment();
   const LoggedError facts = ErrorForLog(error);
   logger_.Log(LogLevel::kError, "version_load_failed",
               {{"mapping", key.mapping},
-               {"version", key.number != 0 ? absl::StrCat(key.number) : key.alias},
+               {"version", number == 0 ? "unknown" : absl::StrCat(number)},
                {"code", facts.code},
                {"reason", facts.reason},
                {"error", facts.message}});
 }
 
-absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key,
-                                                                 const Loaded& last) {
+absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key, const Loaded& last,
+                                                                 int64_t& number) {
   while (true) {
     PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, LookUpVersion(store_, key.reference()));
+    number = record.number;
     {
       MutexLock lock(&mutex_);
       if (Loaded live = live_.Find(record.mapping, record.number)) return live;
@@ -188,6 +190,8 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
     PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
     bytes = std::string();  // Before packing, which needs as much again.
     version->certificate = std::move(artifact.certificate);
+    version->standardize = artifact.provenance.standardize;
+    version->seed = artifact.provenance.seed;
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
     version->residual = Residual::Of(artifact.plan, artifact.provenance);
     version->series = metrics_.versions->Open(record.mapping, record.number);

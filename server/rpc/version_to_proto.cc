@@ -4,6 +4,7 @@
 
 #include "core/plan/rows.h"
 #include "exchange/certificate_to_proto.h"
+#include "server/rpc/grpc_status.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -57,6 +58,8 @@ void RecordToProto(const VersionRecord& record, v1::Version* out) {
 
 void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
   RecordToProto(version.record, out);
+  out->set_standardize(version.standardize);
+  out->set_seed(version.seed);
   const VersionRecord& record = version.record;
   CertificateToProto(version.certificate,
                      {record.input_columns, record.output_columns, ServingTypeOf(record)},
@@ -90,7 +93,7 @@ void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {
   if (snapshot.version != nullptr) RefToProto(snapshot.version->record, out->mutable_version());
   if (!snapshot.error.ok()) {
     out->set_error_code(static_cast<int>(snapshot.error.code()));
-    out->set_error_message(std::string(snapshot.error.message()));
+    out->set_error_message(MessageForClient(snapshot.error));
   }
 }
 

@@ -72,6 +72,23 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
     return Access(target, _credentials(tls), options, metadata)
 
 
+def access_key(server: str | None) -> tuple[Any, ...]:
+    """Equal as long as the environment, and the files it names, say that calls are made with the same."""
+    tls = Tls.of_environment()
+    files = () if tls is None else (tls.ca_file, tls.certificate_file, tls.key_file)
+    return (server_or_default(server), os.environ.get("PHIMAP_TOKEN", ""), tls,
+            tuple(_stamp(path) for path in files if path is not None))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """What changes when a file is replaced or written; None if it is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
 def server_or_default(server: str | None) -> str:
     """`server`, or PHIMAP_SERVER of the environment, or the local one."""
     target = server or os.environ.get("PHIMAP_SERVER") or DEFAULT_SERVER

@@ -65,7 +65,8 @@ class Target:
         if expected_digest and digest and expected_digest != digest:
             raise FailedPrecondition(
                 f"expected_digest: {reference!r} is pinned to {pinned} of digest {digest}, got {expected_digest}; "
-                "unpin() forgets the pin", field="expected_digest")
+                "unpin() forgets the pin", field="expected_digest", reason="DIGEST_MISMATCH",
+                metadata={"expected": expected_digest, "actual": digest})
         return Target(reference, pinned, expected_digest or digest, residual)
 
 

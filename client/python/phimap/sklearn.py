@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from phimap._access import server_or_default
+from phimap._access import access_key, server_or_default
 from phimap._pins import reference_to
 from phimap.client import Client
 from phimap.errors import NotFound
@@ -116,7 +116,8 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…)"
                              + (f": use {_FAMILIES[family].__name__}" if family in _FAMILIES else ""))
         known = {name: value for name, value in parameters.items() if name in cls._text_parameters}
-        estimator = cls(**known, kernel=version.kernel_text, version=reference, server=server)
+        estimator = cls(**known, kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
+                        version=reference, server=server)
         estimator.n_features_in_ = version.input_columns
         return estimator._use(version)
 
@@ -450,10 +451,12 @@ def _value(word: str) -> Any:
 
 
 def _client(server: str | None) -> Client:
-    return _client_of(os.getpid(), server_or_default(server))
+    target = server_or_default(server)
+    return _client_of(os.getpid(), target, access_key(target))
 
 
-# One for each process: channels do not survive a fork, and joblib may fork.
+# One for each process, since channels do not survive a fork, and joblib may fork; and for what calls are made with, which
+# the environment may say anew: a token or a certificate that was replaced.
 @functools.lru_cache(maxsize=16)
-def _client_of(process: int, server: str) -> Client:
+def _client_of(process: int, server: str, access: tuple[Any, ...]) -> Client:
     return Client(server)

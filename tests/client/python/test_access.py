@@ -67,6 +67,34 @@ def test_estimators_take_access_from_the_environment_and_never_keep_it(guarded, 
     phimap.sklearn._client_of.cache_clear()
 
 
+def test_estimators_see_a_token_that_was_replaced(guarded, tls, rows, monkeypatch):
+    monkeypatch.setenv("PHIMAP_TLS_CA", tls.ca_file)
+    monkeypatch.setenv("PHIMAP_TLS_SERVER_NAME", "phimap.test")
+    monkeypatch.setenv("PHIMAP_TOKEN", ADMIN)
+    estimator = phimap.sklearn.F2(5, server=guarded.address).fit(rows)
+    monkeypatch.setenv("PHIMAP_TOKEN", "y" * 20)
+    with pytest.raises(phimap.Unauthenticated):
+        estimator.transform(rows)
+    monkeypatch.setenv("PHIMAP_TOKEN", READER)
+    assert estimator.transform(rows).shape == (300, 5)
+    with pytest.raises(phimap.PermissionDenied):
+        estimator.fit(rows)
+
+
+def test_the_clients_of_estimators_go_by_the_files_of_tls_too(tmp_path, monkeypatch):
+    authorities = tmp_path / "ca.pem"
+    authorities.write_text("one")
+    monkeypatch.setenv("PHIMAP_TLS_CA", str(authorities))
+    first = phimap._access.access_key("a:1")
+    assert phimap._access.access_key("a:1") == first
+    replaced = tmp_path / "new.pem"
+    replaced.write_text("two")
+    replaced.rename(authorities)
+    assert phimap._access.access_key("a:1") != first
+    authorities.unlink()
+    assert phimap._access.access_key("a:1") != first
+
+
 def test_a_server_that_is_not_trusted_is_not_talked_to(guarded):
     config = {"methodConfig": []}
     with phimap.Client(guarded.address, tls=Tls("/etc/ssl/certs/ca-certificates.crt"), service_config=config) as client:

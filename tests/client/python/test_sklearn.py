@@ -165,9 +165,14 @@ def test_a_fresh_name_is_kept_over_fits_and_a_given_name_is_used(make, rows, nam
 
 
 def test_from_version_is_fitted_with_what_is_stored(phimapd, client, rows, name):
-    version = client.build(name, rows, spec="f3(landmarks=40, dimensions=8)", kernel=KERNEL, seed=5)
+    version = client.build(name, rows, spec="f3(landmarks=40, dimensions=8)", kernel=KERNEL, seed=5, standardize=True)
     estimator = F3.from_version(name, server=phimapd.address)
     assert (estimator.landmarks, estimator.dimensions, estimator.kernel) == (40, 8, KERNEL)
+    assert (estimator.get_params()["seed"], estimator.get_params()["standardize"]) == (5, True)
+    # So what it says of itself builds the same again.
+    again = F3(40, 8, kernel=KERNEL, seed=estimator.seed, standardize=estimator.standardize, mapping=name,
+               server=phimapd.address).fit(rows)
+    assert again.digest_ == estimator.digest_
     assert estimator.reference_ == f"{name}@1" and estimator.digest_ == version.ref.digest
     assert estimator.n_features_in_ == 5
     assert (estimator.transform(rows) == client.transform(name, rows)).all()

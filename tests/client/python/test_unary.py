@@ -126,8 +126,11 @@ def test_a_name_is_asked_for_by_number_and_digest_after_its_first_answer(scripte
 def test_another_expected_digest_than_the_pins_is_refused_without_a_call(scripted, scripted_client):
     scripted.script("Transform", answers)
     scripted_client.transform("m", ROWS)
-    with pytest.raises(phimap.FailedPrecondition, match="'m' is pinned to m@3 of digest dddd"):
+    with pytest.raises(phimap.FailedPrecondition, match="'m' is pinned to m@3 of digest dddd") as refused:
         scripted_client.transform("m", ROWS, expected_digest="e" * 64)
+    # As the server says it.
+    assert (refused.value.reason, refused.value.field) == ("DIGEST_MISMATCH", "expected_digest")
+    assert refused.value.metadata == {"expected": "e" * 64, "actual": DIGEST}
 
 
 def test_a_pinned_version_that_is_gone_says_that_it_was_pinned(scripted, scripted_client):
