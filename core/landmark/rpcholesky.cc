@@ -8,7 +8,9 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/large_pages.h"
 #include "core/linalg/tiles.h"
+#include "core/plan/squared_norm.h"
 #include "core/random/permutation.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
@@ -18,7 +20,7 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kTileRows = 512;
+constexpr int64_t kTileRows = 1024;
 
 // Proposals of a block. More make the products wider; but each is checked against all, and of more
 // proposals a larger share explains each other and is rejected.
@@ -81,6 +83,7 @@ class Selection {
       if (residual_[i] <= noise_) residual_[i] = 0;
     }
     factor_ = Matrix<double>::Uninit(n_, d_);
+    PreferLargePages(factor_.data(), sizeof(double) * static_cast<size_t>(factor_.size()));
     sums_.resize(static_cast<size_t>(n_));
     return absl::OkStatus();
   }
@@ -186,9 +189,7 @@ class Selection {
   void TakeOff(int64_t begin, ConstMatrixView<double> fresh) {
     for (int64_t i = 0; i < fresh.rows(); ++i) {
       if (residual_[begin + i] == 0) continue;
-      double squares = 0;
-      for (int64_t j = 0; j < fresh.cols(); ++j) squares += fresh(i, j) * fresh(i, j);
-      residual_[begin + i] -= squares;
+      residual_[begin + i] -= SquaredNorm(fresh.row(i), fresh.cols());
     }
   }
 
