@@ -264,9 +264,11 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   certificate.mean_squared_norm = MeanSquaredNorm(*served);
   if (!task.kernel.has_value()) return absl::OkStatus();
   const Matrix<double> x = AfterInputStage(task.reference->input, task.rows);
+  Matrix<double> seen;
+  if (task.kernel_input != nullptr) seen = AfterInputStage(*task.kernel_input, task.rows);
   PHIMAP_ASSIGN_OR_RETURN(
       const KernelErrors errors,
-      KernelError(*task.kernel, x, *served,
+      KernelError(*task.kernel, seen.empty() ? x : seen, *served,
                   {control.threads_ref(), [&](double f) { return control(0.2 + 0.4 * f); }}));
   certificate.kernel_error = errors.error;
   certificate.kernel_error_half_width = HalfWidth(errors.disjoint);

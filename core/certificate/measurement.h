@@ -25,9 +25,11 @@ struct MeasurementTask {
   const Plan* reference = nullptr;
   // Held-out rows as they came, h×p.
   ConstMatrixView<double> rows;
-  // The kernel, on rows that went through the input stage; nullopt measures the serving error only
-  // (F1: its features are similarities, not a factor of the kernel).
+  // The kernel, on rows that went through the input stage, or through `kernel_input` where that is
+  // not null: what F(x)·F(y) stands for, if the plan's own stage projects; nullopt measures the
+  // serving error only (F1: its features are similarities, not a factor of the kernel).
   std::optional<KernelProgram> kernel;
+  const InputStage* kernel_input = nullptr;
   // F2, F3: pivots after the input stage (r×p) and their Cholesky factor (r×r, lower); empty
   // otherwise.
   ConstMatrixView<double> pivots;

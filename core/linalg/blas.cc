@@ -66,6 +66,22 @@ void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView
   Gemm(CblasTrans, alpha, a, b, beta, out);
 }
 
+void MultiplyTransposedSingle(ConstMatrixView<float> a, ConstMatrixView<float> b,
+                              MatrixView<float> out) {
+  PHIMAP_CHECK(a.cols() == b.cols() && out.rows() == a.rows() && out.cols() == b.rows());
+  if (Empty(out.rows(), out.cols())) return;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(out.rows()),
+              static_cast<int>(out.cols()), static_cast<int>(a.cols()), 1.0f, a.data(),
+              Leading(a.stride()), b.data(), Leading(b.stride()), 0.0f, out.data(),
+              Leading(out.stride()));
+}
+
+void MultiplyVectorSingle(ConstMatrixView<float> a, const float* x, float* out) {
+  if (Empty(a.rows(), a.cols())) return;
+  cblas_sgemv(CblasRowMajor, CblasNoTrans, static_cast<int>(a.rows()), static_cast<int>(a.cols()),
+              1.0f, a.data(), Leading(a.stride()), x, 1, 0.0f, out, 1);
+}
+
 void MultiplyVector(double alpha, ConstMatrixView<double> a, const double* x, double beta,
                     double* out, int64_t out_stride) {
   if (Empty(a.rows(), a.cols())) return;

@@ -1,9 +1,9 @@
 // BLAS and LAPACK for everything that is built once. blas.cc is the only file of the project that
 // includes their headers.
 //
-// All matrices are row-major float64. The library is held to one thread (UseOneBlasThread);
-// parallel work is cut into tiles by its caller. Never call from an RPC thread: more than about 130
-// threads at once corrupt OpenBLAS's heap.
+// All matrices are row-major, and float64 but where a name says Single. The library is held to one
+// thread (UseOneBlasThread); parallel work is cut into tiles by its caller. Never call from an RPC
+// thread: more than about 130 threads at once corrupt OpenBLAS's heap.
 #ifndef PHIMAP_CORE_LINALG_BLAS_H_
 #define PHIMAP_CORE_LINALG_BLAS_H_
 
@@ -28,6 +28,11 @@ void Multiply(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b
 // out = alpha · a · bᵀ + beta · out. Shapes: a m×k, b n×k, out m×n; out aliases neither.
 void MultiplyTransposed(double alpha, ConstMatrixView<double> a, ConstMatrixView<double> b,
                         double beta, MatrixView<double> out);
+// out = a · bᵀ in float32. Shapes as above.
+void MultiplyTransposedSingle(ConstMatrixView<float> a, ConstMatrixView<float> b,
+                              MatrixView<float> out);
+// out_i = a_i·x for each row i, in float32. Shapes: a m×k, x k numbers, out m numbers.
+void MultiplyVectorSingle(ConstMatrixView<float> a, const float* x, float* out);
 // out_i = alpha · a_i·x + beta · out_i for each row i. Shapes: a m×k, x k numbers, out m numbers
 // `out_stride` apart.
 void MultiplyVector(double alpha, ConstMatrixView<double> a, const double* x, double beta,

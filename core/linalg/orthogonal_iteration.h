@@ -24,6 +24,9 @@ struct OrthogonalIteration {
   // ‖A v − λ v‖ of each wanted pair, over the largest |λ|, at which it stops.
   double tolerance = 1e-10;
   int64_t max_sweeps = 1000;
+  // Whether it ends, after ten sweeps, when a wanted pair has a negative value: who wants the pairs
+  // of largest value must shift.
+  bool ends_at_negative = false;
 };
 
 struct Eigenpairs {

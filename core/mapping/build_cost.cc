@@ -13,6 +13,7 @@
 #include "core/mapping/gamma.h"
 #include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_mapping.h"
+#include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/status/check.h"
 
@@ -60,8 +61,18 @@ LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serv
           .threads = threads};
 }
 
-// One line for each builder.
-MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type,
+// Columns that the kernel sees.
+int64_t SeenColumns(const BuildSpec& spec, int64_t columns) {
+  return spec.mapping.input_dimensions > 0 ? spec.mapping.input_dimensions : columns;
+}
+
+// The numbers of a projection in the input stage.
+int64_t InputProjectionNumbers(const BuildSpec& spec, int64_t columns) {
+  return spec.mapping.input_dimensions * columns;
+}
+
+// One line for each builder; `columns` are those after the input stage.
+MappingCost CostOfBuilder(const BuildSpec& spec, int64_t columns, FloatType serving_type,
                           int threads) {
   switch (spec.mapping.kind) {
     case MappingKind::kF1:
@@ -75,6 +86,14 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
                                      .dimensions = spec.mapping.dimensions,
                                      .columns = columns,
                                      .serving_type = serving_type});
+    case MappingKind::kMulticlass:
+      return CostOfRandomProjection({.kind = spec.mapping.projection,
+                                     .dimensions = spec.mapping.dimensions,
+                                     .blocks = spec.mapping.classes,
+                                     .columns = columns,
+                                     .serving_type = serving_type});
+    case MappingKind::kPolynomial:
+      return CostOfPolynomial(*PolynomialKernelOf(spec.kernel), columns, serving_type);
     case MappingKind::kFourier:
       return CostOfFourier({.laplacian = FourierKernelOf(spec.kernel)->laplacian,
                             .form = spec.mapping.form,
@@ -84,9 +103,25 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
                             .serving_type = serving_type});
     case MappingKind::kKernelPca:
       return CostOfKernelPca(LandmarksOf(spec, columns, serving_type, threads),
-                             spec.mapping.centred);
+                             {.components = spec.mapping.dimensions,
+                              .centred = spec.mapping.centred,
+                              .gram = {spec.mapping.sparsify, spec.mapping.quantise},
+                              .rounding = spec.mapping.rounding});
   }
   PHIMAP_CHECK(false);
+}
+
+MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type,
+                          int threads) {
+  MappingCost cost = CostOfBuilder(spec, SeenColumns(spec, columns), serving_type, threads);
+  const int64_t projection = InputProjectionNumbers(spec, columns);
+  cost.row.product_flops += 2 * static_cast<double>(projection);
+  cost.work.product_flops += 2 * static_cast<double>(projection * spec.mapping.landmarks);
+  cost.work.elements += 5 * static_cast<double>(projection);
+  // In both plans, in the task and in a copy of it.
+  cost.kept_bytes += 2 * kDouble * projection;
+  cost.build_bytes += 4 * kDouble * projection;
+  return cost;
 }
 
 int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
@@ -94,7 +129,9 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
   const int64_t width = FloatTypeBytes(serving_type);
   const bool centred = spec.kernel.IsTranslationInvariant();
   const bool shifted = spec.standardize || centred;
-  const int64_t input = kDouble * columns * ((shifted ? 1 : 0) + (spec.standardize ? 1 : 0));
+  const int64_t projection = InputProjectionNumbers(spec, columns);
+  const bool scaled = spec.standardize || projection > 0;
+  const int64_t input = kDouble * (columns * ((shifted ? 1 : 0) + (scaled ? 1 : 0)) + projection);
   const int64_t check = SelfCheckRows(columns, mapping.output_columns) *
                         (4 * columns + width * mapping.output_columns);
   // Pivots; eigenvalues, and five effective dimensions.
@@ -105,7 +142,7 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
 MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
                                const SampleShape& sample, int64_t columns) {
   return {.rows = sample.held_out,
-          .columns = columns,
+          .columns = std::max(columns, SeenColumns(spec, columns)),
           .output_columns = mapping.output_columns,
           .row = mapping.row,
           .plan_numbers = mapping.plan_numbers,
@@ -129,13 +166,14 @@ bool ChoosesByPivots(const BuildSpec& spec) {
 int64_t ChoosingBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
   if (!ChoosesByPivots(spec)) return 0;
   return RandomPivotBytes(std::max(sample.pool_rows, spec.mapping.landmarks),
-                          spec.mapping.landmarks, columns);
+                          spec.mapping.landmarks, std::max(columns, SeenColumns(spec, columns)));
 }
 
 Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
   if (!ChoosesByPivots(spec)) return {};
   return WorkOfRandomPivots(std::max(sample.pool_rows, spec.mapping.landmarks),
-                            spec.mapping.landmarks, columns, ElementsOfValue(spec.kernel, columns));
+                            spec.mapping.landmarks, SeenColumns(spec, columns),
+                            ElementsOfValue(spec.kernel, columns));
 }
 
 // Rows that the spectrum is measured on; 0 for a mapping without a factor.
@@ -149,7 +187,9 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
                      int threads) {
   const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
   const MappingCost mapping = CostOfMapping(spec, columns, widest, threads);
-  const int64_t rows = kDouble * columns * (spec.mapping.landmarks + sample.held_out);
+  const int64_t seen = spec.mapping.input_dimensions;
+  const int64_t rows = kDouble * (columns + seen) * (spec.mapping.landmarks + sample.held_out) +
+                       kDouble * InputProjectionNumbers(spec, columns);
   const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
   // The artifact's sections, and all of it twice while it grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/landmark/split.h"
 #include "core/mapping/fourier_mapping.h"
+#include "core/mapping/polynomial_mapping.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -33,6 +34,47 @@ absl::Status CheckLinear(const BuildSpec& spec) {
                        "maps the inputs themselves: expected linear(), or c*linear() with c > 0");
 }
 
+// Whether a kernel is one of distances and inner products, and so of what a projection keeps.
+bool SurvivesProjection(const KernelNode& node) {
+  switch (node.kind) {
+    case KernelNode::Kind::kLaplacian:
+    case KernelNode::Kind::kDelta:
+    case KernelNode::Kind::kBilinear:
+      return false;
+    default:
+      return std::all_of(node.children.begin(), node.children.end(),
+                         [](const auto& child) { return SurvivesProjection(*child); });
+  }
+}
+
+absl::Status CheckProjected(const BuildSpec& spec) {
+  if (spec.mapping.input_dimensions == 0 || SurvivesProjection(spec.kernel.root())) {
+    return absl::OkStatus();
+  }
+  return NotApplicable(spec.mapping, spec.kernel,
+                       "with input_dimensions is of kernels of Euclidean distances and inner "
+                       "products, not of laplacian, delta or bilinear");
+}
+
+absl::Status CheckPolynomial(const BuildSpec& spec) {
+  if (PolynomialKernelOf(spec.kernel).has_value()) return absl::OkStatus();
+  return NotApplicable(
+      spec.mapping, spec.kernel,
+      "is of linear() or poly() with gamma > 0, or c > 0 times one: expected that");
+}
+
+absl::Status CheckMonomials(const BuildSpec& spec, int64_t columns) {
+  const std::optional<int64_t> count = PolynomialKernelOf(spec.kernel)->Monomials(columns);
+  if (count.has_value() && *count <= spec.mapping.dimensions) return absl::OkStatus();
+  const std::string actual = count.has_value() ? absl::StrCat(*count) : "over 65536";
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "TOO_MANY_DIMENSIONS", "spec.dimensions",
+      absl::StrCat("the exact map of ", spec.kernel.ToText(), " on ", columns, " columns has ",
+                   actual, " monomials, more than dimensions=", spec.mapping.dimensions,
+                   "; allow more, or take f2 with as many landmarks as you can"),
+      {{"limit", absl::StrCat(spec.mapping.dimensions)}, {"actual", actual}});
+}
+
 absl::Status CheckFourier(const BuildSpec& spec) {
   const std::optional<FourierKernel> kernel = FourierKernelOf(spec.kernel);
   if (!kernel.has_value()) {
@@ -52,6 +94,7 @@ absl::Status CheckFourier(const BuildSpec& spec) {
 
 absl::Status BuildSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
+  PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
   switch (mapping.kind) {
     case MappingKind::kF1:
       return mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky ? CheckDefinite(kernel)
@@ -61,15 +104,19 @@ absl::Status BuildSpec::Validate() const {
     case MappingKind::kKernelPca:
       return CheckDefinite(kernel);
     case MappingKind::kRandomProjection:
+    case MappingKind::kMulticlass:
       return CheckLinear(*this);
     case MappingKind::kFourier:
       return CheckFourier(*this);
+    case MappingKind::kPolynomial:
+      return CheckPolynomial(*this);
   }
   return absl::OkStatus();
 }
 
 absl::Status BuildSpec::CheckColumns(int64_t columns) const {
   PHIMAP_RETURN_IF_ERROR(kernel.CheckColumns(columns));
+  if (mapping.kind == MappingKind::kPolynomial) return CheckMonomials(*this, columns);
   if (mapping.Has("projection") && mapping.projection == ProjectionKind::kOrthonormal &&
       mapping.dimensions > columns) {
     return MakeError(

@@ -3,6 +3,7 @@
 #define PHIMAP_CORE_MAPPING_KERNEL_PCA_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,7 @@
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/mapping_cost.h"
 #include "core/mapping/plan_pair.h"
+#include "core/mapping/randomized_gram.h"
 
 namespace phimap {
 
@@ -19,20 +21,48 @@ struct KernelPcaTask {
   // Whether axes go through the landmarks' mean in φ-space, or through the origin.
   bool centred = true;
   uint64_t seed = 0;
+  // What stands for the Gram matrix. In float32, as without randomization if `single_gram`.
+  GramRandomization gram;
+  bool single_gram = false;
+  // The scale of randomized rounding; 0: weights are left as they are.
+  double rounding = 0;
+};
+
+// What the Gram matrix lost.
+struct GramLoss {
+  GramLaw law;
+  GramError error;
+  // Components n, counted from 1, that are apart from their neighbours by so much more than the
+  // error that each is one of K's own (AMS Theorem 4 with c >= 1).
+  std::vector<int64_t> apart;
+};
+
+// What randomized rounding left of the weights.
+struct RoundingLoss {
+  double scale = 0;
+  // Weights that are not 0, of all there were.
+  int64_t weights = 0;
+  int64_t all_weights = 0;
 };
 
 // The plans, and what the iteration found.
 struct KernelPca : PlanPair {
-  // Of the components kept, falling: of K(S, S), or of it centred.
+  // Of the components kept, falling: of K(S, S), or of it centred; of K̂ where that stands for it.
   std::vector<double> eigenvalues;
   // The sum of all eigenvalues.
   double trace = 0;
   // Eigenvalues up to it are dropped: m·max(u·max K_ii, 2⁻⁵³·λ_1), u = 2⁻²⁴ or 2⁻⁵³ by the serving
-  // type.
+  // type; 2⁻²⁴ for 2⁻⁵³ where the Gram matrix is in float32.
   double tolerance = 0;
   // Of the iteration, relative to the largest eigenvalue; and its sweeps.
   double residual = 0;
   int64_t sweeps = 0;
+  // β of K̂ + βI, which is what was iterated; 0 where that was not needed.
+  double shift = 0;
+  // Landmarks that any component has a weight of.
+  int64_t landmarks = 0;
+  std::optional<GramLoss> gram;
+  std::optional<RoundingLoss> rounding;
 };
 
 // f_n(x) = λ_n^{-1/2} Σ_i α_iⁿ·k(x_i, x), α unit eigenvectors of K = K(S, S) by orthogonal
@@ -42,15 +72,28 @@ struct KernelPca : PlanPair {
 // 0, so that the other terms of the centred kernel drop out. K is that of the rounded rows that are
 // served.
 //
-// Errors: FAILED_PRECONDITION (ZERO_KERNEL) when no eigenvalue is above the tolerance, or as
-//         IterateOrthogonally. Cost: the kernel block, and 2m²(components + 8) flops a sweep; 8m²
-//         bytes. Calls BLAS.
+// Randomized (pca.gram), K̂ stands for K, in the means too. It has negative eigenvalues, and the
+// iteration converges by modulus: where a negative one is among those it finds, K̂ + βI is iterated,
+// −β a bound on the lowest by Lanczos.
+//
+// Rounded (pca.rounding = s), α_i with |α_i| < 1/s becomes sign(α_i)/s with probability s·|α_i|,
+// and 0 otherwise (uniform number n·m + i of StreamId::kExpansionRounding; AMS section 4), before
+// λ^{-1/2}. Landmarks without any weight are dropped: they cost nothing when the mapping is served.
+//
+// Errors: FAILED_PRECONDITION (ZERO_KERNEL) when no eigenvalue is above the tolerance,
+//         (ROUNDED_AWAY) when a component has no weight left, or as IterateOrthogonally and
+//         RandomizedGram. Cost: the kernel block, and 2m²(components + 8) flops a sweep; 8m² bytes.
+//         Randomized, RandomizedGram's and as many flops as it holds entries. Calls BLAS.
 absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
                                          Checkpoint checkpoint);
 
-// What BuildKernelPca takes and leaves, at 40 sweeps: how many there are depends on the spectrum.
-// shape.dimensions are the components.
-MappingCost CostOfKernelPca(const LandmarkShape& shape, bool centred);
+// The same, and what the randomized Gram matrix lost, which takes all of K.
+absl::StatusOr<KernelPca> BuildMeasuredKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
+                                                 Checkpoint checkpoint);
+
+// What BuildMeasuredKernelPca takes and leaves, at 40 sweeps: how many there are depends on the
+// spectrum. shape.dimensions are the components.
+MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca);
 
 }  // namespace phimap
 

@@ -23,7 +23,7 @@ absl::StatusOr<LandmarkChoice> ChooseByPivots(const LandmarkChoiceTask& task,
   InputStage input{.columns = task.input.columns,
                    .shift = task.input.shift,
                    .scale = task.input.scale,
-                   .projection = {}};
+                   .projection = task.input.projection.Clone()};
   if (task.kernel.IsTranslationInvariant()) CentreOn(std::as_const(pool).view(), input);
   pool = AfterInputStage(input, std::as_const(pool).view());
   PHIMAP_ASSIGN_OR_RETURN(const RandomPivots pivots,

@@ -21,7 +21,7 @@ namespace phimap {
 struct LandmarkTask {
   // All parameters resolved.
   KernelExpression kernel;
-  // The input stage that the plan gets; its projection is empty.
+  // The input stage that the plan gets.
   InputStage input;
   // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
   ConstMatrixView<double> landmarks;

@@ -17,8 +17,8 @@ namespace {
 using Names = absl::Span<const absl::string_view>;
 
 // In the order of their enums.
-constexpr std::array<absl::string_view, 6> kKinds = {"f1",      "f2",  "f3", "random_projection",
-                                                     "fourier", "kpca"};
+constexpr std::array<absl::string_view, 8> kKinds = {
+    "f1", "f2", "f3", "random_projection", "fourier", "kpca", "multiclass", "polynomial"};
 constexpr std::array<absl::string_view, 4> kProjections = {"gaussian", "sign", "sparse",
                                                            "orthonormal"};
 constexpr std::array<absl::string_view, 3> kPolicies = {"uniform", "rpcholesky", "given"};
@@ -27,15 +27,22 @@ constexpr std::array<absl::string_view, 2> kBooleans = {"false", "true"};
 constexpr std::array<absl::string_view, 2> kServingTypes = {"float32", "float64"};
 
 // The parameters of each kind, in the order of its text.
-constexpr absl::string_view kOfF1AndF2[] = {"landmarks", "policy", "pool_rows", "serving_type"};
-constexpr absl::string_view kOfF3[] = {"landmarks", "dimensions", "projection",
+constexpr absl::string_view kOfF1AndF2[] = {"landmarks", "input_dimensions", "policy", "pool_rows",
+                                            "serving_type"};
+constexpr absl::string_view kOfF3[] = {"landmarks", "dimensions", "projection",  "input_dimensions",
                                        "policy",    "pool_rows",  "serving_type"};
 constexpr absl::string_view kOfRandomProjection[] = {"dimensions", "projection", "serving_type"};
 constexpr absl::string_view kOfFourier[] = {"dimensions", "form", "orthogonal", "pool_rows",
                                             "serving_type"};
 
-constexpr absl::string_view kOfKernelPca[] = {"landmarks", "dimensions", "centred",
-                                              "policy",    "pool_rows",  "serving_type"};
+constexpr absl::string_view kOfKernelPca[] = {
+    "landmarks", "dimensions",       "centred", "sparsify",  "quantise",
+    "rounding",  "input_dimensions", "policy",  "pool_rows", "serving_type"};
+
+constexpr absl::string_view kOfMulticlass[] = {"classes", "dimensions", "projection",
+                                               "serving_type"};
+
+constexpr absl::string_view kOfPolynomial[] = {"dimensions", "pool_rows", "serving_type"};
 
 Names ParametersOf(MappingKind kind) {
   switch (kind) {
@@ -50,6 +57,10 @@ Names ParametersOf(MappingKind kind) {
       return kOfFourier;
     case MappingKind::kKernelPca:
       return kOfKernelPca;
+    case MappingKind::kMulticlass:
+      return kOfMulticlass;
+    case MappingKind::kPolynomial:
+      return kOfPolynomial;
   }
   return {};
 }
@@ -87,14 +98,22 @@ absl::Status TakeParameter(const Call& call, absl::string_view name, MappingSpec
   if (name == "form") return TakeEnum(call, name, kForms, spec.form);
   if (name == "orthogonal") return TakeEnum(call, name, kBooleans, spec.orthogonal);
   if (name == "centred") return TakeEnum(call, name, kBooleans, spec.centred);
+  if (name == "quantise") return TakeEnum(call, name, kBooleans, spec.quantise);
   if (name == "serving_type") return TakeServingType(call, spec.serving_type);
-  const bool required = name != "pool_rows";
-  int64_t& out = name == "landmarks"    ? spec.landmarks
-                 : name == "dimensions" ? spec.dimensions
-                                        : spec.pool_rows;
-  const int64_t high = name == "landmarks"    ? kMaxLandmarks
-                       : name == "dimensions" ? kMaxDimensions
-                                              : kMaxPoolRows;
+  if (name == "sparsify" || name == "rounding") {
+    double& out = name == "sparsify" ? spec.sparsify : spec.rounding;
+    PHIMAP_ASSIGN_OR_RETURN(out, call.TakeNumber(name, out));
+    return absl::OkStatus();
+  }
+  const bool required = name == "landmarks" || name == "dimensions" || name == "classes";
+  int64_t& out = name == "landmarks"          ? spec.landmarks
+                 : name == "classes"          ? spec.classes
+                 : name == "dimensions"       ? spec.dimensions
+                 : name == "input_dimensions" ? spec.input_dimensions
+                                              : spec.pool_rows;
+  const int64_t high = name == "landmarks"   ? kMaxLandmarks
+                       : name == "pool_rows" ? kMaxPoolRows
+                                             : kMaxDimensions;
   PHIMAP_ASSIGN_OR_RETURN(out, call.TakeInteger(name, 1, high, required, 0));
   return absl::OkStatus();
 }
@@ -103,6 +122,7 @@ absl::Status TakeParameter(const Call& call, absl::string_view name, MappingSpec
 std::string ParameterText(absl::string_view name, const MappingSpec& spec) {
   if (name == "landmarks") return absl::StrCat(name, "=", spec.landmarks);
   if (name == "dimensions") return absl::StrCat(name, "=", spec.dimensions);
+  if (name == "classes") return absl::StrCat(name, "=", spec.classes);
   if (name == "projection") {
     return absl::StrCat(name, "=", kProjections[static_cast<size_t>(spec.projection)]);
   }
@@ -110,8 +130,16 @@ std::string ParameterText(absl::string_view name, const MappingSpec& spec) {
   if (name == "form") return absl::StrCat(name, "=", kForms[static_cast<size_t>(spec.form)]);
   if (name == "orthogonal") return absl::StrCat(name, "=", kBooleans[spec.orthogonal ? 1 : 0]);
   if (name == "centred") return absl::StrCat(name, "=", kBooleans[spec.centred ? 1 : 0]);
-  if (name == "pool_rows") {
-    return spec.pool_rows == 0 ? "" : absl::StrCat(name, "=", spec.pool_rows);
+  if (name == "sparsify") {
+    return spec.sparsify == 1 ? "" : absl::StrCat(name, "=", NumberToText(spec.sparsify));
+  }
+  if (name == "quantise") return spec.quantise ? absl::StrCat(name, "=true") : "";
+  if (name == "rounding") {
+    return spec.rounding == 0 ? "" : absl::StrCat(name, "=", NumberToText(spec.rounding));
+  }
+  if (name == "pool_rows" || name == "input_dimensions") {
+    const int64_t value = name == "pool_rows" ? spec.pool_rows : spec.input_dimensions;
+    return value == 0 ? "" : absl::StrCat(name, "=", value);
   }
   return spec.serving_type.has_value() ? absl::StrCat(name, "=", FloatTypeName(*spec.serving_type))
                                        : "";
@@ -139,6 +167,9 @@ absl::Status CheckApplicable(const MappingSpec& spec) {
     return NotApplicable(spec, "dimensions",
                          " has no dimensions: it has one feature for each landmark kept");
   }
+  if (!spec.Has("classes") && spec.classes != 0) {
+    return NotApplicable(spec, "classes", " is the same for any number of classes");
+  }
   if (!spec.Has("projection") && spec.projection != ProjectionKind::kGaussian) {
     return NotApplicable(spec, "projection", " has no projection");
   }
@@ -147,6 +178,16 @@ absl::Status CheckApplicable(const MappingSpec& spec) {
   }
   if (!spec.Has("centred") && !spec.centred) {
     return NotApplicable(spec, "centred", " has no axes that go through a mean");
+  }
+  if (!spec.Has("sparsify") && (spec.sparsify != 1 || spec.quantise)) {
+    return NotApplicable(spec, spec.quantise ? "quantise" : "sparsify",
+                         " iterates no Gram matrix that could be randomized");
+  }
+  if (!spec.Has("rounding") && spec.rounding != 0) {
+    return NotApplicable(spec, "rounding", " has no expansions that could be rounded");
+  }
+  if (!spec.Has("input_dimensions") && spec.input_dimensions != 0) {
+    return NotApplicable(spec, "input_dimensions", " evaluates no kernel");
   }
   if (!spec.Has("policy") && spec.policy != LandmarkPolicy::kUniform) {
     return NotApplicable(spec, "policy", " has no landmarks that a policy could choose");
@@ -169,6 +210,36 @@ absl::Status CheckPool(const MappingSpec& spec) {
 absl::Status CheckLandmarks(const MappingSpec& spec) {
   if (spec.landmarks < 1 || spec.landmarks > kMaxLandmarks) {
     return OutOfRange("landmarks", "", 1, kMaxLandmarks, spec.landmarks);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckMulticlass(const MappingSpec& spec) {
+  if (spec.classes < 2 || spec.classes > kMaxClasses) {
+    return OutOfRange("classes", "", 2, kMaxClasses, spec.classes);
+  }
+  const int64_t most = kMaxDimensions / spec.classes;
+  if (spec.dimensions >= 1 && spec.dimensions <= most) return absl::OkStatus();
+  return OutOfRange(
+      "dimensions",
+      absl::StrCat("of each of ", spec.classes, " classes, ", kMaxDimensions, " together: "), 1,
+      most, spec.dimensions);
+}
+
+absl::Status CheckKernelPca(const MappingSpec& spec) {
+  if (spec.dimensions < 1 || spec.dimensions > spec.landmarks) {
+    return OutOfRange("dimensions", "no more components than landmarks: ", 1, spec.landmarks,
+                      spec.dimensions);
+  }
+  if (!(spec.sparsify >= 1 && spec.sparsify <= kMaxSparsify)) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "sparsify",
+                     absl::StrCat("one entry in so many is kept: expected 1 to ", kMaxSparsify,
+                                  ", got ", spec.sparsify));
+  }
+  if (!(spec.rounding >= 0 && spec.rounding <= kMaxRounding)) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "rounding",
+        absl::StrCat("expected 0, or a scale of at most ", kMaxRounding, ", got ", spec.rounding));
   }
   return absl::OkStatus();
 }
@@ -223,12 +294,13 @@ absl::StatusOr<MappingSpec> MappingSpec::Parse(absl::string_view text) {
 absl::Status MappingSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(CheckApplicable(*this));
   if (has_landmarks()) PHIMAP_RETURN_IF_ERROR(CheckLandmarks(*this));
+  if (input_dimensions < 0 || input_dimensions > kMaxDimensions) {
+    return OutOfRange("input_dimensions", "", 0, kMaxDimensions, input_dimensions);
+  }
   PHIMAP_RETURN_IF_ERROR(CheckPool(*this));
   if (kind == MappingKind::kF3) return CheckF3(*this);
-  if (kind == MappingKind::kKernelPca && (dimensions < 1 || dimensions > landmarks)) {
-    return OutOfRange("dimensions", "no more components than landmarks: ", 1, landmarks,
-                      dimensions);
-  }
+  if (kind == MappingKind::kKernelPca) return CheckKernelPca(*this);
+  if (kind == MappingKind::kMulticlass) return CheckMulticlass(*this);
   if (Has("dimensions") && (dimensions < 1 || dimensions > kMaxDimensions)) {
     return OutOfRange("dimensions", "", 1, kMaxDimensions, dimensions);
   }

@@ -6,6 +6,9 @@
 //   random_projection(dimensions=…)          Johnson–Lindenstrauss of the inputs themselves
 //   fourier(dimensions=…)                    random Fourier features
 //   kpca(landmarks=…, dimensions=…)          kernel principal components
+//   multiclass(classes=…, dimensions=…)      a random projection of the inputs for each class
+//   polynomial(dimensions=…)                 the monomials of a polynomial kernel, if they are no
+//   more
 #ifndef PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_MAPPING_SPEC_H_
 
@@ -23,9 +26,22 @@ namespace phimap {
 
 inline constexpr int64_t kMaxLandmarks = 8192;
 inline constexpr int64_t kMaxDimensions = 65536;
+// Of all classes together.
+inline constexpr int64_t kMaxClasses = kMaxDimensions / 2;
 inline constexpr int64_t kMaxPoolRows = int64_t{1} << 24;
+inline constexpr double kMaxSparsify = 1e6;
+inline constexpr double kMaxRounding = 1e9;
 
-enum class MappingKind { kF1, kF2, kF3, kRandomProjection, kFourier, kKernelPca };
+enum class MappingKind {
+  kF1,
+  kF2,
+  kF3,
+  kRandomProjection,
+  kFourier,
+  kKernelPca,
+  kMulticlass,
+  kPolynomial
+};
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 // Uniformly drawn; by randomly pivoted Cholesky; the first rows of the stream, as the user gives
 // them.
@@ -49,8 +65,18 @@ struct MappingSpec {
   // Fourier features.
   FourierForm form = FourierForm::kSinCos;
   bool orthogonal = false;
+  // Multiclass: blocks of `dimensions` features.
+  int64_t classes = 0;
   // Kernel PCA: about the mean of the landmarks in φ-space.
   bool centred = true;
+  // … of a Gram matrix of which one entry in `sparsify` is kept, or of which signs alone are; and
+  // with weights rounded at random at this scale, or not at all (0).
+  double sparsify = 1;
+  bool quantise = false;
+  double rounding = 0;
+  // Mappings with landmarks: the kernel is evaluated on this many random sums and differences of
+  // the columns; 0: on the columns.
+  int64_t input_dimensions = 0;
   // Mappings with landmarks.
   LandmarkPolicy policy = LandmarkPolicy::kUniform;
   // Mappings with landmarks, or whose kernel may ask for gamma=median; 0: DefaultPoolRows.
@@ -64,9 +90,11 @@ struct MappingSpec {
   // The first rows of the stream that are landmarks and nothing else.
   int64_t given_rows() const { return policy == LandmarkPolicy::kGiven ? landmarks : 0; }
   // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities, nor of
-  // centred kernel PCA, where it stands for the centred kernel.
+  // centred kernel PCA, where it stands for the centred kernel, nor of multiclass, where it stands
+  // for as many times as much as there are classes.
   bool approximates_kernel() const {
-    return kind != MappingKind::kF1 && !(kind == MappingKind::kKernelPca && centred);
+    return kind != MappingKind::kF1 && kind != MappingKind::kMulticlass &&
+           !(kind == MappingKind::kKernelPca && centred);
   }
 
   // Parses the text form. INVALID_ARGUMENT (reason BAD_EXPRESSION) names the column, counted from

@@ -26,13 +26,37 @@ TriangularProjection<T> PackTriangle(const Matrix<double>& upper) {
 }
 
 template <typename T>
+SparseProjection<T> PackSparse(const Matrix<double>& dense) {
+  SparseProjection<T> sparse{.rows = dense.rows(), .columns = dense.cols()};
+  sparse.row_offsets.push_back(0);
+  for (int64_t k = 0; k < dense.rows(); ++k) {
+    for (int64_t j = 0; j < dense.cols(); ++j) {
+      if (dense(k, j) == 0) continue;
+      sparse.column_indices.push_back(static_cast<int32_t>(j));
+      sparse.values.push_back(static_cast<T>(dense(k, j)));
+    }
+    sparse.row_offsets.push_back(static_cast<int64_t>(sparse.values.size()));
+  }
+  return sparse;
+}
+
+template <typename T>
 ServingStages<T> StagesIn(const StageNumbers& stages) {
   ServingStages<T> typed;
-  typed.features = ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program,
-                                      std::vector<T>(stages.offsets.begin(), stages.offsets.end())};
+  if (!stages.expansion.coefficients.empty()) {
+    const std::vector<double>& wide = stages.expansion.coefficients;
+    typed.features = ExpansionFeatures<T>{stages.expansion.degree, stages.expansion.columns,
+                                          std::vector<T>(wide.begin(), wide.end())};
+  } else {
+    typed.features =
+        ProductFeatures<T>{Converted<T, double>(stages.rows.view()), stages.program,
+                           std::vector<T>(stages.offsets.begin(), stages.offsets.end())};
+  }
   typed.centre.assign(stages.centre.begin(), stages.centre.end());
   if (!stages.upper_triangle.empty()) {
     typed.projection = PackTriangle<T>(stages.upper_triangle);
+  } else if (stages.sparse) {
+    typed.projection = PackSparse<T>(stages.dense);
   } else if (!stages.dense.empty()) {
     typed.projection = DenseProjection<T>{Converted<T, double>(stages.dense.view())};
   }

@@ -23,11 +23,15 @@ struct StageNumbers {
   KernelProgram program;
   // One for each row if the program reads them.
   std::vector<double> offsets;
+  // In place of rows and program, if it has coefficients.
+  ExpansionFeatures<double> expansion;
   // One for each feature, or empty.
   std::vector<double> centre;
   // At most one of these; both empty: no projection.
   Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
   Matrix<double> dense;           // features × outputs
+  // Whether `dense` is stored without its zeros.
+  bool sparse = false;
 };
 
 // What every builder starts from.

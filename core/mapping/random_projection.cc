@@ -100,15 +100,22 @@ absl::Status FillOrthonormalRows(uint64_t seed, uint64_t first, MatrixView<doubl
 
 absl::StatusOr<PlanPair> BuildRandomProjection(const ServedAs& as, double factor,
                                                const ProjectionTask& task, Checkpoint checkpoint) {
-  PHIMAP_CHECK(factor > 0 && task.dimensions >= 1);
+  PHIMAP_CHECK(factor > 0 && task.dimensions >= 1 && task.blocks >= 1);
   const int64_t columns = as.input.output_columns();
   const double dimensions = static_cast<double>(task.dimensions);
   StageNumbers stages;
-  stages.rows = Matrix<double>::Uninit(task.dimensions, columns);
+  stages.rows = Matrix<double>::Uninit(task.dimensions * task.blocks, columns);
   if (task.kind != ProjectionKind::kOrthonormal) {
     FillProjection(task.kind, task.seed, std::sqrt(factor / dimensions), stages.rows.view());
   } else {
-    PHIMAP_RETURN_IF_ERROR(FillOrthonormalRows(task.seed, 0, stages.rows.view(), checkpoint));
+    for (int64_t block = 0; block < task.blocks; ++block) {
+      const int64_t begin = block * task.dimensions;
+      PHIMAP_RETURN_IF_ERROR(FillOrthonormalRows(
+          task.seed, static_cast<uint64_t>(begin * columns),
+          stages.rows.view().Rows(begin, task.dimensions), [&](double f) {
+            return checkpoint((static_cast<double>(block) + f) / static_cast<double>(task.blocks));
+          }));
+    }
     const double scale = std::sqrt(factor * static_cast<double>(columns) / dimensions);
     for (int64_t i = 0; i < stages.rows.size(); ++i) stages.rows.data()[i] *= scale;
   }

@@ -19,6 +19,8 @@ struct ProjectionTask {
   ProjectionKind kind = ProjectionKind::kGaussian;
   int64_t dimensions = 0;
   uint64_t seed = 0;
+  // How many such projections of the same row stand one after the other.
+  int64_t blocks = 1;
 };
 
 // Independent entries of mean 0 and variance scale²; element (i, j) is drawn at index i·cols + j:
@@ -43,7 +45,9 @@ absl::Status FillOrthonormalRows(uint64_t seed, uint64_t first, MatrixView<doubl
 
 // x ↦ R·x, R dimensions×p, scaled so that E‖Rx‖² = factor·‖x‖²: entries of FillProjection over
 // √dimensions, or orthonormal rows times √(p/dimensions). `factor` > 0 is that of the kernel
-// factor·xᵀy. REQUIRES: dimensions <= p if orthonormal.
+// factor·xᵀy. Of several blocks x ↦ (R_1·x, …, R_L·x), each so scaled and drawn as the rows of one
+// matrix are, of dimensions·blocks rows; orthonormal ones are so within a block, which the others
+// do not depend on. REQUIRES: dimensions <= p if orthonormal.
 absl::StatusOr<PlanPair> BuildRandomProjection(const ServedAs& as, double factor,
                                                const ProjectionTask& task, Checkpoint checkpoint);
 
@@ -57,6 +61,7 @@ int64_t BytesOfOrthonormalRows(int64_t k, int64_t n);
 struct ProjectionShape {
   ProjectionKind kind = ProjectionKind::kGaussian;
   int64_t dimensions = 0;
+  int64_t blocks = 1;
   // After the input stage.
   int64_t columns = 0;
   FloatType serving_type = FloatType::kFloat32;

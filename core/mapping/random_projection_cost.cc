@@ -42,13 +42,16 @@ Work WorkOfOrthonormalRows(int64_t k, int64_t n) {
 int64_t BytesOfOrthonormalRows(int64_t k, int64_t n) { return kDouble * k * (k + n); }
 
 MappingCost CostOfRandomProjection(const ProjectionShape& shape) {
-  const int64_t numbers = shape.dimensions * shape.columns;
+  const int64_t outputs = shape.dimensions * shape.blocks;
+  const int64_t numbers = outputs * shape.columns;
   const double entries = static_cast<double>(numbers);
   const bool orthonormal = shape.kind == ProjectionKind::kOrthonormal;
-  MappingCost cost{.plan_numbers = numbers, .output_columns = shape.dimensions};
+  MappingCost cost{.plan_numbers = numbers, .output_columns = outputs};
   cost.row.product_flops = 2 * entries;
-  cost.work = orthonormal ? WorkOfOrthonormalRows(shape.dimensions, shape.columns)
-                          : Work{.elements = ElementsOfEntry(shape.kind) * entries};
+  if (!orthonormal) cost.work.elements = ElementsOfEntry(shape.kind) * entries;
+  for (int64_t block = 0; orthonormal && block < shape.blocks; ++block) {
+    cost.work += WorkOfOrthonormalRows(shape.dimensions, shape.columns);
+  }
   cost.work.elements += 2 * entries;  // rounded into both plans
   cost.kept_bytes = PlanPairBytes(shape.serving_type, numbers);
   // The matrix in float64, and beside it what makes it orthonormal or the plans that it goes into.

@@ -1,9 +1,11 @@
 #include "core/mapping/theorem.h"
 
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "core/status/check.h"
 #include "core/theory/fourier_bounds.h"
 #include "core/theory/projection_bounds.h"
@@ -46,6 +48,25 @@ std::string RandomProjectionTheorem(const MappingSpec& mapping) {
       DistortionText(k, kDelta / kManyPairs), " for all differences of 1,000 rows at once");
 }
 
+std::string MulticlassTheorem(const MappingSpec& mapping) {
+  const int64_t n = mapping.dimensions;
+  // Theorem 9's 1 − δ is of angles, three of Lemma 10's events each.
+  const double angles = static_cast<double>(kManyRows) * static_cast<double>(mapping.classes - 1);
+  const std::optional<double> e = LengthDistortion(Tier::kDerived, n, kDelta / (3 * angles));
+  const double least =
+      e.has_value() ? 2 * *e * std::sqrt(2.0 * static_cast<double>(mapping.classes)) / (1 + *e) : 2;
+  return absl::StrCat(
+      "Shi, Shen, Hill, van den Hengel 2012, Theorem 9: where w_1 … w_L separate L classes with a "
+      "margin γ of cosines, one v of n numbers separates them by ⟨v, R_y x⟩ with the margin −2e/(1 "
+      "− "
+      "e) + (1 + e)γ/(√(2L)(1 − e)), with probability 1 − 6m(L − 1) exp(−(n/2)(e²/2 − e³/3)). At n "
+      "= ",
+      n, " and m = 1,000 rows with probability 0.95: ",
+      e.has_value() ? absl::StrFormat("e = %.2g", *e) : "no e below 1",
+      least <= 1 ? absl::StrFormat(", more than nothing from γ = %.3g on", least)
+                 : ", which promises nothing for any margin: n grows with L");
+}
+
 std::string ErrorText(double error) {
   return error < 1 ? absl::StrFormat("a = %.2g", error) : "no a below 1";
 }
@@ -80,7 +101,53 @@ std::string FourierTheorem(const MappingSpec& mapping, const TheoremFacts& facts
   return text;
 }
 
+std::string GramText(const GramLoss& gram) {
+  const bool signs = gram.law.sampling != GramSampling::kSparsify;
+  std::string text = ". That is of a Gram matrix K̂ ";
+  if (gram.law.s > 1) {
+    absl::StrAppend(&text, "with one entry in ", gram.law.s, " of K's, ", signs ? "as a sign" : "",
+                    signs ? "" : "made as much larger");
+  } else {
+    absl::StrAppend(&text, "of signs alone");
+  }
+  absl::StrAppend(
+      &text,
+      absl::StrFormat(", with ‖K̂ − K‖₂ = %.3g: by Theorem 2 there its components have no more than "
+                      "%.3g/b of those of K with eigenvalues less by b. ",
+                      gram.error.norm, gram.error.norm),
+      "Of K's own, up to their sign, by Theorem 4 (c ≥ 1): ",
+      gram.apart.empty() ? "none" : absl::StrJoin(gram.apart, ", "),
+      absl::StrFormat(". Beforehand 4σ√m = %.3g is known (Theorem 1, which wants more rows), and "
+                      "with probability 0.95 %.3g (matrix Bernstein, Tropp 2012)",
+                      AmsNormBound(gram.law),
+                      BernsteinNormBound(gram.law, kDelta, gram.error.largest_row)));
+  return text;
+}
+
+std::string RoundingText(const RoundingLoss& rounding, int64_t landmarks) {
+  return absl::StrCat(
+      ". Of ", rounding.all_weights, " weights rounding at s = ", rounding.scale, " leaves ",
+      rounding.weights, ", of ", landmarks,
+      " landmarks: √λ·f(x) changes by t or more with probability at most 2 exp(−2(st)²/(m·c²)), c "
+      "the range of 0 and k(x_i, x) (section 4 there, by Hoeffding's inequality)");
+}
+
+// What is added where the kernel is evaluated after a projection.
+std::string ProjectedText(const MappingSpec& mapping) {
+  const double pairs = static_cast<double>(mapping.landmarks) * kManyRows;
+  return absl::StrCat(
+      ". All of it of a kernel after a projection ±1 to ", mapping.input_dimensions,
+      " columns, which by Achlioptas, McSherry, Schölkopf 2001, Theorem 6, keeps the squared "
+      "distances of the landmarks from 1,000 rows within 1 ± e with probability 0.95, ",
+      DistortionText(mapping.input_dimensions, kDelta / pairs));
+}
+
 std::string KernelPcaTheorem(const MappingSpec& mapping, const TheoremFacts& facts) {
+  std::string text;
+  if (facts.gram.has_value()) text = GramText(*facts.gram);
+  if (facts.rounding.has_value()) {
+    absl::StrAppend(&text, RoundingText(*facts.rounding, facts.used_landmarks));
+  }
   return absl::StrCat("Schölkopf, Smola, Müller 1998: of all maps to ", facts.components,
                       " dimensions that are ", mapping.centred ? "affine" : "linear",
                       " in φ, this one leaves the least of the landmarks' kernel",
@@ -88,12 +155,10 @@ std::string KernelPcaTheorem(const MappingSpec& mapping, const TheoremFacts& fac
                       absl::StrFormat("%.4g", 100 * facts.share),
                       " % of its trace. By orthogonal iteration ",
                       "(Achlioptas, McSherry, Schölkopf 2001) to a relative residual of ",
-                      absl::StrFormat("%.2g", facts.residual));
+                      absl::StrFormat("%.2g", facts.residual), text);
 }
 
-}  // namespace
-
-std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
+std::string UnprojectedTheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
   if (mapping.kind == MappingKind::kKernelPca) return KernelPcaTheorem(mapping, facts);
   if (mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) {
     return "Chen, Epperly, Tropp, Webber 2022, Theorem 5.1: of the kernel's trace over the pool, d "
@@ -121,10 +186,23 @@ std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
       return RandomProjectionTheorem(mapping);
     case MappingKind::kFourier:
       return FourierTheorem(mapping, facts);
+    case MappingKind::kMulticlass:
+      return MulticlassTheorem(mapping);
+    case MappingKind::kPolynomial:
+      return "none is needed: F(x)·F(y) = K(x, y) but for rounding, by the multinomial theorem, so "
+             "that every margin in φ-space is one on F";
     case MappingKind::kKernelPca:
       break;
   }
   PHIMAP_CHECK(false);
+}
+
+}  // namespace
+
+std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
+  std::string text = UnprojectedTheoremOf(mapping, facts);
+  if (mapping.input_dimensions > 0) text += ProjectedText(mapping);
+  return text;
 }
 
 }  // namespace phimap

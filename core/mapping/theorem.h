@@ -3,8 +3,10 @@
 #define PHIMAP_CORE_MAPPING_THEOREM_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "core/mapping/kernel_pca.h"
 #include "core/mapping/mapping_spec.h"
 
 namespace phimap {
@@ -20,6 +22,10 @@ struct TheoremFacts {
   int64_t components = 0;
   double share = 0;
   double residual = 0;
+  // Landmarks that any component has a weight of, and what randomizing lost.
+  int64_t used_landmarks = 0;
+  std::optional<GramLoss> gram;
+  std::optional<RoundingLoss> rounding;
 };
 
 // The theorem that applies to the mapping: its source, what it promises, and, where the mapping's

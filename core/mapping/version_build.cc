@@ -21,9 +21,11 @@
 #include "core/mapping/build_cost.h"
 #include "core/mapping/fourier_mapping.h"
 #include "core/mapping/gamma.h"
+#include "core/mapping/input_projection.h"
 #include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/landmark_mapping.h"
+#include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/mapping/theorem.h"
 #include "core/random/random_stream.h"
@@ -34,8 +36,10 @@
 namespace phimap {
 namespace {
 
-// A residual of kernel PCA up to it needs no word.
+// A residual of kernel PCA up to it needs no word; of a randomized Gram matrix, which is in
+// float32, the second.
 constexpr double kLargestResidual = 1e-6;
+constexpr double kLargestSingleResidual = 1e-4;
 // Of the whole build's time, what goes into drawing the sample, and into the artifact's bytes.
 constexpr double kSampleShare = 0.01;
 constexpr double kEncodeShare = 0.02;
@@ -155,6 +159,7 @@ class VersionBuilder {
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
     if (spec_.mapping.has_landmarks()) {
+      ProjectInputs();
       PHIMAP_RETURN_IF_ERROR(Choose());
       PHIMAP_RETURN_IF_ERROR(ProbeKernel());
     }
@@ -204,6 +209,21 @@ class VersionBuilder {
     }
     kernel_ = spec_.kernel.Resolved(scale, median);
     return absl::OkStatus();
+  }
+
+  // From here on rows have other columns: gamma was taken of those that came.
+  void ProjectInputs() {
+    if (spec_.mapping.input_dimensions == 0) return;
+    unprojected_scale_ = input_.scale;
+    ProjectInput(spec_.mapping.input_dimensions, spec_.seed, input_);
+  }
+
+  // What the kernel sees without the projection.
+  InputStage UnprojectedInput() const {
+    return {.columns = input_.columns,
+            .shift = input_.shift,
+            .scale = unprojected_scale_,
+            .projection = {}};
   }
 
   absl::Status Choose() {
@@ -259,8 +279,10 @@ class VersionBuilder {
   }
 
   InputStage InputCopy() const {
-    return {
-        .columns = input_.columns, .shift = input_.shift, .scale = input_.scale, .projection = {}};
+    return {.columns = input_.columns,
+            .shift = input_.shift,
+            .scale = input_.scale,
+            .projection = input_.projection.Clone()};
   }
 
   absl::Status BuildMapping() {
@@ -283,8 +305,10 @@ class VersionBuilder {
     } else if (spec_.mapping.kind == MappingKind::kKernelPca) {
       const KernelPcaTask pca{.components = spec_.mapping.dimensions,
                               .centred = spec_.mapping.centred,
-                              .seed = spec_.seed};
-      PHIMAP_ASSIGN_OR_RETURN(kernel_pca_, BuildKernelPca(task, pca, checkpoint));
+                              .seed = spec_.seed,
+                              .gram = {spec_.mapping.sparsify, spec_.mapping.quantise},
+                              .rounding = spec_.mapping.rounding};
+      PHIMAP_ASSIGN_OR_RETURN(kernel_pca_, BuildMeasuredKernelPca(task, pca, checkpoint));
       static_cast<PlanPair&>(mapping_) = std::move(kernel_pca_);
     } else if (spec_.mapping.kind == MappingKind::kF2) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, {threads, checkpoint}));
@@ -297,7 +321,8 @@ class VersionBuilder {
   ProjectionTask projection() const {
     return {.kind = spec_.mapping.projection,
             .dimensions = spec_.mapping.dimensions,
-            .seed = spec_.seed};
+            .seed = spec_.seed,
+            .blocks = std::max<int64_t>(1, spec_.mapping.classes)};
   }
 
   // A mapping that knows no landmarks: its numbers are drawn.
@@ -313,6 +338,10 @@ class VersionBuilder {
                              .dimensions = spec_.mapping.dimensions,
                              .seed = spec_.seed};
       PHIMAP_ASSIGN_OR_RETURN(plans, BuildFourier(as, task, checkpoint));
+      return absl::OkStatus();
+    }
+    if (spec_.mapping.kind == MappingKind::kPolynomial) {
+      PHIMAP_ASSIGN_OR_RETURN(plans, BuildPolynomial(as, *PolynomialKernelOf(kernel_), checkpoint));
       return absl::OkStatus();
     }
     double factor = 0;
@@ -346,6 +375,8 @@ class VersionBuilder {
                          .factor = std::as_const(mapping_.factor).view(),
                          .features_are_projection = spec_.mapping.kind == MappingKind::kF2};
     if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
+    const InputStage unprojected = UnprojectedInput();
+    if (!input_.projection.empty()) task.kernel_input = &unprojected;
     certificate_.self_check = MakeGoldenVectors();
     const auto threads = [&] { return monitor_.threads(); };
     return MeasureHeldOut(
@@ -360,6 +391,9 @@ class VersionBuilder {
       facts.components = static_cast<int64_t>(kernel_pca_.eigenvalues.size());
       for (const double value : kernel_pca_.eigenvalues) facts.share += value / kernel_pca_.trace;
       facts.residual = kernel_pca_.residual;
+      facts.used_landmarks = kernel_pca_.landmarks;
+      facts.gram = kernel_pca_.gram;
+      facts.rounding = kernel_pca_.rounding;
     }
     if (spec_.mapping.kind != MappingKind::kFourier) return facts;
     // A Laplacian's frequencies have no mean length, and so no bound for all rows at once.
@@ -473,11 +507,21 @@ class VersionBuilder {
           "of ", spec_.mapping.dimensions, " components ", spec_.mapping.dimensions - kept,
           " were dropped: their eigenvalues are at most ", kernel_pca_.tolerance));
     }
-    if (kernel_pca_.residual > kLargestResidual) {
+    const double largest = kernel_pca_.gram.has_value() ? kLargestSingleResidual : kLargestResidual;
+    if (kernel_pca_.residual > largest) {
       certificate_.warnings.push_back(absl::StrCat(
           "the iteration ended after ", kernel_pca_.sweeps, " sweeps with a relative residual of ",
           kernel_pca_.residual, ": components of close eigenvalues are mixed"));
     }
+    if (!kernel_pca_.gram.has_value()) return;
+    const double error = kernel_pca_.gram->error.norm;
+    const auto above = std::count_if(kernel_pca_.eigenvalues.begin(), kernel_pca_.eigenvalues.end(),
+                                     [&](double value) { return value > error; });
+    if (above == kept) return;
+    certificate_.warnings.push_back(absl::StrCat(
+        "the randomized Gram matrix is off by ", error, ", and the eigenvalues of components from ",
+        above + 1,
+        " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
   }
 
   absl::StatusOr<BuiltVersion> Encode() {
@@ -539,6 +583,7 @@ class VersionBuilder {
   SampleSplit split_;
   Matrix<double> held_out_;
   InputStage input_;
+  std::vector<double> unprojected_scale_;
   KernelExpression kernel_;
   // Empty, or what the certificate says of its definiteness.
   std::string kernel_warning_;

@@ -106,7 +106,8 @@ class TypedEngine final : public Engine {
     int64_t forms = 0;
     for (const PanelMatrix<T>& form : form_rows_) forms += form.memory_bytes();
     return input_projection_.memory_bytes() + rows_.memory_bytes() + projection_.memory_bytes() +
-           forms +
+           forms + static_cast<int64_t>(expansion_.columns.size() * sizeof(int32_t)) +
+           static_cast<int64_t>(expansion_.coefficients.size() * sizeof(T)) +
            static_cast<int64_t>(
                (row_norms_.size() + row_self_.numbers.size() + offsets_.size() + centre_.size()) *
                sizeof(T)) +
@@ -117,7 +118,7 @@ class TypedEngine final : public Engine {
     const int64_t passes =
         (uses_products_ ? 1 : 0) + (uses_l1_distances_ ? 3 : 0) + form_rows_.size();
     return input_projection_.multiplications() + passes * rows_.multiplications() +
-           projection_.multiplications();
+           static_cast<int64_t>(expansion_.columns.size()) + projection_.multiplications();
   }
 
   void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const override {
@@ -171,6 +172,12 @@ class TypedEngine final : public Engine {
       uses_l1_distances_ = true;
       is_l1_stage_ = true;
       row_count_ = l1->rows.rows();
+      return absl::OkStatus();
+    }
+    if (const auto* expansion = std::get_if<ExpansionFeatures<T>>(&stages.features)) {
+      expansion_ = *expansion;
+      uses_products_ = false;
+      row_count_ = feature_count_;
       return absl::OkStatus();
     }
     return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "",
@@ -321,7 +328,23 @@ class TypedEngine final : public Engine {
     for (int64_t k = 0; k < stage_columns_; ++k) to[k] = static_cast<T>(from[k]);
   }
 
+  // Factor by factor, in the order of the columns.
+  void RunExpansion(const TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
+    const int32_t* const columns = expansion_.columns.data();
+    for (int64_t i = 0; i < rows; ++i) {
+      const T* const x = typed.x.data() + i * x_stride_;
+      for (int64_t j = 0; j < feature_count_; ++j) {
+        T value = expansion_.coefficients[j];
+        for (int64_t k = j * expansion_.degree; k < (j + 1) * expansion_.degree; ++k) {
+          if (columns[k] >= 0) value *= x[columns[k]];
+        }
+        z[i][j] = value;
+      }
+    }
+  }
+
   void RunFeatureStage(TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
+    if (!expansion_.columns.empty()) RunExpansion(typed, rows, z);
     if (uses_products_) rows_.Multiply(typed.x.data(), x_stride_, rows, z);
     // Distances alone take the place of products.
     T* const* distances = z;
@@ -424,6 +447,7 @@ class TypedEngine final : public Engine {
   std::vector<T> row_norms_;
   std::vector<T> offsets_;
   KernelProgram program_;
+  ExpansionFeatures<T> expansion_;
   // What is computed for each row of a tile.
   bool uses_products_ = true;
   bool uses_l1_distances_ = false;

@@ -115,6 +115,24 @@ struct FeatureCheck {
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     return CheckRows(f.rows, columns);
   }
+  absl::Status operator()(const ExpansionFeatures<T>& f) const {
+    const int64_t count = f.coefficients.size();
+    PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "monomials", count));
+    if (f.degree < 1 || f.degree > kMaxExpansionDegree ||
+        static_cast<int64_t>(f.columns.size()) != count * f.degree) {
+      return Invalid("features",
+                     absl::StrCat(f.columns.size(), " columns of ", count, " monomials of degree ",
+                                  f.degree, ", 1 to ", kMaxExpansionDegree));
+    }
+    for (int64_t i = 0; i < count * f.degree; ++i) {
+      const int32_t least = i % f.degree == 0 ? -1 : f.columns[i - 1];
+      if (f.columns[i] < least || f.columns[i] >= columns) {
+        return Invalid("features", absl::StrCat("column ", f.columns[i], " of monomial ",
+                                                i / f.degree, " is out of order or range"));
+      }
+    }
+    return CheckFiniteNumbers("features", "coefficients", f.coefficients.data(), count);
+  }
   absl::Status operator()(const ExternalFeatures& f) const {
     if (f.kernel.empty() || f.endpoint.empty()) {
       return Invalid("features", "an external block needs a kernel and an endpoint");
@@ -183,6 +201,7 @@ int64_t ServingStages<T>::feature_count() const {
     }
     int64_t operator()(const L1Features<T>& f) const { return f.rows.rows(); }
     int64_t operator()(const ExternalFeatures& f) const { return f.examples.size(); }
+    int64_t operator()(const ExpansionFeatures<T>& f) const { return f.coefficients.size(); }
   };
   return std::visit(Count{}, features);
 }

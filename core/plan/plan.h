@@ -27,6 +27,8 @@ inline constexpr uint32_t kArithmetic = 1;
 
 // Most columns, rows and features of any stage.
 inline constexpr int64_t kMaxPlanDimension = 65536;
+// Highest degree of a monomial.
+inline constexpr int64_t kMaxExpansionDegree = 64;
 
 // x' = Pᵀ·((x − c) ∘ s), computed in float64 for either input type and rounded once to the serving
 // type.
@@ -58,6 +60,16 @@ template <typename T>
 struct L1Features {
   Matrix<T> rows;
   KernelProgram program;
+};
+
+// Monomials: feature j is coefficients[j] times `degree` columns, one after the other as they stand
+// in `columns`.
+template <typename T>
+struct ExpansionFeatures {
+  int64_t degree = 0;
+  // `degree` for each feature, rising; −1 stands for a column of ones.
+  std::vector<int32_t> columns;
+  std::vector<T> coefficients;
 };
 
 // Features that are computed elsewhere (a user's own kernel service): z arrives from outside, K(x,
@@ -107,7 +119,7 @@ struct SparseProjection {
 template <typename T>
 struct ServingStages {
   using Element = T;
-  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures> features;
+  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures, ExpansionFeatures<T>> features;
   // μ: one number for each feature, or empty for 0.
   std::vector<T> centre;
   std::variant<NoProjection, TriangularProjection<T>, DenseProjection<T>, SparseProjection<T>>

@@ -181,6 +181,13 @@ struct FeatureEncoder {
     EncodeOps(writer, f.program.ops());
     EncodeMatrix(writer, f.rows);
   }
+  template <typename T>
+  void operator()(const ExpansionFeatures<T>& f) const {
+    writer.Number<uint8_t>(kExpansion);
+    writer.Number<int64_t>(f.degree);
+    EncodeVector(writer, f.columns);
+    EncodeVector(writer, f.coefficients);
+  }
   void operator()(const ExternalFeatures& f) const {
     writer.Number<uint8_t>(kExternal);
     writer.Text(f.kernel);
@@ -242,11 +249,23 @@ ExternalFeatures DecodeExternal(ByteReader& reader) {
 }
 
 template <typename T>
+ExpansionFeatures<T> DecodeExpansion(ByteReader& reader) {
+  ExpansionFeatures<T> expansion;
+  expansion.degree = reader.Number<int64_t>();
+  reader.CheckRange("degree of an expansion", expansion.degree, 1, kMaxExpansionDegree);
+  expansion.columns = DecodeVector<int32_t>(reader, kMaxPlanDimension * kMaxExpansionDegree);
+  expansion.coefficients = DecodeVector<T>(reader, kMaxPlanDimension);
+  return expansion;
+}
+
+template <typename T>
 absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   const int kind = reader.Number<uint8_t>();
   PHIMAP_RETURN_IF_ERROR(reader.status());
   if (kind == kExternal) {
     stages.features = DecodeExternal(reader);
+  } else if (kind == kExpansion) {
+    stages.features = DecodeExpansion<T>(reader);
   } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed) {
     PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind == kComposed));
     // One way to write each program: the same plan is the same bytes.

@@ -40,6 +40,10 @@ enum class StreamId : uint32_t {
   kFourierLengths = 13,      // those that the lengths of orthogonal frequencies are made of
   kFourierPhases = 14,       // the phases of their phase form
   kFourierCauchy = 15,       // the normal numbers whose ratios are the frequencies of a Laplacian
+  kGramGaps = 16,            // which entries of a Gram matrix are kept when it is sparsified
+  kGramSigns = 17,           // the signs of one that is quantised
+  kExpansionRounding = 18,   // which weights of an expansion are kept when it is rounded
+  kInputSigns = 19,          // the coins of a projection that kernels are evaluated after
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
 };
 

@@ -271,6 +271,8 @@ class ApiErrorsTest(unittest.TestCase):
                 ("TOO_MANY_DIMENSIONS", ROWS,
                  {"text": "random_projection(dimensions=5, projection=orthonormal)", "kernel": ""}),
                 ("NO_SCALE", numpy.ones((50, 4)), {"kernel": "rbf(gamma=scale)"}),
+                ("ROUNDED_AWAY", ROWS,
+                 {"text": "kpca(landmarks=20, dimensions=2, rounding=1e-6)", "kernel": "rbf(gamma=1)"}),
                 ("ZERO_KERNEL", numpy.zeros((50, 4)), {"text": "f2(landmarks=3)", "kernel": "linear()"}),
                 ("NOT_REPRESENTABLE", 1e30 * MORE_ROWS,
                  {"text": "f1(landmarks=3, serving_type=float32)", "kernel": "poly(degree=3)"}),

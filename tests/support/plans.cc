@@ -88,6 +88,8 @@ std::string FeatureText(const PlanShape& shape) {
       return "cosines and sines";
     case FeatureKind::kPhase:
       return "cosines with phases";
+    case FeatureKind::kMonomials:
+      return "monomials";
   }
   return "";
 }
@@ -96,6 +98,19 @@ template <typename T>
 ServingStages<T> Stages(const PlanShape& shape, const Source& source) {
   ServingStages<T> stages;
   const int64_t columns = shape.projected == 0 ? shape.columns : shape.projected;
+  if (shape.features == FeatureKind::kMonomials) {
+    ExpansionFeatures<T> monomials{.degree = 3};
+    monomials.coefficients = source.Vector<T>(shape.feature_count, 9);
+    for (int64_t j = 0; j < shape.feature_count; ++j) {
+      const auto last = static_cast<int32_t>(j % columns);
+      monomials.columns.insert(monomials.columns.end(),
+                               {static_cast<int32_t>(j % 2) - 1, last / 2, last});
+    }
+    stages.features = std::move(monomials);
+    if (shape.centre) stages.centre = source.Vector<T>(shape.feature_count, 4);
+    SetProjection(shape, source, stages);
+    return stages;
+  }
   const bool pair = shape.features == FeatureKind::kSinCos;
   const int64_t count = pair ? shape.feature_count / 2 : shape.feature_count;
   Matrix<T> rows = source.Rows<T>(count, columns, 1, 3);

@@ -12,8 +12,8 @@
 namespace phimap::testing {
 
 // kSinCos: cosines and sines of angles in turns, an even number of features from half as many rows.
-// kPhase: cosines of angles with offsets.
-enum class FeatureKind { kProduct, kL1, kSinCos, kPhase };
+// kPhase: cosines of angles with offsets. kMonomials: of degree 3.
+enum class FeatureKind { kProduct, kL1, kSinCos, kPhase, kMonomials };
 enum class WKind { kNone, kTriangular, kDense, kSparse };
 
 struct PlanShape {

@@ -34,6 +34,9 @@ __all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelPCA", "RandomProjection",
 _MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
 _PARAMETER = re.compile(r"(\w+)=([^,()]+(?:\([^()]*\))?)")
 
+# Parameters that the text names otherwise: scikit-learn takes what has a `sparsify` for a linear model.
+_TEXT_NAMES = {"gram_sparsify": "sparsify"}
+
 _Self = TypeVar("_Self", bound="_Mapping")
 
 
@@ -42,7 +45,7 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     # The mapping's name in its text, and its parameters there.
     _family = ""
-    _text_parameters: tuple[str, ...] = ("landmarks", "policy", "pool_rows", "serving_type")
+    _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
         """Builds a version from the rows of X; with the parameter `version`, looks that one up. y is ignored."""
@@ -115,7 +118,8 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if family != cls._family:
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…)"
                              + (f": use {_FAMILIES[family].__name__}" if family in _FAMILIES else ""))
-        known = {name: value for name, value in parameters.items() if name in cls._text_parameters}
+        named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
+        known = {name: value for name, value in named.items() if value is not None}
         estimator = cls(**known, kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
                         version=reference, server=server)
         estimator.n_features_in_ = version.input_columns
@@ -147,7 +151,8 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         for name, value in values.items():
             if not (value is None or isinstance(value, (str, int, float, np.number, np.bool_))):
                 raise TypeError(f"{name}: expected a number or a name, got {value!r}")
-        given = ", ".join(f"{name}={_word(value)}" for name, value in values.items() if value is not None)
+        given = ", ".join(f"{_TEXT_NAMES.get(name, name)}={_word(value)}" for name, value in values.items()
+                          if value is not None)
         return f"{self._family}({given})"
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
@@ -197,10 +202,12 @@ class F1(_Mapping):
     _family = "f1"
 
     def __init__(self, landmarks: int = 100, *, kernel: str = "rbf(gamma=scale)", standardize: bool = False,
-                 seed: int = 0, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
-                 server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
+                 seed: int = 0, input_dimensions: int | None = None, policy: str | None = None,
+                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
+                 version: str | None = None, server: str | None = None, timeout: float | None = None,
+                 progress: ProgressArgument = None) -> None:
         self.landmarks = landmarks
+        self.input_dimensions = input_dimensions
         self.kernel = kernel
         self.standardize = standardize
         self.seed = seed
@@ -225,6 +232,7 @@ class F2(_Mapping):
             of them.
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
         seed: of all random choices; the same X, parameters and seed give the same features, bit for bit.
+        input_dimensions: evaluate the kernel on so many random sums and differences of the columns; None is on the columns.
         policy: how landmarks are chosen: "uniform" (None), "rpcholesky" by what the rows before leave of K(x, x), or
             "given", the first `landmarks` rows of X, which are then landmarks and nothing else.
         pool_rows: rows of the uniform sample that landmarks are drawn from; None is max(20·landmarks, 20,000).
@@ -249,10 +257,12 @@ class F2(_Mapping):
     _family = "f2"
 
     def __init__(self, landmarks: int = 100, *, kernel: str = "rbf(gamma=scale)", standardize: bool = False,
-                 seed: int = 0, policy: str | None = None, pool_rows: int | None = None,
-                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
-                 server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
+                 seed: int = 0, input_dimensions: int | None = None, policy: str | None = None,
+                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
+                 version: str | None = None, server: str | None = None, timeout: float | None = None,
+                 progress: ProgressArgument = None) -> None:
         self.landmarks = landmarks
+        self.input_dimensions = input_dimensions
         self.kernel = kernel
         self.standardize = standardize
         self.seed = seed
@@ -275,16 +285,18 @@ class F3(_Mapping):
     """
 
     _family = "f3"
-    _text_parameters = ("landmarks", "dimensions", "projection", "policy", "pool_rows", "serving_type")
+    _text_parameters = ("landmarks", "dimensions", "projection", "input_dimensions", "policy", "pool_rows",
+                        "serving_type")
 
     def __init__(self, landmarks: int = 200, dimensions: int = 100, *, projection: str | None = None,
-                 kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0, policy: str | None = None,
-                 pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
-                 version: str | None = None, server: str | None = None, timeout: float | None = None,
-                 progress: ProgressArgument = None) -> None:
+                 kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0,
+                 input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
+                 serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
+                 server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self.landmarks = landmarks
         self.dimensions = dimensions
         self.projection = projection
+        self.input_dimensions = input_dimensions
         self.kernel = kernel
         self.standardize = standardize
         self.seed = seed
@@ -384,12 +396,19 @@ class KernelPCA(_Mapping):
         landmarks: how many rows of X the axes are found from; cut to the rows of X, with a warning.
         dimensions: components, at most `landmarks`; cut with them. Those without variance are dropped.
         centred: whether the axes go through the landmarks' mean in φ-space, as scikit-learn's do, or the origin.
+        gram_sparsify, quantise: keep one entry in `gram_sparsify` of the Gram matrix, and of each only a sign; faster and smaller,
+            and off by what the certificate measures.
+        rounding: round weights of unit expansions at this scale; fewer landmarks are left. None is not.
+        input_dimensions: evaluate the kernel on so many random sums and differences of the columns. None is on the columns.
     """
 
     _family = "kpca"
-    _text_parameters = ("landmarks", "dimensions", "centred", "policy", "pool_rows", "serving_type")
+    _text_parameters = ("landmarks", "dimensions", "centred", "gram_sparsify", "quantise", "rounding", "input_dimensions",
+                        "policy", "pool_rows", "serving_type")
 
     def __init__(self, landmarks: int = 500, dimensions: int = 10, *, centred: bool = True,
+                 gram_sparsify: float | None = None, quantise: bool = False, rounding: float | None = None,
+                 input_dimensions: int | None = None,
                  kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0, policy: str | None = None,
                  pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
                  version: str | None = None, server: str | None = None, timeout: float | None = None,
@@ -397,6 +416,10 @@ class KernelPCA(_Mapping):
         self.landmarks = landmarks
         self.dimensions = dimensions
         self.centred = centred
+        self.gram_sparsify = gram_sparsify
+        self.quantise = quantise
+        self.rounding = rounding
+        self.input_dimensions = input_dimensions
         self.kernel = kernel
         self.standardize = standardize
         self.seed = seed
@@ -410,7 +433,8 @@ class KernelPCA(_Mapping):
         self.progress = progress
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
-        return [("landmarks", rows), ("dimensions", rows)]
+        limit = self._landmark_limit(rows)
+        return [("landmarks", limit), ("dimensions", limit)]
 
     def _least_rows(self) -> int:
         return 2 if self.centred else 1  # one row is its own mean: nothing varies
@@ -447,7 +471,12 @@ def _value(word: str) -> Any:
     """The parameter of a word that _word could have made."""
     if word in ("false", "true"):
         return word == "true"
-    return int(word) if word.isdecimal() else word
+    if word.isdecimal():
+        return int(word)
+    try:
+        return float(word)
+    except ValueError:
+        return word
 
 
 def _client(server: str | None) -> Client:

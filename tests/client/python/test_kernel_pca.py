@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import sklearn.decomposition
+import sklearn.metrics.pairwise
 
 import phimap.sklearn
 from phimap.sklearn import KernelPCA
@@ -56,3 +57,30 @@ def test_too_few_rows_are_named(make, rows):
         make().fit(rows[:1])
     with pytest.warns(UserWarning, match="dimensions=5 is more than KernelPCA can have from 4 rows"):
         assert make().fit(rows[:4]).transform(rows).shape[1] <= 4
+
+
+# Clusters whose eigenvalues stand out of what sampling the Gram matrix adds.
+@pytest.mark.parametrize("switches", [{"gram_sparsify": 2.5}, {"quantise": True}, {"gram_sparsify": 2, "quantise": True},
+                                      {"rounding": 100.0}])
+def test_randomized_components_span_nearly_scikit_learns(make, switches):
+    random = np.random.default_rng(3)
+    sizes = np.repeat(np.arange(3), (150, 100, 50))
+    rows = 6 * random.standard_normal((3, 5))[sizes] + 0.3 * random.standard_normal((300, 5))
+    theirs = sklearn.decomposition.KernelPCA(2, kernel="rbf", gamma=0.1, eigen_solver="dense").fit_transform(rows)
+    ours = make(dimensions=2, **switches).fit(rows)
+    assert {name: getattr(phimap.sklearn.from_version(ours.reference_, server=ours.server), name) for name in switches} \
+        == switches
+    expected, _ = np.linalg.qr(theirs)
+    found, _ = np.linalg.qr(ours.transform(rows).astype(np.float64))
+    cosines = np.linalg.svd(expected.T @ found)[1]
+    assert cosines.min() > 0.9
+    assert "Achlioptas" in ours.certificate().theorem
+
+
+# 400 signs for 5 columns keep squared distances within about √(2/400); the kernel changes by at most e/exp(1).
+def test_a_projected_kernel_is_nearly_scikit_learns(phimapd, rows):
+    exact = sklearn.metrics.pairwise.rbf_kernel(rows, gamma=0.1)
+    f2 = phimap.sklearn.F2(250, kernel=KERNEL, input_dimensions=400, server=phimapd.address)
+    features = f2.fit_transform(rows).astype(np.float64)
+    assert np.abs(features @ features.T - exact).max() < 0.2
+    assert phimap.sklearn.from_version(f2.reference_, server=phimapd.address).input_dimensions == 400

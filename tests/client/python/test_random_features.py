@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.kernel_approximation import RBFSampler
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import LinearSVC
@@ -46,6 +46,36 @@ def test_phases_err_as_rbf_sampler_does_and_the_other_forms_less(phimapd, rows):
     assert 0.7 * sampler < phase < 1.4 * sampler
     assert pairs < 0.95 * sampler
     assert rms(fourier(phimapd, orthogonal=True), rows, exact) < pairs
+
+
+# (1 − K²)/D is the variance of a cosine and a sine of Cauchy frequencies; scattered as above.
+def test_features_of_a_laplacian_err_as_their_law_says(phimapd, rows):
+    exact = laplacian_kernel(rows, gamma=0.1)
+    expected = np.sqrt(np.mean((1 - exact[np.triu_indices(len(rows), 1)] ** 2) / DIMENSIONS))
+    features = [FourierFeatures(DIMENSIONS, kernel="laplacian(gamma=0.1)", seed=seed, server=phimapd.address)
+                for seed in SEEDS]
+    assert 0.7 * expected < rms(features, rows, exact) < 1.4 * expected
+
+
+def test_monomials_are_the_polynomial_kernel(client, rows):
+    name = f"m-{uuid.uuid4().hex}"
+    version = client.build(name, rows, spec="polynomial(dimensions=56, serving_type=float64)",
+                           kernel="poly(degree=3, gamma=0.5, coef0=1)")
+    features = client.transform(name, rows)
+    exact = polynomial_kernel(rows, degree=3, gamma=0.5, coef0=1)
+    assert version.output_columns == 56
+    assert np.abs(features @ features.T - exact).max() < 1e-12 * np.abs(exact).max()
+
+
+@pytest.mark.filterwarnings("ignore:The number of components is higher than the number of features")
+def test_blocks_of_multiclass_are_random_projections(client, rows):
+    name = f"m-{uuid.uuid4().hex}"
+    client.build(name, rows, spec="multiclass(classes=3, dimensions=256, serving_type=float64)", kernel="linear()")
+    blocks = client.transform(name, rows).reshape(len(rows), 3, 256)
+    gaussian = rms([GaussianRandomProjection(DIMENSIONS, random_state=seed) for seed in SEEDS], rows, rows @ rows.T)
+    for y in range(3):
+        error = (blocks[:, y] @ blocks[:, y].T - rows @ rows.T)[np.triu_indices(len(rows), 1)]
+        assert 0.4 * gaussian < np.sqrt(np.mean(error ** 2)) < 2 * gaussian
 
 
 @pytest.mark.filterwarnings("ignore:The number of components is higher than the number of features")

@@ -58,11 +58,15 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     const char* says;
   };
   const Case kCases[] = {
-      {"", 1, "expected a mapping: f1, f2, f3, random_projection, fourier or kpca, got the end"},
+      {"", 1,
+       "expected a mapping: f1, f2, f3, random_projection, fourier, kpca, multiclass or "
+       "polynomial, got the "
+       "end"},
       {"f2", 3, "expected '('"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
       {"f4(landmarks=5)", 1,
-       "unknown mapping 'f4'; expected f1, f2, f3, random_projection, fourier or kpca"},
+       "unknown mapping 'f4'; expected f1, f2, f3, random_projection, fourier, kpca, multiclass or "
+       "polynomial"},
       {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
@@ -88,7 +92,8 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
       {"f2(landmarks=5, policy=1)", 24, "got 1"},
       {"f2(landmarks=5, pool_rows=16777217)", 27, "got 16777217"},
       {"f2(landmarks=5, serving_type=float16)", 30, "one of float32, float64"},
-      {"f2(landmarks=5, seed=3)", 17, "it has landmarks, policy, pool_rows, serving_type"},
+      {"f2(landmarks=5, seed=3)", 17,
+       "it has landmarks, input_dimensions, policy, pool_rows, serving_type"},
       {"f2(landmarks\xc3=5)", 13, "byte 195"},
       {"f2(landmarks=5)" + std::string(4090, ' '), 4097, "at most 4096"},
   };

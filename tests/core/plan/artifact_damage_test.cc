@@ -95,6 +95,7 @@ std::vector<std::string> SmallArtifacts() {
                    .kernel = "normalize(bilinear(matrix=[2, 1; 1, 2]) + laplacian(gamma=1))"}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kSinCos, .feature_count = 4}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kPhase, .feature_count = 3}),
+          Encoded({.columns = 2, .features = testing::FeatureKind::kMonomials, .feature_count = 3}),
           EncodedExternal()};
 }
 
@@ -163,7 +164,7 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
   }
   // The kinds of stages: first byte of the features section; after centre (count and padding to 64)
   // of the projection section.
-  for (const uint8_t kind : {3, 4, 99, 255}) {
+  for (const uint8_t kind : {3, 8, 99, 255}) {
     std::string bytes = SmallArtifacts()[0];
     testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
     FixChecksums(bytes);

@@ -53,7 +53,8 @@ std::vector<PlanShape> AllShapes() {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     for (const WKind w : {WKind::kNone, WKind::kTriangular, WKind::kDense, WKind::kSparse}) {
       for (const FeatureKind features :
-           {FeatureKind::kProduct, FeatureKind::kL1, FeatureKind::kSinCos, FeatureKind::kPhase}) {
+           {FeatureKind::kProduct, FeatureKind::kL1, FeatureKind::kSinCos, FeatureKind::kPhase,
+            FeatureKind::kMonomials}) {
         for (const bool input : {false, true}) {
           shapes.push_back({.serving_type = type,
                             .shift = input,

@@ -141,10 +141,12 @@ TEST(EngineTest, NormalizeRefusesARowWithoutANormAndCosineGivesZero) {
 
 // The angle of p ≤ 9 terms under 2 is wrong by under 220u turns, as the products above are: by
 // 1,400u radians; then the function by 3 ULP of numbers under 1, and W as above: within Tolerance.
-TEST(EngineTest, CosinesAndSinesAgreeWithTheInterpreterForEveryCombinationOfStages) {
+// A monomial of three factors under 2 errs by less.
+TEST(EngineTest, CosinesSinesAndMonomialsAgreeWithTheInterpreterForEveryCombinationOfStages) {
   const Matrix<double> x = UniformRows({.rows = 50, .cols = 9, .seed = 79});
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
-    for (const FeatureKind features : {FeatureKind::kSinCos, FeatureKind::kPhase}) {
+    for (const FeatureKind features :
+         {FeatureKind::kSinCos, FeatureKind::kPhase, FeatureKind::kMonomials}) {
       for (const WKind w : {WKind::kNone, WKind::kTriangular, WKind::kDense, WKind::kSparse}) {
         for (const bool other : {false, true}) {
           const PlanShape shape{.serving_type = type,

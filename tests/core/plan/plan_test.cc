@@ -29,6 +29,11 @@ SparseProjection<float>& Sparse(Plan& plan) {
 
 const PlanShape kPairs{.features = FeatureKind::kSinCos, .feature_count = 8};
 const PlanShape kPhases{.features = FeatureKind::kPhase};
+const PlanShape kMonomials{.features = FeatureKind::kMonomials};
+
+ExpansionFeatures<float>& Monomials(Plan& p) {
+  return std::get<ExpansionFeatures<float>>(Stages(p).features);
+}
 
 KernelProgram ProgramOf(const PlanShape& shape) {
   Plan plan = MakePlan(shape);
@@ -102,6 +107,26 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) { Product(p).offsets[6] = static_cast<float>(kNaN); }},
       {"W for one result of two", kPairs,
        [](Plan& p) { Stages(p).projection = DenseProjection<float>{Matrix<float>(4, 4)}; }},
+      {"no monomials", kMonomials,
+       [](Plan& p) {
+         Monomials(p).coefficients.clear();
+         Monomials(p).columns.clear();
+       }},
+      {"columns of half a monomial", kMonomials, [](Plan& p) { Monomials(p).columns.pop_back(); }},
+      {"degree 0", kMonomials,
+       [](Plan& p) {
+         Monomials(p).degree = 0;
+         Monomials(p).columns.clear();
+       }},
+      {"a column that is not there", kMonomials, [](Plan& p) { Monomials(p).columns[2] = 5; }},
+      {"columns that fall", kMonomials,
+       [](Plan& p) {
+         Monomials(p).columns[1] = 4;
+         Monomials(p).columns[2] = 3;
+       }},
+      {"a column before the constant's", kMonomials, [](Plan& p) { Monomials(p).columns[0] = -2; }},
+      {"NaN in a coefficient", kMonomials,
+       [](Plan& p) { Monomials(p).coefficients[6] = static_cast<float>(kNaN); }},
       {"short centre", plain,
        [](Plan& p) {
          Stages(p).centre = {1, 2};

@@ -1,0 +1,65 @@
+// What kernel PCA iterates: the Gram matrix of the landmarks, or what stands for it, centred or
+// not.
+#ifndef PHIMAP_CORE_MAPPING_PCA_GRAM_H_
+#define PHIMAP_CORE_MAPPING_PCA_GRAM_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/mapping/randomized_gram.h"
+
+namespace phimap {
+
+// How K(S, S) is held.
+struct GramForm {
+  GramRandomization randomization;
+  // float32 without randomization, which is so anyway.
+  bool single = false;
+};
+
+// Immutable but for Centre; thread-safe. In float64: 8m² bytes; in float32 half; or
+// RandomizedGram's.
+class PcaGram {
+ public:
+  // Errors: as RandomizedGram::Draw.
+  static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
+                                      const GramForm& form, uint64_t seed, Checkpoint checkpoint);
+
+  // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m).
+  void Centre();
+
+  // out = v·K. Shapes: v and out b×m; out aliases not v. Calls BLAS.
+  void Multiply(ConstMatrixView<double> v, MatrixView<double> out) const;
+
+  // The sum of the eigenvalues.
+  double trace() const { return trace_; }
+  // max K_ii, as not centred.
+  double largest() const { return largest_; }
+  // mean_j K_ij of each row; empty if it is not centred.
+  const std::vector<double>& means() const { return means_; }
+  // Whether products are rounded to float32.
+  bool single() const { return exact_.empty(); }
+  const std::optional<RandomizedGram>& randomized() const { return randomized_; }
+
+ private:
+  PcaGram() = default;
+  void MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out) const;
+
+  // One of the three.
+  Matrix<double> exact_;
+  Matrix<float> single_;
+  std::optional<RandomizedGram> randomized_;
+  int64_t rows_ = 0;
+  double trace_ = 0;
+  double largest_ = 0;
+  std::vector<double> means_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_PCA_GRAM_H_

@@ -1,0 +1,275 @@
+#include "core/mapping/randomized_gram.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/linalg/lanczos.h"
+#include "core/random/portable_math.h"
+#include "core/random/random_stream.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kTileRows = 64;
+
+GramSampling SamplingOf(const GramRandomization& randomization) {
+  if (!randomization.quantise) return GramSampling::kSparsify;
+  return randomization.sparsify > 1 ? GramSampling::kBoth : GramSampling::kQuantise;
+}
+
+// The columns of row i that are kept, rising.
+void KeptColumns(const RandomStream& gaps, int64_t m, double s, int64_t i,
+                 std::vector<uint16_t>& columns) {
+  columns.clear();
+  if (s == 1) {
+    for (int64_t j = 0; j < i; ++j) columns.push_back(static_cast<uint16_t>(j));
+    return;
+  }
+  const double log_skip = Log1p(-1 / s);
+  int64_t j = -1;
+  for (int64_t k = 0;; ++k) {
+    const double skipped =
+        std::floor(Log(gaps.UniformOpen01(static_cast<uint64_t>(i * m + k))) / log_skip);
+    // Before it is an integer: it can be larger than any.
+    if (!(skipped < static_cast<double>(i - j - 1))) return;
+    j += 1 + static_cast<int64_t>(skipped);
+    columns.push_back(static_cast<uint16_t>(j));
+  }
+}
+
+// The rows that an entry is kept for, side by side, and their kernel values.
+class RowValues {
+ public:
+  RowValues(const KernelProgram& program, ConstMatrixView<double> rows)
+      : program_(program), rows_(rows), norms_(SquaredNorms(rows)) {}
+
+  const std::vector<double>& norms() const { return norms_; }
+
+  // K(x_i, x_j) for each column j.
+  const double* At(int64_t i, const std::vector<uint16_t>& columns) {
+    const auto count = static_cast<int64_t>(columns.size());
+    if (gathered_.rows() < count) {
+      gathered_ = Matrix<double>::Uninit(rows_.rows(), rows_.cols());
+      values_ = Matrix<double>::Uninit(1, rows_.rows());
+    }
+    gathered_norms_.resize(columns.size());
+    for (int64_t k = 0; k < count; ++k) {
+      std::copy_n(rows_.row(columns[k]), rows_.cols(), gathered_.row(k));
+      gathered_norms_[k] = norms_[columns[k]];
+    }
+    row_norm_[0] = norms_[i];
+    if (count > 0) {
+      KernelBlock(program_, rows_.Rows(i, 1), row_norm_,
+                  std::as_const(gathered_).view().Rows(0, count), gathered_norms_,
+                  MatrixView<double>(values_.row(0), 1, count));
+    }
+    return values_.row(0);
+  }
+
+ private:
+  const KernelProgram& program_;
+  ConstMatrixView<double> rows_;
+  std::vector<double> norms_;
+  std::vector<double> row_norm_ = {0};
+  std::vector<double> gathered_norms_;
+  Matrix<double> gathered_;
+  Matrix<double> values_;
+};
+
+Matrix<float> StartOf(uint64_t seed, int64_t m) {
+  const RandomStream normals(seed, StreamId::kStartVectors);
+  Matrix<float> start = Matrix<float>::Uninit(1, m);
+  for (int64_t i = 0; i < m; ++i) {
+    start(0, i) = static_cast<float>(normals.Normal(static_cast<uint64_t>(i)));
+  }
+  return start;
+}
+
+}  // namespace
+
+absl::StatusOr<RandomizedGram> RandomizedGram::Draw(const KernelProgram& program,
+                                                    ConstMatrixView<double> rows,
+                                                    const GramRandomization& randomization,
+                                                    uint64_t seed, Checkpoint checkpoint) {
+  PHIMAP_CHECK(randomization.any() && std::isfinite(randomization.sparsify));
+  const std::vector<double> diagonal = KernelDiagonal(program, rows, SquaredNorms(rows));
+  const double largest = *std::max_element(diagonal.begin(), diagonal.end());
+  if (!(largest > 0)) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel",
+                     "K(x, x) is 0 on every landmark: there is no direction");
+  }
+  RandomizedGram gram(rows.rows(), {.sampling = SamplingOf(randomization),
+                                    .m = rows.rows(),
+                                    .b = largest,
+                                    .s = randomization.sparsify});
+  PHIMAP_RETURN_IF_ERROR(gram.DrawRows(program, rows, seed, checkpoint));
+  return gram;
+}
+
+absl::Status RandomizedGram::DrawRows(const KernelProgram& program, ConstMatrixView<double> rows,
+                                      uint64_t seed, Checkpoint checkpoint) {
+  const int64_t m = rows.rows();
+  const RandomStream gaps(seed, StreamId::kGramGaps);
+  const RandomStream signs(seed, StreamId::kGramSigns);
+  RowValues kernel(program, rows);
+  const std::vector<double> diagonal = KernelDiagonal(program, rows, kernel.norms());
+  const bool quantised = law_.sampling != GramSampling::kSparsify;
+  if (in_bits()) {
+    row_bytes_ = (m + 7) / 8;
+    bits_.assign(static_cast<size_t>(row_bytes_ * m), 0);
+  }
+  std::vector<uint16_t> columns;
+  std::vector<float> values;
+  for (int64_t i = 0; i < m; ++i) {
+    if (i % kTileRows == 0) {
+      const double done = static_cast<double>(i) / static_cast<double>(m);
+      PHIMAP_RETURN_IF_ERROR(checkpoint(done * done));
+    }
+    KeptColumns(gaps, m, law_.s, i, columns);
+    const double* const k = kernel.At(i, columns);
+    values.clear();
+    for (size_t n = 0; n < columns.size(); ++n) {
+      double value = k[n];
+      if (quantised) {
+        const double u = signs.UniformOpen01(static_cast<uint64_t>(i * m + columns[n]));
+        value = u < 0.5 + k[n] / (2 * law_.b) ? law_.b : -law_.b;
+      }
+      values.push_back(static_cast<float>(law_.s * value));
+    }
+    if (!in_bits()) {
+      sparse_.AddRow(static_cast<float>(diagonal[i]), columns, values);
+      continue;
+    }
+    sparse_.AddRow(static_cast<float>(diagonal[i]), {}, {});
+    for (int64_t j = 0; j < i; ++j) {
+      if (values[j] < 0) continue;
+      bits_[i * row_bytes_ + j / 8] |= static_cast<uint8_t>(1 << (j % 8));
+      bits_[j * row_bytes_ + i / 8] |= static_cast<uint8_t>(1 << (i % 8));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void RandomizedGram::Unpack(int64_t first, MatrixView<float> out) const {
+  // Eight entries for each byte there is.
+  const auto b = static_cast<float>(law_.b);
+  std::array<std::array<float, 8>, 256> entries;
+  for (int byte = 0; byte < 256; ++byte) {
+    for (int bit = 0; bit < 8; ++bit) entries[byte][bit] = (byte >> bit) & 1 ? b : -b;
+  }
+  const int64_t m = rows();
+  for (int64_t i = 0; i < out.rows(); ++i) {
+    const uint8_t* const bytes = bits_.data() + (first + i) * row_bytes_;
+    float* const row = out.row(i);
+    for (int64_t j = 0; j + 8 <= m; j += 8) std::copy_n(entries[bytes[j / 8]].data(), 8, row + j);
+    if (m % 8 != 0) std::copy_n(entries[bytes[m / 8]].data(), m % 8, row + m / 8 * 8);
+  }
+  sparse_.ForEachStored([&](int64_t i, int64_t, float value) {
+    if (first <= i && i < first + out.rows()) out(i - first, i) = value;
+  });
+}
+
+void RandomizedGram::Multiply(ConstMatrixView<double> v, MatrixView<double> out) const {
+  if (!in_bits()) return sparse_.Multiply(v, out);
+  const int64_t m = rows();
+  const Matrix<float> from = Converted<float, double>(v);
+  Matrix<float> tile = Matrix<float>::Uninit(std::min(kTileRows, m), m);
+  Matrix<float> products = Matrix<float>::Uninit(v.rows(), tile.rows());
+  for (int64_t first = 0; first < m; first += kTileRows) {
+    const int64_t count = std::min(kTileRows, m - first);
+    Unpack(first, MatrixView<float>(tile.data(), count, m));
+    const MatrixView<float> product(products.data(), v.rows(), count);
+    MultiplyTransposedSingle(from.view(), ConstMatrixView<float>(tile.data(), count, m), product);
+    for (int64_t n = 0; n < v.rows(); ++n) {
+      for (int64_t i = 0; i < count; ++i) out(n, first + i) = product(n, i);
+    }
+  }
+}
+
+void RandomizedGram::SubtractFrom(MatrixView<float> k) const {
+  const int64_t m = rows();
+  PHIMAP_CHECK(k.rows() == m && k.cols() == m);
+  if (!in_bits()) {
+    sparse_.ForEachStored([&](int64_t i, int64_t j, float value) {
+      k(i, j) -= value;
+      if (i != j) k(j, i) -= value;
+    });
+    return;
+  }
+  Matrix<float> tile = Matrix<float>::Uninit(std::min(kTileRows, m), m);
+  for (int64_t first = 0; first < m; first += kTileRows) {
+    const int64_t count = std::min(kTileRows, m - first);
+    Unpack(first, MatrixView<float>(tile.data(), count, m));
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t j = 0; j < m; ++j) k(first + i, j) -= tile(i, j);
+    }
+  }
+}
+
+absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatrixView<double> rows,
+                                         Checkpoint checkpoint) {
+  constexpr int64_t kGramTileRows = 256;
+  const int64_t m = rows.rows();
+  Matrix<float> gram = Matrix<float>::Uninit(m, m);
+  const std::vector<double> norms = SquaredNorms(rows);
+  const std::vector<double> diagonal = KernelDiagonal(program, rows, norms);
+  for (int64_t begin = 0; begin < m; begin += kGramTileRows) {
+    const double done = static_cast<double>(begin) / static_cast<double>(m);
+    PHIMAP_RETURN_IF_ERROR(checkpoint(done * done));
+    const int64_t end = std::min(m, begin + kGramTileRows);
+    const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
+    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
+    KernelBlock(program, rows.Rows(begin, end - begin), tile_norms, rows.Rows(0, end), norms,
+                tile.view());
+    for (int64_t i = begin; i < end; ++i) {
+      for (int64_t j = 0; j < i; ++j) gram(i, j) = static_cast<float>(tile(i - begin, j));
+      gram(i, i) = static_cast<float>(diagonal[i]);
+    }
+    // Above the diagonal, column after column of the tile, so that a row is written in one piece.
+    for (int64_t j = 0; j < end; ++j) {
+      for (int64_t i = std::max(begin, j + 1); i < end; ++i) gram(j, i) = gram(i, j);
+    }
+  }
+  return gram;
+}
+
+absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
+                                           ConstMatrixView<double> rows, const RandomizedGram& gram,
+                                           uint64_t seed, Checkpoint checkpoint) {
+  constexpr int64_t kSteps = 60;
+  const int64_t m = rows.rows();
+  PHIMAP_ASSIGN_OR_RETURN(Matrix<float> error,
+                          SingleGram(program, rows, [&](double f) { return checkpoint(f / 2); }));
+  GramError found;
+  for (int64_t i = 0; i < m; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < m; ++j) {
+      if (j != i) sum += static_cast<double>(error(i, j)) * error(i, j);
+    }
+    found.largest_row = std::max(found.largest_row, sum);
+  }
+  gram.SubtractFrom(error.view());
+  std::vector<float> from(static_cast<size_t>(m));
+  std::vector<float> to(static_cast<size_t>(m));
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+    std::copy_n(v.row(0), m, from.begin());
+    MultiplyVectorSingle(std::as_const(error).view(), from.data(), to.data());
+    std::copy_n(to.begin(), m, out.row(0));
+    return absl::OkStatus();
+  };
+  const Matrix<float> start = StartOf(seed, m);
+  PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends,
+                          FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps,
+                                           [&](double f) { return checkpoint(0.5 + f / 2); }));
+  found.norm = ends.norm();
+  return found;
+}
+
+}  // namespace phimap

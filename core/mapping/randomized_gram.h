@@ -1,0 +1,92 @@
+// A Gram matrix whose entries were randomized so that it takes less memory and less time to
+// multiply with (Achlioptas, McSherry, Schölkopf 2001, section 3).
+#ifndef PHIMAP_CORE_MAPPING_RANDOMIZED_GRAM_H_
+#define PHIMAP_CORE_MAPPING_RANDOMIZED_GRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/sparse_symmetric.h"
+#include "core/theory/gram_bounds.h"
+
+namespace phimap {
+
+struct GramRandomization {
+  // An entry is kept with probability 1/sparsify, and then is sparsify times as large; 1: all are.
+  double sparsify = 1;
+  // What is kept becomes ±sparsify·b at random, b = max K_ii, with the same mean.
+  bool quantise = false;
+
+  bool any() const { return sparsify > 1 || quantise; }
+};
+
+// K̂ with E K̂ = K(S, S) for rows S: symmetric, its entries below the diagonal independent, the
+// diagonal exact, all numbers in float32. Below the diagonal
+//   sparsified   row i keeps columns g₁ − 1, g₁ + g₂ − 1, …, the gaps g geometric:
+//                1 + ⌊ln u / ln(1 − 1/s)⌋ of uniform numbers i·m, i·m + 1, … of StreamId::kGramGaps
+//   quantised    K̂_ij = +b (or +s·b) if uniform number i·m + j of StreamId::kGramSigns is below
+//                1/2 + K_ij/(2b), else −b (−s·b)
+// so that only entries that are kept are evaluated, and a row depends on itself alone. Sparsified,
+// 6 bytes an entry kept are held; quantised alone, a bit each. Immutable, thread-safe.
+class RandomizedGram {
+ public:
+  // REQUIRES: randomization.any(), finite; 1 to 65,536 rows, none of whose K(x, x) is negative.
+  // Errors: whatever `checkpoint` returns; ZERO_KERNEL when every K(x, x) is 0.
+  // Cost: the products and values of the entries kept, about 40 ns each, and 20 ns a sign drawn.
+  static absl::StatusOr<RandomizedGram> Draw(const KernelProgram& program,
+                                             ConstMatrixView<double> rows,
+                                             const GramRandomization& randomization, uint64_t seed,
+                                             Checkpoint checkpoint);
+
+  int64_t rows() const { return sparse_.rows(); }
+  // What the bounds on K̂ − K are made of.
+  const GramLaw& law() const { return law_; }
+
+  // out = v·K̂ in float32. Shapes: v and out b×m; out aliases not v.
+  void Multiply(ConstMatrixView<double> v, MatrixView<double> out) const;
+
+  // k −= K̂, both triangles. Shape: k m×m.
+  void SubtractFrom(MatrixView<float> k) const;
+
+ private:
+  RandomizedGram(int64_t rows, GramLaw law) : law_(law), sparse_(rows) {}
+  absl::Status DrawRows(const KernelProgram& program, ConstMatrixView<double> rows, uint64_t seed,
+                        Checkpoint checkpoint);
+  // Rows first … first + out.rows() − 1 of a matrix that is held in bits.
+  void Unpack(int64_t first, MatrixView<float> out) const;
+  bool in_bits() const { return law_.sampling == GramSampling::kQuantise; }
+
+  GramLaw law_;
+  // Sparsified: all of it. Quantised alone: the diagonal.
+  SparseSymmetric sparse_;
+  // Quantised alone: bit j of row i, from the lowest of byte j/8 on, is 1 for +b.
+  int64_t row_bytes_ = 0;
+  std::vector<uint8_t> bits_;
+};
+
+// What randomizing did to it.
+struct GramError {
+  // ‖K̂ − K‖₂, by Lanczos to a hundredth, and rounded to float32.
+  double norm = 0;
+  // max_i Σ_{j≠i} K_ij².
+  double largest_row = 0;
+};
+
+// Cost: all of K, and 4m² bytes, with about 2m² flops a step of Lanczos, of which there are at most
+// 60. Errors: whatever `checkpoint` returns.
+absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
+                                           ConstMatrixView<double> rows, const RandomizedGram& gram,
+                                           uint64_t seed, Checkpoint checkpoint);
+
+// K(S, S) in float32, both triangles.
+absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatrixView<double> rows,
+                                         Checkpoint checkpoint);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_RANDOMIZED_GRAM_H_

@@ -1,0 +1,89 @@
+#include "core/linalg/sparse_symmetric.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::UniformRows;
+
+// One entry in `s` below the diagonal, by a hash of its place, and the same as a dense matrix.
+struct Sample {
+  Sample(int64_t m, int64_t s) : sparse(m), dense(m, m) {
+    const Matrix<double> numbers =
+        UniformRows({.rows = m, .cols = m, .seed = static_cast<uint64_t>(m)});
+    for (int64_t i = 0; i < m; ++i) {
+      std::vector<uint16_t> columns;
+      std::vector<float> values;
+      for (int64_t j = 0; j < i; ++j) {
+        if ((i * 7919 + j * 104729) % s != 0) continue;
+        columns.push_back(static_cast<uint16_t>(j));
+        values.push_back(static_cast<float>(numbers(i, j)));
+        dense(i, j) = dense(j, i) = values.back();
+      }
+      const auto diagonal = static_cast<float>(numbers(i, i));
+      dense(i, i) = diagonal;
+      sparse.AddRow(diagonal, columns, values);
+    }
+  }
+  SparseSymmetric sparse;
+  Matrix<double> dense;
+};
+
+// A sum of n products of rounded numbers errs by at most (n + 2)·2⁻²⁴ of the sum of their sizes.
+TEST(SparseSymmetricTest, ProductsAreThoseOfTheDenseMatrix) {
+  for (const int64_t m : {1, 2, 17, 300}) {
+    for (const int64_t s : {1, 3, 50}) {
+      const Sample sample(m, s);
+      for (const int64_t vectors : {1, 15, 16, 17, 32, 33, 70}) {
+        const Matrix<double> v = UniformRows({.rows = vectors, .cols = m, .seed = 3});
+        Matrix<double> out(vectors, m);
+        sample.sparse.Multiply(v.view(), out.view());
+        for (int64_t n = 0; n < vectors; ++n) {
+          for (int64_t i = 0; i < m; ++i) {
+            double expected = 0;
+            double size = 0;
+            for (int64_t j = 0; j < m; ++j) {
+              expected += sample.dense(i, j) * v(n, j);
+              size += std::abs(sample.dense(i, j) * v(n, j));
+            }
+            ASSERT_NEAR(out(n, i), expected, std::ldexp(m + 2.0, -24) * size)
+                << m << " " << s << " " << vectors;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SparseSymmetricTest, StoredEntriesAreTheLowerTriangleRowByRow) {
+  const Sample sample(40, 3);
+  int64_t count = 0;
+  sample.sparse.ForEachStored([&](int64_t i, int64_t j, float value) {
+    EXPECT_LE(j, i);
+    EXPECT_EQ(value, static_cast<float>(sample.dense(i, j)));
+    ++count;
+  });
+  EXPECT_EQ(count, sample.sparse.stored());
+  EXPECT_GT(count, 40 + 40 * 39 / 2 / 4);
+}
+
+TEST(SparseSymmetricTest, AVectorsProductDoesNotDependOnThoseBesideIt) {
+  const Sample sample(120, 4);
+  const Matrix<double> v = UniformRows({.rows = 20, .cols = 120, .seed = 5});
+  Matrix<double> together(20, 120);
+  sample.sparse.Multiply(v.view(), together.view());
+  for (int64_t n = 0; n < 20; ++n) {
+    Matrix<double> alone(1, 120);
+    sample.sparse.Multiply(v.view().Rows(n, 1), alone.view());
+    for (int64_t i = 0; i < 120; ++i) EXPECT_EQ(alone(0, i), together(n, i));
+  }
+}
+
+}  // namespace
+}  // namespace phimap

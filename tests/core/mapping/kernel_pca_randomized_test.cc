@@ -1,0 +1,302 @@
+// Kernel PCA of a randomized Gram matrix, and with rounded weights.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/mapping/kernel_pca.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::MustParseKernel;
+using testing::MustTransformWide;
+using testing::NaiveKernelMatrix;
+using testing::NormalRows;
+using testing::SpecOf;
+using testing::WireRows;
+
+constexpr char kKernel[] = "rbf(gamma=0.2)";
+constexpr GramRandomization kAll[] = {
+    {.sparsify = 4}, {.quantise = true}, {.sparsify = 4, .quantise = true}};
+
+// Points about `clusters` centres far from each other, fewer about each than about the one before:
+// as many leading eigenvalues, apart from each other and from the rest.
+Matrix<double> Clusters(int64_t rows, int64_t clusters, int64_t cols) {
+  Matrix<double> x = NormalRows({.rows = rows, .cols = cols, .seed = 31});
+  const Matrix<double> centres = NormalRows({.rows = clusters, .cols = cols, .seed = 32});
+  for (int64_t i = 0; i < rows; ++i) {
+    // The squares of uniform numbers: small clusters are rarer.
+    const double u = static_cast<double>(i) / static_cast<double>(rows);
+    const auto cluster = static_cast<int64_t>(static_cast<double>(clusters) * u * u);
+    for (int64_t k = 0; k < cols; ++k) x(i, k) = 10 * centres(cluster, k) + 0.2 * x(i, k);
+  }
+  return x;
+}
+
+LandmarkTask TaskOf(const Matrix<double>& landmarks) {
+  UseOneBlasThread();
+  return {.kernel = MustParseKernel(kKernel),
+          .input = {.columns = landmarks.cols()},
+          .landmarks = landmarks.view(),
+          .serving_type = FloatType::kFloat64};
+}
+
+// K(S, S), or centred.
+Matrix<double> GramOf(const Matrix<double>& landmarks, bool centred) {
+  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  if (!centred) return k;
+  const int64_t m = k.rows();
+  std::vector<double> means(m);
+  double mean = 0;
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < m; ++j) means[i] += k(i, j) / static_cast<double>(m);
+    mean += means[i] / static_cast<double>(m);
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < m; ++j) k(i, j) += mean - means[i] - means[j];
+  }
+  return k;
+}
+
+// The unit expansions α_n of a plan in float64 that has a weight of every landmark.
+Matrix<double> ExpansionsOf(const KernelPca& pca) {
+  const Matrix<double>& w =
+      std::get<DenseProjection<double>>(std::get<1>(pca.served.stages).projection).matrix;
+  Matrix<double> alpha(w.cols(), w.rows());
+  for (int64_t n = 0; n < w.cols(); ++n) {
+    for (int64_t i = 0; i < w.rows(); ++i) {
+      alpha(n, i) = w(i, n) * std::sqrt(pca.eigenvalues[n]);
+    }
+  }
+  return alpha;
+}
+
+// ‖F̂ᵀF_⊥‖ for the span F̂ of orthonormal rows and the eigenvectors F_⊥ of K with values below
+// `bound`; K's eigenvectors are rows by rising value.
+double SineOf(const Matrix<double>& alpha, const Matrix<double>& vectors,
+              const std::vector<double>& rising, double bound) {
+  const auto below =
+      static_cast<int64_t>(std::lower_bound(rising.begin(), rising.end(), bound) - rising.begin());
+  Matrix<double> products(alpha.rows(), below);
+  MultiplyTransposed(1, alpha.view(), vectors.view().Rows(0, below), 0, products.view());
+  Matrix<double> gram(alpha.rows(), alpha.rows());
+  MultiplyTransposed(1, std::as_const(products).view(), std::as_const(products).view(), 0,
+                     gram.view());
+  return std::sqrt(std::max(0.0, SymmetricEigenvalues(gram.view())->back()));
+}
+
+// AMS Theorem 2 at every b, with the measured norm; and Weyl's inequality for the eigenvalues. The
+// iteration and float32 leave 1e-4 of λ₁ over b beside it.
+TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequality) {
+  const Matrix<double> landmarks = Clusters(600, 6, 5);
+  for (const bool centred : {false, true}) {
+    Matrix<double> vectors = GramOf(landmarks, centred);
+    const std::vector<double> rising = SymmetricEigenvectors(vectors.view()).value();
+    for (const GramRandomization& randomization : kAll) {
+      const absl::StatusOr<KernelPca> pca = BuildMeasuredKernelPca(
+          TaskOf(landmarks),
+          {.components = 4, .centred = centred, .seed = 3, .gram = randomization}, NeverStop);
+      ASSERT_TRUE(pca.ok()) << pca.status();
+      ASSERT_EQ(pca->eigenvalues.size(), 4u);
+      EXPECT_LE(pca->residual, 1e-5);
+      const double norm = pca->gram->error.norm * 1.02;
+      const Matrix<double> alpha = ExpansionsOf(*pca);
+      for (int n = 0; n < 4; ++n) {
+        EXPECT_NEAR(pca->eigenvalues[n], rising[rising.size() - 1 - n], norm);
+      }
+      for (const double b : {0.3, 0.5, 0.9}) {
+        const double below = b * pca->eigenvalues[3];
+        const double sine = SineOf(alpha, vectors, rising, pca->eigenvalues[3] - below);
+        EXPECT_LE(sine, (norm + 1e-4 * rising.back()) / below) << b;
+        EXPECT_GT(sine, 0) << b;
+      }
+    }
+  }
+}
+
+// Noise without a spectrum: of −λ_min and λ_max neither is much larger, so that the leading pairs
+// by modulus are of either sign, and those by value come with a shift.
+TEST(KernelPcaRandomizedTest, ComponentsAreTheHighestEigenvaluesAlsoWhereOthersAreOfLargerModulus) {
+  const Matrix<double> landmarks = NormalRows({.rows = 300, .cols = 8, .seed = 9});
+  for (const GramRandomization& randomization : kAll) {
+    const KernelPcaTask task{.components = 6, .centred = false, .seed = 3, .gram = randomization};
+    LandmarkTask far = TaskOf(landmarks);
+    far.kernel = MustParseKernel("rbf(gamma=1)");
+    const absl::StatusOr<KernelPca> pca = BuildKernelPca(far, task, NeverStop);
+    ASSERT_TRUE(pca.ok()) << pca.status();
+    if (randomization.quantise) {
+      EXPECT_GT(pca->shift, 0);
+    }
+    const absl::StatusOr<RandomizedGram> gram = RandomizedGram::Draw(
+        KernelProgram::Compile(far.kernel), landmarks.view(), randomization, task.seed, NeverStop);
+    ASSERT_TRUE(gram.ok());
+    Matrix<float> dense(300, 300);
+    gram->SubtractFrom(dense.view());
+    Matrix<double> k = Converted<double, float>(dense.view());
+    for (int64_t i = 0; i < k.size(); ++i) k.data()[i] = -k.data()[i];
+    const std::vector<double> rising = SymmetricEigenvalues(k.view()).value();
+    for (int n = 0; n < 6; ++n) {
+      EXPECT_NEAR(pca->eigenvalues[n], rising[299 - n], 1e-4 * rising.back()) << n;
+    }
+  }
+}
+
+// Theorem 4 with c = 1 and unit α: components that are said to be apart agree with K's within the
+// angle sin θ <= ‖E‖/gap <= 1/2, and the first of these clusters is.
+TEST(KernelPcaRandomizedTest, ComponentsThatAreApartAreKsOwn) {
+  const Matrix<double> landmarks = Clusters(800, 4, 5);
+  Matrix<double> vectors = GramOf(landmarks, false);
+  const std::vector<double> rising = SymmetricEigenvectors(vectors.view()).value();
+  const absl::StatusOr<KernelPca> pca = BuildMeasuredKernelPca(
+      TaskOf(landmarks), {.components = 4, .centred = false, .seed = 3, .gram = {.sparsify = 2}},
+      NeverStop);
+  ASSERT_TRUE(pca.ok()) << pca.status();
+  EXPECT_THAT(pca->gram->apart, Contains(1));
+  const Matrix<double> alpha = ExpansionsOf(*pca);
+  for (const int64_t n : pca->gram->apart) {
+    double cosine = 0;
+    for (int64_t i = 0; i < 800; ++i) {
+      cosine += alpha(n - 1, i) * vectors(800 - n, i);
+    }
+    EXPECT_GE(std::abs(cosine), std::sqrt(0.75)) << n;
+    EXPECT_GT(cosine, 0) << n << ": the largest entry is positive in both";
+  }
+}
+
+// float32 products leave 1e-5 of λ₁ where float64 leaves 1e-10.
+TEST(KernelPcaRandomizedTest, AGramMatrixInFloat32HasTheSameLeadingPairs) {
+  const Matrix<double> landmarks = Clusters(500, 5, 4);
+  for (const bool centred : {false, true}) {
+    const KernelPcaTask exact{.components = 4, .centred = centred, .seed = 3};
+    KernelPcaTask single = exact;
+    single.single_gram = true;
+    const absl::StatusOr<KernelPca> a = BuildKernelPca(TaskOf(landmarks), exact, NeverStop);
+    const absl::StatusOr<KernelPca> b = BuildKernelPca(TaskOf(landmarks), single, NeverStop);
+    ASSERT_TRUE(a.ok() && b.ok());
+    EXPECT_FALSE(b->gram.has_value());
+    for (int n = 0; n < 4; ++n) {
+      EXPECT_NEAR(a->eigenvalues[n], b->eigenvalues[n], 2e-5 * a->eigenvalues[0]);
+    }
+  }
+}
+
+// E f̂(x) = f(x), with the variance Σ_i |α_i|(1/s − |α_i|)·(k(x_i, x) − μ_i)²/λ of the weights under
+// 1/s. Over T draws the mean keeps six sigma, and the Hoeffding bound holds for each draw.
+TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound) {
+  constexpr int kDraws = 400;
+  constexpr double kScale = 12;
+  const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 3, .seed = 5});
+  const Matrix<double> x = NormalRows({.rows = 5, .cols = 3, .seed = 6});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  for (const bool centred : {false, true}) {
+    KernelPcaTask task{.components = 3, .centred = centred, .seed = 7};
+    const absl::StatusOr<KernelPca> exact = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
+    ASSERT_TRUE(exact.ok());
+    const Matrix<double> f = MustTransformWide(exact->served, WireRows(x));
+    const Matrix<double> alpha = ExpansionsOf(*exact);
+    const std::vector<double>& centre = std::get<1>(exact->served.stages).centre;
+    Matrix<double> mean(5, 3);
+    double beyond = 0;
+    task.rounding = kScale;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      // Another seed iterates from other vectors to the same pairs, and rounds otherwise.
+      task.seed = 100 + draw;
+      const absl::StatusOr<KernelPca> rounded = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
+      ASSERT_TRUE(rounded.ok()) << rounded.status();
+      const Matrix<double> g = MustTransformWide(rounded->served, WireRows(x));
+      for (int64_t i = 0; i < 15; ++i) mean.data()[i] += g.data()[i] / kDraws;
+      // t of probability 0.1 by the bound; the range of 0 and k − μ is under 1.
+      const double t = std::sqrt(150 * std::log(20.0) / 2) / kScale;
+      beyond += std::abs(g(0, 0) - f(0, 0)) * std::sqrt(exact->eigenvalues[0]) >= t ? 1 : 0;
+    }
+    EXPECT_LE(beyond / kDraws, 0.1);
+    for (int64_t i = 0; i < 5; ++i) {
+      for (int64_t n = 0; n < 3; ++n) {
+        double variance = 0;
+        for (int64_t j = 0; j < 150; ++j) {
+          const double a = std::abs(alpha(n, j));
+          const double value = k(i, j) - (centred ? centre[j] : 0);
+          if (a < 1 / kScale) variance += a * (1 / kScale - a) * value * value;
+        }
+        variance /= exact->eigenvalues[n];
+        EXPECT_NEAR(mean(i, n), f(i, n), 6 * std::sqrt(variance / kDraws) + 1e-7) << i << " " << n;
+      }
+    }
+  }
+}
+
+TEST(KernelPcaRandomizedTest, RoundingDropsLandmarksAndKeepsLargeWeights) {
+  const Matrix<double> landmarks = NormalRows({.rows = 400, .cols = 3, .seed = 8});
+  const KernelPcaTask exact{.components = 2, .centred = true, .seed = 1};
+  KernelPcaTask rounded = exact;
+  rounded.rounding = 6;
+  const absl::StatusOr<KernelPca> a = BuildKernelPca(TaskOf(landmarks), exact, NeverStop);
+  const absl::StatusOr<KernelPca> b = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(a->landmarks, 400);
+  // About s·Σ|α_i| <= s√m = 120 of 400 weights for each component.
+  EXPECT_LT(b->landmarks, 260);
+  EXPECT_EQ(b->rounding->all_weights, 800);
+  EXPECT_LE(b->rounding->weights, 2 * b->landmarks);
+  const auto& stages = std::get<1>(b->served.stages);
+  const auto& sparse = std::get<SparseProjection<double>>(stages.projection);
+  EXPECT_EQ(static_cast<int64_t>(sparse.values.size()), b->rounding->weights);
+  for (size_t i = 0; i < sparse.values.size(); ++i) {
+    const double alpha = sparse.values[i] * std::sqrt(b->eigenvalues[sparse.column_indices[i]]);
+    EXPECT_GE(std::abs(alpha), (1 - 1e-12) / 6);
+  }
+  // At a scale that leaves every weight as it is, nothing changes.
+  rounded.rounding = 1e9;
+  const absl::StatusOr<KernelPca> same = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop);
+  ASSERT_TRUE(same.ok());
+  const Matrix<double> f = MustTransformWide(a->served, WireRows(landmarks));
+  const Matrix<double> g = MustTransformWide(same->served, WireRows(landmarks));
+  for (int64_t i = 0; i < f.size(); ++i) EXPECT_NEAR(f.data()[i], g.data()[i], 1e-7);
+  // At one so small that nothing is left, it is an error.
+  rounded.rounding = 1e-6;
+  const absl::Status status = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop).status();
+  EXPECT_EQ(DetailOf(status)->reason, "ROUNDED_AWAY");
+}
+
+TEST(KernelPcaRandomizedTest, EachSwitchIsCertifiedAndRepeatable) {
+  const Matrix<double> x = Clusters(900, 5, 4);
+  struct Case {
+    const char* options;
+    const char* says;
+  };
+  for (const Case& c : {Case{"sparsify=3", "one entry in 3 of K's, made as much larger"},
+                        Case{"quantise=true", "of signs alone"},
+                        Case{"sparsify=2.5, quantise=true", "one entry in 2.5 of K's, as a sign"},
+                        Case{"rounding=20", "rounding at s = 20"},
+                        Case{"sparsify=2, rounding=20, input_dimensions=3", "Theorem 6"}}) {
+    const BuildSpec spec = SpecOf(
+        std::string("kpca(landmarks=300, dimensions=3, ") + c.options + ")", "rbf(gamma=0.05)");
+    const BuiltVersion built = MustBuild(spec, x);
+    EXPECT_THAT(built.provenance.mapping_text, HasSubstr(c.options));
+    EXPECT_THAT(built.certificate.theorem, HasSubstr(c.says));
+    EXPECT_EQ(built.output_columns, 3);
+    EXPECT_EQ(MustBuild(spec, x).bytes, built.bytes) << c.options;
+    EXPECT_TRUE(built.certificate.serving_error.has_value());
+  }
+  const BuiltVersion noisy =
+      MustBuild(SpecOf("kpca(landmarks=300, dimensions=30, sparsify=10)", "rbf(gamma=5)"), x);
+  EXPECT_THAT(noisy.certificate.warnings, Contains(HasSubstr("they may be of noise alone")));
+}
+
+}  // namespace
+}  // namespace phimap

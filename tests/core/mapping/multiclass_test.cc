@@ -1,0 +1,197 @@
+// The one-parameter multiclass map x ↦ (R_1 x, …, R_L x) of Shi and others 2012, Theorem 9.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/mapping/random_projection.h"
+#include "core/status/error.h"
+#include "core/theory/multiclass_bounds.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_linalg.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::FeaturesFrom;
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::NaiveGram;
+using testing::NormalRows;
+using testing::SpecOf;
+
+double Dot(const double* a, const double* b, int64_t count) {
+  double sum = 0;
+  for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// Block y of row i.
+const double* Block(const Matrix<double>& features, int64_t i, int64_t y, int64_t dimensions) {
+  return features.row(i) + y * dimensions;
+}
+
+// Each block is a random projection of its own: its rows are those of one matrix of all blocks'
+// rows that is scaled to one block's.
+TEST(MulticlassTest, BlocksAreTheRowsOfOneMatrixScaledToABlock) {
+  const Matrix<double> x = NormalRows({.rows = 40, .cols = 6, .seed = 1});
+  for (const char* projection : {"gaussian", "sign", "sparse"}) {
+    const std::string tail = std::string("projection=") + projection + ", serving_type=float64)";
+    const BuiltVersion built =
+        MustBuild(SpecOf("multiclass(classes=3, dimensions=8, " + tail, "4*linear()"), x);
+    EXPECT_EQ(built.output_columns, 24);
+    const BuiltVersion together =
+        MustBuild(SpecOf("random_projection(dimensions=24, " + tail, "4*linear()"), x);
+    const Matrix<double> f = FeaturesFrom(built, x);
+    const Matrix<double> g = FeaturesFrom(together, x);
+    for (int64_t i = 0; i < f.size(); ++i) {
+      EXPECT_NEAR(f.data()[i], std::sqrt(3.0) * g.data()[i], 1e-12) << projection;
+    }
+  }
+}
+
+// E⟨R_y x, R_y x'⟩ = x·x', and 0 of different blocks; the variances are at most 2‖x‖²‖x'‖²/n. Six
+// sigma over the seeds.
+TEST(MulticlassTest, InnerProductsAreKeptWithinABlockAndVanishAcross) {
+  constexpr int kSeeds = 1500;
+  constexpr int64_t kDimensions = 4;
+  const Matrix<double> x = NormalRows({.rows = 3, .cols = 6, .seed = 2});
+  const Matrix<double> exact = NaiveGram(x, x);
+  for (const char* projection : {"gaussian", "sign", "sparse", "orthonormal"}) {
+    Matrix<double> within(3, 3);
+    Matrix<double> across(3, 3);
+    for (int seed = 0; seed < kSeeds; ++seed) {
+      const BuiltVersion built = MustBuild(
+          SpecOf(
+              std::string("multiclass(classes=2, dimensions=4, serving_type=float64, projection=") +
+                  projection + ")",
+              "linear()", false, static_cast<uint64_t>(seed)),
+          x);
+      const Matrix<double> f = FeaturesFrom(built, x);
+      for (int64_t i = 0; i < 3; ++i) {
+        for (int64_t j = 0; j < 3; ++j) {
+          within(i, j) += Dot(Block(f, i, 1, kDimensions), Block(f, j, 1, kDimensions), 4) / kSeeds;
+          across(i, j) += Dot(Block(f, i, 0, kDimensions), Block(f, j, 1, kDimensions), 4) / kSeeds;
+        }
+      }
+    }
+    for (int64_t i = 0; i < 3; ++i) {
+      for (int64_t j = 0; j < 3; ++j) {
+        const double sigma = std::sqrt(2 * exact(i, i) * exact(j, j) / kDimensions / kSeeds);
+        EXPECT_NEAR(within(i, j), exact(i, j), 6 * sigma) << projection;
+        EXPECT_NEAR(across(i, j), 0, 6 * sigma) << projection;
+      }
+    }
+  }
+}
+
+// With w_y the unit vectors of the classes and u = (w_1, …, w_L), v = Σ_y R_y w_y separates them by
+// the theorem's margin at its n; at half of it too, here.
+TEST(MulticlassTest, OneVectorSeparatesTheClassesWithTheMarginOfTheTheorem) {
+  constexpr int64_t kClasses = 3;
+  constexpr int64_t kColumns = 3;
+  // Cosines 0.95 to one's own class and at most 0.31 to another's.
+  Matrix<double> x(60, kColumns);
+  const Matrix<double> noise = NormalRows({.rows = 60, .cols = kColumns, .seed = 3});
+  double margin = 1;
+  for (int64_t i = 0; i < 60; ++i) {
+    for (int64_t k = 0; k < kColumns; ++k) x(i, k) = 0.05 * noise(i, k);
+    x(i, i % kClasses) += 1;
+    const double length = std::sqrt(Dot(x.row(i), x.row(i), kColumns));
+    for (int64_t y = 0; y < kClasses; ++y) {
+      if (y != i % kClasses) margin = std::min(margin, (x(i, i % kClasses) - x(i, y)) / length);
+    }
+  }
+  ASSERT_GT(margin, 0.6);
+  const double e = OneParameterDistortion(margin, kClasses);
+  const double promised = OneParameterMargin(margin, e, kClasses);
+  ASSERT_GT(promised, 0);
+  const auto n = static_cast<int64_t>(
+      std::ceil(12 / (3 * e * e - 2 * e * e * e) * std::log(6.0 * 60 * (kClasses - 1) / 0.05)));
+  ASSERT_LE(n * kClasses, 65536);
+  const BuiltVersion built = MustBuild(
+      SpecOf("multiclass(classes=3, dimensions=" + std::to_string(n) + ")", "linear()"), x);
+  const Matrix<double> f = FeaturesFrom(built, x);
+  Matrix<double> axes(kClasses, kColumns);
+  for (int64_t y = 0; y < kClasses; ++y) axes(y, y) = 1;
+  const Matrix<double> g = FeaturesFrom(built, axes);
+  std::vector<double> v(static_cast<size_t>(n));
+  for (int64_t y = 0; y < kClasses; ++y) {
+    for (int64_t k = 0; k < n; ++k) v[k] += Block(g, y, y, n)[k];
+  }
+  const double length = std::sqrt(Dot(v.data(), v.data(), n));
+  for (int64_t i = 0; i < 60; ++i) {
+    const double* own = Block(f, i, i % kClasses, n);
+    for (int64_t y = 0; y < kClasses; ++y) {
+      if (y == i % kClasses) continue;
+      const double* other = Block(f, i, y, n);
+      const double lead = Dot(v.data(), own, n) - Dot(v.data(), other, n);
+      EXPECT_GE(lead / (length * std::sqrt(Dot(own, own, n) + Dot(other, other, n))), promised);
+    }
+  }
+}
+
+TEST(MulticlassTest, OrthonormalBlocksAreSoEachAndDoNotDependOnTheOthers) {
+  const Matrix<double> x = NormalRows({.rows = 30, .cols = 7, .seed = 4});
+  const auto build = [&](int classes) {
+    return FeaturesFrom(MustBuild(SpecOf("multiclass(classes=" + std::to_string(classes) +
+                                             ", dimensions=7, projection=orthonormal, "
+                                             "serving_type=float64)",
+                                         "linear()"),
+                                  x),
+                        x);
+  };
+  const Matrix<double> two = build(2);
+  const Matrix<double> three = build(3);
+  for (int64_t i = 0; i < 30; ++i) {
+    for (int64_t k = 0; k < 14; ++k) EXPECT_EQ(two(i, k), three(i, k));
+    // A rotation keeps lengths.
+    for (int64_t y = 0; y < 3; ++y) {
+      EXPECT_NEAR(Dot(Block(three, i, y, 7), Block(three, i, y, 7), 7), Dot(x.row(i), x.row(i), 7),
+                  1e-10);
+    }
+  }
+}
+
+TEST(MulticlassTest, CertificateNamesTheTheoremWithItsNumbersAndNoKernelError) {
+  const Matrix<double> x = NormalRows({.rows = 600, .cols = 10, .seed = 5});
+  const BuiltVersion built =
+      MustBuild(SpecOf("multiclass(classes=2, dimensions=20000)", "linear()"), x);
+  EXPECT_THAT(built.certificate.theorem, HasSubstr("Theorem 9"));
+  EXPECT_THAT(built.certificate.theorem, HasSubstr("more than nothing from γ = "));
+  EXPECT_FALSE(built.certificate.kernel_error.has_value());
+  EXPECT_TRUE(built.certificate.serving_error.has_value());
+  const BuiltVersion few =
+      MustBuild(SpecOf("multiclass(classes=20, dimensions=30)", "linear()"), x);
+  EXPECT_THAT(few.certificate.theorem, HasSubstr("promises nothing for any margin"));
+}
+
+TEST(MulticlassTest, WhatDoesNotFitIsRefusedByName) {
+  const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
+  const MappingKind kind = MappingKind::kMulticlass;
+  EXPECT_EQ(field({.kind = kind, .dimensions = 5}), "classes");
+  EXPECT_EQ(field({.kind = kind, .dimensions = 5, .classes = 1}), "classes");
+  EXPECT_EQ(field({.kind = kind, .dimensions = 0, .classes = 2}), "dimensions");
+  EXPECT_EQ(field({.kind = kind, .dimensions = 32769, .classes = 2}), "dimensions");
+  EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 32768, .classes = 2}).Validate().ok());
+  EXPECT_EQ(field({.kind = MappingKind::kRandomProjection, .dimensions = 5, .classes = 2}),
+            "classes");
+  EXPECT_EQ(DetailOf(SpecOf("multiclass(classes=2, dimensions=2)", "rbf()").Validate())->reason,
+            "KERNEL_NOT_APPLICABLE");
+  const Matrix<double> x = NormalRows({.rows = 20, .cols = 3, .seed = 6});
+  EXPECT_EQ(
+      DetailOf(
+          testing::Build(
+              SpecOf("multiclass(classes=2, dimensions=4, projection=orthonormal)", "linear()"), x)
+              .status())
+          ->reason,
+      "TOO_MANY_DIMENSIONS");
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,217 @@
+#include "core/mapping/randomized_gram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/linalg/blas.h"
+#include "core/random/portable_math.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::MustParseKernel;
+using testing::NaiveKernelMatrix;
+using testing::NormalRows;
+using testing::UniformRows;
+
+constexpr char kKernel[] = "2*rbf(gamma=0.2)";
+constexpr GramRandomization kSparsified{.sparsify = 4};
+constexpr GramRandomization kQuantised{.quantise = true};
+constexpr GramRandomization kBoth{.sparsify = 4, .quantise = true};
+constexpr GramRandomization kAll[] = {kSparsified, kQuantised, kBoth};
+
+KernelProgram Program(const char* kernel = kKernel) {
+  UseOneBlasThread();
+  return KernelProgram::Compile(MustParseKernel(kernel));
+}
+
+RandomizedGram MustDraw(const Matrix<double>& rows, const GramRandomization& randomization,
+                        uint64_t seed, const char* kernel = kKernel) {
+  absl::StatusOr<RandomizedGram> gram =
+      RandomizedGram::Draw(Program(kernel), rows.view(), randomization, seed, NeverStop);
+  EXPECT_TRUE(gram.ok()) << gram.status();
+  return *std::move(gram);
+}
+
+Matrix<float> Dense(const RandomizedGram& gram) {
+  Matrix<float> dense(gram.rows(), gram.rows());
+  gram.SubtractFrom(dense.view());
+  for (int64_t i = 0; i < dense.size(); ++i) dense.data()[i] = -dense.data()[i];
+  return dense;
+}
+
+TEST(RandomizedGramTest, IsSymmetricWithAnExactDiagonalAndTheValuesOfItsLaw) {
+  const Matrix<double> rows = NormalRows({.rows = 90, .cols = 3, .seed = 1});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
+  for (const GramRandomization& randomization : kAll) {
+    const Matrix<float> dense = Dense(MustDraw(rows, randomization, 7));
+    const double s = randomization.sparsify;
+    for (int64_t i = 0; i < 90; ++i) {
+      EXPECT_EQ(dense(i, i), 2);
+      for (int64_t j = 0; j < i; ++j) {
+        EXPECT_EQ(dense(i, j), dense(j, i));
+        if (dense(i, j) == 0 && s > 1) continue;
+        const double expected = randomization.quantise ? 2 * s : s * k(i, j);
+        EXPECT_NEAR(std::abs(dense(i, j)), expected, 1e-6 * s) << i << " " << j;
+      }
+    }
+  }
+}
+
+TEST(RandomizedGramTest, EntriesAreThoseOfTheFrozenStreams) {
+  constexpr int64_t kRows = 40;
+  constexpr uint64_t kSeed = 11;
+  const Matrix<double> rows = NormalRows({.rows = kRows, .cols = 3, .seed = 2});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
+  const RandomStream gaps(kSeed, StreamId::kGramGaps);
+  const RandomStream signs(kSeed, StreamId::kGramSigns);
+  const Matrix<float> sparse = Dense(MustDraw(rows, kSparsified, kSeed));
+  const Matrix<float> both = Dense(MustDraw(rows, kBoth, kSeed));
+  const Matrix<float> coins = Dense(MustDraw(rows, kQuantised, kSeed));
+  for (int64_t i = 0; i < kRows; ++i) {
+    int64_t next = -1;
+    int64_t drawn = 0;
+    for (int64_t j = 0; j < i; ++j) {
+      while (next < j) {
+        next += 1 + static_cast<int64_t>(
+                        std::floor(Log(gaps.UniformOpen01(i * kRows + drawn++)) / Log1p(-0.25)));
+      }
+      EXPECT_EQ(sparse(i, j) != 0, next == j) << i << " " << j;
+      EXPECT_EQ(both(i, j) != 0, next == j) << i << " " << j;
+      const bool positive = signs.UniformOpen01(i * kRows + j) < 0.5 + k(i, j) / 4;
+      EXPECT_EQ(coins(i, j), positive ? 2 : -2);
+      if (next == j) {
+        EXPECT_EQ(both(i, j), positive ? 8 : -8);
+      }
+    }
+  }
+}
+
+// Over T draws the mean of an entry has the deviation σ/√T, at most EntryDeviation's; so has the
+// covariance of two entries σ²/√T. Fixed seeds, six sigma.
+TEST(RandomizedGramTest, EntriesAreUnbiasedWithTheVarianceOfTheLawAndUncorrelated) {
+  constexpr int kDraws = 3000;
+  constexpr int64_t kRows = 9;
+  const Matrix<double> rows = NormalRows({.rows = kRows, .cols = 2, .seed = 3});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
+  for (const GramRandomization& randomization : kAll) {
+    Matrix<double> mean(kRows, kRows);
+    Matrix<double> square(kRows, kRows);
+    double covariance = 0;
+    double sigma = 0;
+    for (int seed = 0; seed < kDraws; ++seed) {
+      const RandomizedGram gram = MustDraw(rows, randomization, seed);
+      sigma = EntryDeviation(gram.law());
+      const Matrix<float> dense = Dense(gram);
+      for (int64_t i = 0; i < mean.size(); ++i) {
+        const double off = dense.data()[i] - k.data()[i];
+        mean.data()[i] += off / kDraws;
+        square.data()[i] += off * off / kDraws;
+      }
+      covariance += (dense(5, 3) - k(5, 3)) * (dense(7, 3) - k(7, 3)) / kDraws;
+    }
+    const double s = randomization.sparsify;
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        const double variance =
+            randomization.quantise ? s * 4 - k(i, j) * k(i, j) : (s - 1) * k(i, j) * k(i, j);
+        EXPECT_LE(variance, sigma * sigma * (1 + 1e-12));
+        EXPECT_NEAR(mean(i, j), 0, 6 * std::sqrt(variance / kDraws));
+        // A fourth moment of at most s times the squared one's bound.
+        EXPECT_NEAR(square(i, j), variance, 6 * sigma * sigma * std::sqrt(2 * s / kDraws));
+      }
+    }
+    EXPECT_NEAR(covariance, 0, 6 * sigma * sigma / std::sqrt(1.0 * kDraws));
+  }
+}
+
+TEST(RandomizedGramTest, ProductsAreThoseOfItsEntries) {
+  for (const int64_t m : {1, 5, 64, 131}) {
+    const Matrix<double> rows = NormalRows({.rows = m, .cols = 3, .seed = 4});
+    const Matrix<double> v = UniformRows({.rows = 3, .cols = m, .seed = 5});
+    for (const GramRandomization& randomization : kAll) {
+      const RandomizedGram gram = MustDraw(rows, randomization, 9);
+      const Matrix<float> dense = Dense(gram);
+      Matrix<double> out(3, m);
+      gram.Multiply(v.view(), out.view());
+      for (int64_t n = 0; n < 3; ++n) {
+        for (int64_t i = 0; i < m; ++i) {
+          double expected = 0;
+          for (int64_t j = 0; j < m; ++j) expected += v(n, j) * dense(i, j);
+          // Up to 131 products under 8, in float32.
+          ASSERT_NEAR(out(n, i), expected, 131 * 8 * std::ldexp(1.0, -24) * 20) << m;
+        }
+      }
+    }
+  }
+}
+
+// Lanczos stops at a hundredth, from below; float32 leaves 1e-6 of it.
+TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormAndKeepsBothBounds) {
+  constexpr int64_t kRows = 300;
+  const Matrix<double> rows = NormalRows({.rows = kRows, .cols = 3, .seed = 6});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
+  for (const GramRandomization& randomization : kAll) {
+    const RandomizedGram gram = MustDraw(rows, randomization, 13);
+    const absl::StatusOr<GramError> error =
+        MeasureGramError(Program(), rows.view(), gram, 1, NeverStop);
+    ASSERT_TRUE(error.ok()) << error.status();
+    const Matrix<float> dense = Dense(gram);
+    Matrix<double> difference(kRows, kRows);
+    double largest_row = 0;
+    for (int64_t i = 0; i < kRows; ++i) {
+      double row = 0;
+      for (int64_t j = 0; j < kRows; ++j) {
+        difference(i, j) = dense(i, j) - k(i, j);
+        if (i != j) row += k(i, j) * k(i, j);
+      }
+      largest_row = std::max(largest_row, row);
+    }
+    const std::vector<double> values = SymmetricEigenvalues(difference.view()).value();
+    const double norm = std::max(-values.front(), values.back());
+    EXPECT_LE(error->norm, norm * (1 + 1e-5));
+    EXPECT_GE(error->norm, 0.98 * norm);
+    EXPECT_NEAR(error->largest_row, largest_row, 1e-5 * largest_row);
+    EXPECT_LE(error->norm, AmsNormBound(gram.law()));
+    EXPECT_LE(error->norm, BernsteinNormBound(gram.law(), 0.05, error->largest_row));
+    EXPECT_LE(error->norm, BernsteinNormBound(gram.law(), 0.05));
+  }
+}
+
+TEST(RandomizedGramTest, SingleGramIsTheKernelMatrixRounded) {
+  const Matrix<double> rows = NormalRows({.rows = 515, .cols = 3, .seed = 8});
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
+  const absl::StatusOr<Matrix<float>> single = SingleGram(Program(), rows.view(), NeverStop);
+  ASSERT_TRUE(single.ok());
+  for (int64_t i = 0; i < k.size(); ++i) {
+    ASSERT_NEAR(single->data()[i], k.data()[i], 2 * std::ldexp(1.0, -24) + 1e-12);
+  }
+}
+
+TEST(RandomizedGramTest, StopsWhereItIsToldAndRefusesAKernelThatIsZero) {
+  const Matrix<double> rows = NormalRows({.rows = 300, .cols = 3, .seed = 8});
+  int calls = 0;
+  const auto stop = [&](double fraction) {
+    EXPECT_GE(fraction, 0);
+    EXPECT_LE(fraction, 1);
+    return ++calls == 3 ? absl::CancelledError("stop") : absl::OkStatus();
+  };
+  EXPECT_EQ(RandomizedGram::Draw(Program(), rows.view(), kBoth, 1, stop).status().code(),
+            absl::StatusCode::kCancelled);
+  const Matrix<double> zeros(5, 2);
+  EXPECT_EQ(
+      DetailOf(
+          RandomizedGram::Draw(Program("linear()"), zeros.view(), kBoth, 1, NeverStop).status())
+          ->reason,
+      "ZERO_KERNEL");
+}
+
+}  // namespace
+}  // namespace phimap
