@@ -1,10 +1,12 @@
 #include "server/rpc/export_call.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "exchange/artifact_chunk.h"
@@ -25,11 +27,18 @@ absl::Status TooManyExports() {
                    {{"limit", absl::StrCat(kMaxExports)}}, kRetryDelayMs);
 }
 
+absl::Status Silent(absl::Duration limit) {
+  return MakeError(Code::kDeadlineExceeded, "IDLE_STREAM", "",
+                   absl::StrCat("the client took nothing for ", absl::FormatDuration(limit)),
+                   {{"limit", absl::FormatDuration(limit)}});
+}
+
 }  // namespace
 
 ExportCall::ExportCall(const Environment& environment, const RpcMethod& method,
                        const grpc::CallbackServerContext& context, const v1::ExportRequest& request)
     : environment_(environment),
+      context_(context),
       scope_(context, method, environment.logger),
       request_(request),
       under_way_(environment.running.fetch_add(1)) {
@@ -39,8 +48,10 @@ ExportCall::ExportCall(const Environment& environment, const RpcMethod& method,
 ExportCall::~ExportCall() { environment_.running.fetch_sub(1); }
 
 void ExportCall::Start() {
+  self_ = shared_from_this();
   if (!scope_.admission().ok()) return End(scope_.admission());
   if (under_way_ >= kMaxExports) return End(TooManyExports());
+  WatchReader(environment_.idle_timeout);
   QueueNext();
 }
 
@@ -58,6 +69,10 @@ void ExportCall::Next() {
                      {}, kRetryDelayMs);
   }
   if (!read.ok() || chunk_.data().empty()) return End(read);
+  {
+    MutexLock lock(&mutex_);
+    writing_since_ = absl::Now();
+  }
   StartWrite(&chunk_);
 }
 
@@ -90,12 +105,52 @@ absl::Status ExportCall::Open() {
 }
 
 void ExportCall::OnWriteDone(bool ok) {
-  if (!ok) return End(absl::CancelledError("the client gave the call up"));
+  bool silent = false;
+  {
+    MutexLock lock(&mutex_);
+    writing_since_ = absl::InfiniteFuture();
+    silent = silent_;
+  }
+  if (!ok) {
+    return End(silent ? Silent(environment_.idle_timeout)
+                      : absl::CancelledError("the client gave the call up"));
+  }
   scope_.MessageSent();
   QueueNext();
 }
 
+void ExportCall::WatchReader(absl::Duration wait) {
+  // A new alarm each time: one that rings is still in use until its callback has returned.
+  idle_ = std::make_unique<grpc::Alarm>();
+  idle_->Set(absl::ToChronoTime(absl::Now() + wait), [weak = weak_from_this()](bool rang) {
+    const std::shared_ptr<ExportCall> self = weak.lock();
+    if (rang && self != nullptr) self->LookForSilence();
+  });
+}
+
+// A status would wait behind the chunk that is not taken: the call is cancelled, which makes the
+// write fail.
+void ExportCall::LookForSilence() {
+  absl::Duration left;
+  {
+    MutexLock lock(&mutex_);
+    if (ended_) return;
+    const absl::Time now = absl::Now();
+    left = std::min(writing_since_, now) + environment_.idle_timeout - now;
+    if (left <= absl::ZeroDuration()) {
+      silent_ = true;
+      context_.TryCancel();
+      return;
+    }
+  }
+  WatchReader(left);
+}
+
 void ExportCall::End(const absl::Status& status) {
+  {
+    MutexLock lock(&mutex_);
+    ended_ = true;
+  }
   Finish(scope_.Finish(status));  // `this` may be gone now
 }
 

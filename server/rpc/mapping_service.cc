@@ -300,10 +300,11 @@ absl::Status MappingService::DoDeleteAlias(const v1::DeleteAliasRequest& request
 
 grpc::ServerWriteReactor<v1::ArtifactChunk>* MappingService::Export(
     Context* context, const v1::ExportRequest* request) {
-  auto* const call = new ExportCall({store_, store_pool_, exports_, logger_},
-                                    methods_.Get("Export"), *context, *request);
+  const auto call = std::make_shared<ExportCall>(
+      ExportCall::Environment{store_, store_pool_, exports_, builds_.idle_timeout(), logger_},
+      methods_.Get("Export"), *context, *request);
   call->Start();
-  return call;
+  return call.get();
 }
 
 grpc::ServerReadReactor<grpc::ByteBuffer>* MappingService::OpenImport(Context* context,

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from phimap._access import access_key, server_or_default
 from phimap._pins import reference_to
 from phimap.client import Client
-from phimap.errors import NotFound
+from phimap.errors import Error, NotFound
 from phimap.progress import ProgressArgument
 from phimap.v1 import mapping_pb2 as mapping_pb
 
@@ -87,24 +87,30 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         the version that was built last. A version that was only looked up stays. Copies of this estimator, pickled or
         not, can transform no longer."""
         made = getattr(self, "made_", None)
+        if made is not None:
+            server, mapping, number = made
+            try:
+                if number is None:
+                    _client(server).delete_mapping(mapping)
+                else:
+                    _client(server).delete_version(mapping, number)
+            except NotFound:
+                pass  # which is what was asked for
+        # Not before: a call that failed can be made again.
         for attribute in _FITTED:
             self.__dict__.pop(attribute, None)
-        if made is None:
-            return
-        server, mapping, number = made
-        try:
-            if number is None:
-                _client(server).delete_mapping(mapping)
-            else:
-                _client(server).delete_version(mapping, number)
-        except NotFound:
-            pass  # which is what was asked for
 
     def __enter__(self: _Self) -> _Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.delete()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.delete()
+        except Error as failed:
+            # What ended the block says more than that nothing could be deleted after it.
+            if error is None:
+                raise
+            warnings.warn(f"what fit made was not deleted: {failed}", stacklevel=2)
 
     @classmethod
     def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:

@@ -207,3 +207,20 @@ def test_a_parameter_that_has_no_text_is_named(make, rows):
         make(serving_type=np.float32).fit(rows)
     with pytest.raises(TypeError, match="kernel: expected text, got function"):
         make(kernel=rbf_kernel).fit(rows)
+
+
+def test_a_delete_that_failed_can_be_made_again_and_hides_no_other_error(phimapd, client):
+    rows = np.random.default_rng(5).standard_normal((30, 3))
+    f2 = F2(landmarks=10, server=phimapd.address).fit(rows)
+    mapping = f2.reference_.partition("@")[0]
+    client.set_alias(mapping, "prod", 1)
+    with pytest.raises(phimap.FailedPrecondition):
+        f2.delete()
+    assert f2.transform(rows).shape[0] == 30
+    with pytest.warns(UserWarning, match="was not deleted"), pytest.raises(KeyError, match="mine"):
+        with f2:
+            raise KeyError("mine")
+    client.delete_alias(mapping, "prod")
+    f2.delete()
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping(mapping)

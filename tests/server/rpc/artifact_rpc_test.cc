@@ -7,6 +7,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "exchange/artifact_chunk.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "server/rpc/export_call.h"
 #include "server/store/sha256.h"
 #include "tests/server/rpc/server_fixture.h"
 #include "tests/support/certified_artifact.h"
@@ -251,6 +255,50 @@ TEST_F(ArtifactRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
   const grpc::Status ended = writer->Finish();  // without half-closing: waits for the server
   EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
   EXPECT_EQ(FactsOf(ended).reason, "IDLE_STREAM");
+}
+
+TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
+  Stop();
+  options_.build_idle_seconds = 1;
+  Start();
+  v1::BuildSpec spec = Spec("letter", "f2(landmarks=600, serving_type=float64)");
+  spec.set_kernel("rbf(gamma=50)");
+  ASSERT_TRUE(Build(spec, 700).ok());
+  // With a window of 64 KiB an artifact of 1.4 MB cannot be sent to who does not read.
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::MappingService::NewStub(grpc::CreateCustomChannel(
+      server_->grpc_address(), grpc::InsecureChannelCredentials(), arguments));
+  v1::ExportRequest request;
+  request.set_reference("letter");
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::ArtifactChunk>>> readers;
+  for (int i = 0; i < kMaxExports; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    readers.push_back(stub->Export(contexts.back().get(), request));
+    v1::ArtifactChunk chunk;
+    ASSERT_TRUE(readers.back()->Read(&chunk));
+  }
+  // Refused until the first of them is let go.
+  std::string bytes;
+  v1::ArtifactChunk first;
+  grpc::Status status;
+  do {
+    bytes.clear();
+    status = Export("letter", &bytes, &first);
+  } while (FactsOf(status).reason == "TOO_MANY_EXPORTS");
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  // Those whose second is not over yet get the rest when they read on.
+  int let_go = 0;
+  for (const auto& reader : readers) {
+    v1::ArtifactChunk chunk;
+    while (reader->Read(&chunk)) {
+    }
+    const grpc::Status ended = reader->Finish();
+    if (ended.error_code() == Code::CANCELLED) ++let_go;
+    EXPECT_TRUE(ended.ok() || ended.error_code() == Code::CANCELLED) << ended.error_message();
+  }
+  EXPECT_GE(let_go, 1);
 }
 
 }  // namespace
