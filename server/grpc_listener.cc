@@ -41,6 +41,8 @@ void Configure(const ServerOptions& options, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
   grpc::ResourceQuota quota("phimapd");
   quota.SetMaxThreads(kMaxSynchronousThreads);
+  // Whoever connects, with a token or without, can have messages of theirs held while they arrive.
+  quota.Resize(static_cast<size_t>(options.receive_bytes));
   builder.SetResourceQuota(quota);
 }
 

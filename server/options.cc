@@ -67,6 +67,11 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
                  "Largest message either way, in bytes.")
       ->check(CLI::Range(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
+  app.add_option("--receive_bytes", options.receive_bytes,
+                 "Memory for messages that are on their way, in bytes; beyond it calls that have "
+                 "not all arrived are ended.")
+      ->check(CLI::Range(1024 * kKiB, kTiB))
+      ->capture_default_str();
   app.add_option(
          "--queue_bytes", options.queue_bytes,
          "Requests and answers of Transform in memory, in bytes; more is refused, but that one "

@@ -27,6 +27,7 @@ struct ServerOptions {
   // Bearer tokens and their roles (server/auth/token_table.h); empty: nobody is asked for one.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
+  int64_t receive_bytes = int64_t{1} << 30;
   int64_t queue_bytes = int64_t{256} << 20;
   int64_t max_live_bytes = int64_t{4} << 30;
   int max_builds = 16;
