@@ -98,11 +98,13 @@ void Rbf(float gamma, float norm, const float* norms, int64_t count, float* prod
 void Cosines(int64_t count, float* products) {
   const D d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr float kTurn = 6.2831853f;
+  const auto turn = hn::Set(d, kTurn);
   int64_t j = 0;
   for (; j + lanes <= count; j += lanes) {
-    hn::StoreU(hn::Cos(d, hn::LoadU(d, products + j)), d, products + j);
+    hn::StoreU(hn::Cos(d, hn::Mul(turn, hn::LoadU(d, products + j))), d, products + j);
   }
-  for (; j < count; ++j) products[j] = std::cos(products[j]);
+  for (; j < count; ++j) products[j] = std::cos(kTurn * products[j]);
 }
 
 float Norm(const float* x, int64_t count) {

@@ -17,7 +17,7 @@ float ReadAll(const float* values, int64_t count);
 // One row of rbf values in place: products_j ← exp(−gamma · max(0, norm + norms_j − 2 products_j)).
 void RbfRow(float gamma, float norm, const float* norms, int64_t count, float* products);
 
-// products_j ← cos(products_j).
+// products_j ← cos(2π·products_j): the products are in turns, as the engine has them.
 void CosRow(int64_t count, float* products);
 
 // Squared norm of a row.
