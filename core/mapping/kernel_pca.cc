@@ -18,6 +18,9 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kOversampling = 8;
+// A residual up to it needs no word; of a randomized Gram matrix, which is in float32, the second.
+constexpr double kLargestResidual = 1e-6;
+constexpr double kLargestSingleResidual = 1e-4;
 
 // Relative residuals that products in float64 and float32 reach.
 constexpr double kTolerance = 1e-10;
@@ -255,6 +258,31 @@ absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelP
 absl::StatusOr<KernelPca> BuildMeasuredKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
                                                  Checkpoint checkpoint) {
   return Build(task, pca, /*measured=*/true, checkpoint);
+}
+
+std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
+  std::vector<std::string> warnings;
+  const int64_t kept = static_cast<int64_t>(pca.eigenvalues.size());
+  if (kept < components) {
+    warnings.push_back(absl::StrCat("of ", components, " components ", components - kept,
+                                    " were dropped: their eigenvalues are at most ",
+                                    pca.tolerance));
+  }
+  const double largest = pca.gram.has_value() ? kLargestSingleResidual : kLargestResidual;
+  if (pca.residual > largest) {
+    warnings.push_back(absl::StrCat("the iteration ended after ", pca.sweeps,
+                                    " sweeps with a relative residual of ", pca.residual,
+                                    ": components of close eigenvalues are mixed"));
+  }
+  if (!pca.gram.has_value()) return warnings;
+  const double error = pca.gram->error.norm;
+  const auto above = std::count_if(pca.eigenvalues.begin(), pca.eigenvalues.end(),
+                                   [&](double value) { return value > error; });
+  if (above == kept) return warnings;
+  warnings.push_back(absl::StrCat(
+      "the randomized Gram matrix is off by ", error, ", and the eigenvalues of components from ",
+      above + 1, " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
+  return warnings;
 }
 
 MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -90,6 +91,9 @@ absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelP
 // The same, and what the randomized Gram matrix lost, which takes all of K.
 absl::StatusOr<KernelPca> BuildMeasuredKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
                                                  Checkpoint checkpoint);
+
+// What of it a user should know, who asked for so many components.
+std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
 
 // What BuildMeasuredKernelPca takes and leaves, at 40 sweeps: how many there are depends on the
 // spectrum. shape.dimensions are the components.

@@ -6,6 +6,7 @@
 #include "core/certificate/measurement.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/uniform_landmarks.h"
+#include "core/plan/input_stage.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {

@@ -14,7 +14,6 @@
 #include "core/certificate/self_check.h"
 #include "core/certificate/spectrum.h"
 #include "core/kernel/kernel_block.h"
-#include "core/landmark/moments.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
@@ -28,134 +27,25 @@
 #include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/mapping/theorem.h"
-#include "core/random/random_stream.h"
+#include "core/plan/input_stage.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
-
-// A residual of kernel PCA up to it needs no word; of a randomized Gram matrix, which is in
-// float32, the second.
-constexpr double kLargestResidual = 1e-6;
-constexpr double kLargestSingleResidual = 1e-4;
-// Of the whole build's time, what goes into drawing the sample, and into the artifact's bytes.
-constexpr double kSampleShare = 0.01;
-constexpr double kEncodeShare = 0.02;
-
-// A part of what is reported, 0..1 of the whole build.
-struct Part {
-  double begin = 0;
-  double end = 0;
-};
-
-}  // namespace
-
-struct StreamSample::State {
-  State(const BuildSpec& spec, int64_t columns)
-      : pool_rows(spec.PoolRows(columns)),
-        copies_pool(spec.kernel.NeedsMedian() ||
-                    spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky),
-        given_rows(spec.mapping.given_rows()),
-        moments(columns),
-        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
-
-  // Takes the rows of a block that are landmarks by their place; the others are left.
-  ConstMatrixView<double> TakeGiven(ConstMatrixView<double> block) {
-    const int64_t missing = given_rows * block.cols() - static_cast<int64_t>(given.size());
-    const int64_t count = std::min(block.rows(), missing / block.cols());
-    given.insert(given.end(), block.row(0), block.row(0) + count * block.cols());
-    return block.Rows(count, block.rows() - count);
-  }
-
-  int64_t pool_rows;
-  bool copies_pool;
-  int64_t given_rows;
-  // The rows that came so far of those that are landmarks by their place.
-  std::vector<double> given;
-  ColumnMoments moments;
-  Reservoir reservoir;
-  // Rows on their way, widened to float64.
-  Matrix<double> block;
-};
-
-StreamSample::StreamSample(const BuildSpec& spec, int64_t columns)
-    : state_(std::make_unique<State>(spec, columns)) {
-  PHIMAP_CHECK(columns >= 1 && columns <= kMaxColumns);
-}
-StreamSample::~StreamSample() = default;
-StreamSample::StreamSample(StreamSample&&) noexcept = default;
-StreamSample& StreamSample::operator=(StreamSample&&) noexcept = default;
-
-int64_t StreamSample::rows() const {
-  return state_->reservoir.rows_seen() + static_cast<int64_t>(state_->given.size()) / columns();
-}
-int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
-int64_t StreamSample::memory_bound_bytes() const {
-  const int64_t copies = state_->copies_pool ? 3 : 1;
-  // A vector doubles when it grows.
-  const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
-  return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double));
-}
-
-absl::Status StreamSample::Add(const RowsView& rows) {
-  if (rows.columns != columns()) {
-    return MakeError(
-        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
-        absl::StrCat("expected ", columns(), " as in the first block, got ", rows.columns),
-        {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
-  }
-  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckFinite(rows), "examples.dense."));
-  // About 64 KiB at a time, so that the widened rows stay in the cache.
-  const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
-  if (state_->block.rows() != at_once) {
-    state_->block = Matrix<double>::Uninit(at_once, columns());
-  }
-  for (int64_t first = 0; first < rows.rows; first += at_once) {
-    const int64_t count = std::min(at_once, rows.rows - first);
-    for (int64_t i = 0; i < count; ++i) rows.CopyRow(first + i, state_->block.row(i));
-    const ConstMatrixView<double> block =
-        state_->TakeGiven(std::as_const(state_->block).view().Rows(0, count));
-    state_->moments.Add(block);
-    state_->reservoir.Offer(block);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
-  const int64_t landmarks = spec.mapping.landmarks;
-  const bool given = spec.mapping.given_rows() > 0;
-  // Nothing but landmarks leaves no row to take means, deviations or gamma of.
-  const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
-  if (rows == 0) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
-                     absl::StrCat("the stream has 0 rows; expected at least ", least,
-                                  spec.mapping.has_landmarks() ? " (landmarks)" : ""));
-  }
-  if (rows < least) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
-                     absl::StrCat("the stream has ", rows, " rows, fewer than the ", landmarks,
-                                  given ? " landmarks and one row more" : " landmarks",
-                                  "; stream more rows or ask for fewer landmarks"),
-                     {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
-  }
-  return absl::OkStatus();
-}
-
 // The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
 class VersionBuilder {
  public:
   VersionBuilder(const BuildSpec& spec, StreamSample sample, BuildMonitor& monitor)
       : spec_(spec),
         sample_(std::move(sample)),
-        monitor_(monitor),
+        progress_(monitor),
         serving_type_(spec.mapping.serving_type.value_or(FloatType::kFloat32)) {}
 
   absl::StatusOr<BuiltVersion> Run() {
-    PHIMAP_RETURN_IF_ERROR(Report("sample", sample_part_, 0));
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kSample, "sample", 0));
     PHIMAP_RETURN_IF_ERROR(CheckRows());
-    Apportion();
+    progress_.Apportion(SharesOfBuild(spec_, sample_.rows(), sample_.columns()));
     PHIMAP_RETURN_IF_ERROR(Split());
     PHIMAP_RETURN_IF_ERROR(ResolveKernel());
     if (spec_.mapping.has_landmarks()) {
@@ -168,30 +58,28 @@ class VersionBuilder {
   }
 
  private:
-  StreamSample::State& state() { return *sample_.state_; }
-  int64_t stream_rows() const { return sample_.rows(); }
   bool has_factor() const {
     return spec_.mapping.kind == MappingKind::kF2 || spec_.mapping.kind == MappingKind::kF3;
   }
 
   absl::Status CheckRows() {
-    PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec_, stream_rows()));
+    PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec_, sample_.rows()));
     PHIMAP_RETURN_IF_ERROR(spec_.CheckColumns(sample_.columns()));
-    return state().moments.CheckFinite();
+    return sample_.moments().CheckFinite();
   }
 
   absl::Status Split() {
     // Landmarks that are given are none of the sample's rows.
-    split_ =
-        SplitSample(state().reservoir.rows_seen(), state().reservoir.size(),
-                    spec_.mapping.landmarks - state().given_rows, state().pool_rows, spec_.seed);
-    held_out_ = state().reservoir.Gather(split_.held_out);
+    split_ = SplitSample(sample_.reservoir().rows_seen(), sample_.reservoir().size(),
+                         spec_.mapping.landmarks - spec_.mapping.given_rows(), sample_.pool_rows(),
+                         spec_.seed);
+    held_out_ = sample_.reservoir().Gather(split_.held_out);
     input_.columns = sample_.columns();
     // Angles keep more float32 digits about the mean, and a kernel of x − y does not see the shift.
     const bool centre = spec_.standardize || spec_.mapping.kind == MappingKind::kFourier;
     for (int64_t j = 0; j < input_.columns && centre; ++j) {
-      input_.shift.push_back(state().moments.mean(j));
-      if (spec_.standardize) input_.scale.push_back(state().moments.StandardScale(j));
+      input_.shift.push_back(sample_.moments().mean(j));
+      if (spec_.standardize) input_.scale.push_back(sample_.moments().StandardScale(j));
     }
     return absl::OkStatus();
   }
@@ -200,10 +88,10 @@ class VersionBuilder {
     double scale = 0;
     double median = 0;
     if (spec_.kernel.NeedsScale()) {
-      PHIMAP_ASSIGN_OR_RETURN(scale, ScaleGamma(state().moments, spec_.standardize));
+      PHIMAP_ASSIGN_OR_RETURN(scale, ScaleGamma(sample_.moments(), spec_.standardize));
     }
     if (spec_.kernel.NeedsMedian()) {
-      const Matrix<double> pool = state().reservoir.Gather(split_.pool);
+      const Matrix<double> pool = sample_.reservoir().Gather(split_.pool);
       PHIMAP_ASSIGN_OR_RETURN(median,
                               MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
     }
@@ -229,15 +117,16 @@ class VersionBuilder {
   absl::Status Choose() {
     PHIMAP_ASSIGN_OR_RETURN(
         LandmarkChoice choice,
-        ChooseLandmarks({.mapping = spec_.mapping,
-                         .seed = spec_.seed,
-                         .kernel = kernel_,
-                         .input = input_,
-                         .reservoir = state().reservoir,
-                         .pool = split_.pool,
-                         .given = GivenLandmarks(),
-                         .threads = [&] { return monitor_.threads(); }},
-                        [&](double f) { return Report("choose", choose_part_, f); }));
+        ChooseLandmarks(
+            {.mapping = spec_.mapping,
+             .seed = spec_.seed,
+             .kernel = kernel_,
+             .input = input_,
+             .reservoir = sample_.reservoir(),
+             .pool = split_.pool,
+             .given = sample_.given(),
+             .threads = [&] { return progress_.threads(); }},
+            [&](double f) { return progress_.Report(BuildStep::kChoose, "choose", f); }));
     pool_trace_residual_ = choice.pool_trace_residual;
     const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
     anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
@@ -254,8 +143,9 @@ class VersionBuilder {
     if (kernel_.IsProvenPositiveSemidefinite()) return absl::OkStatus();
     PHIMAP_ASSIGN_OR_RETURN(
         const DefinitenessProbe probe,
-        ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(),
-                          [&](double f) { return Report("sample", choose_part_, f); }));
+        ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(), [&](double f) {
+          return progress_.Report(BuildStep::kChoose, "sample", f);
+        }));
     const bool needs_definite = has_factor() || spec_.mapping.kind == MappingKind::kKernelPca;
     if (probe.indefinite() && needs_definite) {
       return MakeError(
@@ -271,11 +161,6 @@ class VersionBuilder {
         probe.ToText(),
         needs_definite ? "" : ". It is a similarity, and no margin in a feature space is promised");
     return absl::OkStatus();
-  }
-
-  ConstMatrixView<double> GivenLandmarks() {
-    const int64_t count = state().given_rows;
-    return {state().given.data(), count, sample_.columns()};
   }
 
   InputStage InputCopy() const {
@@ -296,9 +181,9 @@ class VersionBuilder {
                             .landmarks = landmarks_.view(),
                             .serving_type = serving_type_};
     const double gram = GramShare(task);
-    const auto threads = [&] { return monitor_.threads(); };
+    const auto threads = [&] { return progress_.threads(); };
     const auto checkpoint = [&](double f) {
-      return Report(f < gram ? "gram" : "factor", mapping_part_, f);
+      return progress_.Report(BuildStep::kMapping, f < gram ? "gram" : "factor", f);
     };
     if (spec_.mapping.kind == MappingKind::kF1) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
@@ -329,7 +214,9 @@ class VersionBuilder {
   absl::Status BuildFree() {
     const InputStage input = InputCopy();
     const ServedAs as{.input = input, .serving_type = serving_type_};
-    const auto checkpoint = [&](double f) { return Report("draw", mapping_part_, f); };
+    const auto checkpoint = [&](double f) {
+      return progress_.Report(BuildStep::kMapping, "draw", f);
+    };
     PlanPair& plans = mapping_;
     if (spec_.mapping.kind == MappingKind::kFourier) {
       const FourierTask task{.kernel = *FourierKernelOf(kernel_),
@@ -352,7 +239,7 @@ class VersionBuilder {
 
   absl::Status Certify() {
     certificate_ = Certificate();
-    certificate_.stream_rows = stream_rows();
+    certificate_.stream_rows = sample_.rows();
     certificate_.pool_rows = split_.pool.size();
     certificate_.held_out_rows = split_.held_out.size();
     certificate_.landmarks = spec_.mapping.landmarks;
@@ -365,7 +252,9 @@ class VersionBuilder {
       CertifyFactor();
       PHIMAP_RETURN_IF_ERROR(CertifySpectrum());
     }
-    if (spec_.mapping.kind == MappingKind::kKernelPca) CertifyComponents();
+    if (spec_.mapping.kind == MappingKind::kKernelPca) {
+      certificate_.warnings = WarningsOf(kernel_pca_, spec_.mapping.dimensions);
+    }
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
     MeasurementTask task{.served = &mapping_.served,
                          .reference = &mapping_.reference,
@@ -378,9 +267,11 @@ class VersionBuilder {
     const InputStage unprojected = UnprojectedInput();
     if (!input_.projection.empty()) task.kernel_input = &unprojected;
     certificate_.self_check = MakeGoldenVectors();
-    const auto threads = [&] { return monitor_.threads(); };
+    const auto threads = [&] { return progress_.threads(); };
     return MeasureHeldOut(
-        task, {threads, [&](double f) { return Report("certificate", measurement_part_, f); }},
+        task,
+        {threads,
+         [&](double f) { return progress_.Report(BuildStep::kMeasurement, "certificate", f); }},
         certificate_);
   }
 
@@ -444,30 +335,14 @@ class VersionBuilder {
         {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
   }
 
-  // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but
-  // nobody's data. Only where such a row has no features to compare is it moved towards a landmark.
+  // Only where a made-up row has no features to compare is it moved towards a landmark.
   std::optional<SelfCheck> MakeGoldenVectors() {
-    const Matrix<float> rows = MadeUpRows();
+    const Matrix<float> rows = sample_.MadeUpRows(
+        SelfCheckRows(sample_.columns(), mapping_.served.output_columns()), spec_.seed);
     return MakeSelfCheck(mapping_.served, rows,
                          spec_.mapping.has_landmarks()
                              ? std::as_const(anchors_).view().Rows(0, rows.rows())
                              : ConstMatrixView<double>());
-  }
-
-  Matrix<float> MadeUpRows() {
-    const int64_t columns = sample_.columns();
-    const RandomStream normals(spec_.seed, StreamId::kSelfCheck);
-    Matrix<float> rows(SelfCheckRows(columns, mapping_.served.output_columns()), columns);
-    for (int64_t i = 0; i < rows.rows(); ++i) {
-      for (int64_t j = 0; j < columns; ++j) {
-        const double deviation = std::sqrt(state().moments.population_variance(j));
-        const double value = state().moments.mean(j) +
-                             deviation * normals.Normal(static_cast<uint64_t>(i * columns + j));
-        // A column beyond float32 is 0 here: any number will do.
-        rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
-      }
-    }
-    return rows;
   }
 
   void CertifyFactor() {
@@ -487,47 +362,25 @@ class VersionBuilder {
   // Over the first rows of the pool, whose order is random: a uniform sample of it. A kernel that
   // is 0 on all of them has no spectrum.
   absl::Status CertifySpectrum() {
-    PHIMAP_RETURN_IF_ERROR(Report("certificate", spectrum_part_, 0));
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kSpectrum, "certificate", 0));
     const auto count = std::min<int64_t>(kMaxSpectrumRows, split_.pool.size());
     if (count == 0) return absl::OkStatus();
     const Matrix<double> rows =
-        state().reservoir.Gather(absl::MakeConstSpan(split_.pool).first(count));
+        sample_.reservoir().Gather(absl::MakeConstSpan(split_.pool).first(count));
     const Matrix<double> x = AfterInputStage(input_, rows.view());
     absl::StatusOr<Spectrum> spectrum = MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(),
                                                         std::as_const(mapping_.pivots).view(),
                                                         std::as_const(mapping_.factor).view());
-    if (spectrum.ok()) certificate_.spectrum = *std::move(spectrum);
+    if (absl::IsFailedPrecondition(spectrum.status())) return absl::OkStatus();
+    PHIMAP_RETURN_IF_ERROR(spectrum.status());
+    certificate_.spectrum = *std::move(spectrum);
     return absl::OkStatus();
   }
 
-  void CertifyComponents() {
-    const int64_t kept = static_cast<int64_t>(kernel_pca_.eigenvalues.size());
-    if (kept < spec_.mapping.dimensions) {
-      certificate_.warnings.push_back(absl::StrCat(
-          "of ", spec_.mapping.dimensions, " components ", spec_.mapping.dimensions - kept,
-          " were dropped: their eigenvalues are at most ", kernel_pca_.tolerance));
-    }
-    const double largest = kernel_pca_.gram.has_value() ? kLargestSingleResidual : kLargestResidual;
-    if (kernel_pca_.residual > largest) {
-      certificate_.warnings.push_back(absl::StrCat(
-          "the iteration ended after ", kernel_pca_.sweeps, " sweeps with a relative residual of ",
-          kernel_pca_.residual, ": components of close eigenvalues are mixed"));
-    }
-    if (!kernel_pca_.gram.has_value()) return;
-    const double error = kernel_pca_.gram->error.norm;
-    const auto above = std::count_if(kernel_pca_.eigenvalues.begin(), kernel_pca_.eigenvalues.end(),
-                                     [&](double value) { return value > error; });
-    if (above == kept) return;
-    certificate_.warnings.push_back(absl::StrCat(
-        "the randomized Gram matrix is off by ", error, ", and the eigenvalues of components from ",
-        above + 1,
-        " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
-  }
-
   absl::StatusOr<BuiltVersion> Encode() {
-    PHIMAP_RETURN_IF_ERROR(Report("encode", encode_part_, 0));
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kEncode, "encode", 0));
     MappingSpec resolved = spec_.mapping;
-    if (resolved.Has("pool_rows")) resolved.pool_rows = state().pool_rows;
+    if (resolved.Has("pool_rows")) resolved.pool_rows = sample_.pool_rows();
     resolved.serving_type = serving_type_;
     BuiltVersion built;
     built.provenance = {.mapping_text = resolved.ToText(),
@@ -542,42 +395,13 @@ class VersionBuilder {
                       .provenance = built.provenance,
                       .certificate = EncodeCertificate(certificate_)};
     PHIMAP_ASSIGN_OR_RETURN(built.bytes, EncodeArtifact(artifact));
-    PHIMAP_RETURN_IF_ERROR(Report("encode", encode_part_, 1));
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kEncode, "encode", 1));
     return built;
-  }
-
-  void Apportion() {
-    const BuildShares shares = SharesOfBuild(spec_, stream_rows(), sample_.columns());
-    double end = kSampleShare;
-    sample_part_ = {0, end};
-    const double rest = 1 - kSampleShare - kEncodeShare;
-    for (const auto& [part, share] :
-         {std::pair(&choose_part_, shares.choose), std::pair(&mapping_part_, shares.mapping),
-          std::pair(&spectrum_part_, shares.spectrum),
-          std::pair(&measurement_part_, shares.measurement)}) {
-      *part = {end, end + rest * share};
-      end = part->end;
-    }
-    encode_part_ = {end, 1};
-  }
-
-  // A second factorization does not move the bar back.
-  absl::Status Report(absl::string_view phase, const Part& part, double fraction) {
-    reported_ = std::max(reported_, part.begin + (part.end - part.begin) * fraction);
-    return monitor_.Checkpoint(phase, std::min(reported_, 1.0));
   }
 
   const BuildSpec& spec_;
   StreamSample sample_;
-  BuildMonitor& monitor_;
-  double reported_ = 0;
-  // Of the steps, in proportion to the time they are expected to take.
-  Part sample_part_;
-  Part choose_part_;
-  Part mapping_part_;
-  Part spectrum_part_;
-  Part measurement_part_;
-  Part encode_part_;
+  BuildProgress progress_;
   std::optional<double> pool_trace_residual_;
   FloatType serving_type_;
   SampleSplit split_;

@@ -1,0 +1,130 @@
+#include "core/mapping/stream_sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/landmark/split.h"
+#include "core/random/random_stream.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+
+struct StreamSample::State {
+  State(const BuildSpec& spec, int64_t columns)
+      : pool_rows(spec.PoolRows(columns)),
+        copies_pool(spec.kernel.NeedsMedian() ||
+                    spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky),
+        given_rows(spec.mapping.given_rows()),
+        moments(columns),
+        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
+
+  // Takes the rows of a block that are landmarks by their place; the others are left.
+  ConstMatrixView<double> TakeGiven(ConstMatrixView<double> block) {
+    const int64_t missing = given_rows * block.cols() - static_cast<int64_t>(given.size());
+    const int64_t count = std::min(block.rows(), missing / block.cols());
+    given.insert(given.end(), block.row(0), block.row(0) + count * block.cols());
+    return block.Rows(count, block.rows() - count);
+  }
+
+  int64_t pool_rows;
+  bool copies_pool;
+  int64_t given_rows;
+  // The rows that came so far of those that are landmarks by their place.
+  std::vector<double> given;
+  ColumnMoments moments;
+  Reservoir reservoir;
+  // Rows on their way, widened to float64.
+  Matrix<double> block;
+};
+
+StreamSample::StreamSample(const BuildSpec& spec, int64_t columns)
+    : state_(std::make_unique<State>(spec, columns)) {
+  PHIMAP_CHECK(columns >= 1 && columns <= kMaxColumns);
+}
+StreamSample::~StreamSample() = default;
+StreamSample::StreamSample(StreamSample&&) noexcept = default;
+StreamSample& StreamSample::operator=(StreamSample&&) noexcept = default;
+
+int64_t StreamSample::rows() const {
+  return state_->reservoir.rows_seen() + static_cast<int64_t>(state_->given.size()) / columns();
+}
+int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
+const ColumnMoments& StreamSample::moments() const { return state_->moments; }
+const Reservoir& StreamSample::reservoir() const { return state_->reservoir; }
+int64_t StreamSample::pool_rows() const { return state_->pool_rows; }
+ConstMatrixView<double> StreamSample::given() const {
+  return {state_->given.data(), static_cast<int64_t>(state_->given.size()) / columns(), columns()};
+}
+
+int64_t StreamSample::memory_bound_bytes() const {
+  const int64_t copies = state_->copies_pool ? 3 : 1;
+  // A vector doubles when it grows.
+  const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
+  return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double));
+}
+
+absl::Status StreamSample::Add(const RowsView& rows) {
+  if (rows.columns != columns()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
+        absl::StrCat("expected ", columns(), " as in the first block, got ", rows.columns),
+        {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
+  }
+  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckFinite(rows), "examples.dense."));
+  // About 64 KiB at a time, so that the widened rows stay in the cache.
+  const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
+  if (state_->block.rows() != at_once) {
+    state_->block = Matrix<double>::Uninit(at_once, columns());
+  }
+  for (int64_t first = 0; first < rows.rows; first += at_once) {
+    const int64_t count = std::min(at_once, rows.rows - first);
+    for (int64_t i = 0; i < count; ++i) rows.CopyRow(first + i, state_->block.row(i));
+    const ConstMatrixView<double> block =
+        state_->TakeGiven(std::as_const(state_->block).view().Rows(0, count));
+    state_->moments.Add(block);
+    state_->reservoir.Offer(block);
+  }
+  return absl::OkStatus();
+}
+
+Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
+  const RandomStream normals(seed, StreamId::kSelfCheck);
+  Matrix<float> rows(count, columns());
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t j = 0; j < columns(); ++j) {
+      const double deviation = std::sqrt(moments().population_variance(j));
+      const double value = moments().mean(j) +
+                           deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
+      // A column beyond float32 is 0 here: any number will do.
+      rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
+    }
+  }
+  return rows;
+}
+
+absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
+  const int64_t landmarks = spec.mapping.landmarks;
+  const bool given = spec.mapping.given_rows() > 0;
+  // Nothing but landmarks leaves no row to take means, deviations or gamma of.
+  const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
+  if (rows == 0) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples",
+                     absl::StrCat("the stream has 0 rows; expected at least ", least,
+                                  spec.mapping.has_landmarks() ? " (landmarks)" : ""));
+  }
+  if (rows < least) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
+                     absl::StrCat("the stream has ", rows, " rows, fewer than the ", landmarks,
+                                  given ? " landmarks and one row more" : " landmarks",
+                                  "; stream more rows or ask for fewer landmarks"),
+                     {{"expected", absl::StrCat(least)}, {"actual", absl::StrCat(rows)}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phimap
