@@ -11,6 +11,7 @@
 #include "core/kernel/kernel_work.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
+#include "core/plan/input_stage.h"
 #include "core/plan/squared_norm.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -214,23 +215,6 @@ absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<doub
   Matrix<float> features = Matrix<float>::Uninit(rows.rows(), engine->output_columns());
   PHIMAP_RETURN_IF_ERROR(TransformTiles(*engine, rows, features.view(), control));
   return Converted<double, float>(features.view());
-}
-
-Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows) {
-  PHIMAP_CHECK(rows.cols() == input.columns);
-  Matrix<double> x = Matrix<double>::Uninit(rows.rows(), rows.cols());
-  for (int64_t i = 0; i < rows.rows(); ++i) {
-    for (int64_t k = 0; k < rows.cols(); ++k) {
-      double value = rows(i, k);
-      if (!input.shift.empty()) value -= input.shift[k];
-      if (!input.scale.empty()) value *= input.scale[k];
-      x(i, k) = value;
-    }
-  }
-  if (input.projection.empty()) return x;
-  Matrix<double> projected = Matrix<double>::Uninit(rows.rows(), input.projection.cols());
-  Multiply(1, x.view(), input.projection.view(), 0, projected.view());
-  return projected;
 }
 
 absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,

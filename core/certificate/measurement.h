@@ -72,9 +72,6 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads);
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
                                           const TileControl& control);
 
-// Rows after the plan's input stage, in float64, not rounded to the serving type.
-Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);
-
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_

@@ -47,17 +47,23 @@ RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   return forms;
 }
 
-// f_m of each row, for each factor m.
-RowValues Factors(const KernelProgram& program, ConstMatrixView<double> x,
-                  const std::vector<double>& norms) {
+// f_m of the first `rows` rows, for each factor m, from their SelfForms and norms.
+RowValues Factors(const KernelProgram& program, const RowValues& forms,
+                  const std::vector<double>& norms, int64_t rows) {
   RowValues factors;
   if (program.factors().empty()) return factors;
-  const RowValues forms = SelfForms(program, x);
-  factors.Allocate(program.factors().size(), x.rows());
+  factors.Allocate(program.factors().size(), rows);
   std::vector<double*> out;
   for (int64_t m = 0; m < factors.values.rows(); ++m) out.push_back(factors.values.row(m));
-  EvaluateFactors(program, norms.data(), forms.pointers.data(), x.rows(), out.data());
+  EvaluateFactors(program, norms.data(), forms.pointers.data(), rows, out.data());
   return factors;
+}
+
+// The same of rows whose forms nothing else wants.
+RowValues FactorsOf(const KernelProgram& program, ConstMatrixView<double> x,
+                    const std::vector<double>& norms) {
+  if (program.factors().empty()) return {};
+  return Factors(program, SelfForms(program, x), norms, x.rows());
 }
 
 // x·A z_j for all pairs.
@@ -91,8 +97,8 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
   if (program.uses_l1_distances()) l1_distances = L1Distances(x, z);
   std::vector<Matrix<double>> forms;
   for (const BilinearForm& form : program.forms()) forms.push_back(FormProducts(form, x, z));
-  const RowValues z_factors = Factors(program, z, z_norms);
-  const RowValues x_factors = Factors(program, x, x_norms);
+  const RowValues z_factors = FactorsOf(program, z, z_norms);
+  const RowValues x_factors = FactorsOf(program, x, x_norms);
   std::vector<double> factors_of_x(program.factors().size());
   std::vector<const double*> forms_of_x(forms.size());
   for (int64_t i = 0; i < x.rows(); ++i) {
@@ -115,7 +121,7 @@ std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView
   PHIMAP_CHECK(x_norms.size() == x.rows());
   std::vector<double> diagonal(x.rows());
   const RowValues forms = SelfForms(program, x);
-  const RowValues factors = Factors(program, x, x_norms);
+  const RowValues factors = Factors(program, forms, x_norms, x.rows());
   EvaluateSelf(program, x_norms.data(), forms.pointers.data(), factors.pointers.data(), x.rows(),
                diagonal.data());
   return diagonal;

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/plan/input_stage.h"
 #include "core/plan/squared_norm.h"
 #include "core/status/check.h"
 
@@ -93,8 +94,10 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
       std::visit([&](const auto& stages) { return RoundingOf(stages, residual.kernel_, factor); },
                  plan.stages);
   if (!rounding.has_value() || !std::isfinite(rounding->unit)) return std::nullopt;
-  residual.shift_ = plan.input.shift;
-  residual.scale_ = plan.input.scale;
+  residual.input_ = {.columns = plan.input.columns,
+                     .shift = plan.input.shift,
+                     .scale = plan.input.scale,
+                     .projection = {}};
   residual.serving_type_ = plan.serving_type();
   residual.output_columns_ = plan.output_columns();
   residual.rounding_ = *rounding;
@@ -102,16 +105,13 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
 }
 
 // The rows as the engine sees them: rounded to the serving type after the input stage.
-void Residual::PassInputStage(const RowsView& rows, int64_t first, MatrixView<double> x) const {
-  for (int64_t i = 0; i < x.rows(); ++i) {
-    double* const row = x.row(i);
-    rows.CopyRow(first + i, row);
-    for (int64_t k = 0; k < x.cols(); ++k) {
-      if (!shift_.empty()) row[k] -= shift_[k];
-      if (!scale_.empty()) row[k] *= scale_[k];
-      if (serving_type_ == FloatType::kFloat32) row[k] = static_cast<float>(row[k]);
-    }
-  }
+Matrix<double> Residual::AsServed(const RowsView& rows) const {
+  Matrix<double> wide = Matrix<double>::Uninit(rows.rows, rows.columns);
+  for (int64_t i = 0; i < rows.rows; ++i) rows.CopyRow(i, wide.row(i));
+  Matrix<double> x = AfterInputStage(input_, wide.view());
+  if (serving_type_ == FloatType::kFloat64) return x;
+  for (int64_t k = 0; k < x.size(); ++k) x.data()[k] = static_cast<float>(x.data()[k]);
+  return x;
 }
 
 double Residual::allowance(double squared_norm) const {
@@ -129,12 +129,10 @@ double Residual::Kept(const void* features, int64_t i) const {
 }
 
 void Residual::Compute(const RowsView& rows, const void* features, double* out) const {
-  Matrix<double> tile = Matrix<double>::Uninit(std::min(rows.rows, kTileRows), rows.columns);
   for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
-    const MatrixView<double> x = tile.view().Rows(0, std::min(kTileRows, rows.rows - begin));
-    PassInputStage(rows, begin, x);
-    const std::vector<double> norms = NormsOf(x);
-    const std::vector<double> self = KernelDiagonal(kernel_, x, norms);
+    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
+    const std::vector<double> norms = NormsOf(x.view());
+    const std::vector<double> self = KernelDiagonal(kernel_, x.view(), norms);
     for (int64_t i = 0; i < x.rows(); ++i) {
       const double left = std::max(0.0, self[i] - Kept(features, begin + i));
       out[begin + i] = left + allowance(norms[i]) * self[i];

@@ -49,16 +49,15 @@ class Residual {
   // a, for a row of this ‖x‖² after the input stage.
   double allowance(double squared_norm) const;
   int64_t memory_bytes() const {
-    return static_cast<int64_t>((shift_.size() + scale_.size()) * sizeof(double));
+    return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
 
  private:
   Residual() = default;
-  void PassInputStage(const RowsView& rows, int64_t first, MatrixView<double> x) const;
+  Matrix<double> AsServed(const RowsView& rows) const;
   double Kept(const void* features, int64_t i) const;
 
-  std::vector<double> shift_;
-  std::vector<double> scale_;
+  InputStage input_;  // projects nothing
   KernelProgram kernel_;
   FloatType serving_type_ = FloatType::kFloat32;
   int64_t output_columns_ = 0;

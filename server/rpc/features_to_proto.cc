@@ -32,11 +32,12 @@ absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
 
 absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, absl::string_view field) {
   if (version.residual() != nullptr) return version.residual();
-  return MakeError(Code::kFailedPrecondition, "NO_RESIDUAL", field,
-                   absl::StrCat("version ", version.record().number, " of \"",
-                                version.record().mapping, "\" is ", version.record().mapping_text,
-                                "; residuals are of f2 alone, which projects φ(x) onto a span"),
-                   {{"mapping", version.record().mapping_text}});
+  return MakeError(
+      Code::kFailedPrecondition, "NO_RESIDUAL", field,
+      absl::StrCat("version ", version.record().number, " of \"", version.record().mapping,
+                   "\" is ", version.record().mapping_text,
+                   "; residuals are of f2 on inputs that are not projected, and of no other"),
+      {{"mapping", version.record().mapping_text}});
 }
 
 void AddResiduals(const Residual& residual, const RowsView& rows, const v1::DenseRows& features,

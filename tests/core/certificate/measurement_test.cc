@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/linalg/pivoted_cholesky.h"
+#include "core/plan/input_stage.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"

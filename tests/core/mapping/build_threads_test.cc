@@ -14,22 +14,8 @@ namespace {
 
 using testing::NormalRows;
 using testing::SpecOf;
+using testing::ThreadedMonitor;
 using testing::WireRows;
-
-class ThreadedMonitor final : public BuildMonitor {
- public:
-  explicit ThreadedMonitor(int threads) : threads_(threads) {}
-  absl::Status Checkpoint(absl::string_view, double fraction) override {
-    EXPECT_GE(fraction, last_);
-    last_ = fraction;
-    return absl::OkStatus();
-  }
-  int threads() const override { return threads_; }
-
- private:
-  const int threads_;
-  double last_ = 0;
-};
 
 // Enough landmarks, dimensions and held-out rows for several tiles of each step.
 TEST(BuildThreadsTest, BytesDoNotDependOnTheNumberOfThreads) {

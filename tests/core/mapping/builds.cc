@@ -8,10 +8,18 @@
 #include "core/plan/artifact.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
+#include "gtest/gtest.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
+
+absl::Status ThreadedMonitor::Checkpoint(absl::string_view phase, double fraction) {
+  if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
+  EXPECT_GE(fraction, last_);
+  last_ = fraction;
+  return absl::OkStatus();
+}
 
 BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool standardize,
                  uint64_t seed) {

@@ -34,6 +34,19 @@ class RecordingMonitor final : public BuildMonitor {
   int64_t stop_at_;
 };
 
+// Says how many threads there are, and keeps the phases in order.
+class ThreadedMonitor final : public BuildMonitor {
+ public:
+  explicit ThreadedMonitor(int threads) : threads_(threads) {}
+  absl::Status Checkpoint(absl::string_view phase, double fraction) override;
+  int threads() const override { return threads_; }
+  std::vector<std::string> phases;
+
+ private:
+  const int threads_;
+  double last_ = 0;
+};
+
 // The stream is the rows, in blocks of `block_rows` (0: one block).
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
                                    int64_t block_rows = 0);

@@ -29,6 +29,7 @@ using testing::FeaturesFrom;
 using testing::MustBuild;
 using testing::NormalRows;
 using testing::SpecOf;
+using testing::ThreadedMonitor;
 using testing::WireRows;
 
 constexpr int kSeeds = 5;
@@ -220,24 +221,6 @@ TEST(LandmarkPolicyTest, RpCholeskyLeavesLessOfThePoolThanUniform) {
     EXPECT_LT(residuals.rpcholesky, c.at_most * residuals.uniform) << c.file;
   }
 }
-
-// Says how many threads there are, and counts the phases it is told of.
-class ThreadedMonitor final : public BuildMonitor {
- public:
-  explicit ThreadedMonitor(int threads) : threads_(threads) {}
-  absl::Status Checkpoint(absl::string_view phase, double fraction) override {
-    if (phases.empty() || phases.back() != phase) phases.emplace_back(phase);
-    EXPECT_GE(fraction, last_);
-    last_ = fraction;
-    return absl::OkStatus();
-  }
-  int threads() const override { return threads_; }
-  std::vector<std::string> phases;
-
- private:
-  const int threads_;
-  double last_ = 0;
-};
 
 TEST(LandmarkPolicyTest, BytesDoNotDependOnThreadsAndTheChoiceIsAPhase) {
   UseOneBlasThread();
