@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "bench/normal_matrix.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
 #include "core/status/check.h"
@@ -15,23 +16,17 @@ std::vector<BenchMapping> MappingsOf(int64_t d) {
   return {{"F1", d, d, WKind::kNone},
           {"F2", d, d, WKind::kTriangular},
           {"F3", d, d / 8, WKind::kDense},
-          {"RFF", d, d, WKind::kNone, Elementwise::kCos}};
-}
-
-Matrix<float> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random) {
-  std::normal_distribution<float> normal(0.0f, static_cast<float>(scale));
-  Matrix<float> matrix = Matrix<float>::Uninit(rows, cols);
-  for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
-  return matrix;
+          {"RFF", d, d, WKind::kNone, Elementwise::kCos},
+          {"JL", d, d, WKind::kNone, Elementwise::kNone}};
 }
 
 BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random) {
   BenchNumbers numbers;
-  numbers.landmarks = NormalMatrix(mapping.landmarks, kInputs, 1, random);
+  numbers.landmarks = NormalMatrix<float>(mapping.landmarks, kInputs, 1, random);
   if (mapping.w == WKind::kNone) return numbers;
   // Divided by the length of the sums, so that features stay of the size of kernel values.
   const double scale = 1 / std::sqrt(static_cast<double>(mapping.landmarks));
-  numbers.w = NormalMatrix(mapping.landmarks, mapping.outputs, scale, random);
+  numbers.w = NormalMatrix<float>(mapping.landmarks, mapping.outputs, scale, random);
   if (mapping.w == WKind::kTriangular) {
     for (int64_t k = 0; k < mapping.landmarks; ++k) std::fill_n(numbers.w.row(k), k, 0.0f);
   }
@@ -49,9 +44,10 @@ TriangularProjection<float> PackedTriangle(const Matrix<float>& w) {
 }
 
 KernelProgram ProgramOf(Elementwise elementwise) {
+  if (elementwise == Elementwise::kNone) return KernelProgram();
   if (elementwise == Elementwise::kCos) {
     return *KernelProgram::FromOps(
-        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kCosTurns, .a = 1}});
+        {{.code = KernelOpCode::kPushShiftedProduct}, {.code = KernelOpCode::kCosTurns, .a = 1}});
   }
   const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", kGamma, ")"));
   PHIMAP_CHECK(kernel.ok());
@@ -60,8 +56,12 @@ KernelProgram ProgramOf(Elementwise elementwise) {
 
 Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
   ServingStages<float> stages;
-  stages.features =
-      ProductFeatures<float>{numbers.landmarks.Clone(), ProgramOf(mapping.elementwise)};
+  ProductFeatures<float> features{numbers.landmarks.Clone(), ProgramOf(mapping.elementwise), {}};
+  // Phases of 0: they are added all the same.
+  if (mapping.elementwise == Elementwise::kCos) {
+    features.offsets.assign(static_cast<size_t>(mapping.landmarks), 0.0f);
+  }
+  stages.features = std::move(features);
   if (mapping.w == WKind::kTriangular) stages.projection = PackedTriangle(numbers.w);
   if (mapping.w == WKind::kDense) stages.projection = DenseProjection<float>{numbers.w.Clone()};
   Plan plan;

@@ -18,7 +18,7 @@ inline constexpr double kGamma = 1.0 / kInputs;
 enum class WKind { kNone, kTriangular, kDense };
 
 // What becomes of a product.
-enum class Elementwise { kRbf, kCos };
+enum class Elementwise { kNone, kRbf, kCos };
 
 // 64 inputs, `landmarks` rows, an rbf kernel or a cosine, W.
 struct BenchMapping {
@@ -29,7 +29,8 @@ struct BenchMapping {
   Elementwise elementwise = Elementwise::kRbf;
 };
 
-// F1, F2 and F3 of d landmarks, F3 to d/8 outputs; and RFF, d cosines of products with frequencies.
+// F1, F2 and F3 of d landmarks, F3 to d/8 outputs; and RFF, d cosines of products with frequencies,
+// and JL, d products.
 std::vector<BenchMapping> MappingsOf(int64_t d);
 
 // The numbers of a mapping, in float32 and dense.
@@ -38,7 +39,6 @@ struct BenchNumbers {
   Matrix<float> w;          // landmarks × outputs, zeros below a triangle; empty without W
 };
 
-Matrix<float> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64& random);
 BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random);
 Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers);
 // The triangle of w as plans store it, row after row.

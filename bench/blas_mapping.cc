@@ -56,6 +56,7 @@ BlasMapping::BlasMapping(const BenchMapping& mapping, const BenchNumbers& number
 const float* BlasMapping::Transform(BlasWay way, const Matrix<float>& x) {
   Products(way, x);
   for (int64_t i = 0; i < x.rows(); ++i) {
+    if (mapping_.elementwise == Elementwise::kNone) break;
     if (mapping_.elementwise == Elementwise::kCos) {
       CosRow(mapping_.landmarks, z_.row(i));
       continue;

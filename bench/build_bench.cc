@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/interleaved.h"
+#include "bench/normal_matrix.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/build_spec.h"
@@ -43,14 +43,6 @@ struct Sizes {
 };
 
 double SecondsSince(absl::Time begin) { return absl::ToDoubleSeconds(absl::Now() - begin); }
-
-Matrix<double> NormalMatrix(int64_t rows, int64_t cols) {
-  std::mt19937_64 random(1);
-  std::normal_distribution<double> normal;
-  Matrix<double> matrix = Matrix<double>::Uninit(rows, cols);
-  for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
-  return matrix;
-}
 
 KernelExpression KernelOf(const Sizes& sizes) {
   const absl::StatusOr<KernelExpression> kernel = KernelExpression::Parse(

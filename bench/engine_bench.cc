@@ -152,7 +152,7 @@ int Run(int argc, char** argv) {
   std::printf(
       "peak: share of a multiply-add loop in registers; reading: share of a loop that only "
       "reads as many bytes\n");
-  std::printf("F3 is to d/8 features; RFF is d cosines.\n");
+  std::printf("F3 is to d/8 features; RFF is d cosines, JL the products themselves.\n");
   const std::vector<EngineResult> results = MeasureAll(arguments);
   if (arguments.json.empty() || WriteJson(arguments.json, bandwidth, results)) return 0;
   std::fprintf(stderr, "engine_bench: cannot write %s\n", arguments.json.c_str());

@@ -8,6 +8,7 @@
 
 #include "bench/bench_plans.h"
 #include "bench/blas_mapping.h"
+#include "bench/normal_matrix.h"
 #include "bench/vector_loops.h"
 #include "core/linalg/panel_product.h"
 #include "core/plan/engine.h"
@@ -65,7 +66,7 @@ EngineResult MeasureProjection(const BenchMapping& mapping, const BenchNumbers& 
                                const PanelMatrix<float>& panels, int64_t rows,
                                const TimingOptions& timing, std::mt19937_64& random) {
   const int64_t d = mapping.landmarks;
-  const Matrix<float> z = NormalMatrix(rows, d, 1, random);
+  const Matrix<float> z = NormalMatrix<float>(rows, d, 1, random);
   // As the engine lays out a tile.
   const int64_t stride = SpreadStride<float>(d);
   Matrix<float> spread(rows, stride);
@@ -97,7 +98,7 @@ void CheckAgreement(const Matrix<float>& features, const float* expected) {
 EngineResult MeasureMapping(const BenchMapping& mapping, const BenchNumbers& numbers,
                             const Engine& engine, int64_t rows, const TimingOptions& timing,
                             std::mt19937_64& random) {
-  const Matrix<float> x = NormalMatrix(rows, kInputs, 1, random);
+  const Matrix<float> x = NormalMatrix<float>(rows, kInputs, 1, random);
   Matrix<float> features(rows, mapping.outputs);
   EngineScratch scratch;
   const auto transform = [&] {

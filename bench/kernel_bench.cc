@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "bench/interleaved.h"
+#include "bench/normal_matrix.h"
 #include "core/plan/engine.h"
 #include "core/status/check.h"
 
@@ -55,13 +56,6 @@ std::string Filled(std::string text, int64_t columns) {
   return text;
 }
 
-Matrix<float> NormalMatrix(int64_t rows, int64_t cols, std::mt19937_64& random) {
-  std::normal_distribution<float> normal;
-  Matrix<float> matrix = Matrix<float>::Uninit(rows, cols);
-  for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
-  return matrix;
-}
-
 // F1 of one kernel, and room for its features.
 class KernelRun {
  public:
@@ -100,8 +94,9 @@ class KernelRun {
 // Time of the expression over that of its products.
 double Measure(const Composition& composition, const Arguments& arguments) {
   std::mt19937_64 random(1);
-  const Matrix<float> landmarks = NormalMatrix(arguments.landmarks, arguments.columns, random);
-  const Matrix<float> x = NormalMatrix(arguments.rows, arguments.columns, random);
+  const Matrix<float> landmarks =
+      NormalMatrix<float>(arguments.landmarks, arguments.columns, 1, random);
+  const Matrix<float> x = NormalMatrix<float>(arguments.rows, arguments.columns, 1, random);
   std::vector<std::unique_ptr<KernelRun>> runs;
   std::vector<Contender> contenders;
   const auto add = [&](const std::string& kernel) {

@@ -4,13 +4,13 @@
 // Not part of bench/run: it is a part of a build, not of serving.
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "bench/interleaved.h"
+#include "bench/normal_matrix.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/landmark/rpcholesky.h"
@@ -29,14 +29,6 @@ struct Sizes {
   int64_t columns = 64;
   int rounds = 5;
 };
-
-Matrix<double> NormalMatrix(int64_t rows, int64_t cols) {
-  std::mt19937_64 random(1);
-  std::normal_distribution<double> normal;
-  Matrix<double> matrix = Matrix<double>::Uninit(rows, cols);
-  for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
-  return matrix;
-}
 
 // K(pool, landmarks) in tiles, as a build computes blocks.
 void BlockOfKernel(const KernelProgram& kernel, const Matrix<double>& pool, Matrix<double>& out) {

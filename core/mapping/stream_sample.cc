@@ -98,8 +98,8 @@ Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < columns(); ++j) {
       const double deviation = std::sqrt(moments().population_variance(j));
-      const double value = moments().mean(j) +
-                           deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
+      const double value =
+          moments().mean(j) + deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
       // A column beyond float32 is 0 here: any number will do.
       rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
     }

@@ -42,8 +42,8 @@ class StreamSample {
   int64_t pool_rows() const;
   // The first rows of the stream, under policy `given`: given.rows() × columns().
   ConstMatrixView<double> given() const;
-  // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but nobody's
-  // data.
+  // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but
+  // nobody's data.
   Matrix<float> MadeUpRows(int64_t count, uint64_t seed) const;
 
  private:
