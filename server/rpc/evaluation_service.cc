@@ -12,10 +12,10 @@ EvaluationService::EvaluationService(const AccessControl& access, Metrics& metri
                access, metrics),
       evaluate_(methods_.Get("Evaluate")) {}
 
-grpc::ServerReadReactor<v1::EvaluateRequest>* EvaluationService::Evaluate(
-    grpc::CallbackServerContext* context, v1::EvaluateResponse*) {
-  return new RefusedCall<grpc::ServerReadReactor<v1::EvaluateRequest>>(*context, evaluate_, logger_,
-                                                                       NotOffered(evaluate_));
+grpc::ServerBidiReactor<v1::EvaluateRequest, v1::EvaluateResponse>* EvaluationService::Evaluate(
+    grpc::CallbackServerContext* context) {
+  using Stream = grpc::ServerBidiReactor<v1::EvaluateRequest, v1::EvaluateResponse>;
+  return new RefusedCall<Stream>(*context, evaluate_, logger_, NotOffered(evaluate_));
 }
 
 }  // namespace phimap

@@ -13,8 +13,8 @@ class EvaluationService final : public v1::EvaluationService::CallbackService {
  public:
   EvaluationService(const AccessControl& access, Metrics& metrics, const Logger& logger);
 
-  grpc::ServerReadReactor<v1::EvaluateRequest>* Evaluate(grpc::CallbackServerContext* context,
-                                                         v1::EvaluateResponse* response) override;
+  grpc::ServerBidiReactor<v1::EvaluateRequest, v1::EvaluateResponse>* Evaluate(
+      grpc::CallbackServerContext* context) override;
 
  private:
   const Logger& logger_;

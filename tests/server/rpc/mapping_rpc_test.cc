@@ -101,8 +101,7 @@ TEST_F(MappingRpcTest, GetMappingCountsItsVersions) {
 
 TEST_F(MappingRpcTest, WhatIsNotOfferedSaysWhichRpc) {
   grpc::ClientContext context;
-  v1::EvaluateResponse evaluation;
-  auto evaluate = evaluations_->Evaluate(&context, &evaluation);
+  auto evaluate = evaluations_->Evaluate(&context);
   const grpc::Status evaluated = evaluate->Finish();
   EXPECT_EQ(evaluated.error_code(), Code::UNIMPLEMENTED);
   EXPECT_THAT(evaluated.error_message(), HasSubstr("Evaluate"));
