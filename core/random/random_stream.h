@@ -45,6 +45,7 @@ enum class StreamId : uint32_t {
   kExpansionRounding = 18,   // which weights of an expansion are kept when it is rounded
   kInputSigns = 19,          // the coins of a projection that kernels are evaluated after
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
+  kTrainingOrder = 21,       // the order in which a learner looks at its rows
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

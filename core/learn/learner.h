@@ -1,0 +1,93 @@
+// What every learner is: a function from labeled rows to a model.
+//
+//   PHIMAP_ASSIGN_OR_RETURN(const LearnerSpec spec, LearnerSpec::Parse("linear_svm(C=1)"));
+//   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Learner> learner, MakeLearner(spec));
+//   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Model> model,
+//                           learner->Train({features, labels, class_count}, seed, checkpoint));
+//   PHIMAP_ASSIGN_OR_RETURN(const std::vector<int32_t> classes, model->Predict(others,
+//   checkpoint));
+#ifndef PHIMAP_CORE_LEARN_LEARNER_H_
+#define PHIMAP_CORE_LEARN_LEARNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// n rows and the class of each. A view: it does not outlive the call.
+struct TrainingSet {
+  ConstMatrixView<double> rows;
+  // n numbers of 0 … class_count−1.
+  absl::Span<const int32_t> labels;
+  // At least 2. A class may have no row: it is learned as one that nothing belongs to.
+  int32_t class_count = 0;
+
+  // INVALID_ARGUMENT: no rows or columns (EMPTY), as many labels as rows (WRONG_LENGTH, field
+  // "labels"), labels and class count in range (OUT_OF_RANGE), numbers finite (NOT_FINITE, field
+  // "rows", with row and column). Every learner calls it.
+  absl::Status Validate() const;
+};
+
+// scores(x) = weights·x + intercepts, one row of weights a class. Only differences of two classes'
+// rows mean something; w = (weights_1 − weights_0)/2 is the separator of a two-class model, which
+// says class 1 where w·x + b > 0.
+struct LinearWeights {
+  Matrix<double> weights;          // classes × columns
+  std::vector<double> intercepts;  // one a class
+  // The constant feature B whose weight times B is the intercept; 0: there is none, and intercepts
+  // are 0. It enters the margin: over √(‖w‖² + b²/B²)·√(‖x‖² + B²).
+  double bias = 0;
+};
+
+// Immutable and thread-safe; owns all it needs.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  // Of the rows it was trained on, and takes.
+  virtual int64_t columns() const = 0;
+  virtual int32_t class_count() const = 0;
+  // scores_ij: how much speaks for class j of row i. Shapes: rows n×columns(), scores
+  // n×class_count(). What the scale is, each learner says.
+  virtual absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
+                              Checkpoint checkpoint) const = 0;
+  // The class of each row: the first of those with the highest score.
+  absl::StatusOr<std::vector<int32_t>> Predict(ConstMatrixView<double> rows,
+                                               Checkpoint checkpoint) const;
+  // The weights of a model whose scores are linear in the rows; nullptr for others.
+  virtual const LinearWeights* linear() const { return nullptr; }
+  // One line on what training came to, for people ("812 mistakes in the last epoch").
+  virtual std::string Summary() const = 0;
+
+ protected:
+  // INVALID_ARGUMENT (WRONG_COLUMNS) with both numbers.
+  absl::Status CheckColumns(int64_t columns) const;
+};
+
+// Immutable and thread-safe.
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  // The model is a function of examples and seed alone: the same bits on every run (where OpenBLAS
+  // chooses the same core). `checkpoint` is called often, with the share of the work that is done;
+  // what it returns other than OK ends training. Calls BLAS: not on RPC threads.
+  //
+  // Errors: those of TrainingSet::Validate; what a learner cannot do with the examples, as
+  // FAILED_PRECONDITION.
+  virtual absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples,
+                                                             uint64_t seed,
+                                                             Checkpoint checkpoint) const = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LEARN_LEARNER_H_

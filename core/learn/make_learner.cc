@@ -1,0 +1,45 @@
+#include "core/learn/make_learner.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/learn/perceptron.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input) {
+  if (!spec.is_kernel_learner()) return absl::OkStatus();
+  const auto missing = [&](absl::string_view what) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "NO_KERNEL", "",
+                     absl::StrCat(spec.ToText(), " learns from raw rows and needs ", what));
+  };
+  if (spec.needs_row_map()) {
+    return input.map != nullptr ? absl::OkStatus() : missing("a map of rows to features");
+  }
+  if (!input.kernel.has_value()) return missing("a kernel");
+  if (input.kernel->NeedsScale() || input.kernel->NeedsMedian()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "UNRESOLVED_GAMMA", "kernel",
+        absl::StrCat("expected numbers for every gamma, got ", input.kernel->ToText()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& spec,
+                                                           const KernelInput& input) {
+  PHIMAP_RETURN_IF_ERROR(spec.Validate());
+  PHIMAP_RETURN_IF_ERROR(CheckKernelInput(spec, input));
+  switch (spec.kind) {
+    case LearnerKind::kPerceptron:
+      return std::make_unique<const Perceptron>(
+          PerceptronOptions{.epochs = spec.epochs, .average = spec.average, .bias = spec.bias});
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat(LearnerKindName(spec.kind), " is not offered by this build"));
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,101 @@
+#include "core/learn/perceptron.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/learn/linear_model.h"
+#include "core/learn/row_order.h"
+#include "core/linalg/blas.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kRowsPerCheckpoint = 64;
+
+// Weights on (x, bias), and what their mean needs.
+class Weights {
+ public:
+  Weights(const TrainingSet& examples, const PerceptronOptions& options)
+      : rows_(examples.rows),
+        x_(static_cast<size_t>(rows_.cols()) + (options.bias > 0 ? 1 : 0), options.bias),
+        scores_(static_cast<size_t>(examples.class_count)),
+        weights_(examples.class_count, static_cast<int64_t>(x_.size())),
+        weighted_(options.average ? weights_.rows() : 0, weights_.cols()) {}
+
+  // The rule, on row i. True if the weights changed.
+  bool Learn(int64_t i, int32_t label) {
+    ++steps_;
+    std::copy_n(rows_.row(i), rows_.cols(), x_.begin());
+    MultiplyVector(1, weights_.view(), x_.data(), 0, scores_.data(), 1);
+    int32_t rival = -1;
+    for (int32_t y = 0; y < static_cast<int32_t>(scores_.size()); ++y) {
+      if (y != label && (rival < 0 || scores_[y] > scores_[rival])) rival = y;
+    }
+    if (scores_[label] > scores_[rival]) return false;
+    Add(label, 1);
+    Add(rival, -1);
+    return true;
+  }
+
+  // The last weights, or the mean of those after each step. A change at step t is in the weights
+  // after steps t … T: its share of the mean is 1 − (t − 1)/T.
+  Matrix<double> Result() const {
+    Matrix<double> result = weights_.Clone();
+    for (int64_t k = 0; k < weighted_.size(); ++k) {
+      result.data()[k] -= weighted_.data()[k] / static_cast<double>(steps_);
+    }
+    return result;
+  }
+
+ private:
+  // x to the weights of class y.
+  void Add(int32_t y, double sign) {
+    AddTo(weights_.row(y), sign);
+    if (!weighted_.empty()) AddTo(weighted_.row(y), sign * static_cast<double>(steps_ - 1));
+  }
+
+  void AddTo(double* w, double factor) {
+    for (size_t k = 0; k < x_.size(); ++k) w[k] += factor * x_[k];
+  }
+
+  ConstMatrixView<double> rows_;
+  // The row that is looked at, with the bias behind it.
+  std::vector<double> x_;
+  std::vector<double> scores_;
+  Matrix<double> weights_;
+  // Σ (t − 1)·change_t; empty unless the mean is asked for.
+  Matrix<double> weighted_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Model>> Perceptron::Train(const TrainingSet& examples,
+                                                               uint64_t seed,
+                                                               Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  const int64_t n = examples.rows.rows();
+  Weights weights(examples, options_);
+  RowOrder order(n, seed);
+  int64_t epoch = 0;
+  int64_t changes = 1;
+  for (; epoch < options_.epochs && changes > 0; ++epoch) {
+    changes = 0;
+    const std::vector<int64_t>& rows = order.Next();
+    for (int64_t k = 0; k < n; ++k) {
+      if (k % kRowsPerCheckpoint == 0) {
+        PHIMAP_RETURN_IF_ERROR(checkpoint(
+            (static_cast<double>(epoch) + static_cast<double>(k) / static_cast<double>(n)) /
+            static_cast<double>(options_.epochs)));
+      }
+      if (weights.Learn(rows[k], examples.labels[rows[k]])) ++changes;
+    }
+  }
+  return std::make_unique<const LinearModel>(
+      SplitIntercepts(weights.Result().view(), options_.bias),
+      absl::StrCat(changes, " changes in the last of ", epoch, " passes"));
+}
+
+}  // namespace phimap
