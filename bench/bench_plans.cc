@@ -12,17 +12,17 @@
 
 namespace phimap::bench {
 
-std::vector<BenchMapping> MappingsOf(int64_t d) {
-  return {{"F1", d, d, WKind::kNone},
-          {"F2", d, d, WKind::kTriangular},
-          {"F3", d, d / 8, WKind::kDense},
-          {"RFF", d, d, WKind::kNone, Elementwise::kCos},
-          {"JL", d, d, WKind::kNone, Elementwise::kNone}};
+std::vector<BenchMapping> MappingsOf(int64_t inputs, int64_t d) {
+  return {{"F1", inputs, d, d, WKind::kNone},
+          {"F2", inputs, d, d, WKind::kTriangular},
+          {"F3", inputs, d, d / 8, WKind::kDense},
+          {"RFF", inputs, d, d, WKind::kNone, Elementwise::kCos},
+          {"JL", inputs, d, d, WKind::kNone, Elementwise::kNone}};
 }
 
 BenchNumbers MakeNumbers(const BenchMapping& mapping, std::mt19937_64& random) {
   BenchNumbers numbers;
-  numbers.landmarks = NormalMatrix<float>(mapping.landmarks, kInputs, 1, random);
+  numbers.landmarks = NormalMatrix<float>(mapping.landmarks, mapping.inputs, 1, random);
   if (mapping.w == WKind::kNone) return numbers;
   // Divided by the length of the sums, so that features stay of the size of kernel values.
   const double scale = 1 / std::sqrt(static_cast<double>(mapping.landmarks));
@@ -43,20 +43,20 @@ TriangularProjection<float> PackedTriangle(const Matrix<float>& w) {
   return triangle;
 }
 
-KernelProgram ProgramOf(Elementwise elementwise) {
-  if (elementwise == Elementwise::kNone) return KernelProgram();
-  if (elementwise == Elementwise::kCos) {
+KernelProgram ProgramOf(const BenchMapping& mapping) {
+  if (mapping.elementwise == Elementwise::kNone) return KernelProgram();
+  if (mapping.elementwise == Elementwise::kCos) {
     return *KernelProgram::FromOps(
         {{.code = KernelOpCode::kPushShiftedProduct}, {.code = KernelOpCode::kCosTurns, .a = 1}});
   }
-  const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", kGamma, ")"));
+  const auto kernel = KernelExpression::Parse(absl::StrCat("rbf(gamma=", mapping.gamma(), ")"));
   PHIMAP_CHECK(kernel.ok());
   return KernelProgram::Compile(*kernel);
 }
 
 Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
   ServingStages<float> stages;
-  ProductFeatures<float> features{numbers.landmarks.Clone(), ProgramOf(mapping.elementwise), {}};
+  ProductFeatures<float> features{numbers.landmarks.Clone(), ProgramOf(mapping), {}};
   // Phases of 0: they are added all the same.
   if (mapping.elementwise == Elementwise::kCos) {
     features.offsets.assign(static_cast<size_t>(mapping.landmarks), 0.0f);
@@ -65,7 +65,7 @@ Plan MakePlan(const BenchMapping& mapping, const BenchNumbers& numbers) {
   if (mapping.w == WKind::kTriangular) stages.projection = PackedTriangle(numbers.w);
   if (mapping.w == WKind::kDense) stages.projection = DenseProjection<float>{numbers.w.Clone()};
   Plan plan;
-  plan.input.columns = kInputs;
+  plan.input.columns = mapping.inputs;
   plan.stages = std::move(stages);
   return plan;
 }

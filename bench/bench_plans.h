@@ -11,31 +11,31 @@
 
 namespace phimap::bench {
 
-inline constexpr int64_t kInputs = 64;
-// Of the rbf kernel of all plans: 1 over the inputs, as gamma=scale gives for standardized rows.
-inline constexpr double kGamma = 1.0 / kInputs;
-
 enum class WKind { kNone, kTriangular, kDense };
 
 // What becomes of a product.
 enum class Elementwise { kNone, kRbf, kCos };
 
-// 64 inputs, `landmarks` rows, an rbf kernel or a cosine, W.
+// `landmarks` rows, an rbf kernel or a cosine, W.
 struct BenchMapping {
   std::string name;
+  int64_t inputs = 0;
   int64_t landmarks = 0;
   int64_t outputs = 0;
   WKind w = WKind::kNone;
   Elementwise elementwise = Elementwise::kRbf;
+
+  // Of the rbf kernel: 1 over the inputs, as gamma=scale gives for standardized rows.
+  double gamma() const { return 1.0 / static_cast<double>(inputs); }
 };
 
 // F1, F2 and F3 of d landmarks, F3 to d/8 outputs; and RFF, d cosines of products with frequencies,
 // and JL, d products.
-std::vector<BenchMapping> MappingsOf(int64_t d);
+std::vector<BenchMapping> MappingsOf(int64_t inputs, int64_t d);
 
 // The numbers of a mapping, in float32 and dense.
 struct BenchNumbers {
-  Matrix<float> landmarks;  // landmarks × kInputs
+  Matrix<float> landmarks;  // landmarks × inputs
   Matrix<float> w;          // landmarks × outputs, zeros below a triangle; empty without W
 };
 

@@ -49,7 +49,7 @@ std::vector<BlasWay> BlasWaysFor(const BenchMapping& mapping, int64_t rows) {
 BlasMapping::BlasMapping(const BenchMapping& mapping, const BenchNumbers& numbers, int64_t rows)
     : mapping_(mapping), numbers_(numbers), z_(rows, mapping.landmarks), y_(rows, mapping.outputs) {
   for (int64_t j = 0; j < mapping.landmarks; ++j) {
-    landmark_norms_.push_back(SquaredNorm(numbers.landmarks.row(j), kInputs));
+    landmark_norms_.push_back(SquaredNorm(numbers.landmarks.row(j), mapping.inputs));
   }
 }
 
@@ -61,8 +61,8 @@ const float* BlasMapping::Transform(BlasWay way, const Matrix<float>& x) {
       CosRow(mapping_.landmarks, z_.row(i));
       continue;
     }
-    RbfRow(static_cast<float>(kGamma), SquaredNorm(x.row(i), kInputs), landmark_norms_.data(),
-           mapping_.landmarks, z_.row(i));
+    RbfRow(static_cast<float>(mapping_.gamma()), SquaredNorm(x.row(i), mapping_.inputs),
+           landmark_norms_.data(), mapping_.landmarks, z_.row(i));
   }
   if (mapping_.w == WKind::kNone) return z_.data();
   Apply(way, z_, x.rows());
@@ -71,7 +71,7 @@ const float* BlasMapping::Transform(BlasWay way, const Matrix<float>& x) {
 
 void BlasMapping::Products(BlasWay way, const Matrix<float>& x) {
   const int d = static_cast<int>(mapping_.landmarks);
-  const int inputs = static_cast<int>(kInputs);
+  const int inputs = static_cast<int>(mapping_.inputs);
   const float* landmarks = numbers_.landmarks.data();
   if (!RowByRow(way)) {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, static_cast<int>(x.rows()), d, inputs, 1,

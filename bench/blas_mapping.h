@@ -30,7 +30,7 @@ class BlasMapping {
   // `numbers` outlives it.
   BlasMapping(const BenchMapping& mapping, const BenchNumbers& numbers, int64_t rows);
 
-  // Features of x, rows × kInputs, as the constructor said; returns them, rows × outputs.
+  // Features of x, rows × inputs, as the constructor said; returns them, rows × outputs.
   const float* Transform(BlasWay way, const Matrix<float>& x);
   // The projection alone, of z, rows × landmarks. Triangular routines work in place: they get a
   // copy, which is timed with them.

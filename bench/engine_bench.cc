@@ -136,6 +136,9 @@ int Run(int argc, char** argv) {
                  "How long each contender runs in a round, at least")
       ->check(CLI::Range(1e-6, 60.0))
       ->capture_default_str();
+  app.add_option("--inputs", arguments.sizes.inputs, "Columns of a row")
+      ->check(CLI::Range(1, 8192))
+      ->capture_default_str();
   app.add_option("--d", arguments.sizes.d, "Landmarks")->delimiter(',')->capture_default_str();
   app.add_option("--rows", arguments.sizes.rows, "Rows")->delimiter(',')->capture_default_str();
   app.add_flag("--quick", arguments.quick, "Only shows that everything runs");

@@ -98,13 +98,13 @@ void CheckAgreement(const Matrix<float>& features, const float* expected) {
 EngineResult MeasureMapping(const BenchMapping& mapping, const BenchNumbers& numbers,
                             const Engine& engine, int64_t rows, const TimingOptions& timing,
                             std::mt19937_64& random) {
-  const Matrix<float> x = NormalMatrix<float>(rows, kInputs, 1, random);
+  const Matrix<float> x = NormalMatrix<float>(rows, mapping.inputs, 1, random);
   Matrix<float> features(rows, mapping.outputs);
   EngineScratch scratch;
   const auto transform = [&] {
-    TransformPart part{
-        .rows = {reinterpret_cast<const char*>(x.data()), FloatType::kFloat32, rows, kInputs},
-        .features = features.data()};
+    TransformPart part{.rows = {reinterpret_cast<const char*>(x.data()), FloatType::kFloat32, rows,
+                                mapping.inputs},
+                       .features = features.data()};
     engine.Transform(absl::MakeSpan(&part, 1), scratch);
     PHIMAP_CHECK(part.status.ok());
   };
@@ -136,7 +136,7 @@ void MeasureProjections(const EngineSizes& sizes, const TimingOptions& timing,
                         const ResultSink& sink) {
   std::mt19937_64 random(1);
   for (const int64_t d : sizes.d) {
-    const BenchMapping mapping{"W", d, d, WKind::kTriangular};
+    const BenchMapping mapping{"W", sizes.inputs, d, d, WKind::kTriangular};
     const BenchNumbers numbers = MakeNumbers(mapping, random);
     const TriangularProjection<float> triangle = PackedTriangle(numbers.w);
     const auto panels = PanelMatrix<float>::PackUpperTriangle(triangle.elements.data(), d);
@@ -150,7 +150,7 @@ void MeasureMappings(const EngineSizes& sizes, const TimingOptions& timing,
                      const ResultSink& sink) {
   std::mt19937_64 random(2);
   for (const int64_t d : sizes.d) {
-    for (const BenchMapping& mapping : MappingsOf(d)) {
+    for (const BenchMapping& mapping : MappingsOf(sizes.inputs, d)) {
       const BenchNumbers numbers = MakeNumbers(mapping, random);
       const auto engine = Engine::Load(MakePlan(mapping, numbers));
       PHIMAP_CHECK(engine.ok());

@@ -35,6 +35,8 @@ struct EngineResult {
 };
 
 struct EngineSizes {
+  // Columns of a row.
+  int64_t inputs = 64;
   std::vector<int64_t> d = {512, 2048, 4096};
   std::vector<int64_t> rows = {1, 4, 16, 32, 256, 1024};
 };
@@ -45,7 +47,7 @@ using ResultSink = std::function<void(const EngineResult&)>;
 // y = z·W with W an upper triangle, PanelMatrix against OpenBLAS.
 void MeasureProjections(const EngineSizes& sizes, const TimingOptions& timing,
                         const ResultSink& sink);
-// F1, F2 and F3, the engine against OpenBLAS. Ends the program if their features differ.
+// Whole plans, the engine against OpenBLAS. Ends the program if their features differ.
 void MeasureMappings(const EngineSizes& sizes, const TimingOptions& timing, const ResultSink& sink);
 
 // Gigabytes per second that one thread reads from memory that no cache holds.

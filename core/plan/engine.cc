@@ -19,7 +19,7 @@ namespace {
 
 // Rows that go through the stages together: a multiple of the row blocks of every target, and small
 // enough that a tile's features stay in the second-level cache.
-constexpr int64_t kTileRows = 48;
+constexpr int64_t kTileRows = 40;
 
 // Most bytes that a sparse W may take once it is dense: its shape costs an artifact next to
 // nothing.
