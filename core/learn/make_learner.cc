@@ -1,6 +1,7 @@
 #include "core/learn/make_learner.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/linear_svm.h"
 #include "core/learn/perceptron.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -36,6 +37,9 @@ absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& sp
     case LearnerKind::kPerceptron:
       return std::make_unique<const Perceptron>(
           PerceptronOptions{.epochs = spec.epochs, .average = spec.average, .bias = spec.bias});
+    case LearnerKind::kLinearSvm:
+      return std::make_unique<const LinearSvm>(
+          LinearSvmOptions{.C = spec.C, .tolerance = spec.tolerance, .bias = spec.bias});
     default:
       return absl::UnimplementedError(
           absl::StrCat(LearnerKindName(spec.kind), " is not offered by this build"));

@@ -10,53 +10,21 @@
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/core/learn/labeled_data.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap {
 namespace {
 
+using testing::LabeledRows;
+using testing::MustTrain;
+using testing::NoisyRows;
 using testing::NormalRows;
-
-struct Labeled {
-  Matrix<double> rows;
-  std::vector<int32_t> labels;
-};
-
-// Rows whose class is the largest of L fixed random scores, a tenth of them relabeled.
-Labeled NoisyRows(int64_t n, int64_t columns, int32_t classes, uint64_t seed) {
-  Labeled made{.rows = NormalRows({.rows = n, .cols = columns, .seed = seed}), .labels = {}};
-  const Matrix<double> w = NormalRows({.rows = classes, .cols = columns, .seed = seed + 1});
-  for (int64_t i = 0; i < n; ++i) {
-    int32_t best = 0;
-    double highest = -1e300;
-    for (int32_t y = 0; y < classes; ++y) {
-      double score = 0;
-      for (int64_t k = 0; k < columns; ++k) score += w(y, k) * made.rows(i, k);
-      if (score > highest) {
-        highest = score;
-        best = y;
-      }
-    }
-    made.labels.push_back(i % 10 == 0 ? static_cast<int32_t>(i / 10 % classes) : best);
-  }
-  return made;
-}
-
-std::unique_ptr<const Model> Train(const char* spec, const Labeled& examples, int32_t classes,
-                                   uint64_t seed) {
-  absl::StatusOr<std::unique_ptr<const Learner>> learner = MakeLearner(*LearnerSpec::Parse(spec));
-  EXPECT_TRUE(learner.ok()) << learner.status();
-  absl::StatusOr<std::unique_ptr<const Model>> model = (*learner)->Train(
-      {.rows = examples.rows.view(), .labels = examples.labels, .class_count = classes}, seed,
-      NeverStop);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *std::move(model);
-}
 
 // Rosenblatt's rule for labels ±1 on (x, 1), word for word.
 TEST(PerceptronTest, TwoClassesAreRosenblattsRule) {
-  const Labeled examples = NoisyRows(300, 7, 2, 3);
-  const std::unique_ptr<const Model> model = Train("perceptron(epochs=4)", examples, 2, 9);
+  const LabeledRows examples = NoisyRows(300, 7, 2, 3);
+  const std::unique_ptr<const Model> model = MustTrain("perceptron(epochs=4)", examples, 9);
   std::vector<double> w(8);
   RowOrder order(300, 9);
   for (int epoch = 0; epoch < 4; ++epoch) {
@@ -82,12 +50,12 @@ TEST(PerceptronTest, TwoClassesAreRosenblattsRule) {
 // row.
 TEST(PerceptronTest, ManyClassesAndTheMeanAreTheirDefinitions) {
   constexpr int kClasses = 4;
-  const Labeled examples = NoisyRows(200, 5, kClasses, 4);
+  const LabeledRows examples = NoisyRows(200, 5, kClasses, 4);
   for (const bool average : {false, true}) {
     const std::unique_ptr<const Model> model =
-        Train(average ? "perceptron(epochs=3, average=true, bias=0.5)"
-                      : "perceptron(epochs=3, average=false, bias=0.5)",
-              examples, kClasses, 1);
+        MustTrain(average ? "perceptron(epochs=3, average=true, bias=0.5)"
+                          : "perceptron(epochs=3, average=false, bias=0.5)",
+                  examples, 1);
     Matrix<double> w(kClasses, 6);
     Matrix<double> sum(kClasses, 6);
     RowOrder order(200, 1);
@@ -127,7 +95,7 @@ TEST(PerceptronTest, ManyClassesAndTheMeanAreTheirDefinitions) {
 // pass without one ends it.
 TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
   Matrix<double> rows = NormalRows({.rows = 500, .cols = 10, .seed = 6});
-  Labeled examples{.rows = Matrix<double>(500, 10), .labels = {}};
+  LabeledRows examples{.rows = Matrix<double>(500, 10), .labels = {}, .classes = 2};
   for (int i = 0; i < 500; ++i) {
     rows(i, 0) = 0;
     double norm = 0;
@@ -137,7 +105,7 @@ TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
     examples.labels.push_back(i % 2 == 0 ? 1 : 0);
   }
   const std::unique_ptr<const Model> model =
-      Train("perceptron(epochs=1000, bias=0)", examples, 2, 2);
+      MustTrain("perceptron(epochs=1000, bias=0)", examples, 2);
   // Every pass but the last has a change.
   EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 changes in the last of "));
   int passes = 0;
@@ -148,9 +116,9 @@ TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
 }
 
 TEST(PerceptronTest, SameSeedSameBitsAndAnotherSeedAnotherOrder) {
-  const Labeled examples = NoisyRows(200, 5, 3, 8);
+  const LabeledRows examples = NoisyRows(200, 5, 3, 8);
   const auto weights = [&](uint64_t seed) {
-    const std::unique_ptr<const Model> model = Train("perceptron()", examples, 3, seed);
+    const std::unique_ptr<const Model> model = MustTrain("perceptron()", examples, seed);
     const Matrix<double>& w = model->linear()->weights;
     return std::vector<double>(w.data(), w.data() + w.size());
   };
@@ -159,13 +127,13 @@ TEST(PerceptronTest, SameSeedSameBitsAndAnotherSeedAnotherOrder) {
 }
 
 TEST(PerceptronTest, TrainingStopsWhereTheCheckpointSays) {
-  const Labeled examples = NoisyRows(1000, 5, 2, 8);
+  const LabeledRows examples = NoisyRows(1000, 5, 2, 8);
   const Perceptron learner({.epochs = 1000});
   double last = -1;
   int calls = 0;
   const absl::Status status =
       learner
-          .Train({.rows = examples.rows.view(), .labels = examples.labels, .class_count = 2}, 1,
+          .Train(examples.set(), 1,
                  [&](double fraction) {
                    EXPECT_GT(fraction, last);
                    EXPECT_LE(fraction, 1);
@@ -200,8 +168,8 @@ TEST(TrainingSetTest, WhatIsWrongIsNamed) {
 }
 
 TEST(ModelTest, RowsOfAnotherLengthAreRefused) {
-  const Labeled examples = NoisyRows(50, 5, 2, 8);
-  const std::unique_ptr<const Model> model = Train("perceptron()", examples, 2, 1);
+  const LabeledRows examples = NoisyRows(50, 5, 2, 8);
+  const std::unique_ptr<const Model> model = MustTrain("perceptron()", examples, 1);
   const Matrix<double> other(3, 4);
   const absl::Status status = model->Predict(other.view(), NeverStop).status();
   EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
@@ -210,9 +178,10 @@ TEST(ModelTest, RowsOfAnotherLengthAreRefused) {
 
 // Class 2 has no row: nothing is predicted to be one.
 TEST(ModelTest, AClassWithoutRowsIsNeverPredictedOnTheRowsItLearned) {
-  const Labeled examples = NoisyRows(300, 5, 2, 8);
+  LabeledRows examples = NoisyRows(300, 5, 2, 8);
+  examples.classes = 3;
   const std::unique_ptr<const Model> model =
-      Train("perceptron(epochs=50, average=true)", examples, 3, 1);
+      MustTrain("perceptron(epochs=50, average=true)", examples, 1);
   const std::vector<int32_t> classes = *model->Predict(examples.rows.view(), NeverStop);
   EXPECT_THAT(classes, ::testing::Not(::testing::Contains(2)));
 }

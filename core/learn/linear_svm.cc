@@ -1,0 +1,180 @@
+#include "core/learn/linear_svm.h"
+
+#include <linear.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/learn/linear_model.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// liblinear counts rows and columns in int.
+constexpr int64_t kMost = (int64_t{1} << 31) - 2;
+
+// The rows as liblinear reads them: index from 1 and value of each number that is not 0, the bias
+// behind the others, then an end mark.
+class Nodes {
+ public:
+  Nodes(ConstMatrixView<double> rows, double bias) {
+    std::vector<size_t> first;
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      first.push_back(nodes_.size());
+      for (int64_t k = 0; k < rows.cols(); ++k) {
+        if (rows(i, k) != 0) Push(k, rows(i, k));
+      }
+      if (bias > 0) Push(rows.cols(), bias);
+      nodes_.push_back({.index = -1, .value = 0});
+    }
+    for (const size_t begin : first) rows_.push_back(nodes_.data() + begin);
+  }
+
+  feature_node** rows() { return rows_.data(); }
+  // Every row ends at once, until Restore.
+  void Blank() {
+    for (feature_node* row : rows_) {
+      first_indices_.push_back(row->index);
+      row->index = -1;
+    }
+  }
+  void Restore() {
+    for (size_t i = 0; i < rows_.size(); ++i) rows_[i]->index = first_indices_[i];
+  }
+
+ private:
+  void Push(int64_t column, double value) {
+    nodes_.push_back({.index = static_cast<int>(column) + 1, .value = value});
+  }
+
+  std::vector<feature_node> nodes_;
+  std::vector<feature_node*> rows_;
+  std::vector<int> first_indices_;
+};
+
+// Newton steps for which rows are taken away.
+constexpr int64_t kBlankSteps = 100;
+
+// liblinear cannot be told to stop. But it prints a line a step, on the thread that trains, and
+// reads rows that are ours: a watch turns the line into a checkpoint and, when that says stop,
+// takes the rows away for 100 steps, of some microseconds each. The objective is then at least C·n,
+// what it was at w = 0, and no step is an improvement: each is refused and at least halves the
+// trust region. With the rows back, the next step is under 2^-100 of what it was and changes
+// nothing, which is where the solver gives up.
+class Watch {
+ public:
+  Watch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
+    // The one function for all threads; what it does depends on the thread.
+    static std::once_flag once;
+    std::call_once(once, [] { set_print_string_function(&Watch::OnLine); });
+    current_ = this;
+  }
+  ~Watch() { current_ = nullptr; }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // Problem `index` of `count` begins.
+  void Begin(int32_t index, int32_t count) {
+    index_ = index;
+    count_ = count;
+    steps_ = 0;
+    Look();
+  }
+  const absl::Status& status() const { return status_; }
+  int64_t total_steps() const { return total_steps_; }
+
+ private:
+  static void OnLine(const char* line) {
+    // There are others, on the way to a step.
+    if (current_ != nullptr && absl::StartsWith(line, "iter")) current_->OnStep();
+  }
+
+  void OnStep() {
+    if (!status_.ok()) {
+      if (++blank_steps_ == kBlankSteps) nodes_.Restore();
+      return;
+    }
+    ++steps_;
+    ++total_steps_;
+    Look();
+    if (!status_.ok()) nodes_.Blank();
+  }
+
+  void Look() {
+    // How many steps a problem takes is not known; mostly about ten.
+    const double share = static_cast<double>(steps_) / (static_cast<double>(steps_) + 10);
+    status_ = checkpoint_((index_ + share) / count_);
+  }
+
+  static thread_local Watch* current_;
+
+  Nodes& nodes_;
+  Checkpoint checkpoint_;
+  absl::Status status_;
+  int32_t index_ = 0;
+  int32_t count_ = 1;
+  int64_t steps_ = 0;
+  int64_t total_steps_ = 0;
+  int64_t blank_steps_ = 0;
+};
+
+thread_local Watch* Watch::current_ = nullptr;
+
+struct ModelDeleter {
+  void operator()(model* trained) const { free_and_destroy_model(&trained); }
+};
+
+// The separator that speaks for label +1.
+void Solve(const problem& input, const LinearSvmOptions& options, double* separator) {
+  parameter parameters{};
+  parameters.solver_type = L2R_L2LOSS_SVC;
+  parameters.C = options.C;
+  parameters.eps = options.tolerance;
+  PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
+  const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
+  // It speaks for the label it names first, which is −1 if there is no other.
+  for (int k = 0; k < input.n; ++k) separator[k] = trained->label[0] * trained->w[k];
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet& examples,
+                                                              uint64_t /*seed*/,
+                                                              Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  const int64_t n = examples.rows.rows();
+  if (n > kMost) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "TOO_MANY_ROWS", "rows",
+                     absl::StrCat("linear_svm takes at most ", kMost, " rows, got ", n));
+  }
+  Nodes nodes(examples.rows, options_.bias);
+  std::vector<double> targets(static_cast<size_t>(n));
+  const problem input{.l = static_cast<int>(n),
+                      .n = static_cast<int>(examples.rows.cols()) + (options_.bias > 0 ? 1 : 0),
+                      .y = targets.data(),
+                      .x = nodes.rows(),
+                      .bias = options_.bias > 0 ? options_.bias : -1};
+  Matrix<double> separators(examples.class_count, input.n);
+  Watch watch(nodes, checkpoint);
+  const bool two_classes = examples.class_count == 2;
+  for (int32_t y = two_classes ? 1 : 0; y < examples.class_count; ++y) {
+    for (int64_t i = 0; i < n; ++i) targets[i] = examples.labels[i] == y ? 1 : -1;
+    watch.Begin(two_classes ? 0 : y, two_classes ? 1 : examples.class_count);
+    PHIMAP_RETURN_IF_ERROR(watch.status());
+    Solve(input, options_, separators.row(y));
+    PHIMAP_RETURN_IF_ERROR(watch.status());
+  }
+  if (two_classes) {
+    for (int k = 0; k < input.n; ++k) separators(0, k) = -separators(1, k);
+  }
+  return std::make_unique<const LinearModel>(SplitIntercepts(separators.view(), options_.bias),
+                                             absl::StrCat(watch.total_steps(), " Newton steps"));
+}
+
+}  // namespace phimap
