@@ -152,6 +152,14 @@ absl::Status OutOfRange(absl::string_view field, absl::string_view what, int64_t
                    {{"limit", absl::StrCat(high)}, {"actual", absl::StrCat(actual)}});
 }
 
+// Of numbers that are not whole; `expected` ends where the limit follows.
+absl::Status OutOfRange(absl::string_view field, absl::string_view expected, double high,
+                        double actual) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+                   absl::StrCat(expected, high, ", got ", actual),
+                   {{"limit", absl::StrCat(high)}, {"actual", absl::StrCat(actual)}});
+}
+
 absl::Status NotApplicable(const MappingSpec& spec, absl::string_view field,
                            absl::string_view why) {
   return MakeError(absl::StatusCode::kInvalidArgument, "NOT_APPLICABLE", field,
@@ -232,14 +240,12 @@ absl::Status CheckKernelPca(const MappingSpec& spec) {
                       spec.dimensions);
   }
   if (!(spec.sparsify >= 1 && spec.sparsify <= kMaxSparsify)) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "sparsify",
-                     absl::StrCat("one entry in so many is kept: expected 1 to ", kMaxSparsify,
-                                  ", got ", spec.sparsify));
+    return OutOfRange("sparsify", "one entry in so many is kept: expected 1 to ", kMaxSparsify,
+                      spec.sparsify);
   }
   if (!(spec.rounding >= 0 && spec.rounding <= kMaxRounding)) {
-    return MakeError(
-        absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "rounding",
-        absl::StrCat("expected 0, or a scale of at most ", kMaxRounding, ", got ", spec.rounding));
+    return OutOfRange("rounding", "expected 0, or a scale of at most ", kMaxRounding,
+                      spec.rounding);
   }
   return absl::OkStatus();
 }

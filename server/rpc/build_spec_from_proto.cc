@@ -46,6 +46,10 @@ absl::StatusOr<MappingKind> KindFromProto(v1::MappingSpec::Kind kind) {
       return MappingKind::kFourier;
     case v1::MappingSpec::KERNEL_PCA:
       return MappingKind::kKernelPca;
+    case v1::MappingSpec::MULTICLASS:
+      return MappingKind::kMulticlass;
+    case v1::MappingSpec::POLYNOMIAL:
+      return MappingKind::kPolynomial;
     default:
       return BadField("kind", absl::StrCat("expected one of the kinds, such as F2, or `text`; got ",
                                            static_cast<int>(kind)));
@@ -125,16 +129,22 @@ absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
   PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindFromProto(fields.kind()));
   PHIMAP_ASSIGN_OR_RETURN(spec.projection, ProjectionFromProto(fields.projection()));
   PHIMAP_ASSIGN_OR_RETURN(spec.policy, PolicyFromProto(fields.policy()));
+  PHIMAP_ASSIGN_OR_RETURN(spec.form, FormFromProto(fields.form()));
   PHIMAP_ASSIGN_OR_RETURN(spec.serving_type, ServingTypeFromProto(fields.serving_type()));
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "projection", fields.projection() != 0));
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "policy", fields.policy() != 0));
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "form", fields.form() != 0));
-  PHIMAP_ASSIGN_OR_RETURN(spec.form, FormFromProto(fields.form()));
-  spec.orthogonal = fields.orthogonal();
   PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "centred", fields.has_centred()));
+  PHIMAP_RETURN_IF_ERROR(CheckGiven(spec, "sparsify", fields.has_sparsify()));
   if (fields.has_centred()) spec.centred = fields.centred();
+  if (fields.has_sparsify()) spec.sparsify = fields.sparsify();
+  spec.orthogonal = fields.orthogonal();
+  spec.quantise = fields.quantise();
+  spec.rounding = fields.rounding();
+  spec.input_dimensions = fields.input_dimensions();
   spec.landmarks = fields.landmarks();
   spec.dimensions = fields.dimensions();
+  spec.classes = fields.classes();
   spec.pool_rows = fields.pool_rows();
   PHIMAP_RETURN_IF_ERROR(spec.Validate());
   return spec;

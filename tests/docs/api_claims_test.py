@@ -71,8 +71,9 @@ def constant(name):
         for value in re.findall(rf"^ *(?:inline )?(?:constexpr )?[\w:]+ {name} = ([^;]+);", text, re.M):
             value = re.sub(r"\b(?:u?int\d+_t|size_t)\{(\d+)\}", r"\1", value.replace("'", ""))
             value = re.sub(r"\babsl::Hours\(([\d *]+)\)", r"(\1) * 3600", value)
-            assert re.fullmatch(r"[\d <*()]+", value), f"{name} = {value}"
-            values.add(eval(value))  # digits, brackets, * and << alone
+            value = re.sub(r"\bk[A-Z]\w+", lambda other: str(constant(other[0])), value)
+            assert re.fullmatch(r"[\d <*/()]+|\d+e\d", value), f"{name} = {value}"
+            values.add(eval(value))  # digits, brackets, *, / and << alone, or as 1e6
     assert len(values) == 1, f"{name}: {values}"
     return values.pop()
 

@@ -170,6 +170,19 @@ def test_errors_of_the_server_carry_field_and_what_was_expected(client, version,
         client.transform("nothing-of-this-name", rows)
 
 
+@pytest.mark.parametrize("text, fields, kernel", [
+    ("kpca(landmarks=60, dimensions=4, centred=false, sparsify=1.5, quantise=true, rounding=8, input_dimensions=3)",
+     {"kind": "KERNEL_PCA", "landmarks": 60, "dimensions": 4, "centred": False, "sparsify": 1.5, "quantise": True, "rounding": 8,
+      "input_dimensions": 3}, "rbf(gamma=scale)"),
+    ("multiclass(classes=3, dimensions=4)", {"kind": "MULTICLASS", "classes": 3, "dimensions": 4}, "linear()"),
+    ("polynomial(dimensions=30)", {"kind": "POLYNOMIAL", "dimensions": 30}, "poly(degree=2, gamma=1, coef0=1)")])
+def test_a_mapping_in_fields_is_built_as_in_text(client, name, rows, text, fields, kernel):
+    by_text = client.build(name, rows, spec=text, kernel=kernel)
+    by_fields = client.build(name, rows, spec=phimap.MappingSpec(**fields), kernel=kernel)
+    assert by_fields.ref.number == 2
+    assert (by_fields.mapping_text, by_fields.ref.digest) == (by_text.mapping_text, by_text.ref.digest)
+
+
 def test_a_known_build_id_follows_the_build_and_another_spec_is_refused(client, name, rows):
     build_id = uuid.uuid4()
     first = client.build(name, rows, spec=SPEC, build_id=build_id)
