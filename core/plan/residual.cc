@@ -114,10 +114,14 @@ Matrix<double> Residual::AsServed(const RowsView& rows) const {
   return x;
 }
 
-double Residual::allowance(double squared_norm) const {
+double Residual::FeatureError(double squared_norm) const {
   const double roundings =
       std::max(4.0, rounding_.distance_rate * (squared_norm + rounding_.largest_norm));
-  const double eta = roundings * rounding_.unit;
+  return roundings * rounding_.unit;
+}
+
+double Residual::allowance(double squared_norm) const {
+  const double eta = FeatureError(squared_norm);
   return 2 * (2 * eta + eta * eta);
 }
 
@@ -137,6 +141,16 @@ void Residual::Compute(const RowsView& rows, const void* features, double* out) 
       const double left = std::max(0.0, self[i] - Kept(features, begin + i));
       out[begin + i] = left + allowance(norms[i]) * self[i];
     }
+  }
+}
+
+void Residual::Lengths(const RowsView& rows, double* self, double* rounding) const {
+  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
+    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
+    const std::vector<double> norms = NormsOf(x.view());
+    const std::vector<double> diagonal = KernelDiagonal(kernel_, x.view(), norms);
+    std::copy(diagonal.begin(), diagonal.end(), self + begin);
+    for (int64_t i = 0; i < x.rows(); ++i) rounding[begin + i] = FeatureError(norms[i]);
   }
 }
 

@@ -46,6 +46,10 @@ class Residual {
   // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
   void Compute(const RowsView& rows, const void* features, double* out) const;
 
+  // self[i] = K(x, x) of row i as it is served, and rounding[i] = η: how far its features are off
+  // at most, over √K(x, x). Cost and threads: as Compute.
+  void Lengths(const RowsView& rows, double* self, double* rounding) const;
+
   // a, for a row of this ‖x‖² after the input stage.
   double allowance(double squared_norm) const;
   int64_t memory_bytes() const {
@@ -56,6 +60,8 @@ class Residual {
   Residual() = default;
   Matrix<double> AsServed(const RowsView& rows) const;
   double Kept(const void* features, int64_t i) const;
+  // η.
+  double FeatureError(double squared_norm) const;
 
   InputStage input_;  // projects nothing
   KernelProgram kernel_;

@@ -46,6 +46,7 @@ enum class StreamId : uint32_t {
   kInputSigns = 19,          // the coins of a projection that kernels are evaluated after
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
   kTrainingOrder = 21,       // the order in which a learner looks at its rows
+  kEvaluationSplit = 22,     // which labeled rows a learner is tested on
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

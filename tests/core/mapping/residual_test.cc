@@ -155,6 +155,35 @@ TEST(ResidualTest, AllowanceIsOverWhatFeaturesErrBy) {
   }
 }
 
+// K(x, x) of the rows as served is a polynomial of degree 6 at most, or an exponential, of numbers
+// that are off by 6e-8 each: far less than 1e-5 of it. η is what the allowance is made of.
+TEST(ResidualTest, LengthsAreTheKernelsOwnAndRoundingIsWhatTheAllowanceIsMadeOf) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.what);
+    const Served served(c);
+    const Matrix<double> k = served.Kernel();
+    const int64_t n = served.rows.rows();
+    std::vector<double> self(static_cast<size_t>(n));
+    std::vector<double> rounding(static_cast<size_t>(n));
+    served.residual->Lengths(WireRows(served.rows), self.data(), rounding.data());
+    const InputStage& input = served.artifact.plan.input;
+    for (int64_t i = 0; i < n; ++i) {
+      EXPECT_NEAR(self[i], k(i, i), 1e-5 * k(i, i)) << i;
+      double norm = 0;
+      for (int64_t j = 0; j < served.rows.cols(); ++j) {
+        double x = served.rows(i, j);
+        if (!input.shift.empty()) x -= input.shift[j];
+        if (!input.scale.empty()) x *= input.scale[j];
+        norm += x * x;
+      }
+      EXPECT_NEAR(
+          2 * (2 * rounding[i] + rounding[i] * rounding[i]) / served.residual->allowance(norm), 1,
+          1e-5)
+          << i;
+    }
+  }
+}
+
 TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   const Matrix<double> rows = NormalRows({.rows = 60, .cols = 3, .seed = 4});
   // Every row is a landmark: landmarks go before held-out rows.

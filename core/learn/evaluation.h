@@ -1,0 +1,129 @@
+// How well a learner does on labeled rows: errors on rows that it did not learn from, and margins.
+//
+// What is certified is a statement about separators in the kernel's own space, and needs K(x, x) of
+// every row (core/learn/margin.h):
+//
+//   rows          of all labeled rows at most ⌊α·n⌋ miss the margin. No probability is involved.
+//   distribution  with probability `confidence` over the draw of the rows, a row to come misses the
+//                 margin with probability α at most, at every α of kCertifiedAlphas together. From
+//                 the tested rows, which the separator does not depend on, by order statistics;
+//                 every α > 0 and every fold has its share of the doubt 1 − confidence, so that who
+//                 reads the numbers may choose one.
+//
+// Both say that some separator is that good, the one of the fold where it is best: that is what the
+// theorems about mappings ask for.
+#ifndef PHIMAP_CORE_LEARN_EVALUATION_H_
+#define PHIMAP_CORE_LEARN_EVALUATION_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/learn/learner.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+inline constexpr std::array<double, 11> kCertifiedAlphas = {0,   0.01, 0.02, 0.05, 0.1, 0.15,
+                                                            0.2, 0.25, 0.3,  0.4,  0.5};
+
+struct EvaluationOptions {
+  // Share of the rows that is tested, in (0, 1); without folds.
+  double held_out = 0.3;
+  // 0, or 2..100.
+  int folds = 0;
+  // Of the split and of the learner.
+  uint64_t seed = 0;
+  // In (0, 1).
+  double confidence = 0.95;
+
+  // INVALID_ARGUMENT (OUT_OF_RANGE) with the field, "held_out", "folds" or "confidence".
+  absl::Status Validate() const;
+};
+
+struct LabeledRows {
+  // What the learner takes.
+  Matrix<double> rows;
+  // One a row, 0 … class_count − 1.
+  std::vector<int32_t> labels;
+  int32_t class_count = 0;
+  // K(x, x) of each row, where the rows are its features in coordinates of φ-space, of the
+  // landmarks' span for F2; empty where they are not. With them, how far a feature row is off, over
+  // √K(x, x).
+  std::vector<double> self_kernel;
+  std::vector<double> rounding;
+};
+
+struct CertifiedMargin {
+  double alpha = 0;
+  double rows_margin = 0;
+  // Absent where so few rows say nothing, as they do at α = 0.
+  std::optional<double> margin;
+};
+
+struct Evaluation {
+  struct Class {
+    int64_t rows = 0;
+    int64_t tested_rows = 0;
+    // Tested rows that were put into the class, and how many of them rightly.
+    int64_t predicted = 0;
+    int64_t correct = 0;
+  };
+  struct Confusion {
+    int32_t actual = 0;
+    int32_t predicted = 0;
+    int64_t count = 0;
+  };
+  struct Fold {
+    int64_t trained_rows = 0;
+    int64_t tested_rows = 0;
+    int64_t errors = 0;
+    // Classes without a row to learn from.
+    int64_t unseen_classes = 0;
+    // What training came to, for people.
+    std::string summary;
+  };
+
+  int64_t rows = 0;
+  int64_t tested_rows = 0;
+  int64_t errors = 0;
+  double error = 0;
+  // √(e(1 − e)/n) of one split, the deviation of the folds' errors over √folds of more.
+  double error_standard_error = 0;
+  std::vector<Class> classes;
+  // Those that occur, by actual, then predicted.
+  std::vector<Confusion> confusion;
+  std::vector<Fold> folds;
+  // Percentiles over the tested rows; empty for models that are not linear, the last also without
+  // self_kernel.
+  std::vector<double> margins;
+  std::vector<double> unnormalised_margins;
+  // Lower bounds: rounding is allowed for.
+  std::vector<double> kernel_margins;
+  // B of the learner's intercept; 0: none.
+  double intercept_scale = 0;
+  // At kCertifiedAlphas; empty without kernel_margins.
+  std::vector<CertifiedMargin> certified;
+};
+
+// The fold, from 0, and the share of all that is done. Any status but OK ends the work.
+using EvaluationMonitor = absl::FunctionRef<absl::Status(int fold, double fraction)>;
+
+// Splits, trains and tests. The result is a function of rows, learner and options alone, times and
+// places do not enter. `labeled.rows` is reordered on the way.
+//
+// Errors: INVALID_ARGUMENT (options; fewer than two classes with a row, reason ONE_CLASS, field
+// "labels"; more folds than rows, TOO_MANY_FOLDS, field "folds"), and those of the learner and the
+// monitor. Memory: beside the rows what the learner takes, and some 60 bytes a row.
+// REQUIRES: labels, and self_kernel and rounding unless empty, have one number a row.
+absl::StatusOr<Evaluation> Evaluate(const Learner& learner, LabeledRows& labeled,
+                                    const EvaluationOptions& options, EvaluationMonitor monitor);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LEARN_EVALUATION_H_

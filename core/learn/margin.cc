@@ -1,0 +1,96 @@
+#include "core/learn/margin.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/status/check.h"
+#include "core/theory/binomial.h"
+
+namespace phimap {
+namespace {
+
+// ‖(w_k, b_k/B)‖.
+double VectorNorm(const Separators& separators, size_t k) {
+  if (separators.intercepts.empty()) return separators.norms[k];
+  return std::hypot(separators.norms[k], separators.intercepts[k] / separators.intercept_scale);
+}
+
+// The margin with s_k/(‖w_k‖·length) in the place of cosines.
+double Lead(const Separators& separators, absl::Span<const double> scores, double length,
+            int label) {
+  const size_t vectors = separators.norms.size();
+  PHIMAP_CHECK(scores.size() == vectors && label >= 0);
+  if (vectors == 1) {
+    const double norm = VectorNorm(separators, 0);
+    if (norm == 0 || length == 0) return 0;
+    return (label == 1 ? scores[0] : -scores[0]) / (norm * length);
+  }
+  if (length == 0) return 0;
+  double own = 0;
+  double best_other = -std::numeric_limits<double>::infinity();
+  for (size_t k = 0; k < vectors; ++k) {
+    const bool is_own = k == static_cast<size_t>(label);
+    const double norm = VectorNorm(separators, k);
+    const double unknown = is_own ? -1.0 : 1.0;
+    const double cosine = norm == 0 ? unknown : scores[k] / (norm * length);
+    if (is_own) {
+      own = cosine;
+    } else {
+      best_other = std::max(best_other, cosine);
+    }
+  }
+  return own - best_other;
+}
+
+}  // namespace
+
+double NormalisedMargin(const Separators& separators, absl::Span<const double> scores,
+                        double squared_length, int label) {
+  const double offset = separators.intercepts.empty() ? 0 : separators.intercept_scale;
+  return Lead(separators, scores, std::sqrt(squared_length + offset * offset), label);
+}
+
+double UnnormalisedMargin(const Separators& separators, absl::Span<const double> scores,
+                          int label) {
+  return Lead(separators, scores, 1, label);
+}
+
+std::vector<double> Percentiles(absl::Span<const double> rising) {
+  std::vector<double> quantiles;
+  if (rising.empty()) return quantiles;
+  const auto n = static_cast<int64_t>(rising.size());
+  quantiles.reserve(101);
+  for (int64_t q = 0; q <= 100; ++q) {
+    quantiles.push_back(rising[std::max<int64_t>((q * n + 99) / 100, 1) - 1]);
+  }
+  return quantiles;
+}
+
+double MarginOfRows(absl::Span<const double> rising, double alpha) {
+  PHIMAP_CHECK(!rising.empty() && alpha >= 0 && alpha < 1);
+  // A share such as 0.29 of 100 rows is 29 of them, and not the 28 of its rounded product.
+  const double missing = alpha * static_cast<double>(rising.size()) * (1 + 1e-12);
+  return rising[std::min(static_cast<size_t>(missing), rising.size() - 1)];
+}
+
+int64_t ConfidentRank(int64_t n, double alpha, double doubt) {
+  if (n == 0 || alpha <= 0) return 0;
+  // P[Bin(n, α) < k] rises with k: 0 at k = 0, 1 at n + 1.
+  int64_t low = 0;
+  int64_t high = n + 1;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (BinomialBelow(middle, n, alpha) <= doubt ? low : high) = middle;
+  }
+  return low;
+}
+
+std::optional<double> MarginOfDistribution(absl::Span<const double> rising, double alpha,
+                                           double doubt) {
+  const int64_t rank = ConfidentRank(static_cast<int64_t>(rising.size()), alpha, doubt);
+  if (rank == 0) return std::nullopt;
+  return rising[rank - 1];
+}
+
+}  // namespace phimap

@@ -1,0 +1,299 @@
+#include "core/learn/margin.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/random/random_stream.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using Vector = std::vector<double>;
+
+Vector NormalVector(RandomCursor& random, int size) {
+  Vector v(static_cast<size_t>(size));
+  for (double& value : v) value = random.Normal();
+  return v;
+}
+
+double Dot(const Vector& a, const Vector& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+double Cosine(const Vector& a, const Vector& b) {
+  return Dot(a, b) / std::sqrt(Dot(a, a) * Dot(b, b));
+}
+
+Vector Appended(Vector v, double value) {
+  v.push_back(value);
+  return v;
+}
+
+// The definitions as they are printed, of the vectors themselves. One vector is of two classes.
+double NaiveMargin(const std::vector<Vector>& w, const Vector& x, int label) {
+  if (w.size() == 1) return (label == 1 ? 1 : -1) * Cosine(w[0], x);
+  double rival = -2;
+  for (size_t k = 0; k < w.size(); ++k) {
+    if (static_cast<int>(k) != label) rival = std::max(rival, Cosine(w[k], x));
+  }
+  return Cosine(w[static_cast<size_t>(label)], x) - rival;
+}
+
+// What a learner with these vectors knows: norms without and scores with the intercepts.
+struct Known {
+  Separators separators;
+  Vector scores;
+};
+Known KnownOf(const std::vector<Vector>& w, const Vector& intercepts, double scale,
+              const Vector& x) {
+  Known known;
+  known.separators.intercepts = intercepts;
+  known.separators.intercept_scale = scale;
+  for (size_t k = 0; k < w.size(); ++k) {
+    known.separators.norms.push_back(std::sqrt(Dot(w[k], w[k])));
+    known.scores.push_back(Dot(w[k], x) + (intercepts.empty() ? 0 : intercepts[k]));
+  }
+  return known;
+}
+
+// Products of some ten numbers of size 1: 1e-13 is hundreds of roundings.
+constexpr double kRounding = 1e-13;
+
+TEST(MarginTest, IsTheDefinitionForTwoClassesAndForMore) {
+  RandomCursor random(RandomStream(1, StreamId::kProjection));
+  for (const int classes : {2, 3, 7}) {
+    const int vectors = classes == 2 ? 1 : classes;
+    for (int trial = 0; trial < 50; ++trial) {
+      std::vector<Vector> w;
+      for (int k = 0; k < vectors; ++k) w.push_back(NormalVector(random, 5));
+      const Vector x = NormalVector(random, 5);
+      const Known known = KnownOf(w, {}, 1, x);
+      const int label = trial % classes;
+      const double expected = NaiveMargin(w, x, label);
+      EXPECT_NEAR(NormalisedMargin(known.separators, known.scores, Dot(x, x), label), expected,
+                  kRounding);
+      // Definition 1: over unit vectors, so times the row's length.
+      EXPECT_NEAR(UnnormalisedMargin(known.separators, known.scores, label),
+                  expected * std::sqrt(Dot(x, x)), kRounding * 10);
+    }
+  }
+}
+
+// K + B² is the kernel of (φ, B).
+TEST(MarginTest, AnInterceptIsAConstantFeature) {
+  RandomCursor random(RandomStream(2, StreamId::kProjection));
+  for (const double scale : {0.5, 1.0, 30.0}) {
+    for (const int vectors : {1, 4}) {
+      std::vector<Vector> w;
+      std::vector<Vector> augmented;
+      const Vector intercepts = NormalVector(random, vectors);
+      for (int k = 0; k < vectors; ++k) {
+        w.push_back(NormalVector(random, 6));
+        augmented.push_back(Appended(w.back(), intercepts[k] / scale));
+      }
+      const Vector x = NormalVector(random, 6);
+      const Known known = KnownOf(w, intercepts, scale, x);
+      for (int label = 0; label < std::max(2, vectors); ++label) {
+        EXPECT_NEAR(NormalisedMargin(known.separators, known.scores, Dot(x, x), label),
+                    NaiveMargin(augmented, Appended(x, scale), label), kRounding * 10);
+      }
+    }
+  }
+}
+
+// φ of (x·y)² in two dimensions, three landmarks of which two are kept, an orthonormal basis q of
+// their span by Gram and Schmidt, F2(x) = q·φ(x): the margin of w in F2-space over √K(x, x) is that
+// of Σ w_i q_i in φ-space, though ‖F2(x)‖ is less than ‖φ(x)‖.
+TEST(MarginTest, OverTheKernelsOwnLengthItIsTheMarginInItsOwnSpace) {
+  const auto phi = [](const Vector& x) {
+    return Vector{x[0] * x[0], std::sqrt(2.0) * x[0] * x[1], x[1] * x[1]};
+  };
+  RandomCursor random(RandomStream(3, StreamId::kProjection));
+  const Vector a = phi(NormalVector(random, 2));
+  const Vector b = phi(NormalVector(random, 2));
+  std::vector<Vector> q = {a, b};
+  for (double& value : q[0]) value /= std::sqrt(Dot(a, a));
+  const double along = Dot(q[0], b);
+  for (int i = 0; i < 3; ++i) q[1][i] -= along * q[0][i];
+  const double left = std::sqrt(Dot(q[1], q[1]));
+  for (double& value : q[1]) value /= left;
+  for (int trial = 0; trial < 20; ++trial) {
+    const Vector x = NormalVector(random, 2);
+    const Vector f2 = {Dot(q[0], phi(x)), Dot(q[1], phi(x))};
+    const Vector w = NormalVector(random, 2);
+    Vector in_phi(3);
+    for (int i = 0; i < 3; ++i) in_phi[i] = w[0] * q[0][i] + w[1] * q[1][i];
+    const Known known = KnownOf({w}, {}, 1, f2);
+    const double k_xx = Dot(x, x) * Dot(x, x);
+    EXPECT_NEAR(NormalisedMargin(known.separators, known.scores, k_xx, trial % 2),
+                NaiveMargin({in_phi}, phi(x), trial % 2), kRounding);
+  }
+}
+
+TEST(MarginTest, NothingIsClaimedOfRowsAndVectorsWithoutLength) {
+  EXPECT_EQ(NormalisedMargin({.norms = {1}}, {0.0}, 0, 1), 0);
+  EXPECT_EQ(NormalisedMargin({.norms = {0}}, {0.0}, 4, 1), 0);
+  EXPECT_EQ(NormalisedMargin({.norms = {1, 1, 1}}, {0.0, 0.0, 0.0}, 0, 1), 0);
+  // Class 0 has no vector. A row of it has a cosine of −1, and one of another class the rival 1.
+  const Separators separators = {.norms = {0, 1, 2}};
+  const Vector scores = {0, 0.5, -1};
+  EXPECT_DOUBLE_EQ(NormalisedMargin(separators, scores, 1, 0), -1 - 0.5);
+  EXPECT_DOUBLE_EQ(NormalisedMargin(separators, scores, 1, 1), 0.5 - 1);
+  // Whatever vector it gets, the margins are no less.
+  RandomCursor random(RandomStream(4, StreamId::kProjection));
+  for (int trial = 0; trial < 100; ++trial) {
+    const double cosine = std::cos(random.Normal());
+    for (const int label : {0, 1, 2}) {
+      EXPECT_GE(NormalisedMargin({.norms = {1, 1, 2}}, {cosine, 0.5, -1}, 1, label),
+                NormalisedMargin(separators, scores, 1, label));
+    }
+  }
+}
+
+TEST(MarginTest, ScoresThatAreOffMoveMarginsByTheAllowanceAtMost) {
+  RandomCursor random(RandomStream(5, StreamId::kProjection));
+  constexpr double kOff = 0.01;
+  for (const int vectors : {1, 3}) {
+    for (int trial = 0; trial < 100; ++trial) {
+      std::vector<Vector> w;
+      for (int k = 0; k < vectors; ++k) w.push_back(NormalVector(random, 4));
+      const Vector x = NormalVector(random, 4);
+      const Vector intercepts = NormalVector(random, vectors);
+      Known known = KnownOf(w, intercepts, 1, x);
+      const double exact = NormalisedMargin(known.separators, known.scores, Dot(x, x), trial % 2);
+      for (int k = 0; k < vectors; ++k) {
+        known.scores[k] += (random.Bits64() % 2 == 0 ? kOff : -kOff) * known.separators.norms[k] *
+                           std::sqrt(Dot(x, x));
+      }
+      EXPECT_LE(
+          std::abs(NormalisedMargin(known.separators, known.scores, Dot(x, x), trial % 2) - exact),
+          MarginAllowance(known.separators, kOff) + kRounding);
+    }
+  }
+}
+
+// Rising numbers with ties.
+Vector Rising(int n, uint64_t seed) {
+  RandomCursor random(RandomStream(seed, StreamId::kProjection));
+  Vector values(static_cast<size_t>(n));
+  for (double& value : values) value = std::round(10 * random.Normal()) / 10;
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+int64_t CountBelow(const Vector& values, double limit) {
+  return std::count_if(values.begin(), values.end(), [limit](double v) { return v < limit; });
+}
+
+// The smallest of the numbers that at least a share q of them does not exceed.
+TEST(MarginTest, PercentilesAreQuantiles) {
+  for (const int n : {1, 2, 7, 99, 100, 101, 1000}) {
+    const Vector values = Rising(n, static_cast<uint64_t>(n));
+    const Vector percentiles = Percentiles(values);
+    ASSERT_EQ(percentiles.size(), 101u);
+    EXPECT_EQ(percentiles.front(), values.front());
+    EXPECT_EQ(percentiles.back(), values.back());
+    for (int q = 0; q <= 100; ++q) {
+      const auto quantile = std::find_if(values.begin(), values.end(), [&](double v) {
+        const auto at_most =
+            std::count_if(values.begin(), values.end(), [v](double other) { return other <= v; });
+        return 100 * at_most >= static_cast<int64_t>(q) * n;
+      });
+      EXPECT_EQ(percentiles[static_cast<size_t>(q)], *quantile) << q << " of " << n;
+    }
+  }
+  EXPECT_THAT(Percentiles({}), testing::IsEmpty());
+}
+
+TEST(MarginTest, OfRowsItIsTheLargestThatAShareOfThemMissesAtMost) {
+  for (const int n : {1, 3, 20, 100, 333}) {
+    const Vector margins = Rising(n, static_cast<uint64_t>(n) + 50);
+    for (int hundredths = 0; hundredths < 100; ++hundredths) {
+      const double margin = MarginOfRows(margins, hundredths / 100.0);
+      EXPECT_LE(100 * CountBelow(margins, margin), static_cast<int64_t>(hundredths) * n);
+      const auto next = std::upper_bound(margins.begin(), margins.end(), margin);
+      if (next == margins.end()) continue;
+      EXPECT_GT(100 * CountBelow(margins, *next), static_cast<int64_t>(hundredths) * n)
+          << hundredths << " of " << n;
+    }
+  }
+}
+
+// P[Bin(n, p) < k] term by term.
+double NaiveBelow(int64_t k, int64_t n, double p) {
+  long double below = 0;
+  long double term = std::pow(1.0L - p, n);
+  for (int64_t i = 0; i < k; ++i) {
+    below += term;
+    term *= static_cast<long double>(n - i) / (i + 1) * (p / (1.0L - p));
+  }
+  return static_cast<double>(below);
+}
+
+TEST(MarginTest, TheConfidentRankIsTheLargestOfItsProbability) {
+  for (const int64_t n : {1, 5, 58, 59, 200, 1000}) {
+    for (const double alpha : {0.01, 0.05, 0.3, 0.5, 0.9}) {
+      for (const double doubt : {0.5, 0.05, 0.001}) {
+        const int64_t rank = ConfidentRank(n, alpha, doubt);
+        EXPECT_GE(rank, 0);
+        EXPECT_LE(rank, n);
+        if (rank > 0) {
+          EXPECT_LE(NaiveBelow(rank, n, alpha), doubt * (1 + 1e-9));
+        }
+        if (rank < n) {
+          EXPECT_GT(NaiveBelow(rank + 1, n, alpha), doubt * (1 - 1e-9));
+        }
+      }
+    }
+  }
+  // The least n of which the smallest says anything at α = 0.05: 0.95⁵⁸ > 0.05 > 0.95⁵⁹.
+  EXPECT_EQ(ConfidentRank(58, 0.05, 0.05), 0);
+  EXPECT_EQ(ConfidentRank(59, 0.05, 0.05), 1);
+  EXPECT_EQ(ConfidentRank(1000, 0.05, 0.05), 39);
+  EXPECT_EQ(ConfidentRank(0, 0.05, 0.05), 0);
+}
+
+TEST(MarginTest, OfTheDistributionNothingIsSaidAtErrorZeroOrOfTooFewRows) {
+  EXPECT_EQ(MarginOfDistribution(Rising(1000, 1), 0, 0.05), std::nullopt);
+  EXPECT_EQ(MarginOfDistribution(Rising(58, 1), 0.05, 0.05), std::nullopt);
+  EXPECT_EQ(MarginOfDistribution({}, 0.5, 0.05), std::nullopt);
+  EXPECT_EQ(MarginOfDistribution(Rising(59, 1), 0.05, 0.05), Rising(59, 1).front());
+}
+
+// Uniform margins on [0, 1), and the same in tenths: P[margin < γ] is known. Of 4,000 draws at most
+// 5 % may claim too much, and six standard deviations of that, 4000·(0.05 + 6·√(0.05·0.95/4000)).
+TEST(MarginTest, OfTheDistributionItIsWrongNoMoreOftenThanItSays) {
+  constexpr int kTrials = 4000;
+  const double allowed = kTrials * (0.05 + 6 * std::sqrt(0.05 * 0.95 / kTrials));
+  for (const bool in_tenths : {false, true}) {
+    for (const double alpha : {0.05, 0.2}) {
+      RandomCursor random(RandomStream(6, StreamId::kProjection));
+      int wrong = 0;
+      for (int trial = 0; trial < kTrials; ++trial) {
+        Vector margins(150);
+        for (double& m : margins) {
+          const double u = random.UniformOpen01();
+          m = in_tenths ? std::floor(10 * u) / 10 : u;
+        }
+        std::sort(margins.begin(), margins.end());
+        const double claimed = MarginOfDistribution(margins, alpha, 0.05).value();
+        // P[margin < claimed] is claimed itself, in tenths too.
+        if (claimed > alpha + 1e-12) ++wrong;
+      }
+      EXPECT_LE(wrong, allowed) << alpha;
+      // Of numbers without ties it is not much more careful than it has to be: one rank further
+      // P[Bin(150, α) < k] is over 5 %.
+      if (!in_tenths) {
+        EXPECT_GT(wrong, 0.01 * kTrials) << alpha;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phimap
