@@ -64,6 +64,9 @@ class Model {
                                                Checkpoint checkpoint) const;
   // The weights of a model whose scores are linear in the rows; nullptr for others.
   virtual const LinearWeights* linear() const { return nullptr; }
+  // v of a model that scores class y by ⟨v, block y of the row⟩ (one_parameter): columns() /
+  // class_count() numbers; empty for others.
+  virtual absl::Span<const double> shared_weights() const { return {}; }
   // One line on what training came to, for people ("812 mistakes in the last epoch").
   virtual std::string Summary() const = 0;
 

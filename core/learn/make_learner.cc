@@ -2,7 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/learn/linear_svm.h"
+#include "core/learn/one_parameter.h"
 #include "core/learn/perceptron.h"
+#include "core/learn/weak_learner.h"
+#include "core/learn/winnow.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -40,6 +43,17 @@ absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& sp
     case LearnerKind::kLinearSvm:
       return std::make_unique<const LinearSvm>(
           LinearSvmOptions{.C = spec.C, .tolerance = spec.tolerance, .bias = spec.bias});
+    case LearnerKind::kWinnow:
+      return std::make_unique<const Winnow>(WinnowOptions{.rate = spec.rate,
+                                                          .threshold = spec.threshold,
+                                                          .epochs = spec.epochs,
+                                                          .bias = spec.bias});
+    case LearnerKind::kWeakLearner:
+      return std::make_unique<const WeakLearner>(WeakLearnerOptions{
+          .rounds = spec.rounds, .margin = spec.margin, .draws = spec.draws, .bias = spec.bias});
+    case LearnerKind::kOneParameter:
+      return std::make_unique<const OneParameter>(
+          OneParameterOptions{.C = spec.C, .tolerance = spec.tolerance, .epochs = spec.epochs});
     default:
       return absl::UnimplementedError(
           absl::StrCat(LearnerKindName(spec.kind), " is not offered by this build"));

@@ -47,6 +47,8 @@ enum class StreamId : uint32_t {
   kRandomPivots = 20,        // which rows rpcholesky proposes and accepts
   kTrainingOrder = 21,       // the order in which a learner looks at its rows
   kEvaluationSplit = 22,     // which labeled rows a learner is tested on
+  kWeakSeparators = 23,      // the normal numbers of separators that are drawn and tried
+  kSgdRows = 24,             // which row each step of stochastic gradient descent draws
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

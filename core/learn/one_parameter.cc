@@ -1,0 +1,143 @@
+#include "core/learn/one_parameter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/learn/row_order.h"
+#include "core/linalg/blas.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kRowsPerCheckpoint = 64;
+constexpr int64_t kBlockRows = 1024;
+
+class OneParameterModel : public Model {
+ public:
+  OneParameterModel(std::vector<double> shared, int32_t class_count, std::string summary)
+      : shared_(std::move(shared)), class_count_(class_count), summary_(std::move(summary)) {}
+
+  int64_t columns() const override { return class_count_ * static_cast<int64_t>(shared_.size()); }
+  int32_t class_count() const override { return class_count_; }
+  absl::Span<const double> shared_weights() const override { return shared_; }
+  std::string Summary() const override { return summary_; }
+
+  absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
+                      Checkpoint checkpoint) const override {
+    PHIMAP_RETURN_IF_ERROR(CheckColumns(rows.cols()));
+    const auto length = static_cast<int64_t>(shared_.size());
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      if (i % kBlockRows == 0) {
+        PHIMAP_RETURN_IF_ERROR(
+            checkpoint(static_cast<double>(i) / static_cast<double>(rows.rows())));
+      }
+      MultiplyVector(1, ConstMatrixView<double>(rows.row(i), class_count_, length), shared_.data(),
+                     0, scores.row(i), 1);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<double> shared_;
+  int32_t class_count_;
+  std::string summary_;
+};
+
+// The dual problem: v = Σ α_iy (R_{y_i} x_i − R_y x_i), α >= 0.
+class Descent {
+ public:
+  Descent(const TrainingSet& examples, double C)
+      : examples_(examples),
+        length_(examples.rows.cols() / examples.class_count),
+        softness_(1 / (2 * C)),
+        alpha_(examples.rows.rows(), examples.class_count),
+        v_(static_cast<size_t>(length_)),
+        difference_(static_cast<size_t>(length_)) {}
+
+  // Each rival of row i in turn. The largest projected gradient.
+  double Visit(int64_t i) {
+    double largest = 0;
+    for (int32_t y = 0; y < examples_.class_count; ++y) {
+      if (y != examples_.labels[i]) largest = std::max(largest, Step(i, y));
+    }
+    return largest;
+  }
+
+  std::vector<double> TakeWeights() { return std::move(v_); }
+
+ private:
+  double Step(int64_t i, int32_t rival) {
+    const double* own = examples_.rows.row(i) + examples_.labels[i] * length_;
+    const double* other = examples_.rows.row(i) + rival * length_;
+    for (int64_t k = 0; k < length_; ++k) difference_[k] = own[k] - other[k];
+    const ConstMatrixView<double> difference(difference_.data(), 1, length_);
+    double lead = 0;
+    double square = 0;
+    MultiplyVector(1, difference, v_.data(), 0, &lead, 1);
+    MultiplyVector(1, difference, difference_.data(), 0, &square, 1);
+    double& alpha = alpha_(i, rival);
+    const double gradient = lead - 1 + softness_ * alpha;
+    const double projected = alpha > 0 ? gradient : std::min(gradient, 0.0);
+    if (projected == 0) return 0;
+    const double before = alpha;
+    alpha = std::max(0.0, alpha - gradient / (square + softness_));
+    const double change = alpha - before;
+    for (int64_t k = 0; k < length_; ++k) v_[k] += change * difference_[k];
+    return std::abs(projected);
+  }
+
+  const TrainingSet& examples_;
+  int64_t length_;
+  double softness_;
+  Matrix<double> alpha_;
+  std::vector<double> v_;
+  std::vector<double> difference_;
+};
+
+absl::Status CheckBlocks(const TrainingSet& examples) {
+  const int64_t columns = examples.rows.cols();
+  if (columns % examples.class_count == 0) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "rows",
+                   absl::StrCat("one_parameter learns from features that are a block a class, as "
+                                "the mapping multiclass(classes=",
+                                examples.class_count,
+                                ", dimensions=…) makes them: expected a "
+                                "multiple of ",
+                                examples.class_count, " columns, got ", columns),
+                   {{"actual", absl::StrCat(columns)}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingSet& examples,
+                                                                 uint64_t seed,
+                                                                 Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  PHIMAP_RETURN_IF_ERROR(CheckBlocks(examples));
+  const int64_t n = examples.rows.rows();
+  Descent descent(examples, options_.C);
+  RowOrder order(n, seed);
+  double largest = 2 * options_.tolerance;
+  int64_t epoch = 0;
+  for (; epoch < options_.epochs && largest > options_.tolerance; ++epoch) {
+    largest = 0;
+    const std::vector<int64_t>& rows = order.Next();
+    for (int64_t k = 0; k < n; ++k) {
+      if (k % kRowsPerCheckpoint == 0) {
+        const double passes = static_cast<double>(epoch) + static_cast<double>(k) / n;
+        PHIMAP_RETURN_IF_ERROR(checkpoint(passes / static_cast<double>(options_.epochs)));
+      }
+      largest = std::max(largest, descent.Visit(rows[k]));
+    }
+  }
+  return std::make_unique<const OneParameterModel>(
+      descent.TakeWeights(), examples.class_count,
+      absl::StrCat(epoch, " passes, the largest violation in the last ", largest));
+}
+
+}  // namespace phimap

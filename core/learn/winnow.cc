@@ -1,0 +1,124 @@
+#include "core/learn/winnow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/learn/linear_model.h"
+#include "core/learn/row_order.h"
+#include "core/linalg/blas.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kRowsPerCheckpoint = 64;
+constexpr double kMaxExponent = 300;
+
+// The largest magnitude of each column; 1 for a column of zeros.
+std::vector<double> Scales(ConstMatrixView<double> rows) {
+  std::vector<double> scales(static_cast<size_t>(rows.cols()));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    for (int64_t k = 0; k < rows.cols(); ++k) {
+      scales[k] = std::max(scales[k], std::abs(rows(i, k)));
+    }
+  }
+  for (double& scale : scales) scale = scale > 0 ? scale : 1;
+  return scales;
+}
+
+class Weights {
+ public:
+  Weights(const TrainingSet& examples, const WinnowOptions& options)
+      : rows_(examples.rows),
+        options_(options),
+        first_class_(examples.class_count == 2 ? 1 : 0),
+        scales_(Scales(rows_)),
+        x_(scales_.size() + (options.bias > 0 ? 1 : 0), 1),
+        scores_(static_cast<size_t>(examples.class_count - first_class_)),
+        exponents_(static_cast<int64_t>(scores_.size()), static_cast<int64_t>(x_.size())),
+        weights_(exponents_.rows(), exponents_.cols()) {}
+
+  // The rule, on row i for every class. How many it was a mistake for.
+  int64_t Learn(int64_t i, int32_t label) {
+    for (size_t k = 0; k < scales_.size(); ++k) x_[k] = rows_(i, k) / scales_[k];
+    MultiplyVector(1, weights_.view(), x_.data(), 0, scores_.data(), 1);
+    int64_t mistakes = 0;
+    for (int32_t problem = 0; problem < static_cast<int32_t>(scores_.size()); ++problem) {
+      const double y = label == problem + first_class_ ? 1 : -1;
+      if (y * (scores_[problem] - options_.threshold) > 0) continue;
+      ++mistakes;
+      Update(problem, y);
+    }
+    return mistakes;
+  }
+
+  // The weights on rows as they were given.
+  LinearWeights Result() const {
+    // A threshold is an intercept too, and without a bias of its own it has one of 1.
+    const double bias = options_.bias > 0 || options_.threshold == 0 ? options_.bias : 1;
+    LinearWeights result{
+        .weights = Matrix<double>(weights_.rows() + first_class_, rows_.cols()),
+        .intercepts = std::vector<double>(static_cast<size_t>(weights_.rows() + first_class_)),
+        .bias = bias};
+    for (int64_t problem = 0; problem < weights_.rows(); ++problem) {
+      const double* w = weights_.row(problem);
+      const int64_t y = problem + first_class_;
+      for (int64_t k = 0; k < rows_.cols(); ++k) result.weights(y, k) = w[k] / scales_[k];
+      result.intercepts[y] = (options_.bias > 0 ? w[rows_.cols()] : 0) - options_.threshold;
+    }
+    if (first_class_ == 0) return result;
+    for (int64_t k = 0; k < rows_.cols(); ++k) result.weights(0, k) = -result.weights(1, k);
+    result.intercepts[0] = -result.intercepts[1];
+    return result;
+  }
+
+ private:
+  void Update(int64_t problem, double y) {
+    double* z = exponents_.row(problem);
+    double* w = weights_.row(problem);
+    for (size_t k = 0; k < x_.size(); ++k) {
+      z[k] = std::clamp(z[k] + options_.rate * y * x_[k], -kMaxExponent, kMaxExponent);
+      w[k] = 2 * std::sinh(z[k]);
+    }
+  }
+
+  ConstMatrixView<double> rows_;
+  const WinnowOptions& options_;
+  // Two classes have one problem: class 1 against class 0.
+  int32_t first_class_;
+  std::vector<double> scales_;
+  std::vector<double> x_;
+  std::vector<double> scores_;
+  Matrix<double> exponents_;
+  Matrix<double> weights_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Model>> Winnow::Train(const TrainingSet& examples,
+                                                           uint64_t seed,
+                                                           Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  const int64_t n = examples.rows.rows();
+  Weights weights(examples, options_);
+  RowOrder order(n, seed);
+  int64_t epoch = 0;
+  int64_t mistakes = 1;
+  for (; epoch < options_.epochs && mistakes > 0; ++epoch) {
+    mistakes = 0;
+    const std::vector<int64_t>& rows = order.Next();
+    for (int64_t k = 0; k < n; ++k) {
+      if (k % kRowsPerCheckpoint == 0) {
+        const double passes = static_cast<double>(epoch) + static_cast<double>(k) / n;
+        PHIMAP_RETURN_IF_ERROR(checkpoint(passes / static_cast<double>(options_.epochs)));
+      }
+      mistakes += weights.Learn(rows[k], examples.labels[rows[k]]);
+    }
+  }
+  return std::make_unique<const LinearModel>(
+      weights.Result(), absl::StrCat(mistakes, " mistakes in the last of ", epoch, " passes"));
+}
+
+}  // namespace phimap

@@ -1,0 +1,130 @@
+// The one-parameter learner against liblinear's program on the differences that it learns from.
+#include "core/learn/one_parameter.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/learn/labeled_data.h"
+#include "tests/core/learn/svm_tool.h"
+
+namespace phimap {
+namespace {
+
+using testing::ErrorOn;
+using testing::Every;
+using testing::LabeledRows;
+using testing::MustScore;
+using testing::MustTrain;
+using testing::RealData;
+
+// (R_1 x, …, R_L x) with the entries of each R_y independent N(0, 1/length).
+LabeledRows InBlocks(const LabeledRows& rows, int64_t length) {
+  LabeledRows blocks{.rows = Matrix<double>(rows.rows.rows(), rows.classes * length),
+                     .labels = rows.labels,
+                     .classes = rows.classes};
+  const RandomStream stream(17, StreamId::kProjection);
+  for (int64_t i = 0; i < rows.rows.rows(); ++i) {
+    for (int64_t j = 0; j < blocks.rows.cols(); ++j) {
+      double sum = 0;
+      for (int64_t k = 0; k < rows.rows.cols(); ++k) {
+        sum += stream.Normal(static_cast<uint64_t>(j * rows.rows.cols() + k)) * rows.rows(i, k);
+      }
+      blocks.rows(i, j) = sum / std::sqrt(static_cast<double>(length));
+    }
+  }
+  return blocks;
+}
+
+// The differences as rows of two classes, every other one turned round: a difference d of class 1
+// and −d of class 0 have the same loss.
+LabeledRows Differences(const LabeledRows& blocks, int64_t length) {
+  LabeledRows out{.rows = Matrix<double>(blocks.rows.rows() * (blocks.classes - 1), length),
+                  .labels = {},
+                  .classes = 2};
+  int64_t next = 0;
+  for (int64_t i = 0; i < blocks.rows.rows(); ++i) {
+    for (int32_t y = 0; y < blocks.classes; ++y) {
+      if (y == blocks.labels[i]) continue;
+      const double sign = next % 2 == 0 ? 1 : -1;
+      for (int64_t k = 0; k < length; ++k) {
+        out.rows(next, k) =
+            sign * (blocks.rows(i, blocks.labels[i] * length + k) - blocks.rows(i, y * length + k));
+      }
+      out.labels.push_back(sign > 0 ? 1 : 0);
+      ++next;
+    }
+  }
+  return out;
+}
+
+TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
+  constexpr int64_t kLength = 20;
+  // Of letter.csv the rows of the first four classes.
+  const LabeledRows all = Every(RealData("letter.csv"), 0, 4);
+  std::vector<int64_t> few;
+  for (int64_t i = 0; i < all.rows.rows(); ++i) {
+    if (all.labels[i] < 4) few.push_back(i);
+  }
+  LabeledRows rows = Subset(all, few);
+  rows.classes = 4;
+  const LabeledRows blocks = InBlocks(rows, kLength);
+  const std::unique_ptr<const Model> model =
+      MustTrain("one_parameter(C=0.1, tolerance=1e-08, epochs=100000)", blocks, 1);
+
+  const testing::ScratchFolder folder;
+  testing::WriteSvmFile(Differences(blocks, kLength), folder.File("rows"));
+  testing::MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " -s 2 -c 0.1 -e 1e-9 ",
+                                folder.File("rows"), " ", folder.File("model")));
+  const std::vector<std::string> lines = testing::LinesOf(folder.File("model"));
+  ASSERT_GE(lines.size(), static_cast<size_t>(kLength));
+  const double sign = lines[2] == "label 1 -1" ? 1 : -1;
+  // liblinear stops where a step gains under 1e-12 of the objective, under 0.1·2,400 here: ½‖v −
+  // v*‖² is no more than what is left to gain.
+  for (int64_t k = 0; k < kLength; ++k) {
+    double expected = 0;
+    ASSERT_TRUE(absl::SimpleAtod(lines[lines.size() - kLength + k], &expected));
+    EXPECT_NEAR(model->shared_weights()[k], sign * expected, 5e-5) << k;
+  }
+  EXPECT_LT(ErrorOn(*model, blocks), 0.3);
+  // Theorem 9: the score of a class is v against its block.
+  const Matrix<double> scores = MustScore(*model, blocks.rows);
+  for (int32_t y = 0; y < 4; ++y) {
+    double expected = 0;
+    for (int64_t k = 0; k < kLength; ++k) {
+      expected += model->shared_weights()[k] * blocks.rows(3, y * kLength + k);
+    }
+    EXPECT_NEAR(scores(3, y), expected, 1e-9);
+  }
+}
+
+TEST(OneParameterTest, ColumnsThatAreNotABlockAClassAreRefused) {
+  const LabeledRows rows = testing::NoisyRows(20, 7, 3, 1);
+  const absl::Status status = OneParameter({}).Train(rows.set(), 1, NeverStop).status();
+  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("multiclass(classes=3"));
+}
+
+TEST(OneParameterTest, TrainingStopsWhereTheCheckpointSays) {
+  const LabeledRows rows = testing::NoisyRows(300, 9, 3, 1);
+  int calls = 0;
+  const absl::Status status =
+      OneParameter({.tolerance = 1e-12, .epochs = 100000})
+          .Train(rows.set(), 1,
+                 [&](double fraction) {
+                   EXPECT_LE(fraction, 1);
+                   return ++calls == 12 ? absl::CancelledError("enough") : absl::OkStatus();
+                 })
+          .status();
+  EXPECT_EQ(status, absl::CancelledError("enough"));
+  EXPECT_EQ(calls, 12);
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,205 @@
+// Random separators and boosting, against Algorithm 1 and AdaBoost as they are defined.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "core/learn/weak_learner.h"
+#include "core/random/random_stream.h"
+#include "core/theory/weak_learner.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/learn/labeled_data.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::ErrorOn;
+using testing::LabeledRows;
+using testing::MustScore;
+using testing::MustTrain;
+using testing::NoisyRows;
+using testing::NormalRows;
+using testing::RealData;
+
+struct Naive {
+  std::vector<std::vector<double>> separators;
+  std::vector<double> votes;
+  std::vector<double> errors;
+  std::vector<int64_t> draws;
+
+  double Score(const double* x, int64_t columns, double bias) const {
+    double sum = 0;
+    double all = 0;
+    for (size_t t = 0; t < votes.size(); ++t) {
+      sum += Side(separators[t], x, columns, bias) * votes[t];
+      all += votes[t];
+    }
+    return sum / all;
+  }
+  static int Side(const std::vector<double>& h, const double* x, int64_t columns, double bias) {
+    double value = bias > 0 ? h[columns] * bias : 0;
+    for (int64_t k = 0; k < columns; ++k) value += h[k] * x[k];
+    return value >= 0 ? 1 : -1;
+  }
+};
+
+// Class `positive` against the rest, problem `problem` of the model: separators one at a time until
+// one will do, then AdaBoost's weights.
+Naive NaiveBoost(const LabeledRows& rows, int32_t positive, int64_t problem,
+                 const WeakLearnerOptions& options, uint64_t seed) {
+  const int64_t n = rows.rows.rows();
+  const int64_t p = rows.rows.cols();
+  const int64_t width = p + (options.bias > 0 ? 1 : 0);
+  const RandomStream stream(seed, StreamId::kWeakSeparators);
+  std::vector<double> shares(static_cast<size_t>(n), 1.0 / static_cast<double>(n));
+  Naive naive;
+  for (int64_t round = 0; round < options.rounds; ++round) {
+    std::vector<double> best;
+    double best_error = 1;
+    int64_t draw = 0;
+    for (; draw < options.draws && best_error > 0.5 - options.margin / 6; ++draw) {
+      std::vector<double> h;
+      double square = 0;
+      for (int64_t k = 0; k < width; ++k) {
+        const int64_t number = (problem * options.rounds + round) * options.draws + draw;
+        h.push_back(stream.Normal(static_cast<uint64_t>(number * width + k)));
+        square += h.back() * h.back();
+      }
+      for (double& value : h) value /= std::sqrt(square);
+      double error = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        const int label = rows.labels[i] == positive ? 1 : -1;
+        if (Naive::Side(h, rows.rows.row(i), p, options.bias) != label) error += shares[i];
+      }
+      if (error < best_error) {
+        best_error = error;
+        best = h;
+      }
+    }
+    if (best_error >= 0.5) break;
+    naive.draws.push_back(draw);
+    naive.errors.push_back(best_error);
+    const double vote = 0.5 * std::log((1 - best_error) / best_error);
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const int label = rows.labels[i] == positive ? 1 : -1;
+      shares[i] *= std::exp(-vote * label * Naive::Side(best, rows.rows.row(i), p, options.bias));
+      sum += shares[i];
+    }
+    for (double& share : shares) share /= sum;
+    naive.separators.push_back(best);
+    naive.votes.push_back(vote);
+  }
+  return naive;
+}
+
+TEST(WeakLearnerTest, BoostingOnRealDataIsAdaBoostOverAlgorithmOne) {
+  const LabeledRows rows = RealData("ionosphere.csv");
+  for (const double bias : {0.0, 1.0}) {
+    const WeakLearnerOptions options{.rounds = 30, .margin = 0.3, .draws = 200, .bias = bias};
+    const std::unique_ptr<const Model> model =
+        MustTrain("weak_learner(rounds=30, margin=0.3, draws=200, bias=" +
+                      std::to_string(static_cast<int>(bias)) + ")",
+                  rows, 5);
+    const Naive naive = NaiveBoost(rows, 1, 0, options, 5);
+    ASSERT_EQ(naive.votes.size(), 30u);
+    const Matrix<double> scores = MustScore(*model, rows.rows);
+    double bound = 1;
+    for (const double error : naive.errors) bound *= 2 * std::sqrt(error * (1 - error));
+    for (int64_t i = 0; i < rows.rows.rows(); ++i) {
+      const double expected = naive.Score(rows.rows.row(i), rows.rows.cols(), bias);
+      EXPECT_NEAR(scores(i, 1), expected, 1e-9);
+      EXPECT_EQ(scores(i, 0), -scores(i, 1));
+    }
+    // Freund and Schapire's bound on what boosting leaves.
+    EXPECT_LE(ErrorOn(*model, rows), bound);
+    EXPECT_LT(bound, 0.9);
+  }
+}
+
+TEST(WeakLearnerTest, ManyClassesAreEachAgainstTheRestWithDrawsOfTheirOwn) {
+  const LabeledRows rows = NoisyRows(120, 4, 3, 2);
+  const WeakLearnerOptions options{.rounds = 5, .margin = 0.5, .draws = 20, .bias = 0};
+  const std::unique_ptr<const Model> model =
+      MustTrain("weak_learner(rounds=5, margin=0.5, draws=20)", rows, 8);
+  const Matrix<double> scores = MustScore(*model, rows.rows);
+  for (int32_t y = 0; y < 3; ++y) {
+    const Naive naive = NaiveBoost(rows, y, y, options, 8);
+    for (int64_t i = 0; i < 120; ++i) {
+      EXPECT_NEAR(scores(i, y), naive.Score(rows.rows.row(i), 4, 0), 1e-9);
+    }
+  }
+}
+
+// Rows with margin γ under every weighting: a draw succeeds with probability of at least
+// WeakLearnerSuccess, so rounds that need more than 1,000 draws have probability under
+// (1 − 0.0683·0.3)^1000 = 1e-9 each, and boosting drives the error to 0.
+TEST(WeakLearnerTest, AMarginIsEnoughForEveryRoundAndForNoErrorInTheEnd) {
+  constexpr double kMargin = 0.3;
+  LabeledRows rows{
+      .rows = NormalRows({.rows = 300, .cols = 8, .seed = 3}), .labels = {}, .classes = 2};
+  for (int64_t i = 0; i < 300; ++i) {
+    rows.rows(i, 0) = 0;
+    double square = 0;
+    for (int k = 0; k < 8; ++k) square += rows.rows(i, k) * rows.rows(i, k);
+    for (int k = 1; k < 8; ++k) rows.rows(i, k) *= std::sqrt((1 - kMargin * kMargin) / square);
+    rows.labels.push_back(i % 2 == 0 ? 1 : 0);
+    rows.rows(i, 0) = i % 2 == 0 ? kMargin : -kMargin;
+  }
+  const std::unique_ptr<const Model> model =
+      MustTrain("weak_learner(rounds=500, margin=0.3)", rows, 1);
+  EXPECT_THAT(model->Summary(), ::testing::StartsWith("500 separators; 0 of them only the best"));
+  EXPECT_EQ(ErrorOn(*model, rows), 0);
+  // Algorithm 1 alone: one separator of error at most 1/2 − γ/6.
+  const std::unique_ptr<const Model> one = MustTrain("weak_learner(rounds=1, margin=0.3)", rows, 1);
+  EXPECT_LE(ErrorOn(*one, rows), 0.5 - kMargin / 6);
+  EXPECT_GT(ErrorOn(*one, rows), 0);
+  // … found in as many draws as the theorem lets expect: 6 sigma of a geometric mean over seeds.
+  double draws = 0;
+  constexpr int kSeeds = 100;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    const Naive naive = NaiveBoost(rows, 1, 0, {.rounds = 1, .margin = kMargin}, seed);
+    draws += static_cast<double>(naive.draws.front()) / kSeeds;
+  }
+  EXPECT_LE(draws, (1 + 6 / std::sqrt(kSeeds)) / WeakLearnerSuccess(kMargin, 0));
+}
+
+TEST(WeakLearnerTest, ASeparatorWithoutErrorEndsItAndVotesAlone) {
+  LabeledRows rows{.rows = Matrix<double>(4, 1), .labels = {0, 0, 1, 1}, .classes = 2};
+  for (int i = 0; i < 4; ++i) rows.rows(i, 0) = i < 2 ? -1 : 1;
+  const std::unique_ptr<const Model> model = MustTrain("weak_learner()", rows, 1);
+  EXPECT_THAT(model->Summary(), ::testing::StartsWith("1 separators; 0 of"));
+  EXPECT_EQ(ErrorOn(*model, rows), 0);
+  EXPECT_EQ(MustScore(*model, rows.rows)(3, 1), 1);
+}
+
+// The same row under both labels: nothing is under one half, and that is what the model says.
+TEST(WeakLearnerTest, RowsThatNoSeparatorTellsApartGiveNoSeparator) {
+  LabeledRows rows{.rows = Matrix<double>(2, 1), .labels = {0, 1}, .classes = 2};
+  rows.rows(0, 0) = rows.rows(1, 0) = 1;
+  const std::unique_ptr<const Model> model = MustTrain("weak_learner(draws=20)", rows, 1);
+  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 separators"));
+  EXPECT_EQ(MustScore(*model, rows.rows)(0, 1), 0);
+}
+
+TEST(WeakLearnerTest, TrainingStopsWhereTheCheckpointSays) {
+  const LabeledRows rows = NoisyRows(200, 5, 3, 8);
+  int calls = 0;
+  double last = -1;
+  const absl::Status status =
+      WeakLearner({.rounds = 50})
+          .Train(rows.set(), 1,
+                 [&](double fraction) {
+                   EXPECT_GT(fraction, last);
+                   EXPECT_LE(fraction, 1);
+                   last = fraction;
+                   return ++calls == 70 ? absl::CancelledError("enough") : absl::OkStatus();
+                 })
+          .status();
+  EXPECT_EQ(status, absl::CancelledError("enough"));
+  EXPECT_EQ(calls, 70);
+}
+
+}  // namespace
+}  // namespace phimap
