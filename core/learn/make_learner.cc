@@ -1,11 +1,14 @@
 #include "core/learn/make_learner.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/kernel_sgd.h"
+#include "core/learn/kernel_svm.h"
 #include "core/learn/linear_svm.h"
 #include "core/learn/one_parameter.h"
 #include "core/learn/perceptron.h"
 #include "core/learn/weak_learner.h"
 #include "core/learn/winnow.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -28,6 +31,13 @@ absl::Status CheckKernelInput(const LearnerSpec& spec, const KernelInput& input)
         absl::StrCat("expected numbers for every gamma, got ", input.kernel->ToText()));
   }
   return absl::OkStatus();
+}
+
+std::unique_ptr<const Learner> MakeKernelSgd(const LearnerSpec& spec, const KernelInput& input) {
+  const KernelSgdOptions options{
+      .strategy = spec.strategy, .rate = spec.rate, .epochs = spec.epochs};
+  if (spec.needs_row_map()) return std::make_unique<const KernelSgd>(options, input.map);
+  return std::make_unique<const KernelSgd>(options, KernelProgram::Compile(*input.kernel));
 }
 
 }  // namespace
@@ -54,10 +64,14 @@ absl::StatusOr<std::unique_ptr<const Learner>> MakeLearner(const LearnerSpec& sp
     case LearnerKind::kOneParameter:
       return std::make_unique<const OneParameter>(
           OneParameterOptions{.C = spec.C, .tolerance = spec.tolerance, .epochs = spec.epochs});
-    default:
-      return absl::UnimplementedError(
-          absl::StrCat(LearnerKindName(spec.kind), " is not offered by this build"));
+    case LearnerKind::kKernelSgd:
+      return MakeKernelSgd(spec, input);
+    case LearnerKind::kKernelSvm:
+      return std::make_unique<const KernelSvm>(
+          KernelSvmOptions{.C = spec.C, .tolerance = spec.tolerance},
+          KernelProgram::Compile(*input.kernel));
   }
+  PHIMAP_CHECK(false);
 }
 
 }  // namespace phimap

@@ -29,7 +29,7 @@ void Standardize(Matrix<double>& rows) {
 
 }  // namespace
 
-LabeledRows RealData(const std::string& name) {
+LabeledRows RawData(const std::string& name) {
   std::ifstream file(std::string(PHIMAP_SOURCE_DIR) + "/lab/data/" + name);
   EXPECT_TRUE(file.good()) << name;
   std::string line;
@@ -48,6 +48,11 @@ LabeledRows RealData(const std::string& name) {
     }
     data.labels.push_back(classes.at(cells[i].back()));
   }
+  return data;
+}
+
+LabeledRows RealData(const std::string& name) {
+  LabeledRows data = RawData(name);
   Standardize(data.rows);
   return data;
 }

@@ -23,7 +23,8 @@ struct LabeledRows {
   }
 };
 
-// lab/data/NAME, standardised; classes are numbered in the order of their names.
+// lab/data/NAME, as it is or standardised; classes are numbered in the order of their names.
+LabeledRows RawData(const std::string& name);
 LabeledRows RealData(const std::string& name);
 
 // The given rows.

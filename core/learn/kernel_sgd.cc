@@ -1,0 +1,184 @@
+#include "core/learn/kernel_sgd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/learn/kernel_models.h"
+#include "core/linalg/blas.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kBlockRows = 256;
+// Of all the work, what is done before the first step where something is stored; a guess that
+// progress is told by.
+constexpr double kStoringShare = 0.5;
+
+int64_t SeparatorCount(const TrainingSet& examples) {
+  return examples.class_count == 2 ? 1 : examples.class_count;
+}
+
+// −rate·ℓ'(s; y): how much of the row a step adds.
+double StepLength(double rate, double score, double y) {
+  return rate * y / (1 + std::exp(y * score));
+}
+
+// The steps: `step` is given the row that was drawn.
+absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
+                       Checkpoint checkpoint, absl::FunctionRef<absl::Status(int64_t row)> step) {
+  const RandomStream stream(seed, StreamId::kSgdRows);
+  const auto steps = static_cast<uint64_t>(epochs) * static_cast<uint64_t>(n);
+  for (uint64_t t = 0; t < steps; ++t) {
+    if (t % 64 == 0) {
+      const double share = static_cast<double>(t) / static_cast<double>(steps);
+      PHIMAP_RETURN_IF_ERROR(checkpoint(begin + (1 - begin) * share));
+    }
+    PHIMAP_RETURN_IF_ERROR(
+        step(static_cast<int64_t>(stream.UniformBelow(t, static_cast<uint64_t>(n)))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TooMuch(absl::string_view what, int64_t limit, int64_t actual,
+                     absl::string_view instead) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "TOO_MANY_ROWS", "rows",
+      absl::StrCat(what, ": at most ", limit, ", got ", actual, "; ", instead, " stores nothing"),
+      {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
+}
+
+// φ of every row, in blocks.
+absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<double> rows,
+                                             Checkpoint checkpoint) {
+  const int64_t n = rows.rows();
+  if (n > kMaxStoredFeatures / map.output_columns()) {
+    return TooMuch("kernel_sgd(strategy=stored_features) keeps all features: numbers",
+                   kMaxStoredFeatures, n * map.output_columns(), "strategy=features");
+  }
+  Matrix<double> features = Matrix<double>::Uninit(n, map.output_columns());
+  for (int64_t first = 0; first < n; first += kBlockRows) {
+    PHIMAP_RETURN_IF_ERROR(
+        checkpoint(kStoringShare * static_cast<double>(first) / static_cast<double>(n)));
+    const int64_t count = std::min(kBlockRows, n - first);
+    PHIMAP_RETURN_IF_ERROR(map.Map(rows.Rows(first, count), features.view().Rows(first, count)));
+  }
+  return features;
+}
+
+// K of every pair, in both triangles: steps read rows.
+absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatrixView<double> rows,
+                                         Checkpoint checkpoint) {
+  const int64_t n = rows.rows();
+  if (n > kMaxGramRows) {
+    return TooMuch("kernel_sgd(strategy=gram) keeps the Gram matrix: rows", kMaxGramRows, n,
+                   "strategy=kernel");
+  }
+  Matrix<double> gram = Matrix<double>::Uninit(n, n);
+  const auto part = [&](double fraction) { return checkpoint(kStoringShare * fraction); };
+  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, rows, gram.view(), part));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = i + 1; j < n; ++j) gram(i, j) = gram(j, i);
+  }
+  return gram;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::Train(const TrainingSet& examples,
+                                                              uint64_t seed,
+                                                              Checkpoint checkpoint) const {
+  PHIMAP_RETURN_IF_ERROR(examples.Validate());
+  return map_ != nullptr ? TrainWeights(examples, seed, checkpoint)
+                         : TrainCoefficients(examples, seed, checkpoint);
+}
+
+absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainWeights(const TrainingSet& examples,
+                                                                     uint64_t seed,
+                                                                     Checkpoint checkpoint) const {
+  if (examples.rows.cols() != map_->input_columns()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "rows",
+                     absl::StrCat("the map takes rows of ", map_->input_columns(), " columns, got ",
+                                  examples.rows.cols()));
+  }
+  const bool stored = options_.strategy == SgdStrategy::kStoredFeatures;
+  const int64_t width = map_->output_columns();
+  Matrix<double> features(stored ? 0 : 1, width);
+  if (stored) {
+    PHIMAP_ASSIGN_OR_RETURN(features, StoreFeatures(*map_, examples.rows, checkpoint));
+  }
+  Matrix<double> weights(SeparatorCount(examples), width);
+  std::vector<double> scores(static_cast<size_t>(weights.rows()));
+  const auto step = [&](int64_t i) -> absl::Status {
+    if (!stored) PHIMAP_RETURN_IF_ERROR(map_->Map(examples.rows.Rows(i, 1), features.view()));
+    const double* phi = features.row(stored ? i : 0);
+    MultiplyVector(1, weights.view(), phi, 0, scores.data(), 1);
+    for (int64_t s = 0; s < weights.rows(); ++s) {
+      const int64_t positive = weights.rows() == 1 ? 1 : s;
+      const double y = examples.labels[i] == positive ? 1 : -1;
+      const double length = StepLength(options_.rate, scores[s], y);
+      double* w = weights.row(s);
+      for (int64_t k = 0; k < width; ++k) w[k] += length * phi[k];
+    }
+    return absl::OkStatus();
+  };
+  const int64_t n = examples.rows.rows();
+  PHIMAP_RETURN_IF_ERROR(
+      TakeSteps(n, options_.epochs, seed, stored ? kStoringShare : 0, checkpoint, step));
+  return std::make_unique<const MappedModel>(
+      map_, std::move(weights), examples.class_count,
+      absl::StrCat(options_.epochs * n, " steps on ", width, " features"));
+}
+
+absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainCoefficients(
+    const TrainingSet& examples, uint64_t seed, Checkpoint checkpoint) const {
+  const bool stored = options_.strategy == SgdStrategy::kGram;
+  const int64_t n = examples.rows.rows();
+  const std::vector<double> norms = SquaredNorms(examples.rows);
+  Matrix<double> kernel(stored ? 0 : 1, n);
+  if (stored) {
+    PHIMAP_ASSIGN_OR_RETURN(kernel, StoreGram(kernel_, examples.rows, checkpoint));
+  }
+  Matrix<double> coefficients(SeparatorCount(examples), n);
+  std::vector<double> scores(static_cast<size_t>(coefficients.rows()));
+  const auto step = [&](int64_t i) {
+    if (!stored) {
+      KernelBlock(kernel_, examples.rows.Rows(i, 1), {norms[i]}, examples.rows, norms,
+                  kernel.view());
+    }
+    MultiplyVector(1, coefficients.view(), kernel.row(stored ? i : 0), 0, scores.data(), 1);
+    for (int64_t s = 0; s < coefficients.rows(); ++s) {
+      const int64_t positive = coefficients.rows() == 1 ? 1 : s;
+      const double y = examples.labels[i] == positive ? 1 : -1;
+      coefficients(s, i) += StepLength(options_.rate, scores[s], y);
+    }
+    return absl::OkStatus();
+  };
+  PHIMAP_RETURN_IF_ERROR(
+      TakeSteps(n, options_.epochs, seed, stored ? kStoringShare : 0, checkpoint, step));
+  // Those of rows that were never drawn are 0.
+  std::vector<int64_t> drawn;
+  for (int64_t i = 0; i < n; ++i) {
+    bool any = false;
+    for (int64_t s = 0; s < coefficients.rows(); ++s) any = any || coefficients(s, i) != 0;
+    if (any) drawn.push_back(i);
+  }
+  Matrix<double> rows(static_cast<int64_t>(drawn.size()), examples.rows.cols());
+  Matrix<double> kept(coefficients.rows(), rows.rows());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    std::copy_n(examples.rows.row(drawn[i]), rows.cols(), rows.row(i));
+    for (int64_t s = 0; s < kept.rows(); ++s) kept(s, i) = coefficients(s, drawn[i]);
+  }
+  return std::make_unique<const ExpansionModel>(
+      kernel_, std::move(rows), std::move(kept), examples.class_count,
+      absl::StrCat(options_.epochs * n, " steps on ", drawn.size(), " rows"));
+}
+
+}  // namespace phimap

@@ -1,0 +1,229 @@
+// Kernel SGD: its recurrence in φ-space, and that the ways to compute it end in the same model.
+#include "core/learn/kernel_sgd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/learn/labeled_data.h"
+#include "tests/core/mapping/builds.h"
+
+namespace phimap {
+namespace {
+
+using testing::ErrorOn;
+using testing::Every;
+using testing::LabeledRows;
+using testing::MustScore;
+using testing::MustTrain;
+using testing::NoisyRows;
+using testing::RealData;
+
+// φ of (xᵀy + 1)²: all products of two of (x, 1).
+class DegreeTwo final : public RowMap {
+ public:
+  explicit DegreeTwo(int64_t columns) : columns_(columns) {}
+  int64_t input_columns() const override { return columns_; }
+  int64_t output_columns() const override { return (columns_ + 1) * (columns_ + 1); }
+  absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const override {
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      double* next = out.row(i);
+      for (int64_t a = 0; a <= columns_; ++a) {
+        for (int64_t b = 0; b <= columns_; ++b) {
+          *next++ = (a < columns_ ? rows(i, a) : 1) * (b < columns_ ? rows(i, b) : 1);
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t columns_;
+};
+
+// The features of a version, by the engine.
+class VersionMap final : public RowMap {
+ public:
+  VersionMap(BuiltVersion version, int64_t columns)
+      : version_(std::move(version)), columns_(columns) {}
+  int64_t input_columns() const override { return columns_; }
+  int64_t output_columns() const override { return version_.output_columns; }
+  absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const override {
+    Matrix<double> copy(rows.rows(), rows.cols());
+    for (int64_t i = 0; i < rows.rows(); ++i) std::copy_n(rows.row(i), rows.cols(), copy.row(i));
+    const Matrix<double> features = testing::FeaturesFrom(version_, copy);
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      std::copy_n(features.row(i), features.cols(), out.row(i));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  BuiltVersion version_;
+  int64_t columns_;
+};
+
+constexpr char kDegreeTwo[] = "poly(degree=2, gamma=1, coef0=1)";
+
+KernelInput Input(const std::string& kernel, std::shared_ptr<const RowMap> map) {
+  return {.kernel = *KernelExpression::Parse(kernel), .map = std::move(map)};
+}
+
+// The lecture's update on w, word for word, for class `positive`.
+std::vector<double> NaiveSgd(const LabeledRows& rows, const RowMap& map, int32_t positive,
+                             double rate, int64_t epochs, uint64_t seed) {
+  const int64_t n = rows.rows.rows();
+  Matrix<double> phi(n, map.output_columns());
+  EXPECT_TRUE(map.Map(rows.rows.view(), phi.view()).ok());
+  std::vector<double> w(static_cast<size_t>(phi.cols()));
+  const RandomStream stream(seed, StreamId::kSgdRows);
+  for (int64_t t = 0; t < epochs * n; ++t) {
+    const auto i = static_cast<int64_t>(stream.UniformBelow(static_cast<uint64_t>(t), n));
+    double wx = 0;
+    for (int64_t k = 0; k < phi.cols(); ++k) wx += w[k] * phi(i, k);
+    const double y = rows.labels[i] == positive ? 1 : -1;
+    const double derivative = -y / (1 + std::exp(wx * y));
+    for (int64_t k = 0; k < phi.cols(); ++k) w[k] -= rate * derivative * phi(i, k);
+  }
+  std::vector<double> scores;
+  for (int64_t i = 0; i < n; ++i) {
+    double wx = 0;
+    for (int64_t k = 0; k < phi.cols(); ++k) wx += w[k] * phi(i, k);
+    scores.push_back(wx);
+  }
+  return scores;
+}
+
+// Steps of rate·‖φ‖² under 2·4 contract, so that round-off of 1e-16·‖φ‖²·T ~ 1e-10 does not grow.
+TEST(KernelSgdTest, TheFourStrategiesAreTheRecurrenceAndEndInTheSameModel) {
+  const LabeledRows real = RealData("cancer.csv");
+  const LabeledRows made = NoisyRows(120, 3, 3, 2);
+  for (const LabeledRows* rows : {&real, &made}) {
+    const KernelInput input = Input(kDegreeTwo, std::make_shared<DegreeTwo>(rows->rows.cols()));
+    std::vector<std::vector<double>> expected;
+    for (int32_t y = rows->classes == 2 ? 1 : 0; y < rows->classes; ++y) {
+      expected.push_back(NaiveSgd(*rows, *input.map, y, 0.002, 3, 5));
+    }
+    for (const char* strategy : {"features", "stored_features", "kernel", "gram"}) {
+      SCOPED_TRACE(strategy);
+      const std::unique_ptr<const Model> model =
+          MustTrain(absl::StrCat("kernel_sgd(strategy=", strategy, ", rate=0.002, epochs=3)"),
+                    *rows, 5, input);
+      const Matrix<double> scores = MustScore(*model, rows->rows);
+      for (int64_t i = 0; i < rows->rows.rows(); ++i) {
+        for (size_t s = 0; s < expected.size(); ++s) {
+          const int64_t y = rows->classes == 2 ? 1 : static_cast<int64_t>(s);
+          EXPECT_NEAR(scores(i, y), expected[s][i], 1e-8 * (1 + std::abs(expected[s][i])));
+        }
+        if (rows->classes == 2) {
+          EXPECT_EQ(scores(i, 0), -scores(i, 1));
+        }
+      }
+      EXPECT_LT(ErrorOn(*model, *rows), rows->classes == 2 ? 0.06 : 0.35);
+    }
+  }
+}
+
+// A kernel without finite features, as the lecture runs it.
+TEST(KernelSgdTest, WithoutFiniteFeaturesTheTwoKernelStrategiesAgree) {
+  const LabeledRows rows = Every(RealData("letter.csv"), 0, 40);
+  const KernelInput input = Input("rbf(gamma=0.0625)", nullptr);
+  const std::unique_ptr<const Model> gram = MustTrain("kernel_sgd(epochs=5)", rows, 3, input);
+  const std::unique_ptr<const Model> kernel =
+      MustTrain("kernel_sgd(strategy=kernel, epochs=5)", rows, 3, input);
+  const Matrix<double> a = MustScore(*gram, rows.rows);
+  const Matrix<double> b = MustScore(*kernel, rows.rows);
+  for (int64_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a.data()[i], b.data()[i], 1e-9);
+  EXPECT_LT(ErrorOn(*gram, rows), 0.5);  // of 26 classes
+}
+
+// The lecture's two further ways: features that approximate the kernel, mapped when they are wanted
+// or kept. The engine gives a row the same bits alone and among others, so both are one model to
+// the bit; and the more features there are, the nearer it is to the kernel's own.
+TEST(KernelSgdTest, ApproximateFeaturesGiveOneModelWhichNearsTheKernels) {
+  const LabeledRows rows = Every(RealData("ionosphere.csv"), 0, 3);
+  const std::unique_ptr<const Model> exact =
+      MustTrain("kernel_sgd(epochs=2)", rows, 3, Input("rbf(gamma=0.03)", nullptr));
+  const Matrix<double> truth = MustScore(*exact, rows.rows);
+  double before = 1e300;
+  for (const char* mapping :
+       {"fourier(dimensions=32)", "fourier(dimensions=2048)", "f2(landmarks=100)"}) {
+    const KernelInput input =
+        Input("rbf(gamma=0.03)",
+              std::make_shared<VersionMap>(
+                  testing::MustBuild(testing::SpecOf(mapping, "rbf(gamma=0.03)"), rows.rows),
+                  rows.rows.cols()));
+    const Matrix<double> a =
+        MustScore(*MustTrain("kernel_sgd(strategy=features, epochs=2)", rows, 3, input), rows.rows);
+    const Matrix<double> b = MustScore(
+        *MustTrain("kernel_sgd(strategy=stored_features, epochs=2)", rows, 3, input), rows.rows);
+    double square = 0;
+    for (int64_t i = 0; i < a.rows(); ++i) {
+      EXPECT_EQ(a(i, 1), b(i, 1)) << mapping << " " << i;
+      square += (a(i, 1) - truth(i, 1)) * (a(i, 1) - truth(i, 1)) / static_cast<double>(a.rows());
+    }
+    EXPECT_LT(square, before) << mapping;
+    before = square;
+  }
+}
+
+TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
+  const LabeledRows rows{.rows = Matrix<double>(kMaxGramRows + 1, 1),
+                         .labels = std::vector<int32_t>(kMaxGramRows + 1),
+                         .classes = 2};
+  const absl::Status gram = KernelSgd({.strategy = SgdStrategy::kGram}, KernelProgram())
+                                .Train(rows.set(), 1, NeverStop)
+                                .status();
+  EXPECT_EQ(DetailOf(gram)->reason, "TOO_MANY_ROWS");
+  EXPECT_THAT(std::string(gram.message()), ::testing::HasSubstr("strategy=kernel"));
+  // 16,385 rows of 129² features are over 2^28 numbers.
+  const LabeledRows wide{.rows = Matrix<double>(kMaxGramRows + 1, 128),
+                         .labels = std::vector<int32_t>(kMaxGramRows + 1),
+                         .classes = 2};
+  const absl::Status stored =
+      KernelSgd({.strategy = SgdStrategy::kStoredFeatures}, std::make_shared<DegreeTwo>(128))
+          .Train(wide.set(), 1, NeverStop)
+          .status();
+  EXPECT_EQ(DetailOf(stored)->reason, "TOO_MANY_ROWS");
+  EXPECT_THAT(std::string(stored.message()), ::testing::HasSubstr("strategy=features"));
+  const absl::Status columns =
+      KernelSgd({.strategy = SgdStrategy::kFeatures}, std::make_shared<DegreeTwo>(2))
+          .Train(rows.set(), 1, NeverStop)
+          .status();
+  EXPECT_EQ(DetailOf(columns)->reason, "WRONG_COLUMNS");
+}
+
+TEST(KernelSgdTest, TrainingStopsWhereTheCheckpointSays) {
+  const LabeledRows rows = NoisyRows(600, 5, 3, 8);
+  for (const char* strategy : {"features", "stored_features", "kernel", "gram"}) {
+    for (const int stop : {1, 2, 5, 12}) {
+      const LearnerSpec spec =
+          *LearnerSpec::Parse(absl::StrCat("kernel_sgd(strategy=", strategy, ")"));
+      int calls = 0;
+      double last = -1;
+      const absl::Status status =
+          (*MakeLearner(spec, Input(kDegreeTwo, std::make_shared<DegreeTwo>(5))))
+              ->Train(rows.set(), 1,
+                      [&](double fraction) {
+                        EXPECT_GT(fraction, last);
+                        EXPECT_LE(fraction, 1);
+                        last = fraction;
+                        return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
+                      })
+              .status();
+      EXPECT_EQ(status, absl::CancelledError("enough")) << strategy;
+      EXPECT_EQ(calls, stop) << strategy;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,209 @@
+// The kernel SVM against libsvm's own programs, which compute the kernel themselves.
+#include "core/learn/kernel_svm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/learn/labeled_data.h"
+#include "tests/core/learn/svm_tool.h"
+
+namespace phimap {
+namespace {
+
+using testing::ErrorOn;
+using testing::Every;
+using testing::LabeledRows;
+using testing::MustScore;
+using testing::MustTrain;
+using testing::NoisyRows;
+using testing::RawData;
+
+KernelInput Kernel(const std::string& text) {
+  return {.kernel = *KernelExpression::Parse(text), .map = nullptr};
+}
+
+// What svm-train left: f(x) = Σ coefficient·exp(−γ‖row − x‖²) + offset, positive for label +1.
+struct ToolModel {
+  double offset = 0;
+  double sign = 1;
+  std::vector<double> coefficients;
+  std::vector<std::vector<double>> rows;
+
+  double Value(const double* x, int64_t columns, double gamma) const {
+    double sum = offset;
+    for (size_t s = 0; s < rows.size(); ++s) {
+      double square = 0;
+      for (int64_t k = 0; k < columns; ++k) square += std::pow(rows[s][k] - x[k], 2);
+      sum += coefficients[s] * std::exp(-gamma * square);
+    }
+    return sign * sum;
+  }
+};
+
+double Number(absl::string_view text) {
+  double value = 0;
+  EXPECT_TRUE(absl::SimpleAtod(text, &value)) << text;
+  return value;
+}
+
+ToolModel ReadToolModel(const std::string& path, int64_t columns) {
+  ToolModel model;
+  bool vectors = false;
+  for (const std::string& line : testing::LinesOf(path)) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (vectors) {
+      model.coefficients.push_back(Number(words[0]));
+      model.rows.emplace_back(static_cast<size_t>(columns));
+      for (size_t w = 1; w < words.size(); ++w) {
+        const std::vector<std::string> pair = absl::StrSplit(words[w], ':');
+        model.rows.back()[std::stoul(pair[0]) - 1] = Number(pair[1]);
+      }
+    } else if (words[0] == "rho") {
+      model.offset = -Number(words[1]);
+    } else if (words[0] == "label") {
+      model.sign = words[1] == "1" ? 1 : -1;
+    }
+    vectors = vectors || words[0] == "SV";
+  }
+  return model;
+}
+
+// Whole numbers, which the program's model file keeps exactly. Both stop when no condition is
+// violated by more than 1e-6, on the way to which values differ by some of that.
+TEST(KernelSvmTest, TwoClassesOnRealDataAreTheModelOfLibsvmsProgram) {
+  const LabeledRows rows = RawData("cancer.csv");
+  const testing::ScratchFolder folder;
+  testing::WriteSvmFile(rows, folder.File("rows"));
+  testing::MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.05 -c 2 -e 1e-6 ",
+                                folder.File("rows"), " ", folder.File("model")));
+  const ToolModel tool = ReadToolModel(folder.File("model"), rows.rows.cols());
+  const std::unique_ptr<const Model> model =
+      MustTrain("kernel_svm(C=2, tolerance=1e-06)", rows, 1, Kernel("rbf(gamma=0.05)"));
+  const Matrix<double> scores = MustScore(*model, rows.rows);
+  for (int64_t i = 0; i < rows.rows.rows(); ++i) {
+    EXPECT_NEAR(scores(i, 1), tool.Value(rows.rows.row(i), rows.rows.cols(), 0.05), 2e-5) << i;
+    EXPECT_EQ(scores(i, 0), -scores(i, 1));
+  }
+}
+
+// 26 classes, 325 pairs, votes. A row whose pair is undecided to 1e-5 may vote otherwise: none of
+// these does.
+TEST(KernelSvmTest, ManyClassesOnRealDataVoteAsLibsvmsProgram) {
+  const LabeledRows all = RawData("letter.csv");
+  LabeledRows rows = Every(all, 0, 13);
+  // libsvm breaks ties by which class comes first: ours by their order.
+  std::vector<int64_t> order(rows.labels.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return rows.labels[a] < rows.labels[b]; });
+  rows = Subset(rows, order);
+  const LabeledRows test = Every(all, 1, 10);
+  const testing::ScratchFolder folder;
+  testing::WriteSvmFile(rows, folder.File("rows"));
+  testing::WriteSvmFile(test, folder.File("test"));
+  testing::MustRun(absl::StrCat(PHIMAP_SVM_TRAIN, " -t 2 -g 0.02 -c 10 -e 1e-5 ",
+                                folder.File("rows"), " ", folder.File("model")));
+  testing::MustRun(absl::StrCat(PHIMAP_SVM_PREDICT, " ", folder.File("test"), " ",
+                                folder.File("model"), " ", folder.File("classes")));
+  const std::unique_ptr<const Model> model =
+      MustTrain("kernel_svm(C=10, tolerance=1e-05)", rows, 1, Kernel("rbf(gamma=0.02)"));
+  const std::vector<int32_t> classes = *model->Predict(test.rows.view(), NeverStop);
+  const std::vector<std::string> expected = testing::LinesOf(folder.File("classes"));
+  ASSERT_EQ(expected.size(), classes.size());
+  for (size_t i = 0; i < classes.size(); ++i) EXPECT_EQ(classes[i], std::stoi(expected[i])) << i;
+  EXPECT_LT(ErrorOn(*model, test), 0.2);
+}
+
+// A kernel that libsvm does not have, against the conditions of optimality (α_i = |coefficient|):
+// y·f >= 1 where α = 0, = 1 where 0 < α < C, <= 1 where α = C.
+TEST(KernelSvmTest, ComposedKernelsMeetTheConditionsOfOptimality) {
+  const LabeledRows rows = NoisyRows(200, 4, 2, 3);
+  const KernelInput input = Kernel("rbf(gamma=0.3) + 0.1*poly(degree=2, coef0=1)");
+  const std::unique_ptr<const Model> model =
+      MustTrain("kernel_svm(C=0.5, tolerance=1e-06)", rows, 1, input);
+  const Matrix<double> scores = MustScore(*model, rows.rows);
+  int inside = 0;
+  int at_bound = 0;
+  for (int64_t i = 0; i < 200; ++i) {
+    const double value = (rows.labels[i] == 1 ? 1 : -1) * scores(i, 1);
+    if (std::abs(value - 1) < 1e-5) ++inside;
+    if (value < 1 - 1e-5) ++at_bound;
+  }
+  const std::string summary = model->Summary();
+  EXPECT_EQ(summary, absl::StrCat(inside + at_bound, " support vectors"));
+  EXPECT_GT(inside, 0);
+}
+
+TEST(KernelSvmTest, AClassWithoutRowsLosesEveryPair) {
+  LabeledRows rows = NoisyRows(60, 4, 2, 3);
+  rows.classes = 3;
+  const std::unique_ptr<const Model> model =
+      MustTrain("kernel_svm()", rows, 1, Kernel("rbf(gamma=0.3)"));
+  const Matrix<double> scores = MustScore(*model, rows.rows);
+  for (int64_t i = 0; i < 60; ++i) EXPECT_EQ(scores(i, 2), 0);
+}
+
+TEST(KernelSvmTest, MoreRowsOfTwoClassesThanFitAreRefusedByNumber) {
+  LabeledRows rows{.rows = Matrix<double>(kMaxKernelSvmRows + 3, 1), .labels = {}, .classes = 3};
+  rows.labels.assign(static_cast<size_t>(kMaxKernelSvmRows + 3), 0);
+  rows.labels[0] = 1;
+  rows.labels[1] = 2;
+  const KernelSvm learner({}, KernelProgram());
+  const absl::Status status = learner.Train(rows.set(), 1, NeverStop).status();
+  EXPECT_EQ(DetailOf(status)->reason, "TOO_MANY_ROWS");
+  EXPECT_EQ(DetailOf(status)->metadata.at("actual"), absl::StrCat(kMaxKernelSvmRows + 2));
+}
+
+TEST(KernelSvmTest, ThreadsTrainBesideEachOtherToTheSameBits) {
+  const LabeledRows rows = NoisyRows(200, 5, 3, 3);
+  const auto train = [&] {
+    const Matrix<double> scores =
+        MustScore(*MustTrain("kernel_svm()", rows, 1, Kernel("rbf(gamma=0.3)")), rows.rows);
+    return std::vector<double>(scores.data(), scores.data() + scores.size());
+  };
+  const std::vector<double> alone = train();
+  std::vector<std::vector<double>> results(4);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < results.size(); ++t)
+    threads.emplace_back([&, t] { results[t] = train(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<double>& result : results) EXPECT_EQ(result, alone);
+}
+
+// A problem of a million steps and more is ended in the middle.
+TEST(KernelSvmTest, TrainingStopsWithinAProblem) {
+  const LabeledRows rows = NoisyRows(600, 5, 2, 4);
+  const KernelSvm learner({.C = 1e6, .tolerance = 1e-9},
+                          KernelProgram::Compile(*KernelExpression::Parse("linear()")));
+  for (const int stop : {1, 2, 4, 5, 10, 100}) {
+    int calls = 0;
+    double last = -1;
+    const absl::Status status =
+        learner
+            .Train(rows.set(), 1,
+                   [&](double fraction) {
+                     EXPECT_GT(fraction, last);
+                     EXPECT_LT(fraction, 1);
+                     last = fraction;
+                     return ++calls == stop ? absl::CancelledError("enough") : absl::OkStatus();
+                   })
+            .status();
+    EXPECT_EQ(status, absl::CancelledError("enough"));
+    EXPECT_EQ(calls, stop);
+  }
+}
+
+}  // namespace
+}  // namespace phimap
