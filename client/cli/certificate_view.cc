@@ -69,8 +69,9 @@ void RenderCounts(std::string& out, const v1::Certificate& certificate) {
   Line(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
   if (certificate.pool_rows() > 0) {
     Line(out, "sample", WithThousands(certificate.pool_rows()),
-         landmarks ? "rows that the landmarks were drawn from"
-                   : "rows that gamma=median was taken over");
+         certificate.policy() == "given" ? "rows after the landmarks, which were given"
+         : landmarks                     ? "rows that the landmarks were drawn from"
+                                         : "rows that gamma=median was taken over");
   }
   Line(out, "held out", WithThousands(certificate.held_out_rows()),
        landmarks ? "other rows, kept apart to measure on" : "rows kept apart to measure on");

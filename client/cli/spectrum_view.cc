@@ -57,9 +57,9 @@ std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width)
   DrawPlot(shares, out);
   for (const auto& dimension : spectrum.effective_dimensions()) {
     const double level = dimension.lambda() / spectrum.trace();
-    absl::StrAppendFormat(&out, "  over %-8s %7.1f of %.1f effective dimensions are kept\n",
-                          absl::StrFormat("%g %%", 100 * level), dimension.mapping(),
-                          dimension.kernel());
+    absl::StrAppendFormat(
+        &out, "  over %-8s %7.1f of %.1f effective dimensions are in the span of the landmarks\n",
+        absl::StrFormat("%g %%", 100 * level), dimension.mapping(), dimension.kernel());
   }
   return out;
 }

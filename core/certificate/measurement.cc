@@ -64,6 +64,8 @@ double HalfWidth(const std::vector<double>& numbers) {
 
 struct KernelErrors {
   MeasuredError error;
+  // Pairs whose error is over √(ρ(x)·ρ(y)).
+  int64_t unbounded = 0;
   // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …: independent of each other.
   std::vector<double> disjoint;
 };
@@ -75,8 +77,10 @@ int64_t PairTiles(int64_t rows) { return (rows + kPairRows - 1) / kPairRows; }
 // in the tile before. The rows come in random order, so that these are a sample of all pairs, in
 // which every row has a part. Each tile sums for itself and the tiles are added in order, so that
 // the bits do not depend on who took which.
+// `residuals`: ρ of each row, or empty.
 absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matrix<double>& x,
                                          const Matrix<double>& features,
+                                         const std::vector<double>& residuals,
                                          const TileControl& control) {
   const int64_t h = x.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
@@ -84,6 +88,7 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
     double sum = 0;
     double max = 0;
     int64_t count = 0;
+    int64_t unbounded = 0;
     std::vector<double> disjoint;
   };
   std::vector<TileErrors> tiles(static_cast<size_t>(PairTiles(h)));
@@ -104,6 +109,8 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
         const double difference = std::abs(tile(i - begin, j - first));
         errors.sum += difference;
         errors.max = std::max(errors.max, difference);
+        if (residuals.empty()) continue;
+        if (difference > std::sqrt(residuals[i] * residuals[j])) ++errors.unbounded;
       }
       errors.count += i - first;
       if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1 - first)));
@@ -119,10 +126,30 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
     sum += tile.sum;
     errors.error.max = std::max(errors.error.max, tile.max);
     errors.error.count += tile.count;
+    errors.unbounded += tile.unbounded;
     errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
   }
   errors.error.mean = sum / static_cast<double>(errors.error.count);
   return errors;
+}
+
+// ρ of each row as it would be answered.
+std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served) {
+  std::vector<double> residuals(static_cast<size_t>(served.rows()));
+  const RowsView rows = {.data = reinterpret_cast<const char*>(task.rows.row(0)),
+                         .type = FloatType::kFloat64,
+                         .rows = task.rows.rows(),
+                         .columns = task.rows.cols()};
+  if (task.served->serving_type() == FloatType::kFloat64) {
+    task.residual->Compute(rows, served.data(), residuals.data());
+    return residuals;
+  }
+  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
+    const int64_t count = std::min(kTileRows, rows.rows - begin);
+    const Matrix<float> features = Converted<float, double>(served.view().Rows(begin, count));
+    task.residual->Compute(rows.Slice(begin, count), features.data(), residuals.data() + begin);
+  }
+  return residuals;
 }
 
 // ‖L⁻¹ k_r(x)‖² of each row: what of K(x, x) lies within the landmarks' span.
@@ -226,6 +253,8 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
     return absl::OkStatus();
   }
   PHIMAP_RETURN_IF_ERROR(control(0));
+  const ConstMatrixView<double> exact_rows =
+      task.reference_rows.rows() > 0 ? task.reference_rows : task.rows;
   // Anything but OUT_OF_RANGE, which is a row's fault, came from a checkpoint.
   const auto stopped = [](const absl::Status& status) {
     return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
@@ -234,7 +263,7 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
       *task.served, task.rows, {control.threads_ref(), [&](double f) { return control(0.1 * f); }});
   if (stopped(served.status())) return served.status();
   const absl::StatusOr<Matrix<double>> reference =
-      FeaturesOf(*task.reference, task.rows,
+      FeaturesOf(*task.reference, exact_rows,
                  {control.threads_ref(), [&](double f) { return control(0.1 + 0.1 * f); }});
   if (stopped(reference.status())) return reference.status();
   if (!served.ok() || !reference.ok()) {
@@ -247,15 +276,23 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   certificate.serving_error = ServingError(*served, *reference);
   certificate.mean_squared_norm = MeanSquaredNorm(*served);
   if (!task.kernel.has_value()) return absl::OkStatus();
-  const Matrix<double> x = AfterInputStage(task.reference->input, task.rows);
+  const Matrix<double> x = AfterInputStage(task.reference->input, exact_rows);
   Matrix<double> seen;
   if (task.kernel_input != nullptr) seen = AfterInputStage(*task.kernel_input, task.rows);
+  std::vector<double> residuals;
+  if (task.residual != nullptr) residuals = ServedResiduals(task, *served);
   PHIMAP_ASSIGN_OR_RETURN(
       const KernelErrors errors,
-      KernelError(*task.kernel, seen.empty() ? x : seen, *served,
+      KernelError(*task.kernel, seen.empty() ? x : seen, *served, residuals,
                   {control.threads_ref(), [&](double f) { return control(0.2 + 0.4 * f); }}));
   certificate.kernel_error = errors.error;
   certificate.kernel_error_half_width = HalfWidth(errors.disjoint);
+  if (errors.unbounded > 0) {
+    certificate.warnings.push_back(absl::StrCat(
+        "residuals do not bound the kernel error of ", errors.unbounded, " of ", errors.error.count,
+        " pairs of held-out rows: do not rely on them",
+        task.served->serving_type() == FloatType::kFloat32 ? ", or serve in float64" : ""));
+  }
   if (task.factor.rows() == 0) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(certificate.held_out_trace_residual,
                           TraceResidual(task, x, *reference, {control.threads_ref(), [&](double f) {

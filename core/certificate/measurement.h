@@ -12,6 +12,7 @@
 #include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 #include "core/plan/plan.h"
+#include "core/plan/residual.h"
 
 namespace phimap {
 
@@ -25,6 +26,8 @@ struct MeasurementTask {
   const Plan* reference = nullptr;
   // Held-out rows as they came, h×p.
   ConstMatrixView<double> rows;
+  // The same rows for the reference plan, and for the kernel; empty: as they came.
+  ConstMatrixView<double> reference_rows;
   // The kernel, on rows that went through the input stage, or through `kernel_input` where that is
   // not null: what F(x)·F(y) stands for, if the plan's own stage projects; nullopt measures the
   // serving error only (F1: its features are similarities, not a factor of the kernel).
@@ -36,13 +39,15 @@ struct MeasurementTask {
   ConstMatrixView<double> factor;
   // F2: its features are the coordinates of the projection, so that ρ needs no other.
   bool features_are_projection = false;
+  // F2: what is served as ρ, whose bound on the kernel error is checked; null: not.
+  const Residual* residual = nullptr;
 };
 
 // Fills in serving_error, mean_squared_norm, kernel_error with its half width, and
-// held_out_trace_residual. Under kMinHeldOutRows rows it
-// measures nothing and adds a warning. Errors: FAILED_PRECONDITION (NOT_REPRESENTABLE) when a
-// held-out row's features overflow the serving type. Cost: h transforms in either type, h²(p + d) +
-// h r² multiplications; h² · 8 bytes in tiles of 256 rows.
+// held_out_trace_residual; a pair that breaks the bound of `residual` adds a warning. Under
+// kMinHeldOutRows rows it measures nothing and adds a warning. Errors: FAILED_PRECONDITION
+// (NOT_REPRESENTABLE) when a held-out row's features overflow the serving type. Cost: h transforms
+// in either type, h²(p + d) + h r² multiplications; h² · 8 bytes in tiles of 256 rows.
 absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,
                             Certificate& certificate);
 

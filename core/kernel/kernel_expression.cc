@@ -139,12 +139,15 @@ bool AllDistances(const Node& node) {
 absl::Status NotPsd(const Node& node, absl::string_view why) {
   return MakeError(absl::StatusCode::kInvalidArgument, "NOT_POSITIVE_SEMIDEFINITE", "",
                    absl::StrCat("column ", node.column, ": ", why,
-                                "; F2 and F3 need a positive semidefinite kernel, F1 takes any"),
+                                "; F2, F3, kernel PCA and policy=rpcholesky need a positive "
+                                "semidefinite kernel, F1 of other policies takes any"),
                    {{"column", absl::StrCat(node.column)}});
 }
 
 absl::Status CheckPsd(const Node& node) {
-  if (node.kind == Node::Kind::kPolynomial && node.gamma < 0) {
+  // (−γxᵀy)^q of an even q is (γxᵀy)^q.
+  const bool even = node.coef0 == 0 && node.degree % 2 == 0;
+  if (node.kind == Node::Kind::kPolynomial && node.gamma < 0 && !even) {
     return NotPsd(node, absl::StrCat("poly with gamma=", NumberToText(node.gamma),
                                      " is not positive semidefinite; expected gamma >= 0"));
   }
@@ -154,7 +157,8 @@ absl::Status CheckPsd(const Node& node) {
   }
   if (node.kind == Node::Kind::kScaled && node.factor < 0) {
     return NotPsd(node, absl::StrCat("factor ", NumberToText(node.factor),
-                                     " makes the kernel indefinite; expected a factor >= 0"));
+                                     " subtracts a kernel, and what is left is not known to be "
+                                     "positive semidefinite; expected a factor >= 0"));
   }
   if (node.kind == Node::Kind::kBilinear) {
     const absl::Status definite = node.form->CheckPositiveSemidefinite();
@@ -167,10 +171,10 @@ absl::Status CheckPsd(const Node& node) {
   return absl::OkStatus();
 }
 
-bool AnySigmoid(const Node& node) {
-  if (node.kind == Node::Kind::kSigmoid) return true;
+bool Any(Node::Kind kind, const Node& node) {
+  if (node.kind == kind) return true;
   return std::any_of(node.children.begin(), node.children.end(),
-                     [](const NodePtr& child) { return AnySigmoid(*child); });
+                     [&](const NodePtr& child) { return Any(kind, *child); });
 }
 
 absl::Status CheckForms(const Node& node, int64_t columns) {
@@ -203,6 +207,8 @@ KernelExpression KernelExpression::Resolved(double scale_gamma, double median_ga
 
 bool KernelExpression::IsTranslationInvariant() const { return AllDistances(*root_); }
 
+bool KernelExpression::HasDelta() const { return Any(Node::Kind::kDelta, *root_); }
+
 bool KernelExpression::IsScaledLinear(double* factor) const {
   double product = 1;
   const Node* node = root_.get();
@@ -217,7 +223,7 @@ bool KernelExpression::IsScaledLinear(double* factor) const {
 absl::Status KernelExpression::CheckPositiveSemidefinite() const { return CheckPsd(*root_); }
 
 bool KernelExpression::IsProvenPositiveSemidefinite() const {
-  return CheckPsd(*root_).ok() && !AnySigmoid(*root_);
+  return CheckPsd(*root_).ok() && !Any(Node::Kind::kSigmoid, *root_);
 }
 
 absl::Status KernelExpression::CheckColumns(int64_t columns) const {

@@ -101,6 +101,8 @@ class KernelExpression {
 
   // K(x, y) depends on x − y alone: every leaf is an rbf, a laplacian or a delta.
   bool IsTranslationInvariant() const;
+  // A delta is part of it: values jump where rows become equal.
+  bool HasDelta() const;
   // c · xᵀy with c ≥ 0 for some c, returned through `factor`: such a mapping folds into one matrix.
   bool IsScaledLinear(double* factor) const;
   // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite: OK,

@@ -28,12 +28,16 @@
 #include "core/mapping/random_projection.h"
 #include "core/mapping/theorem.h"
 #include "core/plan/input_stage.h"
+#include "core/plan/residual.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
 // The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
+// Features under this share of √K(x, x) say next to nothing.
+constexpr double kLeastFeature = 1e-4;
+
 class VersionBuilder {
  public:
   VersionBuilder(const BuildSpec& spec, StreamSample sample, BuildMonitor& monitor)
@@ -154,10 +158,9 @@ class VersionBuilder {
                        ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
           {{"eigenvalue", absl::StrCat(probe.smallest)}});
     }
-    const bool known = probe.indefinite() || !kernel_.CheckPositiveSemidefinite().ok();
     kernel_warning_ = absl::StrCat(
-        known ? "the kernel is not positive semidefinite: "
-              : "the kernel is not known to be positive semidefinite: ",
+        probe.indefinite() ? "the kernel is not positive semidefinite: "
+                           : "the kernel is not known to be positive semidefinite: ",
         probe.ToText(),
         needs_definite ? "" : ". It is a similarity, and no margin in a feature space is promised");
     return absl::OkStatus();
@@ -256,9 +259,16 @@ class VersionBuilder {
       certificate_.warnings = WarningsOf(kernel_pca_, spec_.mapping.dimensions);
     }
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
+    // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
+    Matrix<double> reference_rows;
+    if (kernel_.HasDelta() && spec_.mapping.has_landmarks()) {
+      reference_rows = RoundedTo(serving_type_, AfterInputStage(input_, held_out_.view()).view());
+      mapping_.reference.input = {.columns = reference_rows.cols()};
+    }
     MeasurementTask task{.served = &mapping_.served,
                          .reference = &mapping_.reference,
                          .rows = held_out_.view(),
+                         .reference_rows = reference_rows.view(),
                          .kernel = std::nullopt,
                          .pivots = std::as_const(mapping_.pivots).view(),
                          .factor = std::as_const(mapping_.factor).view(),
@@ -266,6 +276,9 @@ class VersionBuilder {
     if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
     const InputStage unprojected = UnprojectedInput();
     if (!input_.projection.empty()) task.kernel_input = &unprojected;
+    const std::optional<Residual> residual = Residual::Of(
+        mapping_.served, {.mapping_text = spec_.mapping.ToText(), .kernel_text = kernel_.ToText()});
+    if (residual.has_value()) task.residual = &*residual;
     certificate_.self_check = MakeGoldenVectors();
     const auto threads = [&] { return progress_.threads(); };
     return MeasureHeldOut(
@@ -325,14 +338,30 @@ class VersionBuilder {
     if (serving_type_ == FloatType::kFloat64 || !certificate_.serving_error.has_value()) {
       return absl::OkStatus();
     }
-    const double error = certificate_.serving_error->max / certificate_.serving_error->scale;
-    if (error <= kServingTolerance) return absl::OkStatus();
+    const MeasuredError& serving = *certificate_.serving_error;
+    if (serving.max <= kServingTolerance * std::max(serving.scale, LeastScale())) {
+      return absl::OkStatus();
+    }
+    const double error = serving.max / serving.scale;
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "PRECISION", "spec.serving_type",
         absl::StrCat("float32 features err by up to ", error,
                      " of the largest on held-out rows, over the tolerance of ", kServingTolerance,
                      "; leave serving_type open or ask for float64"),
         {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
+  }
+
+  // What features count as at least where they are bounded by √K(x, x): those of rows that no
+  // landmark is near are round-off alone, and no float64 would say more.
+  double LeastScale() const {
+    if (!has_factor() && spec_.mapping.kind != MappingKind::kKernelPca) return 0;
+    const Matrix<double> x = AfterInputStage(input_, held_out_.view());
+    double largest = 0;
+    for (const double k :
+         KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()))) {
+      largest = std::max(largest, std::abs(k));
+    }
+    return kLeastFeature * std::sqrt(largest);
   }
 
   // Only where a made-up row has no features to compare is it moved towards a landmark.

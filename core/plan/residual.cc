@@ -34,20 +34,10 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
   return norms;
 }
 
-// How much a kernel value changes with its squared distances, over itself, at most: γ of an rbf,
-// the sum of the γ of those that are multiplied.
-double DistanceRate(const KernelProgram& kernel) {
-  double sum = 0;
-  double power = 1;
-  const std::vector<KernelOp>& ops = kernel.ops();
-  for (size_t i = 1; i < ops.size(); ++i) {
-    if (ops[i].code == KernelOpCode::kPower) power *= ops[i].n;
-    if (ops[i - 1].code == KernelOpCode::kPushSquaredDistance) sum += std::abs(ops[i].a);
-  }
-  return sum * power;
-}
+// Roundings that are counted of a value, and of a sum of products with a column of W, at least.
+constexpr double kRoundings = 4;
 
-// η of unit roundings (c = 1), or nothing for stages that are not those of an F2.
+// What η is made of, or nothing for stages that are not those of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
@@ -61,6 +51,7 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
     if (!(linear_factor > 0) || !features->program.is_identity()) return std::nullopt;
     rounding.unit = u * std::sqrt(static_cast<double>(rows.cols()) *
                                   SquaredNorm(rows.data(), rows.size()) / linear_factor);
+    rounding.largest = 1;
     return rounding;
   }
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
@@ -68,11 +59,10 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
   const Matrix<double> pivots = Widened(rows);
   const std::vector<double> norms = NormsOf(pivots.view());
   const std::vector<double> diagonal = KernelDiagonal(kernel, pivots.view(), norms);
-  const double largest = *std::max_element(diagonal.begin(), diagonal.end());
-  rounding.unit = u * std::sqrt(static_cast<double>(triangle->order) * largest *
+  rounding.largest = *std::max_element(diagonal.begin(), diagonal.end());
+  rounding.unit = u * std::sqrt(static_cast<double>(triangle->order) *
                                 SquaredNorm(triangle->elements.data(), triangle->elements.size()));
-  rounding.distance_rate = DistanceRate(kernel);
-  rounding.largest_norm = *std::max_element(norms.begin(), norms.end());
+  rounding.kernel.emplace(kernel, pivots.view(), u);
   return rounding;
 }
 
@@ -93,7 +83,8 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
   const std::optional<Rounding> rounding =
       std::visit([&](const auto& stages) { return RoundingOf(stages, residual.kernel_, factor); },
                  plan.stages);
-  if (!rounding.has_value() || !std::isfinite(rounding->unit)) return std::nullopt;
+  if (!rounding.has_value() || !std::isfinite(rounding->unit * rounding->largest))
+    return std::nullopt;
   residual.input_ = {.columns = plan.input.columns,
                      .shift = plan.input.shift,
                      .scale = plan.input.scale,
@@ -114,15 +105,19 @@ Matrix<double> Residual::AsServed(const RowsView& rows) const {
   return x;
 }
 
-double Residual::FeatureError(double squared_norm) const {
-  const double roundings =
-      std::max(4.0, rounding_.distance_rate * (squared_norm + rounding_.largest_norm));
-  return roundings * rounding_.unit;
+double Residual::FeatureError(const double* x, double squared_norm, double self) const {
+  const double largest = std::sqrt(self * rounding_.largest);
+  double value = kRoundings * largest;
+  if (rounding_.kernel.has_value()) {
+    value = std::max(value, rounding_.kernel->Of(x, squared_norm, largest));
+  }
+  return rounding_.unit * value;
 }
 
-double Residual::allowance(double squared_norm) const {
-  const double eta = FeatureError(squared_norm);
-  return 2 * (2 * eta + eta * eta);
+double Residual::Allowance(double feature_error, double self) const {
+  const double least = kRoundings * rounding_.unit * std::sqrt(rounding_.largest);
+  const double square = feature_error * feature_error;
+  return 2 * std::sqrt(self) * feature_error + square + square * (2 / least + 1);
 }
 
 double Residual::Kept(const void* features, int64_t i) const {
@@ -139,7 +134,7 @@ void Residual::Compute(const RowsView& rows, const void* features, double* out) 
     const std::vector<double> self = KernelDiagonal(kernel_, x.view(), norms);
     for (int64_t i = 0; i < x.rows(); ++i) {
       const double left = std::max(0.0, self[i] - Kept(features, begin + i));
-      out[begin + i] = left + allowance(norms[i]) * self[i];
+      out[begin + i] = left + Allowance(FeatureError(x.row(i), norms[i], self[i]), self[i]);
     }
   }
 }
@@ -150,7 +145,10 @@ void Residual::Lengths(const RowsView& rows, double* self, double* rounding) con
     const std::vector<double> norms = NormsOf(x.view());
     const std::vector<double> diagonal = KernelDiagonal(kernel_, x.view(), norms);
     std::copy(diagonal.begin(), diagonal.end(), self + begin);
-    for (int64_t i = 0; i < x.rows(); ++i) rounding[begin + i] = FeatureError(norms[i]);
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      const double error = FeatureError(x.row(i), norms[i], diagonal[i]);
+      rounding[begin + i] = error > 0 ? error / std::sqrt(diagonal[i]) : 0;
+    }
   }
 }
 

@@ -3,17 +3,21 @@
 //     |K(x, y) − F2(x)·F2(y)| ≤ √(ρ(x)·ρ(y)).
 //
 // Features in float32 are not exact, so that the difference alone can be negative and the bound
-// fail. What is computed here is max(0, K(x, x) − ‖F(x)‖²) + a·K(x, x) of the features as they are
+// fail. What is computed here is max(0, K(x, x) − ‖F(x)‖²) + a(x) of the features as they are
 // served, with a from the plan's own numbers, so that the bound holds for those.
 //
 // Why: let u be the unit round-off, W the plan's triangle, r its order and M = max K(a_j, a_j). A
-// kernel value is at most √(K(x, x)·M); its rounding and that of a sum of r products with a column
-// of W are taken for independent errors of c·u each, which gives ‖F − F2‖ ≤ η√K(x, x) with
-// η = c·u·√r·‖W‖_F·√M. c is 4, or what the squared distances make of it where rows are long beside
-// the width of the kernel: they cancel, and err by u·(‖x‖² + ‖a_j‖²), which an rbf multiplies by γ.
-// Then |‖F‖² − ‖F2‖²| ≤ e·K(x, x) and |F(x)·F(y) − F2(x)·F2(y)| ≤ e·√(K(x, x)·K(y, y)) with e = 2η
-// + η², and by Cauchy and Schwarz a = 2e pays for both. Tests compare η with what real features err
-// by.
+// kernel value is at most √(K(x, x)·M). It is computed with an error of at most u·v(x), which
+// KernelRounding carries from operation to operation. That error, and the rounding of a sum of r
+// products with a column of W, are taken for independent, which gives ‖F − F2‖ ≤ η(x) =
+// u·√r·‖W‖_F·max(v(x), 4√(K(x, x)·M)), at least h·√K(x, x) with h = 4u·√r·‖W‖_F·√M. Two things
+// are to be paid for:
+//   what ρ is off by:           |‖F‖² − ‖F2‖²| ≤ 2√K(x, x)·η(x) + η(x)²;
+//   what the features are off:  |F(x)·F(y) − F2(x)·F2(y)| ≤ √K(x, x)·η(y) + √K(y, y)·η(x) +
+//                               η(x)·η(y) ≤ η(x)·η(y)·(2/h + 1), as √K(x, x) ≤ η(x)/h.
+// a(x) = 2√K(x, x)·η(x) + η(x)² + η(x)²·(2/h + 1) pays for both, by Cauchy and Schwarz. Tests
+// compare η with what real features err by, and every build compares the bound with pairs of
+// held-out rows.
 #ifndef PHIMAP_CORE_PLAN_RESIDUAL_H_
 #define PHIMAP_CORE_PLAN_RESIDUAL_H_
 
@@ -22,6 +26,7 @@
 #include <vector>
 
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/kernel_rounding.h"
 #include "core/linalg/matrix.h"
 #include "core/plan/artifact.h"
 #include "core/plan/rows.h"
@@ -31,11 +36,14 @@ namespace phimap {
 // Immutable, thread-safe.
 class Residual {
  public:
-  // What η is made of: η for c = 1, what c multiplies ‖x‖² + max ‖a_j‖² by, and that maximum.
+  // What η is made of.
   struct Rounding {
+    // u·√r·‖W‖_F.
     double unit = 0;
-    double distance_rate = 0;
-    double largest_norm = 0;
+    // M.
+    double largest = 0;
+    // nullopt: features are products with fixed rows themselves, and v(x) is 4√(K(x, x)·M).
+    std::optional<KernelRounding> kernel;
   };
 
   // Of F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
@@ -46,12 +54,12 @@ class Residual {
   // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
   void Compute(const RowsView& rows, const void* features, double* out) const;
 
-  // self[i] = K(x, x) of row i as it is served, and rounding[i] = η: how far its features are off
-  // at most, over √K(x, x). Cost and threads: as Compute.
+  // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features
+  // are off at most, over their length. Cost and threads: as Compute.
   void Lengths(const RowsView& rows, double* self, double* rounding) const;
 
-  // a, for a row of this ‖x‖² after the input stage.
-  double allowance(double squared_norm) const;
+  // η of a row after the input stage, of ‖x‖² and K(x, x).
+  double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
@@ -60,8 +68,7 @@ class Residual {
   Residual() = default;
   Matrix<double> AsServed(const RowsView& rows) const;
   double Kept(const void* features, int64_t i) const;
-  // η.
-  double FeatureError(double squared_norm) const;
+  double Allowance(double feature_error, double self) const;
 
   InputStage input_;  // projects nothing
   KernelProgram kernel_;

@@ -79,6 +79,10 @@ AdviceLine PerfectSampleLine(const AdviceQuery& query, Tier tier) {
   line.dimensions = sample.dimensions;
   line.margin = query.margin / 4;
   line.error = sample.error;
+  if (query.confidence <= query.error) {
+    line.note = "says nothing: it holds with probability confidence - error, which is not > 0";
+    return line;
+  }
   line.note = line.landmarks.has_value() && line.dimensions.has_value()
                   ? absl::StrCat("d ln d = ", sample.examples,
                                  " labeled examples are all separable with probability ",

@@ -196,8 +196,10 @@ TEST(SpectrumViewTest, DrawsSharesOfTheTraceAgainstPowersOfTen) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("  spectrum: eigenvalues 1 to 64 of K on 512 rows, shares of their "
                               "sum\n       100 % |##\n             |######\n        10 % |"),
-                    HasSubstr("  over 10 %         3.9 of 4.0 effective dimensions are kept\n"),
-                    HasSubstr("  over 1 %         39.0 of 40.0 effective dimensions are kept\n")));
+                    HasSubstr("  over 10 %         3.9 of 4.0 effective dimensions are in the span "
+                              "of the landmarks\n"),
+                    HasSubstr("  over 1 %         39.0 of 40.0 effective dimensions are in the "
+                              "span of the landmarks\n")));
 }
 
 TEST(SpectrumViewTest, StaysWithinItsWidthAndDrawsNothingWithoutRoom) {
@@ -233,7 +235,7 @@ TEST(CertificateViewTest, DrawsTheSpectrumAndWhatTheChoiceLeft) {
   *certificate.mutable_spectrum() = FallingSpectrum();
   EXPECT_THAT(RenderVersion(version, 80),
               AllOf(HasSubstr("  not explained     6.25 %"), HasSubstr("mean ± 0.0002 of 95 %"),
-                    HasSubstr("effective dimensions are kept")));
+                    HasSubstr("effective dimensions are in the span of the landmarks")));
 }
 
 TEST(CertificateViewTest, FitsInOneLine) {

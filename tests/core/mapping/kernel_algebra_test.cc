@@ -151,6 +151,19 @@ TEST(KernelAlgebraTest, WhatIsNotProvenIsBuiltWithAWarning) {
   }
 }
 
+// Each is positive semidefinite, though nothing in its text says so.
+TEST(KernelAlgebraTest, WhatIsNotProvenIsNotCalledIndefinite) {
+  const Matrix<double> rows = Rows(300, 3);
+  for (const char* kernel : {"2*linear() + -1*linear()", "-1*linear()*(-1*linear())"}) {
+    const BuiltVersion f1 = MustBuild(SpecOf("f1(landmarks=50)", kernel), rows);
+    EXPECT_THAT(f1.certificate.warnings,
+                ElementsAre(HasSubstr("the kernel is not known to be positive semidefinite: ")))
+        << kernel;
+  }
+  EXPECT_TRUE(SpecOf("f2(landmarks=50)", "poly(degree=2, gamma=-1)").Validate().ok());
+  EXPECT_FALSE(SpecOf("f2(landmarks=50)", "poly(degree=3, gamma=-1)").Validate().ok());
+}
+
 TEST(KernelAlgebraTest, AFormForOtherColumnsIsRefused) {
   const absl::Status status =
       Build(SpecOf("f2(landmarks=20)", "bilinear(diagonal=[1, 2])"), Rows(100, 6)).status();

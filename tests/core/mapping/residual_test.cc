@@ -8,8 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "core/certificate/measurement.h"
 #include "core/linalg/blas.h"
 #include "core/plan/artifact.h"
+#include "core/plan/input_stage.h"
+#include "core/plan/squared_norm.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/support/naive_kernel.h"
@@ -32,6 +36,9 @@ struct Case {
   bool standardize;
   // Distance of two clusters, in each column.
   double apart = 0;
+  // What normal rows are multiplied by and moved by, in each column.
+  double centre = 0;
+  double spread = 1;
 };
 
 const Case kCases[] = {
@@ -48,13 +55,29 @@ const Case kCases[] = {
     {"bilinear", "f2(landmarks=9)", "bilinear(matrix=[2, 1; 1, 3])", 2, false},
     {"weighted", "f2(landmarks=100)", "weight(norm_power=1)*rbf(gamma=0.3)", 4, false},
     {"normalized", "f2(landmarks=100)", "normalize(poly(degree=2, coef0=1))", 4, false},
+    {"high power", "f2(landmarks=1, serving_type=float32)", "poly(degree=64, coef0=0)", 1, false, 0,
+     1.25, 0.08},
+    {"power of near rows", "f2(landmarks=20, serving_type=float32)",
+     "poly(degree=40, gamma=0.1, coef0=1)", 2, false, 0, 2.5, 1e-4},
+    {"exp of products", "f2(landmarks=20, serving_type=float32)", "exp(2*linear())", 2, false, 0,
+     2.5, 1e-4},
+    {"exp of an rbf", "f2(landmarks=20, serving_type=float32)", "exp(40*rbf(gamma=0.1))", 2, false,
+     0, 2.5, 1e-4},
+    {"rbf times a power", "f2(landmarks=20, serving_type=float32)",
+     "rbf(gamma=0.0001)*poly(degree=60, gamma=1)", 1, false, 0, 1, 0.01},
+    {"high weight", "f2(landmarks=20, serving_type=float32)", "weight(norm_power=16)*linear()", 1,
+     false, 0, 1, 0.15},
+    {"many columns of one sign", "f2(landmarks=20, serving_type=float32)",
+     "poly(degree=8, gamma=0.002)", 512, false, 0, 1, 0.2},
     {"rpcholesky", "f2(landmarks=300, policy=rpcholesky)", "rbf(gamma=scale)", 16, true},
 };
 
-Matrix<double> Clusters(const testing::RandomRowsSpec& spec, double apart) {
+Matrix<double> RowsOf(const Case& c, const testing::RandomRowsSpec& spec) {
   Matrix<double> rows = NormalRows(spec);
   for (int64_t i = 0; i < rows.rows(); ++i) {
-    for (int64_t j = 0; j < rows.cols(); ++j) rows(i, j) += (i % 2 == 0 ? 0.5 : -0.5) * apart;
+    for (int64_t j = 0; j < rows.cols(); ++j) {
+      rows(i, j) = c.centre + c.spread * rows(i, j) + (i % 2 == 0 ? 0.5 : -0.5) * c.apart;
+    }
   }
   return rows;
 }
@@ -62,10 +85,10 @@ Matrix<double> Clusters(const testing::RandomRowsSpec& spec, double apart) {
 struct Served {
   explicit Served(const Case& c)
       : built(MustBuild(SpecOf(c.mapping, c.kernel, c.standardize),
-                        Clusters({.rows = 3000, .cols = c.columns, .seed = 1}, c.apart))),
-        rows(Clusters({.rows = 400, .cols = c.columns, .seed = 2}, c.apart)) {
+                        RowsOf(c, {.rows = 3000, .cols = c.columns, .seed = 1}))),
+        rows(RowsOf(c, {.rows = 400, .cols = c.columns, .seed = 2})) {
     // A few that are unlike all that the build saw.
-    for (int64_t i = 0; i < 10; ++i) {
+    for (int64_t i = 0; i < 10 && c.spread == 1; ++i) {
       for (int64_t j = 0; j < c.columns; ++j) rows(i, j) *= 5;
     }
     absl::StatusOr<Artifact> decoded = DecodeArtifact(built.bytes);
@@ -135,8 +158,7 @@ TEST(ResidualTest, BoundsTheErrorOfEveryPairAndTheBareDifferenceDoesNot) {
         if (error > std::sqrt(bare)) ++bare_failures;
       }
     }
-    std::printf("%-30s allowance %.2g of K(x, x), closest pair at %.2f of its bound\n", c.what,
-                served.residual->allowance(0), closest);
+    std::printf("%-30s closest pair at %.2f of its bound\n", c.what, closest);
   }
   // The allowance is not there for nothing.
   EXPECT_GT(bare_failures, 0);
@@ -148,15 +170,20 @@ TEST(ResidualTest, AllowanceIsOverWhatFeaturesErrBy) {
     const Served served(c);
     const Certificate& certificate = served.built.certificate;
     ASSERT_TRUE(certificate.serving_error.has_value());
-    // a = 2(2η + η²) ≥ 4η, and η·√K(x, x) is to be over ‖F − F2‖; scale is the largest ‖F2‖ ≤
-    // √K(x, x) of the rows measured.
-    EXPECT_GE(served.residual->allowance(0) / 4 * certificate.serving_error->scale,
-              certificate.serving_error->max);
+    const double scale = certificate.serving_error->scale;
+    // Rows like those that were measured, the largest ‖F2‖ ≤ √K(x, x) of which is the scale.
+    const Matrix<double> x = AfterInputStage(served.artifact.plan.input, served.rows.view());
+    double allowed = 0;
+    for (int64_t i = 10; i < x.rows(); ++i) {
+      const double norm = SquaredNorm(x.row(i), x.cols());
+      allowed = std::max(allowed, served.residual->FeatureError(x.row(i), norm, scale * scale));
+    }
+    EXPECT_GE(allowed, certificate.serving_error->max);
   }
 }
 
-// K(x, x) of the rows as served is a polynomial of degree 6 at most, or an exponential, of numbers
-// that are off by 6e-8 each: far less than 1e-5 of it. η is what the allowance is made of.
+// K(x, x) of the rows as served is a polynomial, or an exponential, of numbers
+// that are off by 6e-8 each, to a power of 64 at most: less than 1e-5 of it.
 TEST(ResidualTest, LengthsAreTheKernelsOwnAndRoundingIsWhatTheAllowanceIsMadeOf) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.what);
@@ -166,20 +193,12 @@ TEST(ResidualTest, LengthsAreTheKernelsOwnAndRoundingIsWhatTheAllowanceIsMadeOf)
     std::vector<double> self(static_cast<size_t>(n));
     std::vector<double> rounding(static_cast<size_t>(n));
     served.residual->Lengths(WireRows(served.rows), self.data(), rounding.data());
-    const InputStage& input = served.artifact.plan.input;
+    const Matrix<double> x = AfterInputStage(served.artifact.plan.input, served.rows.view());
     for (int64_t i = 0; i < n; ++i) {
       EXPECT_NEAR(self[i], k(i, i), 1e-5 * k(i, i)) << i;
-      double norm = 0;
-      for (int64_t j = 0; j < served.rows.cols(); ++j) {
-        double x = served.rows(i, j);
-        if (!input.shift.empty()) x -= input.shift[j];
-        if (!input.scale.empty()) x *= input.scale[j];
-        norm += x * x;
-      }
-      EXPECT_NEAR(
-          2 * (2 * rounding[i] + rounding[i] * rounding[i]) / served.residual->allowance(norm), 1,
-          1e-5)
-          << i;
+      const double error =
+          served.residual->FeatureError(x.row(i), SquaredNorm(x.row(i), x.cols()), k(i, i));
+      EXPECT_NEAR(rounding[i] * std::sqrt(k(i, i)) / error, 1, 1e-3) << i;
     }
   }
 }
@@ -200,6 +219,36 @@ TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   residual->Compute(WireRows(queries), f.data(), rho.data());
   for (int i = 0; i < 59; ++i) EXPECT_LT(rho[i], 1e-6) << i;
   EXPECT_NEAR(rho[59], 1, 1e-6);
+}
+
+TEST(ResidualTest, PairsOfHeldOutRowsThatBreakItsBoundAreToldOf) {
+  const Matrix<double> rows = NormalRows({.rows = 900, .cols = 3, .seed = 6});
+  const KernelExpression kernel = testing::MustParseKernel("rbf(gamma=0.5)");
+  const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=300)", "rbf(gamma=0.5)"), rows);
+  const absl::StatusOr<Artifact> good = DecodeArtifact(built.bytes);
+  ASSERT_TRUE(good.ok());
+  const std::optional<Residual> residual = Residual::Of(good->plan, good->provenance);
+  ASSERT_TRUE(residual.has_value());
+  const Matrix<double> held_out = NormalRows({.rows = 200, .cols = 3, .seed = 7});
+  const auto warnings = [&](const Plan& plan) {
+    MeasurementTask task{.served = &plan, .reference = &plan, .rows = held_out.view()};
+    task.kernel = KernelProgram::Compile(kernel);
+    task.residual = &*residual;
+    Certificate certificate;
+    const auto one = [] { return 1; };
+    const auto never = [](double) { return absl::OkStatus(); };
+    EXPECT_TRUE(MeasureHeldOut(task, {one, never}, certificate).ok());
+    return certificate.warnings;
+  };
+  EXPECT_THAT(warnings(good->plan), ::testing::IsEmpty());
+  // Twice as long, which no rounding makes them.
+  absl::StatusOr<Artifact> wrong = DecodeArtifact(built.bytes);
+  ASSERT_TRUE(wrong.ok());
+  auto& stages = std::get<ServingStages<float>>(wrong->plan.stages);
+  auto& elements = std::get<TriangularProjection<float>>(stages.projection).elements;
+  for (int64_t k = 0; k < elements.size(); ++k) elements.data()[k] *= 2;
+  ASSERT_THAT(warnings(wrong->plan), ::testing::SizeIs(1));
+  EXPECT_THAT(warnings(wrong->plan)[0], ::testing::HasSubstr("do not bound the kernel error of "));
 }
 
 TEST(ResidualTest, OnlyF2HasOne) {

@@ -265,6 +265,34 @@ TEST(VersionBuildTest, AnOpenServingTypeStaysFloat32WhereThatSuffices) {
   EXPECT_EQ(built.serving_type, FloatType::kFloat32);
 }
 
+TEST(VersionBuildTest, FeaturesThatAreAllZeroAreExactInFloat32) {
+  const Matrix<double> rows = testing::NormalRows({.rows = 300, .cols = 3, .seed = 8});
+  for (const char* mapping :
+       {"f1(landmarks=20, serving_type=float32)", "f2(landmarks=20, serving_type=float32)",
+        "kpca(landmarks=20, dimensions=5, serving_type=float32)"}) {
+    for (const char* kernel : {"delta()", "rbf(gamma=5000)"}) {
+      const BuiltVersion built = MustBuild(SpecOf(mapping, kernel), rows);
+      EXPECT_EQ(built.serving_type, FloatType::kFloat32) << mapping << " " << kernel;
+    }
+  }
+}
+
+TEST(VersionBuildTest, ADeltaOfCategoriesIsServedInFloat32WithAndWithoutStandardization) {
+  Matrix<double> rows = testing::NormalRows({.rows = 500, .cols = 2, .seed = 9});
+  for (int64_t k = 0; k < rows.size(); ++k) {
+    rows.data()[k] = std::abs(std::remainder(std::floor(3 * rows.data()[k]), 3));
+  }
+  for (const char* kernel : {"delta()", "0.5*delta() + 0.5*rbf(gamma=0.1)"}) {
+    for (const char* mapping : {"f1(landmarks=80)", "f2(landmarks=80)"}) {
+      for (const bool standardize : {false, true}) {
+        const BuiltVersion built = MustBuild(SpecOf(mapping, kernel, standardize), rows);
+        EXPECT_EQ(built.serving_type, FloatType::kFloat32) << mapping << " " << kernel;
+        EXPECT_LT(built.certificate.serving_error->max, 1e-5);
+      }
+    }
+  }
+}
+
 // Whether every golden row has a feature that is not 0, as a broken engine's would be too.
 void ExpectGoldenFeatures(const BuiltVersion& built) {
   if (!VectorTargetFuses()) GTEST_SKIP() << "no golden vectors without fused multiply-add";

@@ -1,0 +1,85 @@
+// How far kernel values are off when they are computed in a serving type: the rounding of each
+// operation of a program, carried through those that follow.
+//
+// A power of degree q multiplies a relative error by q, exp an absolute one by its own value, a
+// squared distance cancels what is left of two norms: no one number of roundings covers all
+// kernels.
+#ifndef PHIMAP_CORE_KERNEL_KERNEL_ROUNDING_H_
+#define PHIMAP_CORE_KERNEL_KERNEL_ROUNDING_H_
+
+#include <limits>
+#include <vector>
+
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// A number within low … high whose computed value is off by at most u·(absolute + relative·|it|),
+// u the unit round-off.
+struct RoundedValue {
+  double low = 0;
+  double high = 0;
+  double absolute = 0;
+  double relative = 0;
+
+  double magnitude() const;
+  // What it can be off by at most, over u.
+  double error() const { return absolute + relative * magnitude(); }
+};
+
+// What a program reads, as KernelOperands.
+struct RoundedOperands {
+  RoundedValue product;
+  RoundedValue squared_distance;
+  RoundedValue l1_distance;
+  std::vector<RoundedValue> forms;
+  // f_m(x)·f_m(a).
+  std::vector<RoundedValue> factors;
+};
+
+// What `ops`, one result, leave of the operands, to first order in u. An error that outgrows the
+// number itself is infinite where nothing else bounds it.
+RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperands& operands,
+                           double unit);
+
+// Bounds |k̂(x, a_j) − K(x, a_j)| over all rows a_j of a plan, for one x. The roundings of a chain
+// are taken for independent of each other: a sum of p products of numbers of one sign errs by
+// u·√(p/3) of itself then, twice which is what counts here, and never less than 4u.
+class KernelRounding {
+ public:
+  // For a plan's rows, r×p, r ≥ 1, after the input stage. Cost: r times the operations of the
+  // factors and forms.
+  KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows, double unit);
+
+  // The bound over u. `largest`: what |K(x, a_j)| is at most. Cost: the operations, for a kernel
+  // with factors eight times; L1 distances and forms read x, `columns` numbers.
+  double Of(const double* x, double squared_norm, double largest) const;
+
+ private:
+  // Rows of nearly the same norm, and the largest, and least, of what enters the bound.
+  struct Group {
+    double norm = 0;
+    double least_norm = std::numeric_limits<double>::infinity();
+    double l1_norm = 0;
+    std::vector<double> form_norms;  // ‖A_m a‖
+    std::vector<RoundedValue> factors;
+  };
+
+  RoundedOperands SelfOperands(const double* x, double squared_norm) const;
+  std::vector<RoundedValue> FactorsOf(const double* x, double squared_norm) const;
+  Group GroupOf(ConstMatrixView<double> rows, const std::vector<double>& norms,
+                const std::vector<int64_t>& members) const;
+  void WidenFactors(const std::vector<RoundedValue>& factors, Group& group) const;
+
+  KernelProgram program_;
+  int64_t columns_ = 0;
+  double unit_ = 0;
+  // Of a sum of products over the columns, over u.
+  double sum_ = 0;
+  std::vector<Group> groups_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_KERNEL_ROUNDING_H_
