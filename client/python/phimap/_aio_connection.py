@@ -12,7 +12,7 @@ import grpc.aio
 from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
-from phimap._connection import PAGE_SIZE, other_process
+from phimap._connection import PAGE_SIZE, check_usable
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._transform import Widths
@@ -37,6 +37,7 @@ class AioConnection:
             grpc.aio.insecure_channel(self.server, arguments) if access.credentials is None else
             grpc.aio.secure_channel(self.server, access.credentials, arguments) for _ in range(channel_count(channels))]
         self._process = os.getpid()
+        self._closed = False
         self._turn = Turns(channels)
         self._sparse: bool | None = None
         self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
@@ -46,23 +47,26 @@ class AioConnection:
             path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
 
     async def close(self) -> None:
+        self._closed = True
         for channel in self._channels:
             await channel.close()
 
     async def transform(self, request: bytes, deadline: Deadline) -> bytes:
-        self.check_process()
+        self.check_usable()
         with self.errors():
             return await self._transforms[self._turn()](request, timeout=self._seconds(TRANSFORM, deadline),
                                                         metadata=self._metadata)
 
     def open_transform_stream(self, deadline: Deadline) -> Any:
+        self.check_usable()
         return self._streams[self._turn()](timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=self._metadata)
 
     def open_build(self, deadline: Deadline) -> Any:
+        self.check_usable()
         return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
 
     def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        self.check_process()
+        self.check_usable()
         seconds = self._seconds((BUILD[0], name), Deadline(timeout))
         return getattr(self._mappings, name)(request, timeout=seconds, metadata=self._metadata)
 
@@ -101,6 +105,5 @@ class AioConnection:
                 self._sparse = True
         return self._sparse is True
 
-    def check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise other_process(self._process)
+    def check_usable(self) -> None:
+        check_usable(self._process, self._closed)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from phimap._crc32c import crc32c
-from phimap.errors import DataLoss
+from phimap.errors import DataLoss, Error
 from phimap.v1 import mapping_service_pb2 as service_pb
 
 # The API's limit.
@@ -40,8 +40,39 @@ class Receiver:
         return self._bytes
 
 
-def import_requests(mapping: str, file: BinaryIO) -> Iterator[service_pb.ImportRequest]:
-    """The messages of an Import: where to, the chunks, and the digest of what was read."""
+class ImportRequests:
+    """The messages of an Import: where to, the chunks, and the digest of what was read.
+
+    gRPC takes them on a thread of its own and would not tell what reading the file raised there. So that ends the messages,
+    before the digest without which nothing is stored, and is raised at the end of the `with` block in place of what the
+    server says of it.
+    """
+
+    def __init__(self, mapping: str, file: BinaryIO) -> None:
+        self._messages = _import_messages(mapping, file)
+        self._failure: Exception | None = None
+
+    def __iter__(self) -> ImportRequests:
+        return self
+
+    def __next__(self) -> service_pb.ImportRequest:
+        try:
+            return next(self._messages)
+        except StopIteration:
+            raise
+        except Exception as failure:
+            self._failure = failure
+            raise StopIteration from None
+
+    def __enter__(self) -> ImportRequests:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._failure is not None and isinstance(error, Error):
+            raise self._failure from None
+
+
+def _import_messages(mapping: str, file: BinaryIO) -> Iterator[service_pb.ImportRequest]:
     yield service_pb.ImportRequest(mapping=mapping)
     sha256 = hashlib.sha256()
     offset = 0

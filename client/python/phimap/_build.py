@@ -10,7 +10,7 @@ import numpy as np
 from phimap import _wire
 from phimap._retry import Retries
 from phimap._rows import Block, Room
-from phimap.errors import Aborted, DeadlineExceeded, Error, Internal
+from phimap.errors import Aborted, DeadlineExceeded, Error, Internal, of_stream
 from phimap.progress import Observer, Progress
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
@@ -44,6 +44,8 @@ class Spec:
             raise TypeError(f'spec: expected text as "f2(landmarks=500)", or a MappingSpec, got {type(spec).__name__}')
         if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
             raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
+        if not isinstance(standardize, (bool, np.bool_)):  # a text would be true, whatever it says
+            raise TypeError(f"standardize: expected True or False, got {type(standardize).__name__} {standardize!r:.80}")
         return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()))
 
     def message(self) -> bytes:
@@ -133,4 +135,4 @@ class BuildSession:
             error.metadata["build_id"] = self.spec.build_id
             error.add_note(f"The build goes on: build() with build_id={self.spec.build_id!r} and the same arguments "
                            "follows it, cancel_build() ends it.")
-        raise error
+        raise of_stream(error) from None

@@ -37,6 +37,7 @@ class Connection:
             grpc.insecure_channel(self.server, arguments) if access.credentials is None else
             grpc.secure_channel(self.server, access.credentials, arguments) for _ in range(channel_count(channels))]
         self._process = os.getpid()
+        self._closed = False
         self._turn = Turns(channels)
         self._sparse: bool | None = None
         self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
@@ -47,26 +48,29 @@ class Connection:
             path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
 
     def close(self) -> None:
+        self._closed = True
         for channel in self._channels:
             channel.close()
 
     def transform(self, request: bytes, deadline: Deadline) -> bytes:
         """One Transform, on the channel whose turn it is."""
-        self.check_process()
+        self.check_usable()
         with self.errors():
             return self._transforms[self._turn()](request, timeout=self._seconds(TRANSFORM, deadline),
                                                   metadata=self._metadata)
 
     def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
+        self.check_usable()
         return self._streams[self._turn()](requests, timeout=self._seconds(TRANSFORM_STREAM, deadline),
                                            metadata=self._metadata)
 
     def open_build(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
+        self.check_usable()
         return self._build(requests, timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
 
     def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
         """Starts a method of the mapping service; a unary one has its result then."""
-        self.check_process()
+        self.check_usable()
         seconds = self._seconds((BUILD[0], name), Deadline(timeout))
         return getattr(self._mappings, name)(request, timeout=seconds, metadata=self._metadata)
 
@@ -109,11 +113,14 @@ class Connection:
                 self._sparse = True
         return self._sparse is True
 
-    def check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise other_process(self._process)
+    def check_usable(self) -> None:
+        check_usable(self._process, self._closed)
 
 
-def other_process(process: int) -> RuntimeError:
-    return RuntimeError(f"this client belongs to process {process} and its connections do not survive a fork: make one in "
-                        "each process, or start processes by spawn or forkserver")
+def check_usable(process: int, closed: bool) -> None:
+    """RuntimeError in another process than the client's own, and when it was closed."""
+    if os.getpid() != process:
+        raise RuntimeError(f"this client belongs to process {process} and its connections do not survive a fork: make one "
+                           "in each process, or start processes by spawn or forkserver")
+    if closed:
+        raise RuntimeError("this client is closed: make another one, or call within its `with` block")

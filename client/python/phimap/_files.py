@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator
@@ -15,14 +16,22 @@ def read(file: File) -> Iterator[BinaryIO]:
     if isinstance(file, (str, os.PathLike)):
         with open(file, "rb") as opened:
             yield opened
-    else:
-        yield file
+        return
+    if not hasattr(file, "read"):
+        raise _wrong("rb", f"{type(file).__name__} {file!r:.40}")
+    if not isinstance(file.read(0), bytes):
+        raise _wrong("rb", f"{type(file).__name__}, which reads text")
+    yield file
 
 
 @contextlib.contextmanager
 def written(file: File) -> Iterator[BinaryIO]:
     """A file at a path appears when all was written without an error, in place of what was there."""
     if not isinstance(file, (str, os.PathLike)):
+        if not hasattr(file, "write"):
+            raise _wrong("wb", f"{type(file).__name__} {file!r:.40}")
+        if isinstance(file, io.TextIOBase):
+            raise _wrong("wb", f"{type(file).__name__}, which takes text")
         yield file
         return
     path = os.fspath(file)
@@ -35,6 +44,10 @@ def written(file: File) -> Iterator[BinaryIO]:
         except BaseException:
             os.unlink(temporary.name)
             raise
+
+
+def _wrong(mode: str, got: str) -> TypeError:
+    return TypeError(f"file: expected a path, or a file of bytes as open(path, {mode!r}) and io.BytesIO are, got {got}")
 
 
 def _umask() -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from phimap import _aio_calls, _files, progress as _progress
 from phimap._aio_connection import AioConnection
 from phimap._access import Tls
-from phimap._artifact import Receiver, import_requests
+from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._calls import Features
 from phimap._files import File
@@ -59,7 +59,7 @@ class AsyncClient:
                     build_id: str | uuid.UUID | None = None, timeout: float | None = None,
                     progress: ProgressArgument = None) -> mapping_pb.Version:
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
@@ -92,7 +92,7 @@ class AsyncClient:
                                      timeout: float | None = None,
                                      progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
         with _progress.observing(progress) as observer:
             return await _aio_calls.transform(
@@ -102,7 +102,7 @@ class AsyncClient:
                                        timeout: float | None = None,
                                        progress: ProgressArgument = None) -> tuple[Features, Features]:
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
         with _progress.observing(progress) as observer:
             both, _ = await _aio_calls.transform(
@@ -114,7 +114,7 @@ class AsyncClient:
                                rows_per_request: int | None = None,
                                progress: ProgressArgument = None) -> AsyncGenerator[Features, None]:
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         check_stream_options(window, rows_per_request)
         source = await async_source_of(rows, connection.accepts_sparse)
         target = Target.resolve(self._pins, reference, expected_digest)
@@ -190,8 +190,8 @@ class AsyncClient:
 
     async def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> mapping_pb.Version:
         """Reads the file in the event loop's own thread."""
-        with _files.read(file) as source:
-            return await self._call("Import", import_requests(mapping, source), timeout)
+        with _files.read(file) as source, ImportRequests(mapping, source) as requests:
+            return await self._call("Import", requests, timeout)
 
     async def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         return await self._connection.call(name, request, timeout)

@@ -10,7 +10,7 @@ import numpy as np
 
 from phimap import _calls, _files, progress as _progress
 from phimap._access import Tls
-from phimap._artifact import Receiver, import_requests
+from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._connection import Connection
 from phimap._files import File
@@ -68,7 +68,7 @@ class Client:
         return f"phimap.Client({self.server!r})"
 
     def close(self) -> None:
-        """Ends all connections and the calls on them."""
+        """Ends all connections and the calls on them. A call after it raises RuntimeError."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -99,7 +99,7 @@ class Client:
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
@@ -146,7 +146,7 @@ class Client:
                                progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
         """As `transform`, and which version answered."""
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = source_of(rows, connection.accepts_sparse)
         with _progress.observing(progress) as observer:
             return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
@@ -160,7 +160,7 @@ class Client:
         says that the row is unlike those that the version was built from. FailedPrecondition of other mappings.
         """
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         source = source_of(rows, connection.accepts_sparse)
         with _progress.observing(progress) as observer:
             both = _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer,
@@ -176,7 +176,7 @@ class Client:
         `transform`; rows_per_request None aims at messages of 1 MiB.
         """
         connection = self._connection
-        connection.check_process()
+        connection.check_usable()
         check_stream_options(window, rows_per_request)
         source = source_of(rows, connection.accepts_sparse)
 
@@ -272,9 +272,9 @@ class Client:
         return ref
 
     def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> mapping_pb.Version:
-        """Stores an exported artifact as a new version of `mapping`."""
-        with _files.read(file) as source:
-            return self._call("Import", import_requests(mapping, source), timeout)
+        """Stores an exported artifact, of a file at a path or one that is open, as a new version of `mapping`."""
+        with _files.read(file) as source, ImportRequests(mapping, source) as requests:
+            return self._call("Import", requests, timeout)
 
     def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         return self._connection.call(name, request, timeout)

@@ -169,6 +169,23 @@ def moved_by(error: Error, rows: int) -> Error:
                        retry_after=error.retry_after, row=row)
 
 
+def of_stream(error: Error) -> Error:
+    """The same error, of a row of a build, as one about the input: the server names the row as its message has it, and says
+    which of the stream it is beside."""
+    metadata = dict(error.metadata)
+    row = metadata.get("stream_row", "")
+    if not row.isdecimal():
+        return error
+    of_message = f"rows[{metadata.get('row', row)}]"
+    message = error.message.replace(of_message, f"rows[{row}]", 1)
+    if f"rows[{row}]" in message:
+        message = message.replace(f"row {row} of the stream: ", "", 1)
+    field = error.field.replace(of_message, f"rows[{row}]", 1) if error.field is not None else None
+    metadata["row"] = row
+    return type(error)(message, code=error.code, field=field, reason=error.reason, metadata=metadata,
+                       retry_after=error.retry_after)
+
+
 def _read_details(packed: bytes) -> dict[str, Any]:
     """Arguments of Error from the trailing metadata; {} when there is nothing to read."""
     known: dict[str, Any] = {}

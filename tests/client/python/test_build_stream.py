@@ -323,6 +323,8 @@ def test_a_deadline_leaves_the_build_and_says_how_to_follow_it():
 @pytest.mark.parametrize("arguments, kind, message", [
     ({"seed": None}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got None"),
     ({"seed": -1}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got -1"),
+    ({"standardize": "no"}, TypeError, "standardize: expected True or False, got str 'no'"),
+    ({"standardize": 0}, TypeError, "standardize: expected True or False, got int 0"),
     ({"kernel": len}, TypeError, "kernel: expected text, got builtin_function_or_method"),
     ({"mapping": 3}, TypeError, "mapping: expected text, got int 3"),
     ({"spec": ["f2"]}, TypeError, r'spec: expected text as "f2\(landmarks=500\)", or a MappingSpec, got list'),

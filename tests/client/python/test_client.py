@@ -247,6 +247,43 @@ def test_the_asynchronous_client_does_the_same(phimapd, client, name, version, r
     asyncio.run(run())
 
 
+def test_a_row_of_a_build_that_is_refused_is_the_one_of_the_input(phimapd, client, name):
+    rows = np.zeros((150_000, 5))  # several messages
+    rows[140_007, 3] = np.nan
+    expected = (140_007, 3, "examples.dense.rows[140007].columns[3]",
+                "examples.dense.rows[140007].columns[3]: expected a finite number, got nan")
+
+    async def build():
+        async with AsyncClient(phimapd.address) as other:
+            await other.build(name, rows, spec=SPEC)
+
+    for attempt in (lambda: client.build(name, rows, spec=SPEC), lambda: asyncio.run(build())):
+        with pytest.raises(phimap.InvalidArgument) as raised:
+            attempt()
+        error = raised.value
+        assert (error.row, error.column, error.field, error.message) == expected
+
+
+def test_a_closed_client_says_so(phimapd, rows):
+    closed = phimap.Client(phimapd.address)
+    closed.close()
+    for call in (closed.list_mappings, lambda: closed.transform("m", rows), lambda: closed.build("m", rows, spec=SPEC),
+                 lambda: next(closed.transform_blocks("m", rows))):
+        with pytest.raises(RuntimeError, match="this client is closed"):
+            call()
+
+    async def run():
+        async with AsyncClient(phimapd.address) as client:
+            pass
+        await client.close()
+        for call in (client.list_mappings(), client.transform("m", rows), client.build("m", rows, spec=SPEC),
+                     anext(client.transform_blocks("m", rows))):
+            with pytest.raises(RuntimeError, match="this client is closed"):
+                await call
+
+    asyncio.run(run())
+
+
 def test_advice_is_that_of_the_server(client):
     advice = client.advise(margin=0.2, error=0.1, confidence=0.95)
     assert advice.proposal.startswith("f") and len(advice.lines) > 3

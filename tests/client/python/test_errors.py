@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import any_pb2, duration_pb2
 
 import phimap
-from phimap.errors import connection_broke, from_rpc_error, moved_by
+from phimap.errors import connection_broke, from_rpc_error, moved_by, of_stream
 from phimap.rpc import error_details_pb2 as details_pb
 
 
@@ -58,6 +58,18 @@ def test_a_row_of_a_stream_wins_over_that_of_its_message():
                      details_pb.ErrorInfo(metadata={"row": "3", "stream_row": "7003", "column": "2"}))
     error = from_rpc_error(RpcError(grpc.StatusCode.INVALID_ARGUMENT, "no", details), "h:1")
     assert (error.row, error.column) == (7003, 2)
+
+
+def test_an_error_of_a_build_names_the_row_of_the_input_everywhere():
+    error = of_stream(phimap.InvalidArgument(
+        "examples.dense.rows[3].columns[2]: row 7003 of the stream: expected a finite number, got nan",
+        field="examples.dense.rows[3].columns[2]", reason="NOT_FINITE",
+        metadata={"row": "3", "stream_row": "7003", "column": "2"}))
+    assert error.message == "examples.dense.rows[7003].columns[2]: expected a finite number, got nan"
+    assert error.field == "examples.dense.rows[7003].columns[2]"
+    assert (error.row, error.column, error.reason, error.metadata["row"]) == (7003, 2, "NOT_FINITE", "7003")
+    other = phimap.InvalidArgument("spec.kernel: no", field="spec.kernel", metadata={"column": "3"})
+    assert of_stream(other) is other
 
 
 @pytest.mark.parametrize("text, limit", [("12", 12), ("0.001", 0.001), ("5m", "5m")])

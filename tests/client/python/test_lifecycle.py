@@ -1,5 +1,6 @@
 """Aliases and deletion, by both clients and by the estimators."""
 import asyncio
+import io
 import uuid
 
 import pytest
@@ -123,3 +124,35 @@ def test_from_version_keeps_what_the_alias_named(phimapd, client, name, rows):
     client.set_alias(name, "prod", 2)
     assert estimator.transform(rows).shape == (300, 10)
     assert estimator.fit(rows).transform(rows).shape == (300, 20)  # which looks it up again
+
+
+class _Breaks(io.BytesIO):
+    """A file whose disk fails after the first chunk."""
+
+    def read(self, size=-1):
+        if self.tell():
+            raise OSError("the disk failed")
+        return super().read(size)
+
+
+@pytest.mark.parametrize("file, error, message", [
+    (io.StringIO("not bytes"), TypeError, "file: expected a path, or a file of bytes .*, got StringIO, which reads text"),
+    (b"the artifact itself", TypeError, "file: expected a path, or a file of bytes .*, got bytes b'the artifact itself'"),
+    (_Breaks(b"x" * 3_000_000), OSError, "the disk failed")])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_an_import_of_what_cannot_be_read_says_why_and_stores_nothing(phimapd, client, asynchronous, file, error, message):
+    async def import_():
+        async with AsyncClient(phimapd.address) as other:
+            await other.import_("unreadable", file)
+
+    if hasattr(file, "seek"):
+        file.seek(0)
+    with pytest.raises(error, match=message):
+        asyncio.run(import_()) if asynchronous else client.import_("unreadable", file)
+    with pytest.raises(phimap.NotFound):
+        client.get_mapping("unreadable")
+
+
+def test_an_export_to_a_file_of_text_is_refused(client, name):
+    with pytest.raises(TypeError, match="got StringIO, which takes text"):
+        client.export_(name, io.StringIO())

@@ -224,3 +224,8 @@ def test_a_delete_that_failed_can_be_made_again_and_hides_no_other_error(phimapd
     f2.delete()
     with pytest.raises(phimap.NotFound):
         client.get_mapping(mapping)
+
+
+def test_a_word_in_place_of_true_or_false_is_refused(phimapd, rows):
+    with pytest.raises(TypeError, match="standardize: expected True or False, got str 'no'"):
+        F2(landmarks=5, standardize="no", server=phimapd.address).fit(rows)
