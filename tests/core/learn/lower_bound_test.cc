@@ -119,7 +119,7 @@ LabeledRows Features(const HiddenTarget& target, const Words& landmarks, const W
 }
 
 constexpr const char* kLearners[] = {"linear_svm()", "perceptron(average=true)", "winnow()",
-                                     "weak_learner(bias=1)"};
+                                     "weak_learner(rounds=5, draws=50, bias=1)"};
 
 // Landmarks that know nothing of D are outside of X' (but with probability 200·2⁻¹⁵), and to them
 // all of X' looks alike: no learner does better than a coin. 2,000 rows: six sigma are 0.067.

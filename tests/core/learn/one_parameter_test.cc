@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/core/learn/labeled_data.h"
 #include "tests/core/learn/svm_tool.h"
+#include "tests/core/mapping/builds.h"
 
 namespace phimap {
 namespace {
@@ -102,6 +103,32 @@ TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
     }
     EXPECT_NEAR(scores(3, y), expected, 1e-9);
   }
+}
+
+// On the features that the mapping makes: what one vector of n numbers loses to 26 separators
+// shrinks as n grows.
+TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
+  const LabeledRows all = RealData("letter.csv");
+  const LabeledRows train = Every(all, 0, 20);
+  const LabeledRows test = Every(all, 1, 20);
+  const double separators = ErrorOn(*MustTrain("linear_svm(bias=0)", train, 1), test);
+  double before = 25.0 / 26;  // a guess
+  for (const int dimensions : {50, 200, 800}) {
+    const BuiltVersion version = testing::MustBuild(
+        testing::SpecOf(absl::StrCat("multiclass(classes=26, dimensions=", dimensions, ")"),
+                        "linear()"),
+        train.rows);
+    const auto mapped = [&](const LabeledRows& rows) {
+      return LabeledRows{.rows = testing::FeaturesFrom(version, rows.rows),
+                         .labels = rows.labels,
+                         .classes = rows.classes};
+    };
+    const double error =
+        ErrorOn(*MustTrain("one_parameter(epochs=20)", mapped(train), 1), mapped(test));
+    EXPECT_LT(error, before) << dimensions;
+    before = error;
+  }
+  EXPECT_LT(before, separators);
 }
 
 TEST(OneParameterTest, ColumnsThatAreNotABlockAClassAreRefused) {
