@@ -62,6 +62,9 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
     if (Rank(from) == kCoreOrder.size()) return absl::StrCat("core/", from, " has no place");
     const std::string to = CoreFolder(name);
     if (!to.empty() && Rank(to) > Rank(from)) return "it points up";
+    if (from == "learn" && Rank(to) >= Rank("plan") && Rank(to) < Rank("learn")) {
+      return "a learner knows nothing of how its features came about";
+    }
   }
   if (absl::StartsWith(file, "client/")) {
     if (absl::StartsWith(name, "server/")) return "a client knows nothing of the server's inside";
