@@ -40,7 +40,8 @@ absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& gold
   version.set_standardize(review.provenance.standardize);
   version.set_seed(review.provenance.seed);
   CertificateToProto(review.certificate,
-                     {review.input_columns, review.output_columns, review.serving_type},
+                     {review.input_columns, review.output_columns, review.serving_type,
+                      !IsServiceKernel(review.provenance.kernel_text)},
                      version.mutable_certificate());
   return version;
 }

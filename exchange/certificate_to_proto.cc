@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
+
 namespace phimap {
 namespace {
 
@@ -42,6 +44,10 @@ void SelfCheckToProto(const SelfCheck& check, const VersionShape& shape, v1::Sel
 
 }  // namespace
 
+bool IsServiceKernel(absl::string_view kernel_text) {
+  return absl::StartsWith(kernel_text, "service(");
+}
+
 void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
                         v1::Certificate* out) {
   out->set_stream_rows(certificate.stream_rows);
@@ -73,7 +79,9 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   out->set_theorem(certificate.theorem);
   for (const std::string& warning : certificate.warnings) out->add_warnings(warning);
   out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
-  if (certificate.self_check.has_value()) {
+  out->mutable_landmark_rows()->Add(certificate.landmark_rows.begin(),
+                                    certificate.landmark_rows.end());
+  if (certificate.self_check.has_value() && shape.golden_rows_are_examples) {
     SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "core/certificate/certificate.h"
 #include "core/plan/rows.h"
 #include "phimap/v1/mapping.pb.h"
@@ -15,7 +16,13 @@ struct VersionShape {
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
+  // Golden rows are what a Transform takes; those of a kernel service are its answers, which nobody
+  // sends.
+  bool golden_rows_are_examples = true;
 };
+
+// Whether the kernel of this text is a user's own service.
+bool IsServiceKernel(absl::string_view kernel_text);
 
 void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
                         v1::Certificate* out);

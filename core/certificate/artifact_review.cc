@@ -93,6 +93,12 @@ absl::Status CheckNumbers(const Certificate& certificate) {
   for (const double pivot : certificate.pivots) {
     PHIMAP_RETURN_IF_ERROR(CheckNumber("a pivot", pivot, 0));
   }
+  PHIMAP_RETURN_IF_ERROR(CheckCount("landmark rows",
+                                    static_cast<int64_t>(certificate.landmark_rows.size()),
+                                    certificate.landmarks));
+  for (const int64_t row : certificate.landmark_rows) {
+    PHIMAP_RETURN_IF_ERROR(CheckCount("a landmark's row", row, certificate.stream_rows - 1));
+  }
   return absl::OkStatus();
 }
 
@@ -112,7 +118,7 @@ absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
   PHIMAP_RETURN_IF_ERROR(CheckTexts(review.provenance, review.certificate));
   PHIMAP_RETURN_IF_ERROR(CheckNumbers(review.certificate));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
-  review.input_columns = engine->input_columns();
+  review.input_columns = artifact.plan.input_columns();
   review.output_columns = engine->output_columns();
   review.serving_type = engine->serving_type();
   if (review.certificate.self_check.has_value()) {

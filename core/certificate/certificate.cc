@@ -34,6 +34,7 @@ enum Tag : uint16_t {
   kSpectrum = 18,
   kKernelErrorHalfWidth = 19,
   kMeanSquaredNorm = 20,
+  kLandmarkRows = 21,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -94,11 +95,13 @@ void Read(ByteReader& field, std::optional<MeasuredError>& out) {
   out = error;
 }
 
-void ReadPivots(ByteReader& field, std::vector<double>& out) {
-  const int64_t count = field.left() / static_cast<int64_t>(sizeof(double));
-  const char* bytes = field.Numbers<double>(count);
+// All that is left of the field.
+template <typename T>
+void ReadList(ByteReader& field, std::vector<T>& out) {
+  const int64_t count = field.left() / static_cast<int64_t>(sizeof(T));
+  const char* bytes = field.Numbers<T>(count);
   out.resize(count);
-  if (count > 0) std::memcpy(out.data(), bytes, sizeof(double) * static_cast<size_t>(count));
+  if (count > 0) std::memcpy(out.data(), bytes, sizeof(T) * static_cast<size_t>(count));
 }
 
 void Read(ByteReader& field, std::optional<SelfCheck>& out) {
@@ -186,7 +189,10 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
       Read(field, out.serving_error);
       return true;
     case kPivots:
-      ReadPivots(field, out.pivots);
+      ReadList(field, out.pivots);
+      return true;
+    case kLandmarkRows:
+      ReadList(field, out.landmark_rows);
       return true;
     case kSelfCheck:
       Read(field, out.self_check);
@@ -252,6 +258,11 @@ std::string EncodeCertificate(const Certificate& certificate) {
   }
   writer.Number(kKernelErrorHalfWidth, certificate.kernel_error_half_width);
   writer.Number(kMeanSquaredNorm, certificate.mean_squared_norm);
+  if (!certificate.landmark_rows.empty()) {
+    std::string rows;
+    ByteWriter(rows).Numbers(certificate.landmark_rows.data(), certificate.landmark_rows.size());
+    writer.Field(kLandmarkRows, rows);
+  }
   return std::move(writer).Finish();
 }
 

@@ -62,6 +62,9 @@ struct Certificate {
   std::optional<Spectrum> spectrum;
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
+  // Where the landmarks of the plan stood in the stream, from 0, in its order; empty where whoever
+  // asks need not know.
+  std::vector<int64_t> landmark_rows;
 };
 
 // The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips

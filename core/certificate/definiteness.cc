@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -26,6 +28,12 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
   const int64_t n = std::min(rows.rows(), kMaxProbeRows);
   Matrix<double> gram = Matrix<double>::Uninit(n, n);
   PHIMAP_RETURN_IF_ERROR(KernelGram(program, rows.Rows(0, n), gram.view(), checkpoint));
+  return ProbeGram(std::move(gram), std::ldexp(1.0, -53));
+}
+
+absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit) {
+  const int64_t n = gram.rows();
+  PHIMAP_CHECK(n == gram.cols() && n <= kMaxProbeRows);
   double norm = 0;  // of the rows, which bounds every eigenvalue's error
   for (int64_t i = 0; i < n; ++i) {
     double sum = 0;
@@ -43,7 +51,7 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
   return DefinitenessProbe{.rows = n,
                            .smallest = values.front(),
                            .largest = values.back(),
-                           .round_off = 64 * static_cast<double>(n) * std::ldexp(norm, -53)};
+                           .round_off = 64 * static_cast<double>(n) * norm * unit};
 }
 
 }  // namespace phimap

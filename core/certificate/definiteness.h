@@ -36,6 +36,10 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
                                                     ConstMatrixView<double> rows,
                                                     Checkpoint checkpoint);
 
+// The same of a Gram matrix that is at hand, of which the lower triangle is read; `unit` is the
+// round-off of its values. REQUIRES: as many rows as columns, at most kMaxProbeRows.
+absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_CERTIFICATE_DEFINITENESS_H_

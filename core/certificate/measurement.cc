@@ -71,18 +71,37 @@ struct KernelErrors {
 };
 
 int64_t TileCount(int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
-int64_t PairTiles(int64_t rows) { return (rows + kPairRows - 1) / kPairRows; }
+
+// K of the rows of a tile of pairs.
+Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
+                          const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
+  if (task.known != nullptr) return task.known->pairs[t].Clone();
+  const auto [begin, end, first] = pairs;
+  const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
+  const std::vector<double> other_norms(norms.begin() + first, norms.begin() + end);
+  Matrix<double> tile = Matrix<double>::Uninit(end - begin, end - first);
+  KernelBlock(*task.kernel, x.view().Rows(begin, end - begin), tile_norms,
+              x.view().Rows(first, end - first), other_norms, tile.view());
+  return tile;
+}
+
+// K(x, x) of each row.
+std::vector<double> Diagonal(const MeasurementTask& task, const Matrix<double>& x,
+                             const std::vector<double>& norms) {
+  if (task.known != nullptr) return task.known->diagonal;
+  return KernelDiagonal(*task.kernel, x.view(), norms);
+}
 
 // |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
 // in the tile before. The rows come in random order, so that these are a sample of all pairs, in
 // which every row has a part. Each tile sums for itself and the tiles are added in order, so that
 // the bits do not depend on who took which.
 // `residuals`: ρ of each row, or empty.
-absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matrix<double>& x,
+absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
                                          const Matrix<double>& features,
                                          const std::vector<double>& residuals,
                                          const TileControl& control) {
-  const int64_t h = x.rows();
+  const int64_t h = features.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
   struct TileErrors {
     double sum = 0;
@@ -91,17 +110,12 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
     int64_t unbounded = 0;
     std::vector<double> disjoint;
   };
-  std::vector<TileErrors> tiles(static_cast<size_t>(PairTiles(h)));
+  std::vector<TileErrors> tiles(static_cast<size_t>(PairTileCount(h)));
   const auto measure = [&](int64_t t) {
     TileErrors& errors = tiles[t];
-    const int64_t begin = t * kPairRows;
-    const int64_t end = std::min(h, begin + kPairRows);
-    const int64_t first = std::max<int64_t>(0, begin - kPairRows);
-    const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
-    const std::vector<double> other_norms(norms.begin() + first, norms.begin() + end);
-    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end - first);
-    KernelBlock(kernel, x.view().Rows(begin, end - begin), tile_norms,
-                x.view().Rows(first, end - first), other_norms, tile.view());
+    const PairTile pairs = PairTileAt(h, t);
+    const auto [begin, end, first] = pairs;
+    Matrix<double> tile = PairValues(task, x, norms, pairs, t);
     MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
                        features.view().Rows(first, end - first), 1, tile.view());
     for (int64_t i = begin; i < end; ++i) {
@@ -116,9 +130,9 @@ absl::StatusOr<KernelErrors> KernelError(const KernelProgram& kernel, const Matr
       if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1 - first)));
     }
   };
-  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTiles(h), control, measure));
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
   KernelErrors errors;
-  for (const double k : KernelDiagonal(kernel, x.view(), norms)) {
+  for (const double k : Diagonal(task, x, norms)) {
     errors.error.scale = std::max(errors.error.scale, std::abs(k));
   }
   double sum = 0;
@@ -157,21 +171,28 @@ absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
                                                    const Matrix<double>& x,
                                                    const std::vector<double>& norms,
                                                    const TileControl& control) {
+  const int64_t h = task.rows.rows();
   const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
-  std::vector<double> projected(static_cast<size_t>(x.rows()));
+  std::vector<double> projected(static_cast<size_t>(h));
   const auto measure = [&](int64_t t) {
     const int64_t begin = t * kTileRows;
-    const int64_t count = std::min(kTileRows, x.rows() - begin);
-    const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
-    Matrix<double> block = Matrix<double>::Uninit(task.pivots.rows(), count);
-    KernelBlock(*task.kernel, task.pivots, pivot_norms, x.view().Rows(begin, count), tile_norms,
-                block.view());
+    const int64_t count = std::min(kTileRows, h - begin);
+    Matrix<double> block = Matrix<double>::Uninit(task.factor.rows(), count);
+    if (task.known != nullptr) {
+      for (int64_t k = 0; k < block.rows(); ++k) {
+        for (int64_t j = 0; j < count; ++j) block(k, j) = task.rows(begin + j, k);
+      }
+    } else {
+      const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
+      KernelBlock(*task.kernel, task.pivots, pivot_norms, x.view().Rows(begin, count), tile_norms,
+                  block.view());
+    }
     SolveLowerTriangle(task.factor, block.view());
     for (int64_t k = 0; k < block.rows(); ++k) {
       for (int64_t j = 0; j < count; ++j) projected[begin + j] += block(k, j) * block(k, j);
     }
   };
-  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), TileCount(x.rows()), control, measure));
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), TileCount(h), control, measure));
   return projected;
 }
 
@@ -188,10 +209,10 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
   } else {
     PHIMAP_ASSIGN_OR_RETURN(projected, ProjectedNorms(task, x, norms, control));
   }
-  const std::vector<double> diagonal = KernelDiagonal(*task.kernel, x.view(), norms);
+  const std::vector<double> diagonal = Diagonal(task, x, norms);
   double residual = 0;
   double trace = 0;
-  for (int64_t i = 0; i < x.rows(); ++i) {
+  for (int64_t i = 0; i < reference.rows(); ++i) {
     // Round-off can leave a row inside of the span a little below 0.
     residual += std::max(0.0, diagonal[i] - projected[i]);
     trace += diagonal[i];
@@ -244,6 +265,15 @@ absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<doub
   return Converted<double, float>(features.view());
 }
 
+int64_t PairTileCount(int64_t rows) { return (rows + kPairRows - 1) / kPairRows; }
+
+PairTile PairTileAt(int64_t rows, int64_t t) {
+  const int64_t begin = t * kPairRows;
+  return {.begin = begin,
+          .end = std::min(rows, begin + kPairRows),
+          .first = std::max<int64_t>(0, begin - kPairRows)};
+}
+
 absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,
                             Certificate& certificate) {
   if (task.rows.rows() < kMinHeldOutRows) {
@@ -275,15 +305,16 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   }
   certificate.serving_error = ServingError(*served, *reference);
   certificate.mean_squared_norm = MeanSquaredNorm(*served);
-  if (!task.kernel.has_value()) return absl::OkStatus();
-  const Matrix<double> x = AfterInputStage(task.reference->input, exact_rows);
+  if (!task.kernel.has_value() && task.known == nullptr) return absl::OkStatus();
+  Matrix<double> x;
+  if (task.known == nullptr) x = AfterInputStage(task.reference->input, exact_rows);
   Matrix<double> seen;
   if (task.kernel_input != nullptr) seen = AfterInputStage(*task.kernel_input, task.rows);
   std::vector<double> residuals;
   if (task.residual != nullptr) residuals = ServedResiduals(task, *served);
   PHIMAP_ASSIGN_OR_RETURN(
       const KernelErrors errors,
-      KernelError(*task.kernel, seen.empty() ? x : seen, *served, residuals,
+      KernelError(task, seen.empty() ? x : seen, *served, residuals,
                   {control.threads_ref(), [&](double f) { return control(0.2 + 0.4 * f); }}));
   certificate.kernel_error = errors.error;
   certificate.kernel_error_half_width = HalfWidth(errors.disjoint);
@@ -306,9 +337,8 @@ namespace {
 // What the tiles of KernelError hold in all, for h rows.
 double PairsOf(int64_t h) {
   double pairs = 0;
-  for (int64_t begin = 0; begin < h; begin += kPairRows) {
-    const int64_t end = std::min(h, begin + kPairRows);
-    const int64_t first = std::max<int64_t>(0, begin - kPairRows);
+  for (int64_t t = 0; t < PairTileCount(h); ++t) {
+    const auto [begin, end, first] = PairTileAt(h, t);
     pairs += static_cast<double>(end - begin) * static_cast<double>(end - first);
   }
   return pairs;

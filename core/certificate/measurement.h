@@ -2,7 +2,9 @@
 #ifndef PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_
 #define PHIMAP_CORE_CERTIFICATE_MEASUREMENT_H_
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +21,26 @@ namespace phimap {
 // Fewest rows on which anything is measured.
 inline constexpr int64_t kMinHeldOutRows = 20;
 
+// Pairs of held-out rows that the kernel error is measured on: each row of begin .. end−1 with
+// those before it from `first` on.
+struct PairTile {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t first = 0;
+};
+
+// Of h held-out rows: how many tiles there are, and the t-th.
+int64_t PairTileCount(int64_t rows);
+PairTile PairTileAt(int64_t rows, int64_t t);
+
+// A kernel that nobody here computes, on the held-out rows.
+struct KnownKernel {
+  // K(x, x) of each row.
+  std::vector<double> diagonal;
+  // Of each tile of pairs: rows begin .. end−1 by rows first .. end−1.
+  std::vector<Matrix<double>> pairs;
+};
+
 // What is measured, and against what. Views must outlive the call.
 struct MeasurementTask {
   // The plan as served, and the same plan in float64 without any rounding to the serving type.
@@ -33,6 +55,9 @@ struct MeasurementTask {
   // serving error only (F1: its features are similarities, not a factor of the kernel).
   std::optional<KernelProgram> kernel;
   const InputStage* kernel_input = nullptr;
+  // In the place of the kernel: its values on the rows. `rows` are then what the engine takes, K of
+  // each row with the plan's landmarks, which are the pivots of F2 and F3.
+  const KnownKernel* known = nullptr;
   // F2, F3: pivots after the input stage (r×p) and their Cholesky factor (r×r, lower); empty
   // otherwise.
   ConstMatrixView<double> pivots;

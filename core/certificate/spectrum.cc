@@ -32,15 +32,6 @@ double Dimension(const std::vector<double>& eigenvalues, double lambda) {
   return sum;
 }
 
-// L⁻¹·k_r(x_i) of each row, as columns: K̂ is the product of this with itself.
-Matrix<double> Projected(const KernelProgram& kernel, ConstMatrixView<double> x,
-                         ConstMatrixView<double> pivots, ConstMatrixView<double> factor) {
-  Matrix<double> block = Matrix<double>::Uninit(pivots.rows(), x.rows());
-  KernelBlock(kernel, pivots, SquaredNorms(pivots), x, SquaredNorms(x), block.view());
-  SolveLowerTriangle(factor, block.view());
-  return block;
-}
-
 Matrix<double> Transposed(const Matrix<double>& a) {
   Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
   for (int64_t i = 0; i < a.rows(); ++i) {
@@ -55,17 +46,27 @@ absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatri
                                          ConstMatrixView<double> pivots,
                                          ConstMatrixView<double> factor) {
   PHIMAP_CHECK(x.rows() >= 1 && pivots.rows() >= 1 && factor.rows() == pivots.rows());
-  const int64_t m = x.rows();
+  Matrix<double> gram = Matrix<double>::Uninit(x.rows(), x.rows());
+  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, x, gram.view(), NeverStop));
+  Matrix<double> block = Matrix<double>::Uninit(pivots.rows(), x.rows());
+  KernelBlock(kernel, pivots, SquaredNorms(pivots), x, SquaredNorms(x), block.view());
+  return MeasureGramSpectrum(std::move(gram), std::move(block), factor);
+}
+
+absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
+                                             ConstMatrixView<double> factor) {
+  const int64_t m = gram.rows();
+  PHIMAP_CHECK(m >= 1 && gram.cols() == m && block.cols() == m && block.rows() == factor.rows());
   Spectrum spectrum;
   spectrum.rows = m;
-  Matrix<double> gram = Matrix<double>::Uninit(m, m);
-  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, x, gram.view(), NeverStop));
   for (int64_t i = 0; i < m; ++i) spectrum.trace += gram(i, i) / static_cast<double>(m);
   if (!(spectrum.trace > 0) || !std::isfinite(spectrum.trace)) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "NO_SPECTRUM", "kernel",
                      absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
   }
-  const Matrix<double> projected = Transposed(Projected(kernel, x, pivots, factor));
+  // L⁻¹·k_r(x_i) of each row: K̂ is the product of this with itself.
+  SolveLowerTriangle(factor, block.view());
+  const Matrix<double> projected = Transposed(block);
   Matrix<double> approximation = Matrix<double>::Uninit(m, m);
   SymmetricRankUpdate(1, projected.view(), 0, approximation.view());
   for (int64_t i = 0; i < m; ++i) {

@@ -47,6 +47,11 @@ absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatri
                                          ConstMatrixView<double> pivots,
                                          ConstMatrixView<double> factor);
 
+// The same of kernel values at hand: gram m×m, of which the lower triangle is read; block r×m, of
+// the pivots with each row.
+absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
+                                             ConstMatrixView<double> factor);
+
 // What it takes for m rows of p columns and rank r, and the bytes that it holds beside its
 // arguments.
 Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, double elements_of_value);

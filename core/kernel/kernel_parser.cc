@@ -115,6 +115,12 @@ class KernelParser {
     if (call.name() == "cosine") return Plain(call, KernelNode::Kind::kCosine);
     if (call.name() == "bilinear") return Bilinear(call);
     if (call.name() == "weight") return Weight(call);
+    if (call.name() == "precomputed" || call.name() == "service") {
+      return ExpressionError(call.column(),
+                             absl::StrCat(call.name(),
+                                          " stands alone: its values are not computed "
+                                          "here, and no part of an expression"));
+    }
     return ExpressionError(
         call.column(),
         absl::StrCat("unknown kernel '", call.name(),

@@ -28,12 +28,12 @@ absl::Status NotPsd(std::string what) {
 // original index of each row.
 class Factorization {
  public:
-  Factorization(MatrixView<double> m, double tolerance)
+  Factorization(MatrixView<double> m, double tolerance, double unit)
       : m_(m), n_(m.rows()), tolerance_(tolerance), order_(n_), squares_(n_) {
     std::iota(order_.begin(), order_.end(), 0);
     double largest = 0;
     for (int64_t i = 0; i < n_; ++i) largest = std::max(largest, m_(i, i));
-    slack_ = 10.0 * static_cast<double>(n_) * std::ldexp(1.0, -53) * largest;
+    slack_ = 10.0 * static_cast<double>(n_) * unit * largest;
   }
 
   absl::StatusOr<PivotedCholesky> Run(const TileControl& control) {
@@ -158,9 +158,9 @@ class Factorization {
 }  // namespace
 
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              const TileControl& control) {
-  PHIMAP_CHECK(m.rows() == m.cols() && tolerance >= 0);
-  return Factorization(m, tolerance).Run(control);
+                                              const TileControl& control, double unit) {
+  PHIMAP_CHECK(m.rows() == m.cols() && tolerance >= 0 && unit > 0);
+  return Factorization(m, tolerance, unit).Run(control);
 }
 
 Work WorkOfFactorPivoted(int64_t n, int64_t rank) {

@@ -44,8 +44,11 @@ struct PivotedCholesky {
 // Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161); ours breaks
 // ties and checks
 //           definiteness.
+//
+// `unit` is the round-off that the values of m themselves have: 2⁻⁵³ unless they came in a shorter
+// type, and stands in the place of 2⁻⁵³ in the slack.
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              const TileControl& control);
+                                              const TileControl& control, double unit = 0x1p-53);
 
 // What FactorPivoted takes for an n×n matrix of this rank: its BLAS calls' operations exactly.
 Work WorkOfFactorPivoted(int64_t n, int64_t rank);

@@ -13,6 +13,7 @@
 #include "core/mapping/gamma.h"
 #include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_mapping.h"
+#include "core/mapping/outside_values.h"
 #include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/status/check.h"
@@ -25,6 +26,8 @@ constexpr int64_t kDouble = sizeof(double);
 constexpr int64_t kArtifactFrameBytes = 1500;
 // The median of the pairs: a distance of two rows far apart in memory, and a share of the sorting.
 constexpr double kElementsOfPair = 20;
+// What a value that a service computes is taken to cost among the others: it may cost any time.
+constexpr double kWeightOfOutsideValue = 1000;
 // What every build has to do, however small: 0.3 ms.
 constexpr double kFixedElements = 1e5;
 
@@ -37,11 +40,16 @@ struct SampleShape {
 
 SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
   const int64_t given = spec.mapping.given_rows();
-  const int64_t sampled = std::max<int64_t>(rows - given, 0);
+  // A Gram matrix is square.
+  const int64_t streamed = spec.is_precomputed() ? columns : rows;
+  const int64_t sampled = std::max<int64_t>(streamed - given, 0);
   const int64_t wanted = spec.PoolRows(columns);
   SampleShape sample;
   sample.kept = std::min(sampled, ReservoirCapacity(wanted));
   sample.held_out = HeldOutCount(sampled, sample.kept, spec.mapping.landmarks - given);
+  if (spec.outside.has_value()) {
+    sample.held_out = std::min(sample.held_out, kMaxOutsideHeldOutRows);
+  }
   sample.pool_rows = std::min(wanted, sample.kept - sample.held_out);
   return sample;
 }
@@ -50,6 +58,16 @@ LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serv
                           int threads) {
   double factor = 0;
   const int64_t landmarks = spec.mapping.landmarks;
+  if (spec.outside.has_value()) {
+    // Of a Gram matrix no landmark is kept but its number.
+    return {.landmarks = landmarks,
+            .columns = spec.is_precomputed() ? 1 : columns,
+            .rank = landmarks,
+            .dimensions = spec.mapping.dimensions,
+            .projection = spec.mapping.projection,
+            .serving_type = serving_type,
+            .threads = threads};
+  }
   return {.landmarks = landmarks,
           .columns = columns,
           .rank = std::min(landmarks, FeatureDimension(spec.kernel, columns).value_or(landmarks)),
@@ -181,6 +199,20 @@ int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
   return mapping.rank > 0 ? std::min(sample.pool_rows, kMaxSpectrumRows) : 0;
 }
 
+// Values of a kernel that is not computed here; 0 for any other.
+double OutsideValueCount(const BuildSpec& spec, const SampleShape& sample) {
+  if (!spec.outside.has_value()) return 0;
+  return CountOutsideValues(spec.mapping, spec.mapping.landmarks, sample.held_out,
+                            std::min(sample.pool_rows, kMaxOutsideSpectrumRows));
+}
+
+// What is kept of a Gram matrix.
+int64_t GramSampleBytes(const BuildSpec& spec, int64_t columns) {
+  const int64_t kept =
+      std::min(columns, spec.mapping.landmarks + kMaxOutsideHeldOutRows + kMaxOutsideSpectrumRows);
+  return kDouble * (kept * kept + columns);
+}
+
 // Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
 // the other.
 int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns,
@@ -196,10 +228,13 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t measuring =
       BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
-  return rows + std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
-                          mapping.build_bytes, mapping.kept_bytes + measuring,
-                          mapping.kept_bytes + encoding, pairs,
-                          kDouble * columns * spec.mapping.landmarks});
+  // All values, and the columns of those that the plan takes.
+  const auto values = static_cast<int64_t>(2 * kDouble * OutsideValueCount(spec, sample));
+  return values + rows +
+         std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
+                   mapping.build_bytes, mapping.kept_bytes + measuring,
+                   mapping.kept_bytes + encoding, pairs,
+                   kDouble * columns * spec.mapping.landmarks});
 }
 
 }  // namespace
@@ -216,6 +251,7 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
       kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
   cost.work += MedianWork(spec, sample, columns);
   cost.work += ChoosingWork(spec, sample, columns);
+  cost.work.elements += OutsideValueCount(spec, sample);
   cost.work += mapping.work;
   cost.work += WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
                               ElementsOfValue(spec.kernel, columns));
@@ -224,7 +260,8 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   const int64_t copies = spec.kernel.NeedsMedian() || ChoosesByPivots(spec) ? 3 : 1;
   // A vector of given rows doubles when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
-  cost.sample_bytes = sample_rows * (columns + 1) * kDouble;
+  cost.sample_bytes = spec.is_precomputed() ? GramSampleBytes(spec, columns)
+                                            : sample_rows * (columns + 1) * kDouble;
   cost.compute_bytes = ComputeBytes(spec, sample, columns, threads);
   return cost;
 }
@@ -234,7 +271,8 @@ BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) 
   const MappingCost mapping = CostOfMapping(
       spec, columns, spec.mapping.serving_type.value_or(FloatType::kFloat32), /*threads=*/1);
   BuildShares shares;
-  shares.choose = ChoosingWork(spec, sample, columns).weight();
+  shares.choose = ChoosingWork(spec, sample, columns).weight() +
+                  kWeightOfOutsideValue * OutsideValueCount(spec, sample);
   shares.mapping = mapping.work.weight();
   shares.spectrum = WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
                                    ElementsOfValue(spec.kernel, columns))

@@ -14,10 +14,11 @@ namespace phimap {
 class BuildMonitor {
  public:
   virtual ~BuildMonitor() = default;
-  // Called between tiles with the phase ("sample", then "choose" under policy rpcholesky, "gram"
-  // and "factor" of a mapping with landmarks or "draw" of one without, "certificate", "encode") and
-  // the share of the whole build that is done, 0..1, never falling. May block to let more urgent
-  // work pass. A status other than OK ends the build with that status.
+  // Called between tiles with the phase ("sample", then "choose" under policy rpcholesky or
+  // "kernel" where values are asked for elsewhere, "gram" and "factor" of a mapping with landmarks
+  // or "draw" of one without, "certificate", "encode") and the share of the whole build that is
+  // done, 0..1, never falling. May block to let more urgent work pass. A status other than OK ends
+  // the build with that status.
   virtual absl::Status Checkpoint(absl::string_view phase, double fraction) = 0;
   // How many threads a step may use at the moment, at least 1. The bytes do not depend on it.
   virtual int threads() const { return 1; }

@@ -90,10 +90,43 @@ absl::Status CheckFourier(const BuildSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status NotOutside(const BuildSpec& spec, absl::string_view field, absl::string_view what) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", field,
+                   absl::StrCat("not with ", spec.KernelText(),
+                                ", whose values are not computed "
+                                "here: ",
+                                what));
+}
+
+absl::Status CheckOutside(const BuildSpec& spec) {
+  if (!spec.mapping.has_landmarks()) {
+    return NotOutside(spec, "kernel",
+                      absl::StrCat(MappingKindName(spec.mapping.kind),
+                                   " has no landmarks; expected f1, f2, f3 or kpca"));
+  }
+  if (spec.standardize) {
+    return NotOutside(spec, "standardize", "it is of examples as they come");
+  }
+  if (spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky) {
+    return NotOutside(
+        spec, "spec.policy",
+        "rpcholesky asks for the kernel of the whole pool; expected uniform or given");
+  }
+  if (spec.mapping.input_dimensions > 0) {
+    return NotOutside(spec, "spec.input_dimensions", "nothing is projected before it");
+  }
+  if (spec.mapping.sparsify != 1 || spec.mapping.quantise) {
+    return NotOutside(spec, spec.mapping.quantise ? "spec.quantise" : "spec.sparsify",
+                      "a Gram matrix that has been paid for is used as it is");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status BuildSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
+  if (outside.has_value()) return CheckOutside(*this);
   PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
   switch (mapping.kind) {
     case MappingKind::kF1:
@@ -139,7 +172,7 @@ int64_t BuildSpec::PoolRows(int64_t columns) const {
 }
 
 std::string BuildSpec::ToText() const {
-  return absl::StrCat(mapping.ToText(), " of ", kernel.ToText(), standardize ? ", standardize" : "",
+  return absl::StrCat(mapping.ToText(), " of ", KernelText(), standardize ? ", standardize" : "",
                       ", seed=", seed);
 }
 

@@ -3,10 +3,12 @@
 #define PHIMAP_CORE_MAPPING_BUILD_SPEC_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/outside_kernel.h"
 #include "core/mapping/mapping_spec.h"
 
 namespace phimap {
@@ -16,6 +18,8 @@ inline constexpr int64_t kMaxColumns = 65536;
 struct BuildSpec {
   MappingSpec mapping;
   KernelExpression kernel;
+  // In the place of `kernel`, which then says nothing.
+  std::optional<OutsideKernel> outside;
   bool standardize = false;
   uint64_t seed = 0;
 
@@ -23,6 +27,8 @@ struct BuildSpec {
   // known not to be positive semidefinite is INVALID_ARGUMENT under F2, F3, kernel PCA and policy
   // rpcholesky (reason NOT_POSITIVE_SEMIDEFINITE, field "kernel"), any but c·linear() under a
   // random projection and c·rbf() or c·laplacian() under Fourier features (KERNEL_NOT_APPLICABLE).
+  // One that is not computed here goes with F1, F2, F3 and kernel PCA, as the examples are and
+  // without pivots that its values choose (KERNEL_NOT_APPLICABLE, and the field that it excludes).
   absl::Status Validate() const;
   // What can only be said once the columns of the stream are known: FAILED_PRECONDITION, with the
   // parameter as field ("spec.dimensions"). REQUIRES: Validate() is OK, 1 <= columns <=
@@ -31,6 +37,11 @@ struct BuildSpec {
   // Rows of the uniform sample that landmarks, or pairs for gamma=median, are drawn from: what the
   // spec says, or DefaultPoolRows; 0 where nothing is drawn.
   int64_t PoolRows(int64_t columns) const;
+  bool is_precomputed() const {
+    return outside.has_value() && outside->source == OutsideKernel::Source::kPrecomputed;
+  }
+  // Canonical text of the kernel as it was asked for.
+  std::string KernelText() const { return outside ? outside->ToText() : kernel.ToText(); }
   // One line that two specs share exactly when they are equal.
   std::string ToText() const;
 };

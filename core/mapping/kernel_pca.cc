@@ -135,9 +135,9 @@ absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<doubl
   return loss;
 }
 
-// Rows and weights of the landmarks that have any, α_n/√λ_n.
-void SetExpansions(const Matrix<double>& alpha, const std::vector<double>& values,
-                   const std::vector<double>& means, StageNumbers& stages) {
+// Rows and weights of the landmarks that have any, α_n/√λ_n; and which they are.
+std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vector<double>& values,
+                                   const std::vector<double>& means, StageNumbers& stages) {
   const int64_t kept = alpha.rows();
   std::vector<int64_t> used;
   for (int64_t i = 0; i < alpha.cols(); ++i) {
@@ -149,13 +149,15 @@ void SetExpansions(const Matrix<double>& alpha, const std::vector<double>& value
   Matrix<double> rows = Matrix<double>::Uninit(count, stages.rows.cols());
   stages.dense = Matrix<double>::Uninit(count, kept);
   for (int64_t k = 0; k < count; ++k) {
-    std::copy_n(stages.rows.row(used[k]), rows.cols(), rows.row(k));
+    if (!rows.empty()) std::copy_n(stages.rows.row(used[k]), rows.cols(), rows.row(k));
     for (int64_t n = 0; n < kept; ++n) {
       stages.dense(k, n) = alpha(n, used[k]) / std::sqrt(values[n]);
     }
     if (!means.empty()) stages.centre.push_back(means[used[k]]);
   }
   stages.rows = std::move(rows);
+  if (stages.external.has_value()) stages.external = WithExamples(*stages.external, used);
+  return used;
 }
 
 // λ_n − λ_{n+1} > 2‖E‖ on both sides. K̂'s eigenvalues are K's within ‖E‖ each (Weyl), so that a
@@ -170,11 +172,16 @@ std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double e
   return apart;
 }
 
+// Of what the plan is served in, or of values that are shorter.
+double UnitOf(const LandmarkTask& task) {
+  const double unit = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
+  return task.outside != nullptr ? std::max(unit, task.outside->unit) : unit;
+}
+
 // Keeps the eigenvalues above the tolerance, which it sets. They come by falling value: what is
 // dropped stands behind what is kept.
 absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const KernelPcaTask& pca,
-                            FloatType serving_type, KernelPca& mapping) {
-  const double u = std::ldexp(1.0, serving_type == FloatType::kFloat32 ? -24 : -53);
+                            double u, KernelPca& mapping) {
   // What weights of the serving type can carry, and what rounding leaves of a zero.
   const double product = std::ldexp(1.0, gram.single() ? -24 : -53);
   mapping.tolerance =
@@ -211,22 +218,32 @@ absl::Status Expand(const PcaGram& gram, const Eigenpairs& pairs, const KernelPc
     PHIMAP_ASSIGN_OR_RETURN(mapping.rounding, Round(pca.rounding, pca.seed, alpha.view()));
     stages.sparse = true;
   }
-  SetExpansions(alpha, mapping.eigenvalues, gram.means(), stages);
-  mapping.landmarks = stages.rows.rows();
+  mapping.used = SetExpansions(alpha, mapping.eigenvalues, gram.means(), stages);
+  mapping.landmarks = static_cast<int64_t>(mapping.used.size());
   return absl::OkStatus();
+}
+
+// The Gram matrix, and the stage that the plan gets, of all landmarks.
+absl::StatusOr<PcaGram> GramOf(const LandmarkTask& task, const KernelPcaTask& pca,
+                               StageNumbers& stages, Checkpoint checkpoint) {
+  if (task.outside != nullptr) {
+    PHIMAP_CHECK(!pca.gram.any() && !pca.single_gram);
+    stages.external = task.outside->block;
+    return PcaGram::Of(task.outside->gram);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(stages.rows, ServedLandmarks(task));
+  stages.program = KernelProgram::Compile(task.kernel);
+  return PcaGram::Make(stages.program, std::as_const(stages.rows).view(),
+                       {pca.gram, pca.single_gram}, pca.seed, checkpoint);
 }
 
 absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& pca, bool measured,
                                 Checkpoint checkpoint) {
-  const int64_t m = task.landmarks.rows();
+  const int64_t m = task.count();
   PHIMAP_CHECK(1 <= pca.components && pca.components <= m);
   StageNumbers stages;
-  PHIMAP_ASSIGN_OR_RETURN(stages.rows, ServedLandmarks(task));
-  stages.program = KernelProgram::Compile(task.kernel);
-  PHIMAP_ASSIGN_OR_RETURN(
-      PcaGram gram,
-      PcaGram::Make(stages.program, std::as_const(stages.rows).view(), {pca.gram, pca.single_gram},
-                    pca.seed, [&](double f) { return checkpoint(0.4 * f); }));
+  PHIMAP_ASSIGN_OR_RETURN(PcaGram gram,
+                          GramOf(task, pca, stages, [&](double f) { return checkpoint(0.4 * f); }));
   if (pca.centred) gram.Centre();
   KernelPca mapping;
   mapping.trace = gram.trace();
@@ -235,7 +252,7 @@ absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& p
                                        [&](double f) { return checkpoint(0.4 + 0.5 * f); }));
   mapping.residual = pairs.residual;
   mapping.sweeps = pairs.sweeps;
-  PHIMAP_RETURN_IF_ERROR(KeepComponents(gram, pairs, pca, task.serving_type, mapping));
+  PHIMAP_RETURN_IF_ERROR(KeepComponents(gram, pairs, pca, UnitOf(task), mapping));
   if (measured) {
     PHIMAP_RETURN_IF_ERROR(Measure(
         stages, gram, pairs, pca.seed, [&](double f) { return checkpoint(0.9 + 0.1 * f); },

@@ -53,15 +53,17 @@ struct KernelPca : PlanPair {
   // The sum of all eigenvalues.
   double trace = 0;
   // Eigenvalues up to it are dropped: m·max(u·max K_ii, 2⁻⁵³·λ_1), u = 2⁻²⁴ or 2⁻⁵³ by the serving
-  // type; 2⁻²⁴ for 2⁻⁵³ where the Gram matrix is in float32.
+  // type or, if it is larger, that of values from outside; 2⁻²⁴ for 2⁻⁵³ where the Gram matrix is
+  // in float32.
   double tolerance = 0;
   // Of the iteration, relative to the largest eigenvalue; and its sweeps.
   double residual = 0;
   int64_t sweeps = 0;
   // β of K̂ + βI, which is what was iterated; 0 where that was not needed.
   double shift = 0;
-  // Landmarks that any component has a weight of.
+  // Landmarks that any component has a weight of; and which they are, in the order of the plan.
   int64_t landmarks = 0;
+  std::vector<int64_t> used;
   std::optional<GramLoss> gram;
   std::optional<RoundingLoss> rounding;
 };

@@ -45,12 +45,17 @@ struct Steps {
   double rest = 0;
 };
 
-Steps StepsOf(const LandmarkTask& task) {
-  const int64_t d = task.landmarks.rows();
+double GramWork(const LandmarkTask& task) {
+  if (task.outside != nullptr) return 0;
   const int64_t p = task.landmarks.cols();
-  const double gram = WorkOfKernelBlock(1, TiledTriangle(d), static_cast<double>(p),
-                                        ElementsOfValue(task.kernel, p))
-                          .weight();
+  return WorkOfKernelBlock(1, TiledTriangle(task.count()), static_cast<double>(p),
+                           ElementsOfValue(task.kernel, p))
+      .weight();
+}
+
+Steps StepsOf(const LandmarkTask& task) {
+  const int64_t d = task.count();
+  const double gram = GramWork(task);
   const double factor = WorkOfFactorPivoted(d, d).weight();
   const double all = gram + factor + WorkOfTransposedInverse(d).weight();
   return {gram / all, (gram + factor) / all};
@@ -59,28 +64,38 @@ Steps StepsOf(const LandmarkTask& task) {
 // Gram matrix of the served rows, its factorization, and the pivots' rows.
 absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& control,
                              LandmarkMapping& mapping) {
-  const int64_t d = task.landmarks.rows();
+  const int64_t d = task.count();
   const Steps steps = StepsOf(task);
-  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> rows, ServedLandmarks(task));
+  Matrix<double> rows;
+  if (task.outside == nullptr) {
+    PHIMAP_ASSIGN_OR_RETURN(rows, ServedLandmarks(task));
+  }
   // The factorization goes down columns: their elements must not share the sets of a cache.
   Matrix<double> storage = Matrix<double>::Uninit(d, SpreadStride<double>(d));
   const MatrixView<double> gram = storage.view().Block(0, 0, d, d);
-  PHIMAP_RETURN_IF_ERROR(
-      KernelGram(KernelProgram::Compile(task.kernel), rows.view(), gram,
-                 {control.threads_ref(), [&](double f) { return control(steps.factor * f); }}));
+  if (task.outside != nullptr) {
+    for (int64_t i = 0; i < d; ++i) std::copy_n(task.outside->gram.row(i), i + 1, gram.row(i));
+  } else {
+    PHIMAP_RETURN_IF_ERROR(
+        KernelGram(KernelProgram::Compile(task.kernel), std::as_const(rows).view(), gram,
+                   {control.threads_ref(), [&](double f) { return control(steps.factor * f); }}));
+  }
   double largest = 0;
   for (int64_t i = 0; i < d; ++i) {
     largest = std::max(largest, gram(i, i));
     mapping.trace += gram(i, i);
   }
-  const double u = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
+  const double unit = task.outside != nullptr ? task.outside->unit : 0x1p-53;
+  const double u =
+      std::max(unit, std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53));
   mapping.tolerance = static_cast<double>(d) * u * largest;
   PHIMAP_ASSIGN_OR_RETURN(
       mapping.cholesky,
-      FactorPivoted(gram, mapping.tolerance, {control.threads_ref(), [&](double f) {
-                                                return control(steps.factor +
-                                                               (steps.rest - steps.factor) * f);
-                                              }}));
+      FactorPivoted(
+          gram, mapping.tolerance,
+          {control.threads_ref(),
+           [&](double f) { return control(steps.factor + (steps.rest - steps.factor) * f); }},
+          unit));
   const int64_t r = mapping.cholesky.rank();
   if (r == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel",
@@ -90,6 +105,7 @@ absl::Status FactorLandmarks(const LandmarkTask& task, const TileControl& contro
   mapping.pivots = Matrix<double>::Uninit(r, rows.cols());
   for (int64_t i = 0; i < r; ++i) {
     std::copy_n(gram.row(i), i + 1, mapping.factor.row(i));
+    if (rows.empty()) continue;
     std::copy_n(rows.row(mapping.cholesky.pivots[i]), rows.cols(), mapping.pivots.row(i));
   }
   return control(steps.rest);
@@ -112,10 +128,16 @@ StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matri
 StageNumbers WeightedStages(const LandmarkTask& task, const LandmarkMapping& mapping,
                             Matrix<double> w, bool triangular) {
   double factor = 0;
-  if (task.kernel.IsScaledLinear(&factor)) return FoldLinear(factor, mapping.pivots, w);
+  if (task.outside == nullptr && task.kernel.IsScaledLinear(&factor)) {
+    return FoldLinear(factor, mapping.pivots, w);
+  }
   StageNumbers stages;
-  stages.rows = mapping.pivots.Clone();
-  stages.program = KernelProgram::Compile(task.kernel);
+  if (task.outside != nullptr) {
+    stages.external = WithExamples(task.outside->block, mapping.cholesky.pivots);
+  } else {
+    stages.rows = mapping.pivots.Clone();
+    stages.program = KernelProgram::Compile(task.kernel);
+  }
   (triangular ? stages.upper_triangle : stages.dense) = std::move(w);
   return stages;
 }
@@ -132,8 +154,12 @@ absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task) {
 
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task) {
   StageNumbers stages;
-  stages.rows = RoundedRows(task);
-  stages.program = KernelProgram::Compile(task.kernel);
+  if (task.outside != nullptr) {
+    stages.external = task.outside->block;
+  } else {
+    stages.rows = RoundedRows(task);
+    stages.program = KernelProgram::Compile(task.kernel);
+  }
   LandmarkMapping mapping;
   PHIMAP_RETURN_IF_ERROR(Emit(task, stages, mapping));
   return mapping;

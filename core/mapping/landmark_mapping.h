@@ -17,6 +17,15 @@
 
 namespace phimap {
 
+// Kernel values of landmarks that nobody here computes.
+struct OutsideLandmarks {
+  // K(S, S), d×d, of which the lower triangle is read; and the unit round-off of its values.
+  ConstMatrixView<double> gram;
+  double unit = 0x1p-53;
+  // The stage of a plan, with an example for each landmark.
+  ExternalFeatures block;
+};
+
 // What the builders work on.
 struct LandmarkTask {
   // All parameters resolved.
@@ -26,12 +35,16 @@ struct LandmarkTask {
   // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
   ConstMatrixView<double> landmarks;
   FloatType serving_type = FloatType::kFloat32;
+  // In the place of kernel and landmarks, where it is not null.
+  const OutsideLandmarks* outside = nullptr;
+
+  int64_t count() const { return outside != nullptr ? outside->gram.rows() : landmarks.rows(); }
 };
 
 // The plans, and what the factorization found.
 struct LandmarkMapping : PlanPair {
-  // F2, F3 only: the factorization, its tolerance and trace, the pivots' rows (r×p, as served) and
-  // L_r (r×r, lower).
+  // F2, F3 only: the factorization, its tolerance and trace, the pivots' rows (r×p, as served; none
+  // of values from outside) and L_r (r×r, lower).
   PivotedCholesky cholesky;
   double tolerance = 0;
   double trace = 0;
@@ -52,8 +65,9 @@ absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 // F2(x) = k_r(x)·L_r^{-T}: the orthogonal projection of φ(x) onto the span of the landmarks; BBV
 // section 4, with the pseudo-inverse by rank-truncated pivoted Cholesky (maths.md section 1). The
 // Gram matrix that is factored is that of the rounded rows that are served, and tol = d·u·max K_ii,
-// u = 2⁻²⁴ or 2⁻⁵³ by the serving type. A linear kernel folds into one matrix. FAILED_PRECONDITION
-// as FactorPivoted, or ZERO_KERNEL when K is 0 on every landmark.
+// u = 2⁻²⁴ or 2⁻⁵³ by the serving type, or the unit of values from outside if that is larger. A
+// linear kernel folds into one matrix. FAILED_PRECONDITION as FactorPivoted, or ZERO_KERNEL when K
+// is 0 on every landmark.
 absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, const TileControl& control);
 
 // F3 = F2·R/√d3, R r×d3 with independent entries, N(0, 1) or ±1: R_ij is element i·d3 + j of

@@ -61,6 +61,18 @@ absl::StatusOr<PcaGram> PcaGram::Make(const KernelProgram& program, ConstMatrixV
   return gram;
 }
 
+PcaGram PcaGram::Of(ConstMatrixView<double> values) {
+  PcaGram gram;
+  gram.rows_ = values.rows();
+  gram.exact_ = Converted<double, double>(values);
+  Mirror(gram.exact_.view());
+  for (int64_t i = 0; i < gram.rows_; ++i) {
+    gram.trace_ += values(i, i);
+    gram.largest_ = std::max(gram.largest_, values(i, i));
+  }
+  return gram;
+}
+
 void PcaGram::Centre() {
   PHIMAP_CHECK(means_.empty());
   Matrix<double> ones = Matrix<double>::Uninit(1, rows_);

@@ -30,6 +30,9 @@ class PcaGram {
   static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
                                       const GramForm& form, uint64_t seed, Checkpoint checkpoint);
 
+  // Of a matrix at hand, of which the lower triangle is read.
+  static PcaGram Of(ConstMatrixView<double> gram);
+
   // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m).
   void Centre();
 

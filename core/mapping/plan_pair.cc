@@ -43,7 +43,9 @@ SparseProjection<T> PackSparse(const Matrix<double>& dense) {
 template <typename T>
 ServingStages<T> StagesIn(const StageNumbers& stages) {
   ServingStages<T> typed;
-  if (!stages.expansion.coefficients.empty()) {
+  if (stages.external.has_value()) {
+    typed.features = *stages.external;
+  } else if (!stages.expansion.coefficients.empty()) {
     const std::vector<double>& wide = stages.expansion.coefficients;
     typed.features = ExpansionFeatures<T>{stages.expansion.degree, stages.expansion.columns,
                                           std::vector<T>(wide.begin(), wide.end())};
@@ -76,9 +78,20 @@ Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from) {
   return type == FloatType::kFloat32 ? Rounded<float>(from) : Rounded<double>(from);
 }
 
+ExternalFeatures WithExamples(const ExternalFeatures& block, const std::vector<int64_t>& which) {
+  ExternalFeatures picked{
+      .kernel = block.kernel, .endpoint = block.endpoint, .kind = block.kind, .examples = {}};
+  for (const int64_t i : which) picked.examples.push_back(block.examples[i]);
+  return picked;
+}
+
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans) {
   plans.served.input = CopyOf(as.input);
-  plans.reference.input = CopyOf(as.input);
+  if (stages.external.has_value() &&
+      stages.external->kind == ExternalFeatures::ExampleKind::kRowNumbers) {
+    plans.served.input.columns = static_cast<int64_t>(stages.external->examples.size());
+  }
+  plans.reference.input = CopyOf(plans.served.input);
   plans.reference.stages = StagesIn<double>(stages);
   if (as.serving_type == FloatType::kFloat32) {
     plans.served.stages = StagesIn<float>(stages);

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
 #define PHIMAP_CORE_MAPPING_PLAN_PAIR_H_
 
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +26,8 @@ struct StageNumbers {
   std::vector<double> offsets;
   // In place of rows and program, if it has coefficients.
   ExpansionFeatures<double> expansion;
+  // In place of rows and program, if values come from elsewhere.
+  std::optional<ExternalFeatures> external;
   // One for each feature, or empty.
   std::vector<double> centre;
   // At most one of these; both empty: no projection.
@@ -44,8 +47,12 @@ struct ServedAs {
 // Each number rounded to `type` and back: the values that will be served.
 Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from);
 
-// Fills in both plans. FAILED_PRECONDITION (NOT_REPRESENTABLE, field "spec.serving_type") when a
-// number does not fit into the serving type.
+// The block with these of its examples, in this order.
+ExternalFeatures WithExamples(const ExternalFeatures& block, const std::vector<int64_t>& which);
+
+// Fills in both plans. A row of values that come with the request has one for each example.
+// FAILED_PRECONDITION (NOT_REPRESENTABLE, field "spec.serving_type") when a number does not fit
+// into the serving type.
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans);
 
 // The error of EmitPlans, for what a builder finds before.

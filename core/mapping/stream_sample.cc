@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct StreamSample::State {
                     spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky),
         given_rows(spec.mapping.given_rows()),
         moments(columns),
-        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {}
+        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {
+    if (spec.is_precomputed()) gram.emplace(spec, columns);
+  }
 
   // Takes the rows of a block that are landmarks by their place; the others are left.
   ConstMatrixView<double> TakeGiven(ConstMatrixView<double> block) {
@@ -38,6 +41,7 @@ struct StreamSample::State {
   std::vector<double> given;
   ColumnMoments moments;
   Reservoir reservoir;
+  std::optional<GramSample> gram;
   // Rows on their way, widened to float64.
   Matrix<double> block;
 };
@@ -51,17 +55,24 @@ StreamSample::StreamSample(StreamSample&&) noexcept = default;
 StreamSample& StreamSample::operator=(StreamSample&&) noexcept = default;
 
 int64_t StreamSample::rows() const {
+  if (state_->gram.has_value()) return state_->gram->rows();
   return state_->reservoir.rows_seen() + static_cast<int64_t>(state_->given.size()) / columns();
 }
 int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
 const ColumnMoments& StreamSample::moments() const { return state_->moments; }
 const Reservoir& StreamSample::reservoir() const { return state_->reservoir; }
-int64_t StreamSample::pool_rows() const { return state_->pool_rows; }
+int64_t StreamSample::pool_rows() const {
+  return state_->gram.has_value() ? state_->gram->pool_rows() : state_->pool_rows;
+}
+const GramSample* StreamSample::gram() const {
+  return state_->gram.has_value() ? &*state_->gram : nullptr;
+}
 ConstMatrixView<double> StreamSample::given() const {
   return {state_->given.data(), static_cast<int64_t>(state_->given.size()) / columns(), columns()};
 }
 
 int64_t StreamSample::memory_bound_bytes() const {
+  if (state_->gram.has_value()) return state_->gram->memory_bytes();
   const int64_t copies = state_->copies_pool ? 3 : 1;
   // A vector doubles when it grows.
   const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
@@ -76,6 +87,7 @@ absl::Status StreamSample::Add(const RowsView& rows) {
         {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
   }
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckFinite(rows), "examples.dense."));
+  if (state_->gram.has_value()) return state_->gram->Add(rows);
   // About 64 KiB at a time, so that the widened rows stay in the cache.
   const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
   if (state_->block.rows() != at_once) {

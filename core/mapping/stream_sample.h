@@ -10,6 +10,7 @@
 #include "core/landmark/reservoir.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/build_spec.h"
+#include "core/mapping/gram_sample.h"
 #include "core/plan/rows.h"
 
 namespace phimap {
@@ -40,6 +41,8 @@ class StreamSample {
   const Reservoir& reservoir() const;
   // Of the reservoir's rows, those that landmarks are drawn from, at most.
   int64_t pool_rows() const;
+  // With kernel precomputed(), in the place of all these; null otherwise.
+  const GramSample* gram() const;
   // The first rows of the stream, under policy `given`: given.rows() × columns().
   ConstMatrixView<double> given() const;
   // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@
 #include "core/mapping/kernel_pca.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/landmark_mapping.h"
+#include "core/mapping/outside_values.h"
 #include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
 #include "core/mapping/theorem.h"
@@ -34,15 +36,29 @@
 #include "core/status/status_macros.h"
 
 namespace phimap {
+namespace {
+
+Matrix<double> Transposed(const Matrix<double>& a) {
+  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+}  // namespace
+
 // The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
 // Features under this share of √K(x, x) say next to nothing.
 constexpr double kLeastFeature = 1e-4;
 
 class VersionBuilder {
  public:
-  VersionBuilder(const BuildSpec& spec, StreamSample sample, BuildMonitor& monitor)
+  VersionBuilder(const BuildSpec& spec, StreamSample sample, BuildMonitor& monitor,
+                 KernelSource* source)
       : spec_(spec),
         sample_(std::move(sample)),
+        source_(source),
         progress_(monitor),
         serving_type_(spec.mapping.serving_type.value_or(FloatType::kFloat32)) {}
 
@@ -51,17 +67,26 @@ class VersionBuilder {
     PHIMAP_RETURN_IF_ERROR(CheckRows());
     progress_.Apportion(SharesOfBuild(spec_, sample_.rows(), sample_.columns()));
     PHIMAP_RETURN_IF_ERROR(Split());
-    PHIMAP_RETURN_IF_ERROR(ResolveKernel());
-    if (spec_.mapping.has_landmarks()) {
-      ProjectInputs();
-      PHIMAP_RETURN_IF_ERROR(Choose());
-      PHIMAP_RETURN_IF_ERROR(ProbeKernel());
+    if (spec_.outside.has_value()) {
+      PHIMAP_RETURN_IF_ERROR(FetchValues());
+    } else {
+      PHIMAP_RETURN_IF_ERROR(PrepareKernel());
     }
     PHIMAP_RETURN_IF_ERROR(BuildInServingType());
     return Encode();
   }
 
  private:
+  absl::Status PrepareKernel() {
+    PHIMAP_RETURN_IF_ERROR(ResolveKernel());
+    if (spec_.mapping.has_landmarks()) {
+      ProjectInputs();
+      PHIMAP_RETURN_IF_ERROR(Choose());
+      PHIMAP_RETURN_IF_ERROR(ProbeKernel());
+    }
+    return absl::OkStatus();
+  }
+
   bool has_factor() const {
     return spec_.mapping.kind == MappingKind::kF2 || spec_.mapping.kind == MappingKind::kF3;
   }
@@ -69,22 +94,63 @@ class VersionBuilder {
   absl::Status CheckRows() {
     PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec_, sample_.rows()));
     PHIMAP_RETURN_IF_ERROR(spec_.CheckColumns(sample_.columns()));
+    if (sample_.gram() != nullptr) return sample_.gram()->CheckComplete();
     return sample_.moments().CheckFinite();
   }
 
   absl::Status Split() {
+    input_.columns = sample_.columns();
+    if (sample_.gram() != nullptr) {
+      split_.held_out = sample_.gram()->rows_of(OutsidePart::kHeldOut);
+      return absl::OkStatus();
+    }
     // Landmarks that are given are none of the sample's rows.
     split_ = SplitSample(sample_.reservoir().rows_seen(), sample_.reservoir().size(),
                          spec_.mapping.landmarks - spec_.mapping.given_rows(), sample_.pool_rows(),
                          spec_.seed);
+    if (spec_.outside.has_value() &&
+        static_cast<int64_t>(split_.held_out.size()) > kMaxOutsideHeldOutRows) {
+      split_.held_out.resize(kMaxOutsideHeldOutRows);
+    }
     held_out_ = sample_.reservoir().Gather(split_.held_out);
-    input_.columns = sample_.columns();
     // Angles keep more float32 digits about the mean, and a kernel of x − y does not see the shift.
     const bool centre = spec_.standardize || spec_.mapping.kind == MappingKind::kFourier;
     for (int64_t j = 0; j < input_.columns && centre; ++j) {
       input_.shift.push_back(sample_.moments().mean(j));
       if (spec_.standardize) input_.scale.push_back(sample_.moments().StandardScale(j));
     }
+    return absl::OkStatus();
+  }
+
+  // Of a kernel that is not computed here: landmarks are drawn, and all its values asked for.
+  absl::Status FetchValues() {
+    const auto checkpoint = [&](double f) {
+      return progress_.Report(BuildStep::kChoose, "kernel", f);
+    };
+    if (sample_.gram() != nullptr) {
+      landmark_rows_ = sample_.gram()->rows_of(OutsidePart::kLandmarks);
+      block_.kind = ExternalFeatures::ExampleKind::kRowNumbers;
+      for (const int64_t row : landmark_rows_) block_.examples.push_back(absl::StrCat(row));
+      GramExamples examples(*sample_.gram());
+      PHIMAP_ASSIGN_OR_RETURN(values_, FetchOutsideValues(spec_, examples, checkpoint));
+      return absl::OkStatus();
+    }
+    PHIMAP_CHECK(source_ != nullptr);
+    PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice, Chosen(NeverStop));
+    const Matrix<double>& rows = choice.rows;
+    block_ = {.kernel = spec_.outside->kernel,
+              .endpoint = spec_.outside->endpoint,
+              .kind = ExternalFeatures::ExampleKind::kDense,
+              .examples = {}};
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      block_.examples.emplace_back(reinterpret_cast<const char*>(rows.row(i)),
+                                   static_cast<size_t>(rows.cols()) * sizeof(double));
+    }
+    const auto spectrum = std::min<int64_t>(kMaxOutsideSpectrumRows, split_.pool.size());
+    ServiceExamples examples(
+        std::move(choice.rows), held_out_.Clone(),
+        sample_.reservoir().Gather(absl::MakeConstSpan(split_.pool).first(spectrum)), *source_);
+    PHIMAP_ASSIGN_OR_RETURN(values_, FetchOutsideValues(spec_, examples, checkpoint));
     return absl::OkStatus();
   }
 
@@ -118,19 +184,22 @@ class VersionBuilder {
             .projection = {}};
   }
 
+  absl::StatusOr<LandmarkChoice> Chosen(Checkpoint checkpoint) const {
+    return ChooseLandmarks({.mapping = spec_.mapping,
+                            .seed = spec_.seed,
+                            .kernel = kernel_,
+                            .input = input_,
+                            .reservoir = sample_.reservoir(),
+                            .pool = split_.pool,
+                            .given = sample_.given(),
+                            .threads = [&] { return progress_.threads(); }},
+                           checkpoint);
+  }
+
   absl::Status Choose() {
-    PHIMAP_ASSIGN_OR_RETURN(
-        LandmarkChoice choice,
-        ChooseLandmarks(
-            {.mapping = spec_.mapping,
-             .seed = spec_.seed,
-             .kernel = kernel_,
-             .input = input_,
-             .reservoir = sample_.reservoir(),
-             .pool = split_.pool,
-             .given = sample_.given(),
-             .threads = [&] { return progress_.threads(); }},
-            [&](double f) { return progress_.Report(BuildStep::kChoose, "choose", f); }));
+    PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice, Chosen([&](double f) {
+                              return progress_.Report(BuildStep::kChoose, "choose", f);
+                            }));
     pool_trace_residual_ = choice.pool_trace_residual;
     const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
     anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
@@ -179,10 +248,15 @@ class VersionBuilder {
   }
 
   absl::Status BuildOnLandmarks() {
-    const LandmarkTask task{.kernel = kernel_,
-                            .input = InputCopy(),
-                            .landmarks = landmarks_.view(),
-                            .serving_type = serving_type_};
+    LandmarkTask task{.kernel = kernel_,
+                      .input = InputCopy(),
+                      .landmarks = landmarks_.view(),
+                      .serving_type = serving_type_};
+    OutsideLandmarks outside;
+    if (values_.has_value()) {
+      outside = {values_->gram.view(), values_->unit, block_};
+      task.outside = &outside;
+    }
     const double gram = GramShare(task);
     const auto threads = [&] { return progress_.threads(); };
     const auto checkpoint = [&](double f) {
@@ -243,7 +317,8 @@ class VersionBuilder {
   absl::Status Certify() {
     certificate_ = Certificate();
     certificate_.stream_rows = sample_.rows();
-    certificate_.pool_rows = split_.pool.size();
+    certificate_.pool_rows =
+        sample_.gram() != nullptr ? sample_.pool_rows() : static_cast<int64_t>(split_.pool.size());
     certificate_.held_out_rows = split_.held_out.size();
     certificate_.landmarks = spec_.mapping.landmarks;
     if (spec_.mapping.has_landmarks()) {
@@ -258,6 +333,7 @@ class VersionBuilder {
     if (spec_.mapping.kind == MappingKind::kKernelPca) {
       certificate_.warnings = WarningsOf(kernel_pca_, spec_.mapping.dimensions);
     }
+    if (values_.has_value()) return CertifyOutside();
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
     // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
     Matrix<double> reference_rows;
@@ -280,12 +356,63 @@ class VersionBuilder {
         mapping_.served, {.mapping_text = spec_.mapping.ToText(), .kernel_text = kernel_.ToText()});
     if (residual.has_value()) task.residual = &*residual;
     certificate_.self_check = MakeGoldenVectors();
+    return Measure(task);
+  }
+
+  absl::Status Measure(const MeasurementTask& task) {
     const auto threads = [&] { return progress_.threads(); };
     return MeasureHeldOut(
         task,
         {threads,
          [&](double f) { return progress_.Report(BuildStep::kMeasurement, "certificate", f); }},
         certificate_);
+  }
+
+  // The landmarks whose values the plan takes, in its order.
+  std::vector<int64_t> UsedLandmarks() const {
+    if (has_factor()) return mapping_.cholesky.pivots;
+    if (spec_.mapping.kind == MappingKind::kKernelPca) return kernel_pca_.used;
+    std::vector<int64_t> all(static_cast<size_t>(spec_.mapping.landmarks));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+
+  // The same from values that were asked for.
+  absl::Status CertifyOutside() {
+    const std::vector<int64_t> used = UsedLandmarks();
+    if (!values_->warning.empty()) certificate_.warnings.push_back(values_->warning);
+    if (!landmark_rows_.empty()) {
+      for (const int64_t i : used) certificate_.landmark_rows.push_back(landmark_rows_[i]);
+    }
+    // Golden rows are values of landmarks, which the artifact shows already.
+    const Matrix<double> seen = ColumnsOf(values_->gram, used);
+    const int64_t golden =
+        std::min(seen.rows(), SelfCheckRows(seen.cols(), mapping_.served.output_columns()));
+    certificate_.self_check =
+        MakeSelfCheck(mapping_.served, Converted<float, double>(seen.view().Rows(0, golden)), {});
+    const Matrix<double> rows = WithSelfValues(ColumnsOf(values_->held_out, used));
+    MeasurementTask task{.served = &mapping_.served,
+                         .reference = &mapping_.reference,
+                         .rows = rows.view(),
+                         .kernel = std::nullopt,
+                         .pivots = {},
+                         .factor = std::as_const(mapping_.factor).view(),
+                         .features_are_projection = spec_.mapping.kind == MappingKind::kF2};
+    if (spec_.mapping.approximates_kernel()) task.known = &values_->known;
+    const std::optional<Residual> residual =
+        Residual::Of(mapping_.served, {.mapping_text = spec_.mapping.ToText()});
+    if (residual.has_value()) task.residual = &*residual;
+    return Measure(task);
+  }
+
+  // Held-out rows with K(x, x) as their last number.
+  Matrix<double> WithSelfValues(const Matrix<double>& rows) const {
+    Matrix<double> longer = Matrix<double>::Uninit(rows.rows(), rows.cols() + 1);
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      std::copy_n(rows.row(i), rows.cols(), longer.row(i));
+      longer(i, rows.cols()) = values_->known.diagonal[static_cast<size_t>(i)];
+    }
+    return longer;
   }
 
   // What the theorem's numbers are made of beside the mapping's own.
@@ -351,16 +478,19 @@ class VersionBuilder {
         {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
   }
 
+  // K(x, x) of the held-out rows.
+  std::vector<double> HeldOutDiagonal() const {
+    if (values_.has_value()) return values_->known.diagonal;
+    const Matrix<double> x = AfterInputStage(input_, held_out_.view());
+    return KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()));
+  }
+
   // What features count as at least where they are bounded by √K(x, x): those of rows that no
   // landmark is near are round-off alone, and no float64 would say more.
   double LeastScale() const {
     if (!has_factor() && spec_.mapping.kind != MappingKind::kKernelPca) return 0;
-    const Matrix<double> x = AfterInputStage(input_, held_out_.view());
     double largest = 0;
-    for (const double k :
-         KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()))) {
-      largest = std::max(largest, std::abs(k));
-    }
+    for (const double k : HeldOutDiagonal()) largest = std::max(largest, std::abs(k));
     return kLeastFeature * std::sqrt(largest);
   }
 
@@ -392,18 +522,29 @@ class VersionBuilder {
   // is 0 on all of them has no spectrum.
   absl::Status CertifySpectrum() {
     PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kSpectrum, "certificate", 0));
-    const auto count = std::min<int64_t>(kMaxSpectrumRows, split_.pool.size());
-    if (count == 0) return absl::OkStatus();
-    const Matrix<double> rows =
-        sample_.reservoir().Gather(absl::MakeConstSpan(split_.pool).first(count));
-    const Matrix<double> x = AfterInputStage(input_, rows.view());
-    absl::StatusOr<Spectrum> spectrum = MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(),
-                                                        std::as_const(mapping_.pivots).view(),
-                                                        std::as_const(mapping_.factor).view());
+    absl::StatusOr<Spectrum> spectrum = FoundSpectrum();
     if (absl::IsFailedPrecondition(spectrum.status())) return absl::OkStatus();
     PHIMAP_RETURN_IF_ERROR(spectrum.status());
     certificate_.spectrum = *std::move(spectrum);
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<Spectrum> FoundSpectrum() {
+    const absl::Status none = absl::FailedPreconditionError("no rows");
+    if (values_.has_value()) {
+      if (values_->spectrum.empty()) return none;
+      Matrix<double> block = Transposed(ColumnsOf(values_->spectrum, mapping_.cholesky.pivots));
+      return MeasureGramSpectrum(values_->spectrum_gram.Clone(), std::move(block),
+                                 std::as_const(mapping_.factor).view());
+    }
+    const auto count = std::min<int64_t>(kMaxSpectrumRows, split_.pool.size());
+    if (count == 0) return none;
+    const Matrix<double> rows =
+        sample_.reservoir().Gather(absl::MakeConstSpan(split_.pool).first(count));
+    const Matrix<double> x = AfterInputStage(input_, rows.view());
+    return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(),
+                           std::as_const(mapping_.pivots).view(),
+                           std::as_const(mapping_.factor).view());
   }
 
   absl::StatusOr<BuiltVersion> Encode() {
@@ -413,7 +554,7 @@ class VersionBuilder {
     resolved.serving_type = serving_type_;
     BuiltVersion built;
     built.provenance = {.mapping_text = resolved.ToText(),
-                        .kernel_text = kernel_.ToText(),
+                        .kernel_text = spec_.outside ? spec_.outside->ToText() : kernel_.ToText(),
                         .standardize = spec_.standardize,
                         .seed = spec_.seed};
     built.certificate = certificate_;
@@ -430,6 +571,7 @@ class VersionBuilder {
 
   const BuildSpec& spec_;
   StreamSample sample_;
+  KernelSource* const source_;
   BuildProgress progress_;
   std::optional<double> pool_trace_residual_;
   FloatType serving_type_;
@@ -440,6 +582,11 @@ class VersionBuilder {
   KernelExpression kernel_;
   // Empty, or what the certificate says of its definiteness.
   std::string kernel_warning_;
+  // Of a kernel that is not computed here: its values, the stage with all landmarks, and where
+  // these stood, if that matters.
+  std::optional<OutsideValues> values_;
+  ExternalFeatures block_;
+  std::vector<int64_t> landmark_rows_;
   Matrix<double> landmarks_;
   // Landmarks as they came, which golden rows are moved towards where they must.
   Matrix<double> anchors_;
@@ -449,8 +596,8 @@ class VersionBuilder {
 };
 
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
-                                          BuildMonitor& monitor) {
-  return VersionBuilder(spec, std::move(sample), monitor).Run();
+                                          BuildMonitor& monitor, KernelSource* source) {
+  return VersionBuilder(spec, std::move(sample), monitor, source).Run();
 }
 
 }  // namespace phimap

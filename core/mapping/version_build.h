@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
+#include "core/kernel/kernel_source.h"
 #include "core/mapping/build_progress.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/stream_sample.h"
@@ -47,8 +48,12 @@ struct BuiltVersion {
 // (NOT_POSITIVE_SEMIDEFINITE). Cost for d landmarks of p columns: 2d²p + d³ multiplications, 16 d²
 // bytes; of rpcholesky before that N·d·(p + d/2) and 8·N·d bytes on a pool of N rows; and the
 // certificate.
+//
+// With a kernel that is not computed here: as FetchOutsideValues; and FAILED_PRECONDITION
+// (NOT_SQUARE) for a Gram matrix that is not complete. REQUIRES: `source` is not null if the kernel
+// is a service's.
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
-                                          BuildMonitor& monitor);
+                                          BuildMonitor& monitor, KernelSource* source = nullptr);
 
 }  // namespace phimap
 

@@ -98,6 +98,7 @@ class TypedEngine final : public Engine {
   }
 
   int64_t input_columns() const override { return input_.columns; }
+  bool is_external() const override { return is_external_; }
   int64_t output_columns() const override { return output_columns_; }
   FloatType serving_type() const override {
     return sizeof(T) == 4 ? FloatType::kFloat32 : FloatType::kFloat64;
@@ -118,7 +119,8 @@ class TypedEngine final : public Engine {
     const int64_t passes =
         (uses_products_ ? 1 : 0) + (uses_l1_distances_ ? 3 : 0) + form_rows_.size();
     return input_projection_.multiplications() + passes * rows_.multiplications() +
-           static_cast<int64_t>(expansion_.columns.size()) + projection_.multiplications();
+           static_cast<int64_t>(expansion_.columns.size()) + projection_.multiplications() +
+           (is_external_ ? feature_count_ : 0);
   }
 
   void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const override {
@@ -126,7 +128,7 @@ class TypedEngine final : public Engine {
     tile.clear();
     tile.reserve(kTileRows);
     for (TransformPart& part : parts) {
-      PHIMAP_CHECK(part.rows.columns == input_.columns);
+      PHIMAP_CHECK(TakesColumns(part.rows.columns));
       part.status = absl::OkStatus();
       for (int64_t i = 0; i < part.rows.rows; ++i) {
         tile.push_back({&part, i});
@@ -180,9 +182,14 @@ class TypedEngine final : public Engine {
       row_count_ = feature_count_;
       return absl::OkStatus();
     }
-    return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "",
-                     "the version computes its features in an external kernel service, which this "
-                     "build cannot call");
+    // Its values are the rows.
+    is_external_ = true;
+    uses_products_ = false;
+    row_count_ = feature_count_;
+    input_.columns = feature_count_;
+    stage_columns_ = feature_count_;
+    x_stride_ = SpreadStride<T>(stage_columns_);
+    return absl::OkStatus();
   }
 
   // A·a_j for each form A and each row, rounded once.
@@ -291,7 +298,7 @@ class TypedEngine final : public Engine {
     Grow(typed.x, kTileRows * x_stride_);
     const bool projected = !(input_projection_.columns() == 0);
     if (projected) Grow(buffers.projected, kTileRows * (input_.columns + stage_columns_));
-    buffers.row.resize(input_.columns);
+    buffers.row.resize(input_.columns + (is_external_ ? 1 : 0));
     for (int64_t i = 0; i < rows; ++i) {
       const RowsView& source = tile[i].part->rows;
       if (plain_input_ && source.type == serving_type()) {
@@ -345,6 +352,9 @@ class TypedEngine final : public Engine {
 
   void RunFeatureStage(TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
     if (!expansion_.columns.empty()) RunExpansion(typed, rows, z);
+    for (int64_t i = 0; is_external_ && i < rows; ++i) {
+      std::copy_n(typed.x.data() + i * x_stride_, feature_count_, z[i]);
+    }
     if (uses_products_) rows_.Multiply(typed.x.data(), x_stride_, rows, z);
     // Distances alone take the place of products.
     T* const* distances = z;
@@ -452,6 +462,7 @@ class TypedEngine final : public Engine {
   bool uses_products_ = true;
   bool uses_l1_distances_ = false;
   bool is_l1_stage_ = false;
+  bool is_external_ = false;
   std::vector<PanelMatrix<T>> form_rows_;  // A·a_j of each form
   SelfValues<T> row_self_;
   std::vector<const T*> row_factor_pointers_;

@@ -38,7 +38,7 @@ class EngineScratch {
 
 // One request's share of a batch.
 struct TransformPart {
-  // Checked before: finite, columns == input_columns().
+  // Checked before: finite, and TakesColumns.
   RowsView rows;
   // rows.rows × output_columns() numbers of the serving type, at any alignment of that type;
   // aliases nothing.
@@ -52,14 +52,19 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Packs `plan`. The plan is not needed afterwards. Errors: UNIMPLEMENTED for a stage this engine
-  // cannot execute on dense rows (an external block), or an arithmetic number it does not know;
-  // RESOURCE_EXHAUSTED for a sparse projection whose dense form takes over 1 GiB;
+  // Packs `plan`. The plan is not needed afterwards. Errors: UNIMPLEMENTED for an arithmetic number
+  // it does not know; RESOURCE_EXHAUSTED for a sparse projection whose dense form takes over 1 GiB;
   // FAILED_PRECONDITION for a landmark whose squared norm overflows the serving type. Throws
   // std::bad_alloc.
   static absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan);
 
+  // Of the rows that it takes. Those of an external block are K(x, ·) of each landmark in turn, and
+  // may have one number more, K(x, x), which the engine passes over.
   virtual int64_t input_columns() const = 0;
+  virtual bool is_external() const = 0;
+  bool TakesColumns(int64_t columns) const {
+    return columns == input_columns() || (is_external() && columns == input_columns() + 1);
+  }
   virtual int64_t output_columns() const = 0;
   virtual FloatType serving_type() const = 0;
   // Bytes held by the packed plan.

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -134,10 +135,36 @@ struct FeatureCheck {
     return CheckFiniteNumbers("features", "coefficients", f.coefficients.data(), count);
   }
   absl::Status operator()(const ExternalFeatures& f) const {
+    const int64_t count = f.examples.size();
+    PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "examples", count));
+    if (f.kind == ExternalFeatures::ExampleKind::kRowNumbers) return RowNumbers(f);
     if (f.kernel.empty() || f.endpoint.empty()) {
       return Invalid("features", "an external block needs a kernel and an endpoint");
     }
-    return CheckDimension("features", "examples", f.examples.size());
+    if (f.kind != ExternalFeatures::ExampleKind::kDense) return absl::OkStatus();
+    for (const std::string& example : f.examples) {
+      if (static_cast<int64_t>(example.size()) == columns * static_cast<int64_t>(sizeof(double))) {
+        continue;
+      }
+      return Invalid("features", absl::StrCat("an example of ", example.size(), " bytes, expected ",
+                                              columns, " numbers of 8"));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status RowNumbers(const ExternalFeatures& f) const {
+    if (!f.kernel.empty() || !f.endpoint.empty()) {
+      return Invalid("features", "values that come with the request have no endpoint");
+    }
+    if (static_cast<int64_t>(f.examples.size()) != columns) {
+      return Invalid("features",
+                     absl::StrCat("expected ", columns, " row numbers, got ", f.examples.size()));
+    }
+    for (const std::string& example : f.examples) {
+      int64_t number = 0;
+      if (absl::SimpleAtoi(example, &number) && number >= 0) continue;
+      return Invalid("features", "a landmark's row number is not a number from 0 on");
+    }
+    return absl::OkStatus();
   }
 };
 
@@ -230,6 +257,11 @@ absl::Status Plan::Validate() const {
   return std::visit(
       [&](const auto& s) -> absl::Status {
         using T = typename std::decay_t<decltype(s)>::Element;
+        const bool changed =
+            !input.shift.empty() || !input.scale.empty() || !input.projection.empty();
+        if (changed && std::holds_alternative<ExternalFeatures>(s.features)) {
+          return Invalid("input", "what is computed elsewhere sees the examples as they came");
+        }
         PHIMAP_RETURN_IF_ERROR(std::visit(FeatureCheck<T>{input.output_columns()}, s.features));
         PHIMAP_RETURN_IF_ERROR(
             CheckOptionalVector("projection", "centre", s.centre, s.feature_count()));

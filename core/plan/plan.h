@@ -72,15 +72,19 @@ struct ExpansionFeatures {
   std::vector<T> coefficients;
 };
 
-// Features that are computed elsewhere (a user's own kernel service): z arrives from outside, K(x,
-// example_j) for each example. The engine runs the projection stage on it.
+// Features that are computed elsewhere (by a user's own kernel service, or by whoever asks): z
+// arrives from outside, K(x, example_j) for each example. The engine takes it for its rows and runs
+// the projection stage on it.
 struct ExternalFeatures {
-  enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3 };
-  // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list.
+  // kRowNumbers: nobody is asked for values, they come with the request.
+  enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3, kRowNumbers = 4 };
+  // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list;
+  // of row numbers both are empty.
   std::string kernel;
   std::string endpoint;
   ExampleKind kind = ExampleKind::kDense;
-  // The landmarks themselves: float64 rows, bytes or text.
+  // The landmarks themselves: float64 rows, bytes or text; or where in the stream each stood, from
+  // 0, in decimal.
   std::vector<std::string> examples;
 };
 
@@ -138,6 +142,7 @@ struct Plan {
   FloatType serving_type() const {
     return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
+  // Of an example. Of an external block the engine's rows have others: a value for each landmark.
   int64_t input_columns() const { return input.columns; }
   int64_t output_columns() const;
 

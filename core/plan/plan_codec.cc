@@ -238,7 +238,7 @@ ExternalFeatures DecodeExternal(ByteReader& reader) {
   external.kernel = reader.Text(kMaxNameBytes);
   external.endpoint = reader.Text(kMaxNameBytes);
   const int kind = reader.Number<uint8_t>();
-  reader.CheckRange("kind of examples", kind, 1, 3);
+  reader.CheckRange("kind of examples", kind, 1, 4);
   external.kind = static_cast<ExternalFeatures::ExampleKind>(kind);
   const int64_t count = reader.Number<uint32_t>();
   reader.CheckRange("examples", count, 1, kMaxPlanDimension);

@@ -37,6 +37,21 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
 // Roundings that are counted of a value, and of a sum of products with a column of W, at least.
 constexpr double kRoundings = 4;
 
+// The same for values from elsewhere. W's first number is 1/√K(a, a) of the first pivot, which has
+// the largest.
+template <typename T>
+std::optional<Residual::Rounding> ExternalRounding(const ServingStages<T>& stages) {
+  const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
+  if (triangle == nullptr || !stages.centre.empty()) return std::nullopt;
+  const double first = triangle->elements.data()[0];
+  Residual::Rounding rounding;
+  rounding.unit = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53) *
+                  std::sqrt(static_cast<double>(triangle->order) *
+                            SquaredNorm(triangle->elements.data(), triangle->elements.size()));
+  rounding.largest = 1 / (first * first);
+  return rounding;
+}
+
 // What η is made of, or nothing for stages that are not those of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
@@ -70,6 +85,13 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
 
 std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provenance) {
   if (!absl::StartsWith(provenance.mapping_text, "f2(")) return std::nullopt;
+  if (std::visit(
+          [](const auto& stages) {
+            return std::holds_alternative<ExternalFeatures>(stages.features);
+          },
+          plan.stages)) {
+    return OfExternal(plan);
+  }
   const absl::StatusOr<KernelExpression> expression =
       KernelExpression::Parse(provenance.kernel_text);
   if (!expression.ok() || expression->NeedsScale() || expression->NeedsMedian()) {
@@ -89,6 +111,20 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
                      .shift = plan.input.shift,
                      .scale = plan.input.scale,
                      .projection = {}};
+  residual.serving_type_ = plan.serving_type();
+  residual.output_columns_ = plan.output_columns();
+  residual.rounding_ = *rounding;
+  return residual;
+}
+
+std::optional<Residual> Residual::OfExternal(const Plan& plan) {
+  const std::optional<Rounding> rounding =
+      std::visit([](const auto& stages) { return ExternalRounding(stages); }, plan.stages);
+  if (!rounding.has_value() || !std::isfinite(rounding->unit * rounding->largest)) {
+    return std::nullopt;
+  }
+  Residual residual;
+  residual.is_external_ = true;
   residual.serving_type_ = plan.serving_type();
   residual.output_columns_ = plan.output_columns();
   residual.rounding_ = *rounding;
@@ -127,7 +163,18 @@ double Residual::Kept(const void* features, int64_t i) const {
              : SquaredNorm(static_cast<const double*>(features) + begin, output_columns_);
 }
 
+void Residual::ComputeExternal(const RowsView& rows, const void* features, double* out) const {
+  std::vector<double> row(static_cast<size_t>(rows.columns));
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    rows.CopyRow(i, row.data());
+    const double self = std::max(0.0, row.back());
+    out[i] =
+        std::max(0.0, self - Kept(features, i)) + Allowance(FeatureError(nullptr, 0, self), self);
+  }
+}
+
 void Residual::Compute(const RowsView& rows, const void* features, double* out) const {
+  if (is_external_) return ComputeExternal(rows, features, out);
   for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
     const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
     const std::vector<double> norms = NormsOf(x.view());
@@ -140,6 +187,15 @@ void Residual::Compute(const RowsView& rows, const void* features, double* out) 
 }
 
 void Residual::Lengths(const RowsView& rows, double* self, double* rounding) const {
+  if (is_external_) {
+    std::vector<double> row(static_cast<size_t>(rows.columns));
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      rows.CopyRow(i, row.data());
+      self[i] = std::max(0.0, row.back());
+      rounding[i] = self[i] > 0 ? FeatureError(nullptr, 0, self[i]) / std::sqrt(self[i]) : 0;
+    }
+    return;
+  }
   for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
     const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
     const std::vector<double> norms = NormsOf(x.view());

@@ -49,6 +49,10 @@ class Residual {
   // Of F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 
+  // Whether it is of values that come from elsewhere: then rows are those of the engine, with K(x,
+  // x) as their last number.
+  bool is_external() const { return is_external_; }
+
   // out[i] of row i, in float64. `features` are what the plan's engine made of the rows, in the
   // serving type. Cost: input + output columns operations a row, and the square of the input
   // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
@@ -58,7 +62,8 @@ class Residual {
   // are off at most, over their length. Cost and threads: as Compute.
   void Lengths(const RowsView& rows, double* self, double* rounding) const;
 
-  // η of a row after the input stage, of ‖x‖² and K(x, x).
+  // η of a row after the input stage, of ‖x‖² and K(x, x); of values from elsewhere x and its norm
+  // are not looked at.
   double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
@@ -66,8 +71,10 @@ class Residual {
 
  private:
   Residual() = default;
+  static std::optional<Residual> OfExternal(const Plan& plan);
   Matrix<double> AsServed(const RowsView& rows) const;
   double Kept(const void* features, int64_t i) const;
+  void ComputeExternal(const RowsView& rows, const void* features, double* out) const;
   double Allowance(double feature_error, double self) const;
 
   InputStage input_;  // projects nothing
@@ -75,6 +82,7 @@ class Residual {
   FloatType serving_type_ = FloatType::kFloat32;
   int64_t output_columns_ = 0;
   Rounding rounding_;
+  bool is_external_ = false;
 };
 
 }  // namespace phimap

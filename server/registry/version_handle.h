@@ -45,6 +45,9 @@ class VersionHandle {
   explicit operator bool() const { return version_ != nullptr; }
   const VersionRecord& record() const { return version_->record; }
   const Engine& engine() const { return *version_->engine; }
+  // Whether rows of so many numbers can be mapped: the version's columns and, of kernel values that
+  // come with the request, one more for K(x, x).
+  bool TakesColumns(int64_t columns) const { return engine().TakesColumns(columns); }
   // Null for a mapping that has none.
   const Residual* residual() const {
     return version_->residual.has_value() ? &*version_->residual : nullptr;

@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -23,6 +24,19 @@ absl::Status TooManyWaiters(const std::string& mapping, int limit) {
                    absl::StrCat("too many requests wait for a version of \"", mapping,
                                 "\" to be loaded; the limit is ", limit),
                    {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
+}
+
+// Whether somebody here can say what the engine's rows are.
+absl::Status CheckServed(const Plan& plan) {
+  const auto* const block =
+      std::visit([](const auto& stages) { return std::get_if<ExternalFeatures>(&stages.features); },
+                 plan.stages);
+  if (block == nullptr || block->kind == ExternalFeatures::ExampleKind::kRowNumbers) {
+    return absl::OkStatus();
+  }
+  return MakeError(Code::kUnimplemented, "EXTERNAL_FEATURES", "",
+                   "the version computes its features in an external kernel service, which this "
+                   "build cannot call");
 }
 
 }  // namespace
@@ -192,6 +206,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
     version->certificate = std::move(artifact.certificate);
     version->standardize = artifact.provenance.standardize;
     version->seed = artifact.provenance.seed;
+    PHIMAP_RETURN_IF_ERROR(CheckServed(artifact.plan));
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
     version->residual = Residual::Of(artifact.plan, artifact.provenance);
     version->series = metrics_.versions->Open(record.mapping, record.number);

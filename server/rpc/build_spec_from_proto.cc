@@ -161,14 +161,19 @@ absl::StatusOr<MappingSpec> MappingFromProto(const v1::MappingSpec& fields) {
                    detail->metadata);
 }
 
+// A parser knows its text and not the field that brought it.
+absl::Status InKernelField(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value() || !detail->field.empty()) return status;
+  return MakeError(status.code(), detail->reason, "kernel", status.message(), detail->metadata);
+}
+
 absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, MappingKind mapping) {
   if (text.empty() && mapping == MappingKind::kRandomProjection) return KernelExpression();
   if (text.empty()) return BadField("kernel", "expected a kernel such as rbf(gamma=scale)");
   absl::StatusOr<KernelExpression> parsed = KernelExpression::Parse(text);
-  const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
-  if (!detail.has_value() || !detail->field.empty()) return parsed;
-  return MakeError(parsed.status().code(), detail->reason, "kernel", parsed.status().message(),
-                   detail->metadata);
+  if (!parsed.ok()) return InKernelField(parsed.status());
+  return parsed;
 }
 
 }  // namespace
@@ -188,9 +193,20 @@ absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
   absl::StatusOr<MappingSpec> mapping = MappingFromProto(fields.spec());
   if (!mapping.ok()) return WithFieldPrefix(mapping.status(), kMappingPrefix);
   spec.mapping = *std::move(mapping);
-  absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), spec.mapping.kind);
-  if (!kernel.ok()) return WithFieldPrefix(kernel.status(), kSpecPrefix);
-  spec.kernel = *std::move(kernel);
+  absl::StatusOr<std::optional<OutsideKernel>> outside = OutsideKernel::Parse(fields.kernel());
+  if (!outside.ok()) return WithFieldPrefix(InKernelField(outside.status()), kSpecPrefix);
+  spec.outside = *std::move(outside);
+  if (spec.outside.has_value() && !spec.is_precomputed()) {
+    return MakeError(Code::kFailedPrecondition, "KERNEL_SERVICE_NOT_LISTED", "spec.kernel",
+                     absl::StrCat("no kernel service ", Quoted(spec.outside->endpoint),
+                                  " is on the operator's list"),
+                     {{"endpoint", spec.outside->endpoint}});
+  }
+  if (!spec.outside.has_value()) {
+    absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), spec.mapping.kind);
+    if (!kernel.ok()) return WithFieldPrefix(kernel.status(), kSpecPrefix);
+    spec.kernel = *std::move(kernel);
+  }
   spec.standardize = fields.standardize();
   spec.seed = fields.seed();
   if (absl::Status valid = spec.Validate(); !valid.ok()) {

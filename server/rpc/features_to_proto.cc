@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
+#include "server/rpc/transform_path.h"
 
 namespace phimap {
 namespace {
@@ -22,16 +23,31 @@ absl::Status CheckDigest(const VersionHandle& version, absl::string_view expecte
                     {"actual", record.digest}});
 }
 
-absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
-  const int64_t expected = version.engine().input_columns();
-  if (rows.columns == expected) return absl::OkStatus();
-  return MakeError(Code::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
-                   absl::StrCat("expected ", expected, " columns, got ", rows.columns),
-                   {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(rows.columns)}});
+std::string ColumnsText(const VersionHandle& version) {
+  const int64_t columns = version.engine().input_columns();
+  if (!version.engine().is_external()) return absl::StrCat(columns);
+  return absl::StrCat(columns, ", or ", columns + 1, " with K(x, x) as the last");
 }
 
-absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, absl::string_view field) {
-  if (version.residual() != nullptr) return version.residual();
+absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
+  if (version.TakesColumns(rows.columns)) return absl::OkStatus();
+  return MakeError(Code::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
+                   absl::StrCat("expected ", ColumnsText(version), " columns, got ", rows.columns),
+                   {{"expected", absl::StrCat(version.engine().input_columns())},
+                    {"actual", absl::StrCat(rows.columns)}});
+}
+
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const RowsView& rows,
+                                           absl::string_view field) {
+  if (version.residual() != nullptr) {
+    if (HasSelfValues(version, rows)) return version.residual();
+    return MakeError(
+        Code::kInvalidArgument, "NO_SELF_VALUES", field,
+        absl::StrCat("of a precomputed kernel it needs K(x, x) as the last of ",
+                     version.engine().input_columns() + 1, " columns, got ", rows.columns),
+        {{"expected", absl::StrCat(version.engine().input_columns() + 1)},
+         {"actual", absl::StrCat(rows.columns)}});
+  }
   return MakeError(
       Code::kFailedPrecondition, "NO_RESIDUAL", field,
       absl::StrCat("version ", version.record().number, " of \"", version.record().mapping,

@@ -2,6 +2,8 @@
 #ifndef PHIMAP_SERVER_RPC_FEATURES_TO_PROTO_H_
 #define PHIMAP_SERVER_RPC_FEATURES_TO_PROTO_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -18,11 +20,17 @@ inline constexpr char kRowsField[] = "examples.dense.";
 // or the version's.
 absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected);
 
+// The columns that the version's rows have, for people: "16", or "40, or 41 with K(x, x) as the
+// last" of a version that takes kernel values.
+std::string ColumnsText(const VersionHandle& version);
+
 // INVALID_ARGUMENT (reason WRONG_COLUMNS) unless the rows have as many columns as the version maps.
 absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows);
 
-// The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none.
-absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, absl::string_view field);
+// The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none;
+// INVALID_ARGUMENT (reason NO_SELF_VALUES) if the rows lack K(x, x), which it cannot compute.
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const RowsView& rows,
+                                           absl::string_view field);
 
 // What a request for residuals adds to the answer's bytes of a row.
 inline constexpr int64_t kResidualBytes = sizeof(double);

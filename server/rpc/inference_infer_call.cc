@@ -61,7 +61,7 @@ absl::Status InferenceInferCall::Accept(const VersionHandle& version, const Rows
   response_->set_id(request_.id());
   (*response_->mutable_parameters())["digest"].set_string_param(record.digest);
   if (Wants(InferenceOutput::kResidual)) {
-    PHIMAP_ASSIGN_OR_RETURN(residual_, ResidualOf(version, "outputs[residual]"));
+    PHIMAP_ASSIGN_OR_RETURN(residual_, ResidualOf(version, rows, "outputs[residual]"));
   }
   for (const InferenceOutput output : outputs_) {
     const bool features = output == InferenceOutput::kFeatures;

@@ -23,7 +23,7 @@ absl::Status TransformCall::Accept(const VersionHandle& version, const RowsView&
   PHIMAP_RETURN_IF_ERROR(CheckDigest(version, request_.expected_digest()));
   PHIMAP_RETURN_IF_ERROR(CheckColumns(version, rows));
   if (request_.residual()) {
-    PHIMAP_ASSIGN_OR_RETURN(residual_, ResidualOf(version, "residual"));
+    PHIMAP_ASSIGN_OR_RETURN(residual_, ResidualOf(version, rows, "residual"));
   }
   RefToProto(version.record(), response_->mutable_version());
   return absl::OkStatus();

@@ -34,6 +34,12 @@ int64_t FeatureBytes(const VersionHandle& version, int64_t rows) {
   return rows * RowBytes(version.engine());
 }
 
+bool HasSelfValues(const VersionHandle& version, const RowsView& rows) {
+  const Residual* const residual = version.residual();
+  return residual == nullptr || !residual->is_external() ||
+         rows.columns == version.engine().input_columns() + 1;
+}
+
 bool IsLackOfRoom(const absl::Status& status) {
   if (status.code() != absl::StatusCode::kResourceExhausted) return false;
   const std::optional<ErrorDetail> detail = DetailOf(status);
@@ -43,7 +49,7 @@ bool IsLackOfRoom(const absl::Status& status) {
 void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
              const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
              std::function<char*()> allocate, std::function<void(const absl::Status&)> done) {
-  PHIMAP_CHECK(rows.rows.columns == version.engine().input_columns());
+  PHIMAP_CHECK(version.TakesColumns(rows.rows.columns));
   const absl::Status fits = CheckFits(version, rows, environment.limits.max_message_bytes);
   if (!fits.ok()) return done(WithFieldPrefix(fits, rows.field));
   const int64_t bytes =
@@ -58,8 +64,11 @@ void MapRows(const TransformEnvironment& environment, const VersionHandle& versi
   work.cancelled = scope.cancelled();
   work.received = rows.received == absl::InfinitePast() ? scope.started() : rows.received;
   work.version_rows = version.version_rows();
-  work.drift = version.drift();
-  work.residual = version.residual();
+  // Without K(x, x) nothing is known of ρ, which drift is told by where there is one.
+  if (HasSelfValues(version, rows.rows)) {
+    work.drift = version.drift();
+    work.residual = version.residual();
+  }
   work.prepare = [view = rows.rows, allocate = std::move(allocate)]() -> absl::StatusOr<char*> {
     PHIMAP_RETURN_IF_ERROR(CheckFinite(view));
     return allocate();

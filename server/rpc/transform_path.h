@@ -42,6 +42,10 @@ struct RowsToMap {
 // Bytes of the features of `rows` rows.
 int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
 
+// Whether ρ can be computed of the rows, as far as it depends on them: kernel values that come with
+// the request may be without K(x, x).
+bool HasSelfValues(const VersionHandle& version, const RowsView& rows);
+
 // Makes features of `rows`: checks that they fit into a message and that the budget of answers has
 // room for them, and hands the work to the scheduler; `answer` holds their bytes from then on that
 // they are there. On the thread that computes, the

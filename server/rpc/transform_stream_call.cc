@@ -168,7 +168,7 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
   if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return fail(s);
   const Residual* residual = nullptr;
   if (slot->request.residual()) {
-    const absl::StatusOr<const Residual*> found = ResidualOf(version_, "residual");
+    const absl::StatusOr<const Residual*> found = ResidualOf(version_, *rows, "residual");
     if (!found.ok()) return fail(found.status());
     residual = *found;
   }

@@ -62,7 +62,8 @@ void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
   out->set_seed(version.seed);
   const VersionRecord& record = version.record;
   CertificateToProto(version.certificate,
-                     {record.input_columns, record.output_columns, ServingTypeOf(record)},
+                     {record.input_columns, record.output_columns, ServingTypeOf(record),
+                      !IsServiceKernel(record.kernel_text)},
                      out->mutable_certificate());
 }
 

@@ -76,6 +76,8 @@ class Open:
 
 
 ROWS = numpy.random.default_rng(1).standard_normal((50, 4))
+# Of ROWS, of the linear kernel.
+GRAM = ROWS @ ROWS.T
 # So many that some are held out, and what is built is measured on them.
 MORE_ROWS = numpy.random.default_rng(2).standard_normal((500, 4))
 
@@ -218,6 +220,9 @@ class ApiErrorsTest(unittest.TestCase):
         self.fails("Transform", "DIGEST_MISMATCH", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS),
                    expected_digest="0" * 64)
         self.fails("Transform", "NO_RESIDUAL", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS), residual=True)
+        gram = phimapd.build("gram", rows=GRAM, text="f2(landmarks=9)", kernel="precomputed()")
+        values = dense(GRAM[:, list(gram.certificate.landmark_rows)])
+        self.fails("Transform", "NO_SELF_VALUES", "INVALID_ARGUMENT", phimapd.transform, values, "gram", residual=True)
         self.fails("Transform", "NOT_REPRESENTABLE", "OUT_OF_RANGE", phimapd.transform, dense(1e30 * ROWS), "steep")
         self.fails("Transform", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", phimapd.transform,
                    dense(numpy.zeros((65536, 1))), "wide")
@@ -243,11 +248,19 @@ class ApiErrorsTest(unittest.TestCase):
                 ("BAD_EXPRESSION", [spec(kernel=" " * 4097)]), ("OUT_OF_RANGE", [large]),
                 ("NOT_APPLICABLE", [inapplicable]),
                 ("KERNEL_NOT_APPLICABLE", [spec(text="random_projection(dimensions=2)")]),
+                ("KERNEL_NOT_APPLICABLE", [spec(text="fourier(dimensions=2)", kernel="precomputed()")]),
+                ("NOT_SQUARE", build_of(ROWS, text="f1(landmarks=3)", kernel="precomputed()")),
                 ("ODD_DIMENSIONS", [spec(text="fourier(dimensions=3)", kernel="rbf()")]),
                 ("NOT_POSITIVE_SEMIDEFINITE", [spec(text="f2(landmarks=3)", kernel="-1*linear()")])):
             self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", messages)
         self.fails_to_build(phimapd, "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION",
                             build_of(ROWS, text="f2(landmarks=20)", kernel="sigmoid(gamma=-1)"))
+        self.fails_to_build(phimapd, "NOT_SQUARE", "FAILED_PRECONDITION",
+                            build_of(GRAM[:-1], text="f2(landmarks=9)", kernel="precomputed()"))
+        self.fails_to_build(phimapd, "NOT_SYMMETRIC", "FAILED_PRECONDITION",
+                            build_of(GRAM + numpy.triu(GRAM), text="f2(landmarks=9)", kernel="precomputed()"))
+        self.fails_to_build(phimapd, "KERNEL_SERVICE_NOT_LISTED", "FAILED_PRECONDITION",
+                            [spec(kernel="service(endpoint=nobody)")])
 
     def build_rows(self, phimapd):
         kind = examples_pb2.Examples
@@ -453,6 +466,10 @@ class ApiErrorsTest(unittest.TestCase):
         fails("UNKNOWN_OUTPUT", outputs=["y"])
         fails("DUPLICATE_OUTPUT", outputs=["features", "features"])
         fails("NO_RESIDUAL", "FAILED_PRECONDITION", outputs=["residual"])
+        values = GRAM[:, list(phimapd.mappings.GetVersion(
+            api.GetVersionRequest(reference="gram")).certificate.landmark_rows)].astype("<f4")
+        fails("NO_SELF_VALUES", model_name="gram", shape=values.shape, raw_contents=[values.tobytes()],
+              outputs=["residual"])
         fails("UNKNOWN_PARAMETER", tensor_parameter="binary_data")
         fails("WRONG_TYPE", timeout=parameter(string_param="1 s"))
         fails("OUT_OF_RANGE", timeout=parameter(int64_param=-1))

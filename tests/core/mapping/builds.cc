@@ -24,13 +24,20 @@ absl::Status ThreadedMonitor::Checkpoint(absl::string_view phase, double fractio
 BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool standardize,
                  uint64_t seed) {
   const absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(mapping);
+  PHIMAP_CHECK(parsed.ok());
+  BuildSpec spec{.mapping = *parsed, .standardize = standardize, .seed = seed};
+  const absl::StatusOr<std::optional<OutsideKernel>> outside = OutsideKernel::Parse(kernel);
+  PHIMAP_CHECK(outside.ok());
+  spec.outside = *outside;
+  if (spec.outside.has_value()) return spec;
   const absl::StatusOr<KernelExpression> expression = KernelExpression::Parse(kernel);
-  PHIMAP_CHECK(parsed.ok() && expression.ok());
-  return {.mapping = *parsed, .kernel = *expression, .standardize = standardize, .seed = seed};
+  PHIMAP_CHECK(expression.ok());
+  spec.kernel = *expression;
+  return spec;
 }
 
-absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
-                                   int64_t block_rows) {
+absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows, int64_t block_rows,
+                                   KernelSource* source) {
   UseOneBlasThread();
   StreamSample sample(spec, rows.columns);
   const int64_t step = block_rows == 0 ? std::max<int64_t>(rows.rows, 1) : block_rows;
@@ -38,7 +45,7 @@ absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
     PHIMAP_RETURN_IF_ERROR(sample.Add(rows.Slice(first, std::min(step, rows.rows - first))));
   }
   RecordingMonitor monitor;
-  return BuildVersion(spec, std::move(sample), monitor);
+  return BuildVersion(spec, std::move(sample), monitor, source);
 }
 
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const Matrix<double>& rows) {

@@ -49,7 +49,7 @@ class ThreadedMonitor final : public BuildMonitor {
 
 // The stream is the rows, in blocks of `block_rows` (0: one block).
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
-                                   int64_t block_rows = 0);
+                                   int64_t block_rows = 0, KernelSource* source = nullptr);
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const Matrix<double>& rows);
 BuiltVersion MustBuild(const BuildSpec& spec, const Matrix<double>& rows);
 

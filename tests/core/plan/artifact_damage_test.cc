@@ -64,8 +64,10 @@ std::string Encoded(const PlanShape& shape) {
 
 std::string EncodedExternal() {
   Plan plan = MakePlan({.feature_count = 2, .w = WKind::kDense, .outputs = 2});
-  std::get<0>(plan.stages).features =
-      ExternalFeatures{.kernel = "k", .endpoint = "e:1", .examples = {"a", "bc"}};
+  std::get<0>(plan.stages).features = ExternalFeatures{.kernel = "k",
+                                                       .endpoint = "e:1",
+                                                       .kind = ExternalFeatures::ExampleKind::kText,
+                                                       .examples = {"a", "bc"}};
   return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
 }
 

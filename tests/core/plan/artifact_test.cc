@@ -113,8 +113,7 @@ TEST(ArtifactTest, BytesMayStandAtAnyAlignment) {
 
 TEST(ArtifactTest, ExternalBlockSurvives) {
   for (const auto kind :
-       {ExternalFeatures::ExampleKind::kDense, ExternalFeatures::ExampleKind::kBytes,
-        ExternalFeatures::ExampleKind::kText}) {
+       {ExternalFeatures::ExampleKind::kBytes, ExternalFeatures::ExampleKind::kText}) {
     Plan plan = MakePlan({.serving_type = FloatType::kFloat64,
                           .feature_count = 3,
                           .centre = true,

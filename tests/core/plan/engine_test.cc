@@ -216,13 +216,62 @@ TEST(EngineTest, NoPartsAndEmptyPartsAreFine) {
   EXPECT_TRUE(part.status.ok());
 }
 
-TEST(EngineTest, ExternalBlockCannotBeExecutedHere) {
-  Plan plan = MakePlan({});
-  std::get<0>(plan.stages).features =
-      ExternalFeatures{.kernel = "k", .endpoint = "e", .examples = {"x"}};
-  const absl::Status status = Engine::Load(plan).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(DetailOf(status)->reason, "EXTERNAL_FEATURES");
+// The numbers of each row through the plan, in float64.
+std::vector<double> MappedBy(const Engine& engine, const RowsView& rows) {
+  std::vector<double> features(static_cast<size_t>(rows.rows * engine.output_columns()));
+  TransformPart part{.rows = rows, .features = features.data(), .status = absl::OkStatus()};
+  EngineScratch scratch;
+  engine.Transform(absl::MakeSpan(&part, 1), scratch);
+  EXPECT_TRUE(part.status.ok()) << part.status;
+  return features;
+}
+
+// y = (z − μ)·W of values that came, whether K(x, x) stands behind them or not, in either type.
+TEST(EngineTest, ExternalBlockTakesItsValuesForItsRows) {
+  constexpr int64_t kRows = 70;
+  constexpr int64_t kValues = 6;
+  Plan plan = MakePlan({.serving_type = FloatType::kFloat64,
+                        .feature_count = kValues,
+                        .centre = true,
+                        .w = WKind::kTriangular});
+  plan.input = {.columns = 3};
+  auto& stages = std::get<1>(plan.stages);
+  stages.features =
+      ExternalFeatures{.kernel = "k",
+                       .endpoint = "e",
+                       .kind = ExternalFeatures::ExampleKind::kText,
+                       .examples = std::vector<std::string>(static_cast<size_t>(kValues), "x")};
+  const std::unique_ptr<const Engine> engine = MustLoad(plan);
+  EXPECT_TRUE(engine->is_external());
+  EXPECT_EQ(engine->input_columns(), kValues);
+  EXPECT_FALSE(engine->TakesColumns(kValues - 1));
+  EXPECT_FALSE(engine->TakesColumns(kValues + 2));
+
+  const Matrix<float> values =
+      testing::UniformFloatRows({.rows = kRows, .cols = kValues, .seed = 3});
+  Matrix<double> longer = Matrix<double>::Uninit(kRows, kValues + 1);
+  for (int64_t i = 0; i < kRows; ++i) {
+    std::copy_n(values.row(i), kValues, longer.row(i));
+    longer(i, kValues) = 1e9;
+  }
+  const std::vector<double> features = MappedBy(*engine, WireRows(values));
+  EXPECT_EQ(MappedBy(*engine, WireRows(longer)), features);
+
+  const auto& w = std::get<TriangularProjection<double>>(stages.projection);
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kValues; ++j) {
+      double expected = 0;
+      double scale = 0;
+      for (int64_t k = 0; k <= j; ++k) {
+        const double term =
+            (values(i, k) - stages.centre[k]) * w.elements.data()[w.RowOffset(k) + j - k];
+        expected += term;
+        scale += std::abs(term);
+      }
+      // As many products and sums in another order, of half an ulp each.
+      EXPECT_NEAR(features[i * kValues + j], expected, 2 * kValues * 0x1p-53 * scale);
+    }
+  }
 }
 
 TEST(EngineTest, UnknownArithmeticAndInvalidPlansAreRefused) {

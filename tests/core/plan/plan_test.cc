@@ -23,6 +23,13 @@ ServingStages<float>& Stages(Plan& plan) { return std::get<0>(plan.stages); }
 ProductFeatures<float>& Product(Plan& plan) {
   return std::get<ProductFeatures<float>>(Stages(plan).features);
 }
+ExternalFeatures External(ExternalFeatures::ExampleKind kind, int64_t count) {
+  const bool service = kind != ExternalFeatures::ExampleKind::kRowNumbers;
+  return {.kernel = service ? "k" : "",
+          .endpoint = service ? "e" : "",
+          .kind = kind,
+          .examples = std::vector<std::string>(static_cast<size_t>(count), "7")};
+}
 SparseProjection<float>& Sparse(Plan& plan) {
   return std::get<SparseProjection<float>>(Stages(plan).projection);
 }
@@ -157,6 +164,37 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) { Stages(p).features = ExternalFeatures{.endpoint = "e", .examples = {"x"}}; }},
       {"external without examples", plain,
        [](Plan& p) { Stages(p).features = ExternalFeatures{.kernel = "k", .endpoint = "e"}; }},
+      {"external example of other columns", plain,
+       [](Plan& p) {
+         Stages(p).features = ExternalFeatures{
+             .kernel = "k",
+             .endpoint = "e",
+             .examples = {std::string(static_cast<size_t>(p.input.columns * 8 + 8), 'x')}};
+       }},
+      {"external rows that are shifted", plain,
+       [](Plan& p) {
+         p.input.shift.assign(static_cast<size_t>(p.input.columns), 1.0);
+         Stages(p).features = External(ExternalFeatures::ExampleKind::kText, 2);
+       }},
+      {"row numbers with an endpoint", plain,
+       [](Plan& p) {
+         ExternalFeatures block =
+             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         block.endpoint = "e";
+         Stages(p).features = block;
+       }},
+      {"a row number for each column but one", plain,
+       [](Plan& p) {
+         Stages(p).features =
+             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns - 1);
+       }},
+      {"a row number that is none", plain,
+       [](Plan& p) {
+         ExternalFeatures block =
+             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         block.examples.back() = "-1";
+         Stages(p).features = block;
+       }},
   };
   for (const Breakage& c : kCases) {
     Plan plan = MakePlan(c.shape);

@@ -1,0 +1,35 @@
+// Where the values of a kernel come from that is not computed here.
+#ifndef PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_
+#define PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// Calls the user's own kernel. Of one build: one thread at a time.
+class KernelSource {
+ public:
+  // Asked again and again while a call waits; a status other than OK ends the call with it.
+  using Alive = absl::FunctionRef<absl::Status()>;
+
+  virtual ~KernelSource() = default;
+
+  // out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless that is null, as the
+  // kernel says: finite and of this shape, and nothing more is promised.
+  //
+  // Shapes: left n×p, right m×p, out n×m, diagonal n. Columns that are asked for again are cheaper
+  //         than others: the same `right` in one call after the other.
+  // Errors: what `alive` says; and those of the service, which name it.
+  virtual absl::Status Block(ConstMatrixView<double> left, ConstMatrixView<double> right,
+                             MatrixView<double> out, double* diagonal, Alive alive) = 0;
+
+  // The unit round-off of the widest type that all values came in: 2⁻²⁴ once one block was float32,
+  // else 2⁻⁵³.
+  virtual double unit() const = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_

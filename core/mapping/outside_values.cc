@@ -1,0 +1,195 @@
+#include "core/mapping/outside_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/certificate/definiteness.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Range = OutsideExamples::Range;
+
+// More than any rounding of a kernel in float32; less than a kernel that is not symmetric.
+constexpr double kSymmetryTolerance = 1e-5;
+
+bool HasFactor(const MappingSpec& mapping) {
+  return mapping.kind == MappingKind::kF2 || mapping.kind == MappingKind::kF3;
+}
+
+// Of pairs of held-out rows, if they are measured.
+double PairValueCount(const MappingSpec& mapping, int64_t held_out) {
+  if (!mapping.approximates_kernel() || held_out < kMinHeldOutRows) return 0;
+  double values = 0;
+  for (int64_t t = 0; t < PairTileCount(held_out); ++t) {
+    const PairTile tile = PairTileAt(held_out, t);
+    values +=
+        static_cast<double>(tile.end - tile.begin) * static_cast<double>(tile.end - tile.first);
+  }
+  return values;
+}
+
+// Asks for blocks, and tells how much of all was asked for.
+class Fetcher {
+ public:
+  Fetcher(OutsideExamples& examples, double all, Checkpoint checkpoint)
+      : examples_(examples), all_(all), checkpoint_(checkpoint) {}
+
+  absl::StatusOr<Matrix<double>> Fetch(const Range& left, const Range& right,
+                                       double* diagonal = nullptr) {
+    Matrix<double> values = Matrix<double>::Uninit(left.count, right.count);
+    if (values.empty()) return values;
+    const int64_t at_once = std::max<int64_t>(1, kValuesOfCall / right.count);
+    const auto alive = [&] { return checkpoint_(done_ / all_); };
+    for (int64_t i = 0; i < left.count; i += at_once) {
+      PHIMAP_RETURN_IF_ERROR(alive());
+      const int64_t count = std::min(at_once, left.count - i);
+      PHIMAP_RETURN_IF_ERROR(examples_.Block({left.part, left.first + i, count}, right,
+                                             values.view().Rows(i, count),
+                                             diagonal == nullptr ? nullptr : diagonal + i, alive));
+      done_ += static_cast<double>(count) * static_cast<double>(right.count);
+    }
+    return values;
+  }
+
+  Range All(OutsidePart part) const { return {part, 0, examples_.count(part)}; }
+
+ private:
+  OutsideExamples& examples_;
+  const double all_;
+  Checkpoint checkpoint_;
+  double done_ = 0;
+};
+
+// "K(x_3, x_8) is 1 and K(x_8, x_3) is 2", of the first pair of landmarks; empty if there is none.
+std::string Asymmetry(const Matrix<double>& gram) {
+  for (int64_t i = 0; i < gram.rows(); ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      const double scale =
+          std::max({std::abs(gram(i, i)), std::abs(gram(j, j)), std::abs(gram(i, j))});
+      if (std::abs(gram(i, j) - gram(j, i)) <= kSymmetryTolerance * scale) continue;
+      return absl::StrCat("K(x, y) of landmarks ", i, " and ", j, " is ", gram(i, j),
+                          " and K(y, x) is ", gram(j, i));
+    }
+  }
+  return "";
+}
+
+// Whether the mapping's kernel is one, or what the certificate says of a similarity.
+absl::StatusOr<std::string> Verdict(const BuildSpec& spec, const OutsideValues& values) {
+  const bool similarity = spec.mapping.kind == MappingKind::kF1;
+  constexpr char kSimilarity[] =
+      ". It is a similarity, and no margin in a feature space is promised";
+  if (const std::string asymmetry = Asymmetry(values.gram); !asymmetry.empty()) {
+    if (similarity) return absl::StrCat("the kernel is not symmetric: ", asymmetry, kSimilarity);
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "NOT_SYMMETRIC", "kernel",
+        absl::StrCat(spec.KernelText(), " is not symmetric: ", asymmetry,
+                     ". F2, F3 and kernel PCA need a kernel, F1 takes any similarity"));
+  }
+  const int64_t n = std::min(values.gram.rows(), kMaxProbeRows);
+  PHIMAP_ASSIGN_OR_RETURN(
+      const DefinitenessProbe probe,
+      ProbeGram(Converted<double, double>(values.gram.view().Block(0, 0, n, n)), values.unit));
+  if (probe.indefinite() && !similarity) {
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+        absl::StrCat(spec.KernelText(), " is not positive semidefinite: ", probe.ToText(),
+                     ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
+        {{"eigenvalue", absl::StrCat(probe.smallest)}});
+  }
+  return absl::StrCat(probe.indefinite() ? "the kernel is not positive semidefinite: "
+                                         : "the kernel is not known to be positive semidefinite: ",
+                      probe.ToText(), similarity ? kSimilarity : "");
+}
+
+absl::Status FetchHeldOut(const BuildSpec& spec, Fetcher& fetcher, OutsideValues& values) {
+  const Range all = fetcher.All(OutsidePart::kHeldOut);
+  values.known.diagonal.resize(static_cast<size_t>(all.count));
+  PHIMAP_ASSIGN_OR_RETURN(values.held_out, fetcher.Fetch(all, fetcher.All(OutsidePart::kLandmarks),
+                                                         values.known.diagonal.data()));
+  if (PairValueCount(spec.mapping, all.count) == 0) return absl::OkStatus();
+  for (int64_t t = 0; t < PairTileCount(all.count); ++t) {
+    const PairTile tile = PairTileAt(all.count, t);
+    PHIMAP_ASSIGN_OR_RETURN(
+        Matrix<double> pairs,
+        fetcher.Fetch({OutsidePart::kHeldOut, tile.begin, tile.end - tile.begin},
+                      {OutsidePart::kHeldOut, tile.first, tile.end - tile.first}));
+    values.known.pairs.push_back(std::move(pairs));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t GramExamples::count(OutsidePart part) const {
+  return static_cast<int64_t>(sample_.rows_of(part).size());
+}
+
+absl::Status GramExamples::Block(const Range& left, const Range& right, MatrixView<double> out,
+                                 double* diagonal, KernelSource::Alive) {
+  const std::vector<int64_t>& rows = sample_.rows_of(left.part);
+  const std::vector<int64_t>& columns = sample_.rows_of(right.part);
+  for (int64_t i = 0; i < left.count; ++i) {
+    const int64_t row = rows[left.first + i];
+    for (int64_t j = 0; j < right.count; ++j) {
+      out(i, j) = sample_.value(row, columns[right.first + j]);
+    }
+    if (diagonal != nullptr) diagonal[i] = sample_.value(row, row);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServiceExamples::Block(const Range& left, const Range& right, MatrixView<double> out,
+                                    double* diagonal, KernelSource::Alive alive) {
+  return source_.Block(rows(left.part).view().Rows(left.first, left.count),
+                       rows(right.part).view().Rows(right.first, right.count), out, diagonal,
+                       alive);
+}
+
+absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideExamples& examples,
+                                                 Checkpoint checkpoint) {
+  const int64_t spectrum = HasFactor(spec.mapping) ? examples.count(OutsidePart::kSpectrum) : 0;
+  Fetcher fetcher(examples,
+                  CountOutsideValues(spec.mapping, examples.count(OutsidePart::kLandmarks),
+                                     examples.count(OutsidePart::kHeldOut), spectrum),
+                  checkpoint);
+  const Range landmarks = fetcher.All(OutsidePart::kLandmarks);
+  OutsideValues values;
+  PHIMAP_ASSIGN_OR_RETURN(values.gram, fetcher.Fetch(landmarks, landmarks));
+  values.unit = examples.unit();
+  // Before more is asked for, which may take long.
+  PHIMAP_ASSIGN_OR_RETURN(values.warning, Verdict(spec, values));
+  PHIMAP_RETURN_IF_ERROR(FetchHeldOut(spec, fetcher, values));
+  if (spectrum > 0) {
+    const Range rows = fetcher.All(OutsidePart::kSpectrum);
+    PHIMAP_ASSIGN_OR_RETURN(values.spectrum, fetcher.Fetch(rows, landmarks));
+    PHIMAP_ASSIGN_OR_RETURN(values.spectrum_gram, fetcher.Fetch(rows, rows));
+  }
+  values.unit = examples.unit();
+  return values;
+}
+
+double CountOutsideValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
+                          int64_t spectrum) {
+  const auto d = static_cast<double>(landmarks);
+  const auto m = static_cast<double>(HasFactor(mapping) ? spectrum : 0);
+  return d * d + static_cast<double>(held_out) * d + m * (m + d) +
+         PairValueCount(mapping, held_out);
+}
+
+Matrix<double> ColumnsOf(const Matrix<double>& values, const std::vector<int64_t>& which) {
+  const auto count = static_cast<int64_t>(which.size());
+  Matrix<double> picked = Matrix<double>::Uninit(values.rows(), count);
+  for (int64_t i = 0; i < values.rows(); ++i) {
+    for (int64_t j = 0; j < count; ++j) picked(i, j) = values(i, which[j]);
+  }
+  return picked;
+}
+
+}  // namespace phimap

@@ -1,0 +1,107 @@
+// The values that a build needs of a kernel that is not computed here, asked for in one go.
+#ifndef PHIMAP_CORE_MAPPING_OUTSIDE_VALUES_H_
+#define PHIMAP_CORE_MAPPING_OUTSIDE_VALUES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/certificate/measurement.h"
+#include "core/kernel/kernel_source.h"
+#include "core/linalg/checkpoint.h"
+#include "core/linalg/matrix.h"
+#include "core/mapping/build_spec.h"
+#include "core/mapping/gram_sample.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Values of one call of a service: a kernel of a millisecond each takes 16 s for them.
+inline constexpr int64_t kValuesOfCall = 16384;
+
+// Examples in three parts, and who knows their kernel.
+class OutsideExamples {
+ public:
+  struct Range {
+    OutsidePart part = OutsidePart::kLandmarks;
+    int64_t first = 0;
+    int64_t count = 0;
+  };
+
+  virtual ~OutsideExamples() = default;
+  virtual int64_t count(OutsidePart part) const = 0;
+  // out(i, j) = K of the i-th of `left` and the j-th of `right`; diagonal[i] = K(left_i, left_i)
+  // unless that is null.
+  virtual absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
+                             double* diagonal, KernelSource::Alive alive) = 0;
+  // The unit round-off of all values so far.
+  virtual double unit() const = 0;
+};
+
+// Of a Gram matrix that came, which outlives this.
+class GramExamples final : public OutsideExamples {
+ public:
+  explicit GramExamples(const GramSample& sample) : sample_(sample) {}
+  int64_t count(OutsidePart part) const override;
+  absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
+                     double* diagonal, KernelSource::Alive alive) override;
+  double unit() const override { return sample_.unit(); }
+
+ private:
+  const GramSample& sample_;
+};
+
+// Of rows that a service compares, which outlives this.
+class ServiceExamples final : public OutsideExamples {
+ public:
+  // Shapes: each n×p with the same p.
+  ServiceExamples(Matrix<double> landmarks, Matrix<double> held_out, Matrix<double> spectrum,
+                  KernelSource& source)
+      : rows_{std::move(landmarks), std::move(held_out), std::move(spectrum)}, source_(source) {}
+  int64_t count(OutsidePart part) const override { return rows(part).rows(); }
+  absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
+                     double* diagonal, KernelSource::Alive alive) override;
+  double unit() const override { return source_.unit(); }
+  const Matrix<double>& rows(OutsidePart part) const { return rows_[static_cast<size_t>(part)]; }
+
+ private:
+  Matrix<double> rows_[3];
+  KernelSource& source_;
+};
+
+// What a build of one mapping needs.
+struct OutsideValues {
+  // K(S, S), d×d; its unit round-off is the largest of all values.
+  Matrix<double> gram;
+  double unit = 0x1p-53;
+  // Held-out rows with S, h×d, and among themselves (empty under kMinHeldOutRows, and unless the
+  // mapping stands for the kernel).
+  Matrix<double> held_out;
+  KnownKernel known;
+  // F2, F3: the spectrum's rows with each other, m×m, and with S, m×d.
+  Matrix<double> spectrum_gram;
+  Matrix<double> spectrum;
+  // What the certificate says of the kernel's symmetry and definiteness, or nothing.
+  std::string warning;
+};
+
+// Asks for all of them, in tiles of kValuesOfCall or a row, and checks what a kernel has to be:
+// symmetric on the landmarks to 1e-5 of the largest of K(x, x), K(y, y) and |K(x, y)| (F1 takes any
+// similarity: the warning says what is found), and without a negative eigenvalue on the first
+// kMaxProbeRows landmarks. FAILED_PRECONDITION (NOT_SYMMETRIC, NOT_POSITIVE_SEMIDEFINITE, field
+// "kernel"); and what `examples` or `checkpoint` return.
+absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideExamples& examples,
+                                                 Checkpoint checkpoint);
+
+// How many values that takes.
+double CountOutsideValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
+                          int64_t spectrum);
+
+// The columns `which` of `values`.
+Matrix<double> ColumnsOf(const Matrix<double>& values, const std::vector<int64_t>& which);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_OUTSIDE_VALUES_H_
