@@ -73,6 +73,24 @@ absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<
   return features;
 }
 
+// The upper triangle from the lower one, square by square: column by column each number would come
+// from another page (3.7 s for 14,000 rows, with nothing that could stop it).
+absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
+  constexpr int64_t kSquare = 64;
+  const int64_t n = gram.rows();
+  for (int64_t row = 0; row < n; row += kSquare) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(row) / static_cast<double>(n)));
+    for (int64_t column = row; column < n; column += kSquare) {
+      for (int64_t i = row; i < std::min(row + kSquare, n); ++i) {
+        for (int64_t j = std::max(column, i + 1); j < std::min(column + kSquare, n); ++j) {
+          gram(i, j) = gram(j, i);
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // K of every pair, in both triangles: steps read rows.
 absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatrixView<double> rows,
                                          Checkpoint checkpoint) {
@@ -82,11 +100,12 @@ absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatri
                    "strategy=kernel");
   }
   Matrix<double> gram = Matrix<double>::Uninit(n, n);
-  const auto part = [&](double fraction) { return checkpoint(kStoringShare * fraction); };
-  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, rows, gram.view(), part));
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i + 1; j < n; ++j) gram(i, j) = gram(j, i);
-  }
+  const auto computed = [&](double fraction) { return checkpoint(0.9 * kStoringShare * fraction); };
+  PHIMAP_RETURN_IF_ERROR(KernelGram(kernel, rows, gram.view(), computed));
+  const auto mirrored = [&](double fraction) {
+    return checkpoint((0.9 + 0.1 * fraction) * kStoringShare);
+  };
+  PHIMAP_RETURN_IF_ERROR(Mirror(gram.view(), mirrored));
   return gram;
 }
 
