@@ -27,6 +27,7 @@ struct Arguments {
   int64_t columns = 64;
   int64_t components = 16;
   double sparsify = 10;
+  int threads = 1;
   int rounds = 3;
   double limit = 2;
 };
@@ -53,9 +54,12 @@ Matrix<double> Rows(const Arguments& arguments) {
   return rows;
 }
 
-KernelPca MustBuild(const LandmarkTask& task, const KernelPcaTask& pca, bool measured) {
-  absl::StatusOr<KernelPca> built = measured ? BuildMeasuredKernelPca(task, pca, NeverStop)
-                                             : BuildKernelPca(task, pca, NeverStop);
+KernelPca MustBuild(const LandmarkTask& task, const KernelPcaTask& pca, int threads,
+                    bool measured) {
+  const auto count = [&] { return threads; };
+  const TileControl control(count, NeverStop);
+  absl::StatusOr<KernelPca> built =
+      measured ? BuildMeasuredKernelPca(task, pca, control) : BuildKernelPca(task, pca, control);
   PHIMAP_CHECK(built.ok());
   return *std::move(built);
 }
@@ -89,11 +93,11 @@ bool Keeps(const char* what, double number, double bound) {
 }
 
 bool CheckAccuracy(const LandmarkTask& task, const KernelPcaTask& exact_task,
-                   const KernelPcaTask& sparse_task) {
+                   const KernelPcaTask& sparse_task, int threads) {
   KernelPcaTask more = exact_task;
   more.components += kMore;
-  const KernelPca exact = MustBuild(task, more, false);
-  const KernelPca sparse = MustBuild(task, sparse_task, true);
+  const KernelPca exact = MustBuild(task, more, threads, false);
+  const KernelPca sparse = MustBuild(task, sparse_task, threads, true);
   const GramLoss& loss = *sparse.gram;
   PHIMAP_CHECK(static_cast<int64_t>(sparse.eigenvalues.size()) == sparse_task.components);
   PHIMAP_CHECK(static_cast<int64_t>(exact.eigenvalues.size()) == more.components);
@@ -125,17 +129,18 @@ int Run(const Arguments& arguments, bool check) {
   KernelPcaTask sparse = exact;
   sparse.gram.sparsify = arguments.sparsify;
   std::vector<Contender> contenders = {
-      {"s = 1, float32", [&] { MustBuild(task, exact, false); }},
-      {absl::StrFormat("s = %g", arguments.sparsify), [&] { MustBuild(task, sparse, false); }}};
+      {"s = 1, float32", [&] { MustBuild(task, exact, arguments.threads, false); }},
+      {absl::StrFormat("s = %g", arguments.sparsify),
+       [&] { MustBuild(task, sparse, arguments.threads, false); }}};
   TimeInterleaved({.rounds = arguments.rounds, .round_seconds = 0}, contenders);
-  absl::PrintF("%d rows of %d numbers, %d components, rbf; OpenBLAS for %s\n", rows.rows(),
-               rows.cols(), arguments.components, BlasCoreName());
+  absl::PrintF("%d rows of %d numbers, %d components, rbf, threads: %d; OpenBLAS for %s\n",
+               rows.rows(), rows.cols(), arguments.components, arguments.threads, BlasCoreName());
   for (const Contender& contender : contenders) {
     absl::PrintF("  %-22s %8.1f ms\n", contender.name, contender.median_us / 1000);
   }
   const double ratio = contenders[0].median_us / contenders[1].median_us;
   absl::PrintF("sparsified: %.2f × as fast   limit %.1f\n", ratio, arguments.limit);
-  const bool kept = CheckAccuracy(task, exact, sparse);
+  const bool kept = CheckAccuracy(task, exact, sparse, arguments.threads);
   return !kept || (check && ratio < arguments.limit) ? 1 : 0;
 }
 
@@ -151,11 +156,13 @@ int main(int argc, char** argv) {
   app.add_option("--components", arguments.components, "Components")->capture_default_str();
   app.add_option("--sparsify", arguments.sparsify, "One entry in so many is kept")
       ->capture_default_str();
+  app.add_option("--threads", arguments.threads, "Of each build")->capture_default_str();
   app.add_option("--rounds", arguments.rounds, "Rounds")->capture_default_str();
   app.add_option("--limit", arguments.limit, "How many times as fast it must be with --check")
       ->capture_default_str();
   app.add_flag("--check", check, "Exit with 1 when it is not");
   CLI11_PARSE(app, argc, argv);
-  PHIMAP_CHECK(arguments.rows > arguments.components + 8 && arguments.columns >= 1);
+  PHIMAP_CHECK(arguments.rows > arguments.components + 8 && arguments.columns >= 1 &&
+               arguments.threads >= 1);
   return phimap::bench::Run(arguments, check);
 }

@@ -48,7 +48,7 @@ absl::StatusOr<SpectrumEnds> EndsOf(const std::vector<double>& diagonal,
 
 absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::vector<double> start,
                                               double tolerance, int64_t max_steps,
-                                              Checkpoint checkpoint) {
+                                              const TileControl& control) {
   const int64_t m = static_cast<int64_t>(start.size());
   PHIMAP_CHECK(m >= 1 && max_steps >= 1);
   const int64_t last = std::min(m, max_steps);
@@ -59,10 +59,13 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
   double length = Norm(q);
   PHIMAP_CHECK(length > 0);
   std::vector<double> w(m);
+  double progress = 0;
+  const auto here = [&](double) { return control(progress); };
+  const TileControl within(control.threads_ref(), here);
   for (;;) {
     for (double& number : q) number /= length;
-    PHIMAP_RETURN_IF_ERROR(
-        multiply(ConstMatrixView<double>(q.data(), 1, m), MatrixView<double>(w.data(), 1, m)));
+    PHIMAP_RETURN_IF_ERROR(multiply(ConstMatrixView<double>(q.data(), 1, m),
+                                    MatrixView<double>(w.data(), 1, m), within));
     diagonal.push_back(std::inner_product(q.begin(), q.end(), w.begin(), 0.0));
     basis.push_back(q);
     TakeOff(basis, w);
@@ -71,7 +74,8 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
     // Nothing but rounding is left when the start lies in the span of few eigenvectors.
     const bool exhausted = length <= 1e-14 * static_cast<double>(m) * ends.norm();
     if (exhausted || ends.residual <= tolerance * ends.norm() || ends.steps == last) return ends;
-    PHIMAP_RETURN_IF_ERROR(checkpoint(static_cast<double>(ends.steps) / static_cast<double>(last)));
+    progress = static_cast<double>(ends.steps) / static_cast<double>(last);
+    PHIMAP_RETURN_IF_ERROR(control(progress));
     below.push_back(length);
     std::swap(q, w);
   }

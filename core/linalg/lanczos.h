@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/orthogonal_iteration.h"
 
 namespace phimap {
@@ -26,11 +25,11 @@ struct SpectrumEnds {
 // a residual of at most `tolerance` times the norm, or after max_steps. It sees one vector: an end
 // whose eigenvector is orthogonal to the start is missed, which random numbers make improbable.
 //
-// Errors: whatever `multiply` and `checkpoint` return. Cost: a product and 4·steps·m flops a step;
+// Errors: whatever `multiply` and `control` return. Cost: a product and 4·steps·m flops a step;
 //         8·steps·m bytes. Calls BLAS. REQUIRES: start is not empty, max_steps >= 1.
 absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::vector<double> start,
                                               double tolerance, int64_t max_steps,
-                                              Checkpoint checkpoint);
+                                              const TileControl& control);
 
 }  // namespace phimap
 

@@ -14,6 +14,13 @@
 namespace phimap {
 namespace {
 
+// Rows that one thread multiplies at a time.
+constexpr int64_t kTileRows = 128;
+
+// Columns of b rows that one thread rotates or solves at a time: about 0.1 ms, beside which a
+// thread begins in no time.
+int64_t TileColumns(int64_t b) { return std::max<int64_t>(1024, 2'000'000 / (b * b)); }
+
 double Dot(const double* a, const double* b, int64_t count) {
   return std::inner_product(a, a + count, b, 0.0);
 }
@@ -52,7 +59,7 @@ bool Factor(MatrixView<double> gram) {
 // Makes rows orthonormal that are nearly so, as a sweep leaves them; otherwise false, with rows of
 // the same span. Each pass leaves 2⁻⁵³ times the squared condition number of what it got (Cholesky
 // QR: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya 2015), the second that of rounding.
-bool OrthonormalizeNear(MatrixView<double> rows) {
+absl::StatusOr<bool> OrthonormalizeNear(MatrixView<double> rows, const TileControl& control) {
   Matrix<double> gram = Matrix<double>::Uninit(rows.rows(), rows.rows());
   for (int64_t i = 0; i < rows.rows(); ++i) {
     const double norm = Norm(rows.row(i), rows.cols());
@@ -60,16 +67,24 @@ bool OrthonormalizeNear(MatrixView<double> rows) {
     for (int64_t k = 0; k < rows.cols(); ++k) rows(i, k) /= norm;
   }
   for (int pass = 0; pass < 2; ++pass) {
-    SymmetricRankUpdate(1, rows, 0, gram.view());
+    PHIMAP_RETURN_IF_ERROR(
+        ForEachRange(rows.rows(), kTileRows, control, [&](int64_t begin, int64_t count) {
+          MultiplyTransposed(1, rows.Rows(begin, count), rows.Rows(0, begin + count), 0,
+                             gram.view().Block(begin, 0, count, begin + count));
+        }));
     if (!Factor(gram.view())) return false;
-    SolveLowerTriangle(std::as_const(gram).view(), rows);
+    PHIMAP_RETURN_IF_ERROR(ForEachRange(
+        rows.cols(), TileColumns(rows.rows()), control, [&](int64_t begin, int64_t count) {
+          SolveLowerTriangle(std::as_const(gram).view(), rows.Block(0, begin, rows.rows(), count));
+        }));
   }
   return true;
 }
 
 // Makes the rows orthonormal. One that is made of the others becomes a unit vector of the axes.
-void Orthonormalize(MatrixView<double> rows) {
-  if (OrthonormalizeNear(rows)) return;
+absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control) {
+  PHIMAP_ASSIGN_OR_RETURN(const bool done, OrthonormalizeNear(rows, control));
+  if (done) return absl::OkStatus();
   const int64_t m = rows.cols();
   int64_t axis = 0;
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -89,21 +104,33 @@ void Orthonormalize(MatrixView<double> rows) {
     }
     for (int64_t k = 0; k < m; ++k) row[k] /= norm;
   }
+  return absl::OkStatus();
 }
 
 // Rows of `rows` ← rotation · rows.
-void Rotate(ConstMatrixView<double> rotation, Matrix<double>& rows, Matrix<double>& scratch) {
-  Multiply(1, rotation, std::as_const(rows).view(), 0, scratch.view());
+absl::Status Rotate(ConstMatrixView<double> rotation, Matrix<double>& rows, Matrix<double>& scratch,
+                    const TileControl& control) {
+  const ConstMatrixView<double> from = std::as_const(rows).view();
+  PHIMAP_RETURN_IF_ERROR(ForEachRange(
+      rows.cols(), TileColumns(rows.rows()), control, [&](int64_t begin, int64_t count) {
+        Multiply(1, rotation, from.Block(0, begin, from.rows(), count), 0,
+                 scratch.view().Block(0, begin, from.rows(), count));
+      }));
   std::swap(rows, scratch);
+  return absl::OkStatus();
 }
 
 // The Ritz values of orthonormal rows v with images av, by falling modulus; v and av are rotated to
 // the Ritz vectors and their images.
 absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<double>& av,
-                                                 Matrix<double>& scratch) {
+                                                 Matrix<double>& scratch,
+                                                 const TileControl& control) {
   const int64_t b = v.rows();
   Matrix<double> h = Matrix<double>::Uninit(b, b);
-  MultiplyTransposed(1, std::as_const(v).view(), std::as_const(av).view(), 0, h.view());
+  PHIMAP_RETURN_IF_ERROR(ForEachRange(b, kTileRows, control, [&](int64_t begin, int64_t count) {
+    MultiplyTransposed(1, std::as_const(v).view().Rows(begin, count), std::as_const(av).view(), 0,
+                       h.view().Rows(begin, count));
+  }));
   for (int64_t i = 0; i < b; ++i) {
     for (int64_t j = 0; j < i; ++j) h(i, j) = 0.5 * (h(i, j) + h(j, i));
   }
@@ -118,8 +145,8 @@ absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<doubl
     std::copy_n(h.row(order[i]), b, rotation.row(i));
     values.push_back(rising[order[i]]);
   }
-  Rotate(std::as_const(rotation).view(), v, scratch);
-  Rotate(std::as_const(rotation).view(), av, scratch);
+  PHIMAP_RETURN_IF_ERROR(Rotate(std::as_const(rotation).view(), v, scratch, control));
+  PHIMAP_RETURN_IF_ERROR(Rotate(std::as_const(rotation).view(), av, scratch, control));
   return values;
 }
 
@@ -167,17 +194,21 @@ Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t 
 
 absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
-                                               Checkpoint checkpoint) {
+                                               const TileControl& control) {
   PHIMAP_CHECK(1 <= task.count && task.count <= start.rows() && start.rows() <= start.cols());
   PHIMAP_CHECK(task.max_sweeps >= 1);
   Matrix<double> v = std::move(start);
   Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
   Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
+  // How many sweeps are left is not known; the residual falls geometrically.
+  double progress = 0;
+  const auto here = [&](double) { return control(progress); };
+  const TileControl within(control.threads_ref(), here);
   for (int64_t sweep = 1;; ++sweep) {
-    Orthonormalize(v.view());
-    PHIMAP_RETURN_IF_ERROR(multiply(std::as_const(v).view(), av.view()));
+    PHIMAP_RETURN_IF_ERROR(Orthonormalize(v.view(), within));
+    PHIMAP_RETURN_IF_ERROR(multiply(std::as_const(v).view(), av.view(), within));
     PHIMAP_RETURN_IF_ERROR(CheckFinite(av));
-    PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, RayleighRitz(v, av, scratch));
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, RayleighRitz(v, av, scratch, within));
     const double largest = std::abs(values[0]);
     const double residual =
         largest > 0 ? LargestResidual(v, av, values, task.count) / largest : 0.0;
@@ -189,9 +220,7 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
       pairs.sweeps = sweep;
       return pairs;
     }
-    // How many sweeps are left is not known; the residual falls geometrically.
-    const double progress = std::log(residual) / std::log(task.tolerance);
-    PHIMAP_RETURN_IF_ERROR(checkpoint(std::clamp(progress, 0.0, 1.0)));
+    progress = std::clamp(std::log(residual) / std::log(task.tolerance), progress, 1.0);
     std::swap(v, av);
   }
 }

@@ -8,15 +8,16 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 
 namespace phimap {
 
-// out = v·A for a symmetric m×m matrix A. Shapes: v and out b×m, rows are vectors; out aliases not
-// v.
-using SymmetricProduct =
-    absl::FunctionRef<absl::Status(ConstMatrixView<double> v, MatrixView<double> out)>;
+// out = v·A for a symmetric m×m matrix A, the same bits for any number of threads. Shapes: v and
+// out b×m, rows are vectors; out aliases not v. What it tells `control` is not looked at but for
+// the answer.
+using SymmetricProduct = absl::FunctionRef<absl::Status(
+    ConstMatrixView<double> v, MatrixView<double> out, const TileControl& control)>;
 
 struct OrthogonalIteration {
   // How many pairs are wanted.
@@ -46,13 +47,14 @@ struct Eigenpairs {
 //
 // Accuracy: within `residual`·|λ_1| of an eigenvalue each, at most that squared over the gap in a
 //           simple one. It ends after max_sweeps with the residual it has: callers look at it.
-// Errors:   whatever `multiply` and `checkpoint` return; FAILED_PRECONDITION (NOT_FINITE) when a
+// Errors:   whatever `multiply` and `control` return; FAILED_PRECONDITION (NOT_FINITE) when a
 //           product is not finite.
-// Cost:     a product with b vectors and 8b²m flops a sweep; 24bm bytes. Calls BLAS. REQUIRES: 1 <=
-//           count <= start.rows() <= start.cols().
+// Cost:     a product with b vectors, 8b²m flops in tiles and about 9b³ in one piece a sweep; 24bm
+//           bytes. The same bits for any number of threads. Calls BLAS.
+// REQUIRES: 1 <= count <= start.rows() <= start.cols().
 absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
-                                               Checkpoint checkpoint);
+                                               const TileControl& control);
 
 }  // namespace phimap
 

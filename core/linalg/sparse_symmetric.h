@@ -2,56 +2,87 @@
 #ifndef PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_H_
 #define PHIMAP_CORE_LINALG_SPARSE_SYMMETRIC_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 
 namespace phimap {
 
-// Filled row by row, then multiplied with; thread-safe once it is filled. 6 bytes an entry below
-// the diagonal: columns are 16 bits.
+// Filled row by row, in blocks of rows that may be filled by a thread each, mirrored, then
+// multiplied with; thread-safe from then on. 12 bytes an entry below the diagonal and its mirror
+// image: columns are 16 bits.
 class SparseSymmetric {
  public:
   static constexpr int64_t kMaxRows = 65536;
+  // Row i is in block i / kBlockRows.
+  static constexpr int64_t kBlockRows = 64;
 
   // Of `rows` rows, 1 to kMaxRows; as yet none is there.
   explicit SparseSymmetric(int64_t rows);
 
-  // The next row: its diagonal entry and the entries left of it that are not zero, by rising
-  // column. REQUIRES: fewer than rows() were added; columns are below the row's own number.
-  void AddRow(float diagonal, const std::vector<uint16_t>& columns,
+  // Row i: its diagonal entry and the entries left of it that are not zero, by rising column.
+  // REQUIRES: the rows of its block before it were added, none after it; columns are below i.
+  void AddRow(int64_t i, float diagonal, const std::vector<uint16_t>& columns,
               const std::vector<float>& values);
 
+  // Makes the entries above the diagonal of those below. Errors: what `control` returns. REQUIRES:
+  // all rows were added.
+  absl::Status Mirror(const TileControl& control);
+
   int64_t rows() const { return rows_; }
+  float diagonal(int64_t i) const { return diagonal_[i]; }
   // Entries that are stored, diagonal included; each below it stands for two.
-  int64_t stored() const {
-    return static_cast<int64_t>(values_.size()) + static_cast<int64_t>(diagonal_.size());
-  }
+  int64_t stored() const;
 
   // out = v·A. Shapes: v and out b×rows(); out aliases not v. Products are of float32 numbers,
-  // added in float32 in the order of the rows: within about 2⁻²⁴·√(entries of a row) of the largest
-  // partial sum. Bits are equal on every target with fused multiply-add. Cost: 4b flops an entry;
-  // 256 bytes a row beside. REQUIRES: all rows were added.
-  void Multiply(ConstMatrixView<double> v, MatrixView<double> out) const;
+  // added in float32, the diagonal's first and then by rising column: within about
+  // 2⁻²⁴·√(entries of a row) of the largest partial sum. Bits are equal on every target with fused
+  // multiply-add, and for any number of threads. Cost: 4b flops an entry below the diagonal; 128
+  // bytes a row beside. Errors: what `control` returns. REQUIRES: Mirror was called.
+  absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                        const TileControl& control) const;
 
-  // Calls f(i, j, value) for each stored entry, row after row, j <= i.
+  // Calls f(i, j, value) for each stored entry of rows begin … end − 1, row after row, j <= i.
   template <class F>
-  void ForEachStored(const F& f) const {
-    for (int64_t i = 0; i < static_cast<int64_t>(diagonal_.size()); ++i) {
-      for (int64_t k = offsets_[i]; k < offsets_[i + 1]; ++k)
-        f(i, int64_t{columns_[k]}, values_[k]);
+  void ForEachStored(int64_t begin, int64_t end, const F& f) const {
+    for (int64_t i = begin; i < end; ++i) {
+      const Entries& below = blocks_[i / kBlockRows].below;
+      const int64_t r = i % kBlockRows;
+      for (int64_t k = below.offsets[r]; k < below.offsets[r + 1]; ++k) {
+        f(i, int64_t{below.columns[k]}, below.values[k]);
+      }
       f(i, i, diagonal_[i]);
     }
   }
 
  private:
+  // What rows hold on one side of the diagonal.
+  struct Entries {
+    // Of each row in the two that follow; one more than rows were added.
+    std::vector<int64_t> offsets = {0};
+    std::vector<uint16_t> columns;
+    std::vector<float> values;
+  };
+  struct Block {
+    Entries below;
+    Entries above;
+  };
+  int64_t FirstRow(int64_t block) const { return std::min(block * kBlockRows, rows_); }
+  void MirrorBlocks(int64_t begin, int64_t end);
+  // Calls f(i, j, value) for each entry below the diagonal in columns begin … end − 1, row after
+  // row.
+  template <class F>
+  void ForEachBelow(int64_t begin, int64_t end, const F& f) const;
+  // sums = the rows of a block, times `width` vectors that stand side by side.
+  void MultiplyBlock(int64_t block, int64_t width, const float* v, float* sums) const;
+
   int64_t rows_;
   std::vector<float> diagonal_;
-  // Of each row's entries below the diagonal in the two that follow; rows + 1 numbers.
-  std::vector<int64_t> offsets_;
-  std::vector<uint16_t> columns_;
-  std::vector<float> values_;
+  std::vector<Block> blocks_;
 };
 
 }  // namespace phimap

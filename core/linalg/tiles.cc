@@ -82,4 +82,10 @@ absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
   return status;
 }
 
+absl::Status ForEachRange(int64_t total, int64_t size, const TileControl& control,
+                          absl::FunctionRef<void(int64_t begin, int64_t count)> work) {
+  return ForEachTile(control.threads(), (total + size - 1) / size, control,
+                     [&](int64_t tile) { work(tile * size, std::min(size, total - tile * size)); });
+}
+
 }  // namespace phimap

@@ -51,6 +51,10 @@ class TileControl {
 absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
                          absl::FunctionRef<void(int64_t tile)> work);
 
+// The same for 0 … total − 1 in ranges of `size` numbers, the last of what is left: each is a tile.
+absl::Status ForEachRange(int64_t total, int64_t size, const TileControl& control,
+                          absl::FunctionRef<void(int64_t begin, int64_t count)> work);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_LINALG_TILES_H_

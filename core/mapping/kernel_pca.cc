@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/kernel/kernel_work.h"
 #include "core/linalg/lanczos.h"
 #include "core/linalg/orthogonal_iteration.h"
 #include "core/mapping/pca_gram.h"
@@ -33,7 +32,7 @@ constexpr int64_t kRandomizedSweeps = 300;
 
 Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
   const RandomStream normals(seed, StreamId::kStartVectors);
-  Matrix<double> start = Matrix<double>::Uninit(std::min(count + kOversampling, m), m);
+  Matrix<double> start = Matrix<double>::Uninit(PcaVectors(count, m), m);
   for (int64_t i = 0; i < start.size(); ++i) {
     start.data()[i] = normals.Normal(static_cast<uint64_t>(i));
   }
@@ -42,24 +41,23 @@ Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
 
 // β with K̂ + βI positive semidefinite, to a hundredth of ‖K̂‖.
 absl::StatusOr<double> ShiftOf(const PcaGram& gram, uint64_t seed, int64_t m,
-                               Checkpoint checkpoint) {
+                               const TileControl& control) {
   constexpr int64_t kSteps = 60;
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
-    gram.Multiply(v, out);
-    return absl::OkStatus();
-  };
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& within) { return gram.Multiply(v, out, within); };
   const Matrix<double> start = StartVectors(seed, 1, m);
   PHIMAP_ASSIGN_OR_RETURN(
       const SpectrumEnds ends,
-      FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps, checkpoint));
+      FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps, control));
   return std::max(0.0, ends.residual - ends.lowest);
 }
 
 // The leading pairs of K̂ by falling value, one more than there are components if there is one.
 absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
-                                        double shift, Checkpoint checkpoint) {
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
-    gram.Multiply(v, out);
+                                        double shift, const TileControl& control) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& within) {
+    PHIMAP_RETURN_IF_ERROR(gram.Multiply(v, out, within));
     if (shift == 0) return absl::OkStatus();
     for (int64_t n = 0; n < v.rows(); ++n) {
       for (int64_t i = 0; i < m; ++i) out(n, i) += shift * v(n, i);
@@ -74,7 +72,7 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
            .tolerance = gram.single() ? kSingleTolerance : kTolerance,
            .max_sweeps = gram.randomized().has_value() ? kRandomizedSweeps : kSweeps,
            .ends_at_negative = shift == 0 && gram.randomized().has_value()},
-          multiply, StartVectors(pca.seed, pca.components, m), checkpoint));
+          multiply, StartVectors(pca.seed, pca.components, m), control));
   for (double& value : pairs.values) value -= shift;
   return pairs;
 }
@@ -82,16 +80,19 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
 // The same, shifted where it must be. Pairs of largest modulus that are all positive are those of
 // largest value, and without a shift the iteration is faster.
 absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
-                                        double& shift, Checkpoint checkpoint) {
+                                        double& shift, const TileControl& control) {
   shift = 0;
-  if (!gram.randomized().has_value()) return LeadingPairs(gram, pca, m, 0, checkpoint);
-  PHIMAP_ASSIGN_OR_RETURN(Eigenpairs pairs, LeadingPairs(gram, pca, m, 0, [&](double f) {
-                            return checkpoint(0.5 * f);
-                          }));
+  if (!gram.randomized().has_value()) return LeadingPairs(gram, pca, m, 0, control);
+  PHIMAP_ASSIGN_OR_RETURN(Eigenpairs pairs,
+                          LeadingPairs(gram, pca, m, 0, {control.threads_ref(), [&](double f) {
+                                                           return control(0.5 * f);
+                                                         }}));
   if (*std::min_element(pairs.values.begin(), pairs.values.end()) >= 0) return pairs;
-  PHIMAP_ASSIGN_OR_RETURN(
-      shift, ShiftOf(gram, pca.seed, m, [&](double f) { return checkpoint(0.5 + 0.1 * f); }));
-  return LeadingPairs(gram, pca, m, shift, [&](double f) { return checkpoint(0.6 + 0.4 * f); });
+  PHIMAP_ASSIGN_OR_RETURN(shift, ShiftOf(gram, pca.seed, m, {control.threads_ref(), [&](double f) {
+                                                               return control(0.5 + 0.1 * f);
+                                                             }}));
+  return LeadingPairs(gram, pca, m, shift,
+                      {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }});
 }
 
 // Unit α_n, row after row, of `kept` components. Of centred ones the sum, which is 0 but for what
@@ -198,11 +199,11 @@ absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const 
 
 // What randomizing lost, if anything was randomized.
 absl::Status Measure(const StageNumbers& stages, const PcaGram& gram, const Eigenpairs& pairs,
-                     uint64_t seed, Checkpoint checkpoint, KernelPca& mapping) {
+                     uint64_t seed, const TileControl& control, KernelPca& mapping) {
   if (!gram.randomized().has_value()) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(
       const GramError error,
-      MeasureGramError(stages.program, stages.rows.view(), *gram.randomized(), seed, checkpoint));
+      MeasureGramError(stages.program, stages.rows.view(), *gram.randomized(), seed, control));
   mapping.gram = GramLoss{.law = gram.randomized()->law(),
                           .error = error,
                           .apart = ComponentsApart(pairs.values, error.norm)};
@@ -225,56 +226,70 @@ absl::Status Expand(const PcaGram& gram, const Eigenpairs& pairs, const KernelPc
 
 // The Gram matrix, and the stage that the plan gets, of all landmarks.
 absl::StatusOr<PcaGram> GramOf(const LandmarkTask& task, const KernelPcaTask& pca,
-                               StageNumbers& stages, Checkpoint checkpoint) {
+                               StageNumbers& stages, const TileControl& control) {
   if (task.outside != nullptr) {
     PHIMAP_CHECK(!pca.gram.any() && !pca.single_gram);
     stages.external = task.outside->block;
-    return PcaGram::Of(task.outside->gram);
+    return PcaGram::Of(task.outside->gram, control);
   }
   PHIMAP_ASSIGN_OR_RETURN(stages.rows, ServedLandmarks(task));
   stages.program = KernelProgram::Compile(task.kernel);
   return PcaGram::Make(stages.program, std::as_const(stages.rows).view(),
-                       {pca.gram, pca.single_gram}, pca.seed, checkpoint);
+                       {pca.gram, pca.single_gram}, pca.seed, control);
 }
 
 absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& pca, bool measured,
-                                Checkpoint checkpoint) {
+                                const TileControl& control) {
   const int64_t m = task.count();
+  const KernelPcaSteps steps = StepsOfKernelPca(task, pca);
   PHIMAP_CHECK(1 <= pca.components && pca.components <= m);
   StageNumbers stages;
   PHIMAP_ASSIGN_OR_RETURN(PcaGram gram,
-                          GramOf(task, pca, stages, [&](double f) { return checkpoint(0.4 * f); }));
-  if (pca.centred) gram.Centre();
+                          GramOf(task, pca, stages, {control.threads_ref(), [&](double f) {
+                                                       return control(steps.gram * f);
+                                                     }}));
+  const auto iterating = [&](double f) {
+    return control(steps.gram + (steps.vectors - steps.gram) * f);
+  };
+  if (pca.centred) {
+    PHIMAP_RETURN_IF_ERROR(
+        gram.Centre({control.threads_ref(), [&](double) { return control(steps.gram); }}));
+  }
   KernelPca mapping;
   mapping.trace = gram.trace();
-  PHIMAP_ASSIGN_OR_RETURN(const Eigenpairs pairs,
-                          HighestPairs(gram, pca, m, mapping.shift,
-                                       [&](double f) { return checkpoint(0.4 + 0.5 * f); }));
+  PHIMAP_ASSIGN_OR_RETURN(const Eigenpairs pairs, HighestPairs(gram, pca, m, mapping.shift,
+                                                               {control.threads_ref(), iterating}));
   mapping.residual = pairs.residual;
   mapping.sweeps = pairs.sweeps;
   PHIMAP_RETURN_IF_ERROR(KeepComponents(gram, pairs, pca, UnitOf(task), mapping));
   if (measured) {
-    PHIMAP_RETURN_IF_ERROR(Measure(
-        stages, gram, pairs, pca.seed, [&](double f) { return checkpoint(0.9 + 0.1 * f); },
-        mapping));
+    PHIMAP_RETURN_IF_ERROR(
+        Measure(stages, gram, pairs, pca.seed,
+                {control.threads_ref(),
+                 [&](double f) { return control(steps.vectors + (1 - steps.vectors) * f); }},
+                mapping));
   }
   PHIMAP_RETURN_IF_ERROR(Expand(gram, pairs, pca, stages, mapping));
   PHIMAP_RETURN_IF_ERROR(
       EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping));
-  PHIMAP_RETURN_IF_ERROR(checkpoint(1));
+  PHIMAP_RETURN_IF_ERROR(control(1));
   return mapping;
 }
 
 }  // namespace
 
+int64_t PcaVectors(int64_t components, int64_t landmarks) {
+  return std::min(components + kOversampling, landmarks);
+}
+
 absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
-                                         Checkpoint checkpoint) {
-  return Build(task, pca, /*measured=*/false, checkpoint);
+                                         const TileControl& control) {
+  return Build(task, pca, /*measured=*/false, control);
 }
 
 absl::StatusOr<KernelPca> BuildMeasuredKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
-                                                 Checkpoint checkpoint) {
-  return Build(task, pca, /*measured=*/true, checkpoint);
+                                                 const TileControl& control) {
+  return Build(task, pca, /*measured=*/true, control);
 }
 
 std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
@@ -300,45 +315,6 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
       "the randomized Gram matrix is off by ", error, ", and the eigenvalues of components from ",
       above + 1, " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
   return warnings;
-}
-
-MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca) {
-  constexpr int64_t kDouble = sizeof(double);
-  constexpr double kForecastSweeps = 40;
-  const int64_t m = shape.landmarks;
-  const int64_t block = std::min(shape.dimensions + kOversampling, m);
-  const double rows = static_cast<double>(m);
-  const double vectors = static_cast<double>(block);
-  const double kept = 1 / pca.gram.sparsify;
-  MappingCost cost;
-  cost.work = WorkOfKernelBlock(1, TiledTriangle(m), static_cast<double>(shape.columns),
-                                shape.elements_of_value);
-  const Work block_work = cost.work;
-  cost.work.product_flops += kForecastSweeps * vectors * (2 * rows * kept + 8 * vectors) * rows;
-  cost.work.elements += rows * rows;
-  int64_t gram_bytes = kDouble * m * m;
-  if (pca.gram.any()) {
-    // Once more to measure what was lost, with the steps of Lanczos. Entries kept cost ten times
-    // those that come by tiles, a sign that is drawn about as much.
-    cost.work += block_work;
-    cost.work.product_flops += 2 * 60 * rows * rows;
-    cost.work.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
-    // Columns and values of half of the entries, twice while they grow; and K in float32.
-    gram_bytes = static_cast<int64_t>(12 * 0.5 * kept * rows * rows * 1.1) + m * m / 8 + 4 * m * m;
-  }
-  cost.plan_numbers = m * (shape.columns + shape.dimensions) + (pca.centred ? m : 0);
-  cost.output_columns = shape.dimensions;
-  cost.row.product_flops = 2 * static_cast<double>(m * (shape.columns + shape.dimensions));
-  cost.row.elements = rows * shape.elements_of_value;
-  // A weight that is stored without the zeros beside it takes its column too.
-  const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
-  cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;
-  // Gram matrix, a tile of it or the vectors with their images; weights and plans at last.
-  cost.build_bytes =
-      gram_bytes + kDouble * m * shape.columns +
-      std::max({kDouble * 256 * m, 6 * kDouble * block * m,
-                kDouble * (block + 2 * shape.dimensions + shape.columns) * m + cost.kept_bytes});
-  return cost;
 }
 
 }  // namespace phimap

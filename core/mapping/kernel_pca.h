@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/linalg/checkpoint.h"
+#include "core/linalg/tiles.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/mapping/mapping_cost.h"
 #include "core/mapping/plan_pair.h"
@@ -86,16 +86,28 @@ struct KernelPca : PlanPair {
 // Errors: FAILED_PRECONDITION (ZERO_KERNEL) when no eigenvalue is above the tolerance,
 //         (ROUNDED_AWAY) when a component has no weight left, or as IterateOrthogonally and
 //         RandomizedGram. Cost: the kernel block, and 2m²(components + 8) flops a sweep; 8m² bytes.
-//         Randomized, RandomizedGram's and as many flops as it holds entries. Calls BLAS.
+//         Randomized, RandomizedGram's and as many flops as it holds entries. The same bits for any
+//         number of threads. Calls BLAS.
 absl::StatusOr<KernelPca> BuildKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
-                                         Checkpoint checkpoint);
+                                         const TileControl& control);
 
 // The same, and what the randomized Gram matrix lost, which takes all of K.
 absl::StatusOr<KernelPca> BuildMeasuredKernelPca(const LandmarkTask& task, const KernelPcaTask& pca,
-                                                 Checkpoint checkpoint);
+                                                 const TileControl& control);
+
+// Of what is reported, the shares that are done when the Gram matrix is, and when its eigenvectors
+// are.
+struct KernelPcaSteps {
+  double gram = 0;
+  double vectors = 0;
+};
+KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& pca);
 
 // What of it a user should know, who asked for so many components.
 std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
+
+// Vectors that are iterated: eight more than components, if there are as many landmarks.
+int64_t PcaVectors(int64_t components, int64_t landmarks);
 
 // What BuildMeasuredKernelPca takes and leaves, at 40 sweeps: how many there are depends on the
 // spectrum. shape.dimensions are the components.

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
 #include "core/mapping/randomized_gram.h"
 
 namespace phimap {
@@ -22,22 +22,25 @@ struct GramForm {
   bool single = false;
 };
 
-// Immutable but for Centre; thread-safe. In float64: 8m² bytes; in float32 half; or
-// RandomizedGram's.
+// Immutable but for Centre; thread-safe. The same bits for any number of threads. In float64: 8m²
+// bytes; in float32 half; or RandomizedGram's.
 class PcaGram {
  public:
   // Errors: as RandomizedGram::Draw.
   static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
-                                      const GramForm& form, uint64_t seed, Checkpoint checkpoint);
+                                      const GramForm& form, uint64_t seed,
+                                      const TileControl& control);
 
-  // Of a matrix at hand, of which the lower triangle is read.
-  static PcaGram Of(ConstMatrixView<double> gram);
+  // Of a matrix at hand, of which the lower triangle is read. Errors: what `control` returns.
+  static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
 
-  // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m).
-  void Centre();
+  // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m). Errors: what `control` returns.
+  absl::Status Centre(const TileControl& control);
 
-  // out = v·K. Shapes: v and out b×m; out aliases not v. Calls BLAS.
-  void Multiply(ConstMatrixView<double> v, MatrixView<double> out) const;
+  // out = v·K. Shapes: v and out b×m; out aliases not v. Errors: what `control` returns. Calls
+  // BLAS.
+  absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                        const TileControl& control) const;
 
   // The sum of the eigenvalues.
   double trace() const { return trace_; }
@@ -51,7 +54,8 @@ class PcaGram {
 
  private:
   PcaGram() = default;
-  void MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out) const;
+  absl::Status MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& control) const;
 
   // One of the three.
   Matrix<double> exact_;

@@ -17,7 +17,10 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kTileRows = 64;
+// Rows of a tile: a multiple of 8, so that no byte of bits holds entries of two, and a block of the
+// matrix, which one thread fills.
+constexpr int64_t kTileRows = SparseSymmetric::kBlockRows;
+static_assert(kTileRows % 8 == 0);
 
 GramSampling SamplingOf(const GramRandomization& randomization) {
   if (!randomization.quantise) return GramSampling::kSparsify;
@@ -44,20 +47,21 @@ void KeptColumns(const RandomStream& gaps, int64_t m, double s, int64_t i,
   }
 }
 
-// The rows that an entry is kept for, side by side, and their kernel values.
+// The rows that an entry is kept for, side by side, and their kernel values. For one thread.
 class RowValues {
  public:
-  RowValues(const KernelProgram& program, ConstMatrixView<double> rows)
-      : program_(program), rows_(rows), norms_(SquaredNorms(rows)) {}
-
-  const std::vector<double>& norms() const { return norms_; }
+  // `norms` are those of the rows, and stay where they are.
+  RowValues(const KernelProgram& program, ConstMatrixView<double> rows,
+            const std::vector<double>& norms)
+      : program_(program), rows_(rows), norms_(norms) {}
 
   // K(x_i, x_j) for each column j.
   const double* At(int64_t i, const std::vector<uint16_t>& columns) {
     const auto count = static_cast<int64_t>(columns.size());
     if (gathered_.rows() < count) {
-      gathered_ = Matrix<double>::Uninit(rows_.rows(), rows_.cols());
-      values_ = Matrix<double>::Uninit(1, rows_.rows());
+      const int64_t room = std::min(rows_.rows(), count + count / 4 + 16);
+      gathered_ = Matrix<double>::Uninit(room, rows_.cols());
+      values_ = Matrix<double>::Uninit(1, room);
     }
     gathered_norms_.resize(columns.size());
     for (int64_t k = 0; k < count; ++k) {
@@ -76,7 +80,7 @@ class RowValues {
  private:
   const KernelProgram& program_;
   ConstMatrixView<double> rows_;
-  std::vector<double> norms_;
+  const std::vector<double>& norms_;
   std::vector<double> row_norm_ = {0};
   std::vector<double> gathered_norms_;
   Matrix<double> gathered_;
@@ -92,12 +96,28 @@ Matrix<float> StartOf(uint64_t seed, int64_t m) {
   return start;
 }
 
+// max_i Σ_{j≠i} K_ij².
+absl::StatusOr<double> LargestRow(ConstMatrixView<float> k, const TileControl& control) {
+  std::vector<double> squares(static_cast<size_t>(k.rows()));
+  PHIMAP_RETURN_IF_ERROR(
+      ForEachRange(k.rows(), kTileRows, control, [&](int64_t begin, int64_t count) {
+        for (int64_t i = begin; i < begin + count; ++i) {
+          double sum = 0;
+          for (int64_t j = 0; j < k.cols(); ++j) {
+            if (j != i) sum += static_cast<double>(k(i, j)) * k(i, j);
+          }
+          squares[i] = sum;
+        }
+      }));
+  return *std::max_element(squares.begin(), squares.end());
+}
+
 }  // namespace
 
 absl::StatusOr<RandomizedGram> RandomizedGram::Draw(const KernelProgram& program,
                                                     ConstMatrixView<double> rows,
                                                     const GramRandomization& randomization,
-                                                    uint64_t seed, Checkpoint checkpoint) {
+                                                    uint64_t seed, const TileControl& control) {
   PHIMAP_CHECK(randomization.any() && std::isfinite(randomization.sparsify));
   const std::vector<double> diagonal = KernelDiagonal(program, rows, SquaredNorms(rows));
   const double largest = *std::max_element(diagonal.begin(), diagonal.end());
@@ -109,52 +129,58 @@ absl::StatusOr<RandomizedGram> RandomizedGram::Draw(const KernelProgram& program
                                     .m = rows.rows(),
                                     .b = largest,
                                     .s = randomization.sparsify});
-  PHIMAP_RETURN_IF_ERROR(gram.DrawRows(program, rows, seed, checkpoint));
+  PHIMAP_RETURN_IF_ERROR(gram.DrawRows(program, rows, seed, control));
   return gram;
 }
 
 absl::Status RandomizedGram::DrawRows(const KernelProgram& program, ConstMatrixView<double> rows,
-                                      uint64_t seed, Checkpoint checkpoint) {
+                                      uint64_t seed, const TileControl& control) {
   const int64_t m = rows.rows();
   const RandomStream gaps(seed, StreamId::kGramGaps);
   const RandomStream signs(seed, StreamId::kGramSigns);
-  RowValues kernel(program, rows);
-  const std::vector<double> diagonal = KernelDiagonal(program, rows, kernel.norms());
+  const std::vector<double> norms = SquaredNorms(rows);
+  const std::vector<double> diagonal = KernelDiagonal(program, rows, norms);
   const bool quantised = law_.sampling != GramSampling::kSparsify;
   if (in_bits()) {
     row_bytes_ = (m + 7) / 8;
     bits_.assign(static_cast<size_t>(row_bytes_ * m), 0);
   }
-  std::vector<uint16_t> columns;
-  std::vector<float> values;
-  for (int64_t i = 0; i < m; ++i) {
-    if (i % kTileRows == 0) {
-      const double done = static_cast<double>(i) / static_cast<double>(m);
-      PHIMAP_RETURN_IF_ERROR(checkpoint(done * done));
-    }
-    KeptColumns(gaps, m, law_.s, i, columns);
-    const double* const k = kernel.At(i, columns);
-    values.clear();
-    for (size_t n = 0; n < columns.size(); ++n) {
-      double value = k[n];
-      if (quantised) {
-        const double u = signs.UniformOpen01(static_cast<uint64_t>(i * m + columns[n]));
-        value = u < 0.5 + k[n] / (2 * law_.b) ? law_.b : -law_.b;
+  const auto tile = [&](int64_t begin, int64_t count) {
+    RowValues kernel(program, rows, norms);
+    std::vector<uint16_t> columns;
+    std::vector<float> values;
+    for (int64_t i = begin; i < begin + count; ++i) {
+      KeptColumns(gaps, m, law_.s, i, columns);
+      const double* const k = kernel.At(i, columns);
+      values.clear();
+      for (size_t n = 0; n < columns.size(); ++n) {
+        double value = k[n];
+        if (quantised) {
+          const double u = signs.UniformOpen01(static_cast<uint64_t>(i * m + columns[n]));
+          value = u < 0.5 + k[n] / (2 * law_.b) ? law_.b : -law_.b;
+        }
+        values.push_back(static_cast<float>(law_.s * value));
       }
-      values.push_back(static_cast<float>(law_.s * value));
+      if (in_bits()) {
+        SetBits(i, values);
+        columns.clear();
+        values.clear();
+      }
+      sparse_.AddRow(i, static_cast<float>(diagonal[i]), columns, values);
     }
-    if (!in_bits()) {
-      sparse_.AddRow(static_cast<float>(diagonal[i]), columns, values);
-      continue;
-    }
-    sparse_.AddRow(static_cast<float>(diagonal[i]), {}, {});
-    for (int64_t j = 0; j < i; ++j) {
-      if (values[j] < 0) continue;
-      bits_[i * row_bytes_ + j / 8] |= static_cast<uint8_t>(1 << (j % 8));
-      bits_[j * row_bytes_ + i / 8] |= static_cast<uint8_t>(1 << (i % 8));
-    }
+  };
+  // A row's entries grow with its number.
+  PHIMAP_RETURN_IF_ERROR(ForEachRange(
+      m, kTileRows, {control.threads_ref(), [&](double f) { return control(f * f); }}, tile));
+  return sparse_.Mirror({control.threads_ref(), [&](double) { return control(1); }});
+}
+
+void RandomizedGram::SetBits(int64_t i, const std::vector<float>& values) {
+  for (int64_t j = 0; j < i; ++j) {
+    if (values[j] < 0) continue;
+    bits_[i * row_bytes_ + j / 8] |= static_cast<uint8_t>(1 << (j % 8));
+    bits_[j * row_bytes_ + i / 8] |= static_cast<uint8_t>(1 << (i % 8));
   }
-  return absl::OkStatus();
 }
 
 void RandomizedGram::Unpack(int64_t first, MatrixView<float> out) const {
@@ -170,63 +196,57 @@ void RandomizedGram::Unpack(int64_t first, MatrixView<float> out) const {
     float* const row = out.row(i);
     for (int64_t j = 0; j + 8 <= m; j += 8) std::copy_n(entries[bytes[j / 8]].data(), 8, row + j);
     if (m % 8 != 0) std::copy_n(entries[bytes[m / 8]].data(), m % 8, row + m / 8 * 8);
+    row[first + i] = sparse_.diagonal(first + i);
   }
-  sparse_.ForEachStored([&](int64_t i, int64_t, float value) {
-    if (first <= i && i < first + out.rows()) out(i - first, i) = value;
-  });
 }
 
-void RandomizedGram::Multiply(ConstMatrixView<double> v, MatrixView<double> out) const {
-  if (!in_bits()) return sparse_.Multiply(v, out);
+absl::Status RandomizedGram::Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                                      const TileControl& control) const {
+  if (!in_bits()) return sparse_.Multiply(v, out, control);
   const int64_t m = rows();
   const Matrix<float> from = Converted<float, double>(v);
-  Matrix<float> tile = Matrix<float>::Uninit(std::min(kTileRows, m), m);
-  Matrix<float> products = Matrix<float>::Uninit(v.rows(), tile.rows());
-  for (int64_t first = 0; first < m; first += kTileRows) {
-    const int64_t count = std::min(kTileRows, m - first);
-    Unpack(first, MatrixView<float>(tile.data(), count, m));
-    const MatrixView<float> product(products.data(), v.rows(), count);
-    MultiplyTransposedSingle(from.view(), ConstMatrixView<float>(tile.data(), count, m), product);
+  return ForEachRange(m, kTileRows, control, [&](int64_t first, int64_t count) {
+    Matrix<float> tile = Matrix<float>::Uninit(count, m);
+    Matrix<float> product = Matrix<float>::Uninit(v.rows(), count);
+    Unpack(first, tile.view());
+    MultiplyTransposedSingle(from.view(), std::as_const(tile).view(), product.view());
     for (int64_t n = 0; n < v.rows(); ++n) {
       for (int64_t i = 0; i < count; ++i) out(n, first + i) = product(n, i);
     }
-  }
+  });
 }
 
-void RandomizedGram::SubtractFrom(MatrixView<float> k) const {
+absl::Status RandomizedGram::SubtractFrom(MatrixView<float> k, const TileControl& control) const {
   const int64_t m = rows();
   PHIMAP_CHECK(k.rows() == m && k.cols() == m);
-  if (!in_bits()) {
-    sparse_.ForEachStored([&](int64_t i, int64_t j, float value) {
-      k(i, j) -= value;
-      if (i != j) k(j, i) -= value;
-    });
-    return;
-  }
-  Matrix<float> tile = Matrix<float>::Uninit(std::min(kTileRows, m), m);
-  for (int64_t first = 0; first < m; first += kTileRows) {
-    const int64_t count = std::min(kTileRows, m - first);
-    Unpack(first, MatrixView<float>(tile.data(), count, m));
+  return ForEachRange(m, kTileRows, control, [&](int64_t first, int64_t count) {
+    if (!in_bits()) {
+      sparse_.ForEachStored(first, first + count, [&](int64_t i, int64_t j, float value) {
+        k(i, j) -= value;
+        if (i != j) k(j, i) -= value;
+      });
+      return;
+    }
+    Matrix<float> tile = Matrix<float>::Uninit(count, m);
+    Unpack(first, tile.view());
     for (int64_t i = 0; i < count; ++i) {
       for (int64_t j = 0; j < m; ++j) k(first + i, j) -= tile(i, j);
     }
-  }
+  });
 }
 
 absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatrixView<double> rows,
-                                         Checkpoint checkpoint) {
+                                         const TileControl& control) {
   constexpr int64_t kGramTileRows = 256;
   const int64_t m = rows.rows();
   Matrix<float> gram = Matrix<float>::Uninit(m, m);
   const std::vector<double> norms = SquaredNorms(rows);
   const std::vector<double> diagonal = KernelDiagonal(program, rows, norms);
-  for (int64_t begin = 0; begin < m; begin += kGramTileRows) {
-    const double done = static_cast<double>(begin) / static_cast<double>(m);
-    PHIMAP_RETURN_IF_ERROR(checkpoint(done * done));
-    const int64_t end = std::min(m, begin + kGramTileRows);
+  const auto compute = [&](int64_t begin, int64_t count) {
+    const int64_t end = begin + count;
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
-    Matrix<double> tile = Matrix<double>::Uninit(end - begin, end);
-    KernelBlock(program, rows.Rows(begin, end - begin), tile_norms, rows.Rows(0, end), norms,
+    Matrix<double> tile = Matrix<double>::Uninit(count, end);
+    KernelBlock(program, rows.Rows(begin, count), tile_norms, rows.Rows(0, end), norms,
                 tile.view());
     for (int64_t i = begin; i < end; ++i) {
       for (int64_t j = 0; j < i; ++j) gram(i, j) = static_cast<float>(tile(i - begin, j));
@@ -236,38 +256,45 @@ absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatr
     for (int64_t j = 0; j < end; ++j) {
       for (int64_t i = std::max(begin, j + 1); i < end; ++i) gram(j, i) = gram(i, j);
     }
-  }
+  };
+  // A tile's work grows with its number.
+  PHIMAP_RETURN_IF_ERROR(
+      ForEachRange(m, kGramTileRows,
+                   {control.threads_ref(), [&](double f) { return control(f * f); }}, compute));
   return gram;
 }
 
 absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
                                            ConstMatrixView<double> rows, const RandomizedGram& gram,
-                                           uint64_t seed, Checkpoint checkpoint) {
+                                           uint64_t seed, const TileControl& control) {
   constexpr int64_t kSteps = 60;
+  constexpr int64_t kVectorRows = 512;
   const int64_t m = rows.rows();
   PHIMAP_ASSIGN_OR_RETURN(Matrix<float> error,
-                          SingleGram(program, rows, [&](double f) { return checkpoint(f / 2); }));
+                          SingleGram(program, rows, {control.threads_ref(), [&](double f) {
+                                                       return control(0.5 * f);
+                                                     }}));
+  const auto half = [&](double) { return control(0.5); };
+  const TileControl between(control.threads_ref(), half);
   GramError found;
-  for (int64_t i = 0; i < m; ++i) {
-    double sum = 0;
-    for (int64_t j = 0; j < m; ++j) {
-      if (j != i) sum += static_cast<double>(error(i, j)) * error(i, j);
-    }
-    found.largest_row = std::max(found.largest_row, sum);
-  }
-  gram.SubtractFrom(error.view());
+  PHIMAP_ASSIGN_OR_RETURN(found.largest_row, LargestRow(std::as_const(error).view(), between));
+  PHIMAP_RETURN_IF_ERROR(gram.SubtractFrom(error.view(), between));
   std::vector<float> from(static_cast<size_t>(m));
   std::vector<float> to(static_cast<size_t>(m));
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& within) {
     std::copy_n(v.row(0), m, from.begin());
-    MultiplyVectorSingle(std::as_const(error).view(), from.data(), to.data());
-    std::copy_n(to.begin(), m, out.row(0));
-    return absl::OkStatus();
+    return ForEachRange(m, kVectorRows, within, [&](int64_t begin, int64_t count) {
+      MultiplyVectorSingle(std::as_const(error).view().Rows(begin, count), from.data(),
+                           to.data() + begin);
+      std::copy_n(to.begin() + begin, count, out.row(0) + begin);
+    });
   };
   const Matrix<float> start = StartOf(seed, m);
-  PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends,
-                          FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps,
-                                           [&](double f) { return checkpoint(0.5 + f / 2); }));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SpectrumEnds ends,
+      FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps,
+                       {control.threads_ref(), [&](double f) { return control(0.5 + 0.5 * f); }}));
   found.norm = ends.norm();
   return found;
 }

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
-#include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/sparse_symmetric.h"
+#include "core/linalg/tiles.h"
 #include "core/theory/gram_bounds.h"
 
 namespace phimap {
@@ -31,32 +31,36 @@ struct GramRandomization {
 //                1 + ⌊ln u / ln(1 − 1/s)⌋ of uniform numbers i·m, i·m + 1, … of StreamId::kGramGaps
 //   quantised    K̂_ij = +b (or +s·b) if uniform number i·m + j of StreamId::kGramSigns is below
 //                1/2 + K_ij/(2b), else −b (−s·b)
-// so that only entries that are kept are evaluated, and a row depends on itself alone. Sparsified,
-// 6 bytes an entry kept are held; quantised alone, a bit each. Immutable, thread-safe.
+// so that only entries that are kept are evaluated, and a row depends on itself alone: the same
+// bits for any number of threads, in products too. Sparsified, 12 bytes an entry kept below the
+// diagonal are held; quantised alone, a bit each. Immutable, thread-safe.
 class RandomizedGram {
  public:
   // REQUIRES: randomization.any(), finite; 1 to 65,536 rows, none of whose K(x, x) is negative.
-  // Errors: whatever `checkpoint` returns; ZERO_KERNEL when every K(x, x) is 0.
+  // Errors: whatever `control` returns; ZERO_KERNEL when every K(x, x) is 0.
   // Cost: the products and values of the entries kept, about 40 ns each, and 20 ns a sign drawn.
   static absl::StatusOr<RandomizedGram> Draw(const KernelProgram& program,
                                              ConstMatrixView<double> rows,
                                              const GramRandomization& randomization, uint64_t seed,
-                                             Checkpoint checkpoint);
+                                             const TileControl& control);
 
   int64_t rows() const { return sparse_.rows(); }
   // What the bounds on K̂ − K are made of.
   const GramLaw& law() const { return law_; }
 
-  // out = v·K̂ in float32. Shapes: v and out b×m; out aliases not v.
-  void Multiply(ConstMatrixView<double> v, MatrixView<double> out) const;
+  // out = v·K̂ in float32. Shapes: v and out b×m; out aliases not v. Errors: what `control` returns.
+  absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                        const TileControl& control) const;
 
-  // k −= K̂, both triangles. Shape: k m×m.
-  void SubtractFrom(MatrixView<float> k) const;
+  // k −= K̂, both triangles. Shape: k m×m. Errors: what `control` returns.
+  absl::Status SubtractFrom(MatrixView<float> k, const TileControl& control) const;
 
  private:
   RandomizedGram(int64_t rows, GramLaw law) : law_(law), sparse_(rows) {}
   absl::Status DrawRows(const KernelProgram& program, ConstMatrixView<double> rows, uint64_t seed,
-                        Checkpoint checkpoint);
+                        const TileControl& control);
+  // Entries of row i that are held in bits.
+  void SetBits(int64_t i, const std::vector<float>& values);
   // Rows first … first + out.rows() − 1 of a matrix that is held in bits.
   void Unpack(int64_t first, MatrixView<float> out) const;
   bool in_bits() const { return law_.sampling == GramSampling::kQuantise; }
@@ -78,14 +82,14 @@ struct GramError {
 };
 
 // Cost: all of K, and 4m² bytes, with about 2m² flops a step of Lanczos, of which there are at most
-// 60. Errors: whatever `checkpoint` returns.
+// 60. The same bits for any number of threads. Errors: whatever `control` returns.
 absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
                                            ConstMatrixView<double> rows, const RandomizedGram& gram,
-                                           uint64_t seed, Checkpoint checkpoint);
+                                           uint64_t seed, const TileControl& control);
 
-// K(S, S) in float32, both triangles.
+// K(S, S) in float32, both triangles; likewise.
 absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatrixView<double> rows,
-                                         Checkpoint checkpoint);
+                                         const TileControl& control);
 
 }  // namespace phimap
 

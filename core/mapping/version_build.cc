@@ -257,20 +257,22 @@ class VersionBuilder {
       outside = {values_->gram.view(), values_->unit, block_};
       task.outside = &outside;
     }
-    const double gram = GramShare(task);
+    const KernelPcaTask pca{.components = spec_.mapping.dimensions,
+                            .centred = spec_.mapping.centred,
+                            .seed = spec_.seed,
+                            .gram = {spec_.mapping.sparsify, spec_.mapping.quantise},
+                            .rounding = spec_.mapping.rounding};
+    const bool is_pca = spec_.mapping.kind == MappingKind::kKernelPca;
+    const double gram = is_pca ? StepsOfKernelPca(task, pca).gram : GramShare(task);
     const auto threads = [&] { return progress_.threads(); };
     const auto checkpoint = [&](double f) {
       return progress_.Report(BuildStep::kMapping, f < gram ? "gram" : "factor", f);
     };
     if (spec_.mapping.kind == MappingKind::kF1) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF1(task));
-    } else if (spec_.mapping.kind == MappingKind::kKernelPca) {
-      const KernelPcaTask pca{.components = spec_.mapping.dimensions,
-                              .centred = spec_.mapping.centred,
-                              .seed = spec_.seed,
-                              .gram = {spec_.mapping.sparsify, spec_.mapping.quantise},
-                              .rounding = spec_.mapping.rounding};
-      PHIMAP_ASSIGN_OR_RETURN(kernel_pca_, BuildMeasuredKernelPca(task, pca, checkpoint));
+    } else if (is_pca) {
+      PHIMAP_ASSIGN_OR_RETURN(kernel_pca_,
+                              BuildMeasuredKernelPca(task, pca, {threads, checkpoint}));
       static_cast<PlanPair&>(mapping_) = std::move(kernel_pca_);
     } else if (spec_.mapping.kind == MappingKind::kF2) {
       PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildF2(task, {threads, checkpoint}));

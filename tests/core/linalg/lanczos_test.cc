@@ -26,7 +26,7 @@ Matrix<double> RandomSymmetric(int64_t m, uint64_t seed) {
 absl::StatusOr<SpectrumEnds> Find(const Matrix<double>& a, std::vector<double> start,
                                   double tolerance = 1e-8, int64_t max_steps = 300) {
   UseOneBlasThread();
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
@@ -89,7 +89,7 @@ TEST(LanczosTest, StepsThatRunOutLeaveTheResidualTheyReachedInsideTheSpectrum) {
 
 TEST(LanczosTest, StopsWhereItIsTold) {
   const Matrix<double> a = RandomSymmetric(60, 3);
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };

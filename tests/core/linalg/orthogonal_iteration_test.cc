@@ -43,7 +43,7 @@ Matrix<double> WithEigenvalues(const std::vector<double>& values, const Matrix<d
 
 absl::StatusOr<Eigenpairs> Iterate(const Matrix<double>& a, int64_t count, int64_t extra = 8,
                                    int64_t max_sweeps = 1000) {
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
@@ -155,7 +155,7 @@ TEST(OrthogonalIterationTest, SweepsThatRunOutLeaveTheResidualTheyReached) {
 
 TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
   const Matrix<double> a = WithEigenvalues({3, 2.9, 2.8, 2.7, 2.6}, RandomBasis(60, 10));
-  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out) {
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
@@ -171,7 +171,7 @@ TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
           .status()
           .code(),
       absl::StatusCode::kCancelled);
-  const auto overflow = [&](ConstMatrixView<double>, MatrixView<double> out) {
+  const auto overflow = [&](ConstMatrixView<double>, MatrixView<double> out, const TileControl&) {
     for (int64_t i = 0; i < out.rows(); ++i) std::fill_n(out.row(i), out.cols(), HUGE_VAL);
     return absl::OkStatus();
   };

@@ -1,5 +1,6 @@
 #include "core/linalg/sparse_symmetric.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -28,8 +29,9 @@ struct Sample {
       }
       const auto diagonal = static_cast<float>(numbers(i, i));
       dense(i, i) = diagonal;
-      sparse.AddRow(diagonal, columns, values);
+      sparse.AddRow(i, diagonal, columns, values);
     }
+    EXPECT_TRUE(sparse.Mirror(NeverStop).ok());
   }
   SparseSymmetric sparse;
   Matrix<double> dense;
@@ -37,13 +39,13 @@ struct Sample {
 
 // A sum of n products of rounded numbers errs by at most (n + 2)·2⁻²⁴ of the sum of their sizes.
 TEST(SparseSymmetricTest, ProductsAreThoseOfTheDenseMatrix) {
-  for (const int64_t m : {1, 2, 17, 300}) {
+  for (const int64_t m : {1, 2, 17, 64, 65, 300}) {
     for (const int64_t s : {1, 3, 50}) {
       const Sample sample(m, s);
       for (const int64_t vectors : {1, 15, 16, 17, 32, 33, 70}) {
         const Matrix<double> v = UniformRows({.rows = vectors, .cols = m, .seed = 3});
         Matrix<double> out(vectors, m);
-        sample.sparse.Multiply(v.view(), out.view());
+        ASSERT_TRUE(sample.sparse.Multiply(v.view(), out.view(), NeverStop).ok());
         for (int64_t n = 0; n < vectors; ++n) {
           for (int64_t i = 0; i < m; ++i) {
             double expected = 0;
@@ -64,7 +66,7 @@ TEST(SparseSymmetricTest, ProductsAreThoseOfTheDenseMatrix) {
 TEST(SparseSymmetricTest, StoredEntriesAreTheLowerTriangleRowByRow) {
   const Sample sample(40, 3);
   int64_t count = 0;
-  sample.sparse.ForEachStored([&](int64_t i, int64_t j, float value) {
+  sample.sparse.ForEachStored(0, 40, [&](int64_t i, int64_t j, float value) {
     EXPECT_LE(j, i);
     EXPECT_EQ(value, static_cast<float>(sample.dense(i, j)));
     ++count;
@@ -73,14 +75,42 @@ TEST(SparseSymmetricTest, StoredEntriesAreTheLowerTriangleRowByRow) {
   EXPECT_GT(count, 40 + 40 * 39 / 2 / 4);
 }
 
+// 61,000 entries below the diagonal are several tiles of a product.
+TEST(SparseSymmetricTest, ProductsHaveTheSameBitsForAnyNumberOfThreads) {
+  const Sample sample(700, 4);
+  EXPECT_GT(sample.sparse.stored(), 700 * 80);
+  for (const int64_t vectors : {1, 24, 40}) {
+    const Matrix<double> v = UniformRows({.rows = vectors, .cols = 700, .seed = 3});
+    Matrix<double> alone(vectors, 700);
+    ASSERT_TRUE(sample.sparse.Multiply(v.view(), alone.view(), NeverStop).ok());
+    for (const int count : {2, 5}) {
+      Matrix<double> together(vectors, 700);
+      const auto threads = [&] { return count; };
+      ASSERT_TRUE(sample.sparse.Multiply(v.view(), together.view(), {threads, NeverStop}).ok());
+      EXPECT_TRUE(std::equal(alone.data(), alone.data() + alone.size(), together.data())) << count;
+    }
+  }
+}
+
+TEST(SparseSymmetricTest, AProductStopsWhereItIsTold) {
+  const Sample sample(700, 4);
+  const Matrix<double> v = UniformRows({.rows = 1, .cols = 700, .seed = 3});
+  Matrix<double> out(1, 700);
+  int calls = 0;
+  const auto stop = [&](double) {
+    return ++calls == 4 ? absl::CancelledError("stop") : absl::OkStatus();
+  };
+  EXPECT_EQ(sample.sparse.Multiply(v.view(), out.view(), stop), absl::CancelledError("stop"));
+}
+
 TEST(SparseSymmetricTest, AVectorsProductDoesNotDependOnThoseBesideIt) {
   const Sample sample(120, 4);
   const Matrix<double> v = UniformRows({.rows = 20, .cols = 120, .seed = 5});
   Matrix<double> together(20, 120);
-  sample.sparse.Multiply(v.view(), together.view());
+  ASSERT_TRUE(sample.sparse.Multiply(v.view(), together.view(), NeverStop).ok());
   for (int64_t n = 0; n < 20; ++n) {
     Matrix<double> alone(1, 120);
-    sample.sparse.Multiply(v.view().Rows(n, 1), alone.view());
+    ASSERT_TRUE(sample.sparse.Multiply(v.view().Rows(n, 1), alone.view(), NeverStop).ok());
     for (int64_t i = 0; i < 120; ++i) EXPECT_EQ(alone(0, i), together(n, i));
   }
 }

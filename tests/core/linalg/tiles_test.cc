@@ -25,6 +25,21 @@ TEST(TilesTest, EveryTileRunsOnce) {
   }
 }
 
+TEST(TilesTest, RangesCoverEveryNumberOnce) {
+  const auto threads = [] { return 3; };
+  for (const int64_t total : {0, 1, 9, 10, 11, 100}) {
+    std::vector<std::atomic<int>> runs(static_cast<size_t>(total));
+    const absl::Status status =
+        ForEachRange(total, 10, {threads, NeverStop}, [&](int64_t begin, int64_t count) {
+          EXPECT_EQ(begin % 10, 0);
+          EXPECT_TRUE(count == 10 || begin + count == total);
+          for (int64_t i = begin; i < begin + count; ++i) ++runs[i];
+        });
+    EXPECT_TRUE(status.ok());
+    for (const std::atomic<int>& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
 TEST(TilesTest, ThreadsWorkAtTheSameTime) {
   // Each of the three tiles waits for the two others: on fewer threads this would never end.
   std::mutex mutex;

@@ -23,7 +23,12 @@ TEST(BuildThreadsTest, BytesDoNotDependOnTheNumberOfThreads) {
   const Matrix<double> rows = NormalRows({.rows = 9000, .cols = 5, .seed = 1});
   for (const char* text :
        {"f1(landmarks=700)", "f2(landmarks=700)", "f3(landmarks=600, dimensions=300)",
-        "f2(landmarks=300, policy=rpcholesky, serving_type=float64)"}) {
+        "f2(landmarks=300, policy=rpcholesky, serving_type=float64)",
+        "kpca(landmarks=1100, dimensions=40)", "kpca(landmarks=300, dimensions=292)",
+        "kpca(landmarks=700, dimensions=10, centred=false, rounding=20)",
+        "kpca(landmarks=700, dimensions=3, sparsify=4)",
+        "kpca(landmarks=600, dimensions=3, quantise=true)",
+        "kpca(landmarks=700, dimensions=3, sparsify=2, quantise=true)"}) {
     SCOPED_TRACE(text);
     const BuildSpec spec = SpecOf(text, "rbf(gamma=scale) + 0.1*laplacian(gamma=0.3)", true);
     std::vector<std::string> bytes;

@@ -141,7 +141,8 @@ TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
 TEST(VersionBuildErrorsTest, MonitorStopsTheBuildAtEveryCheckpoint) {
   const Matrix<double> x = NormalRows({.rows = 4000, .cols = 4, .seed = 6});
   for (const char* mapping :
-       {"f1(landmarks=50)", "f2(landmarks=150)", "f3(landmarks=150, dimensions=20)"}) {
+       {"f1(landmarks=50)", "f2(landmarks=150)", "f3(landmarks=150, dimensions=20)",
+        "kpca(landmarks=80, dimensions=2)", "kpca(landmarks=80, dimensions=2, sparsify=2)"}) {
     const BuildSpec spec = SpecOf(mapping, "rbf(gamma=scale)", true);
     const auto run = [&](RecordingMonitor& monitor) {
       StreamSample sample(spec, 4);
