@@ -77,5 +77,56 @@ TEST(GramBoundsTest, TheScaleOfTheoremFiveGrowsWithTheRootOfTheRows) {
   EXPECT_DOUBLE_EQ(RoundingScale(1600, 1, 0.1, 0.5), 1600);
 }
 
+// AMS Theorem 5: at s = 2c√m/(εT) fewer than 4cm/(εT) weights are left, and f̂ is within 1 ± ε of f
+// or both are under T√ln m, but with probability 1/m³: never, in 300 draws. f of equal signs is
+// over it, f of alternating ones is not.
+TEST(GramBoundsTest, RoundingAtTheScaleOfTheoremFiveKeepsItsTwoPromises) {
+  constexpr int kRows = 2000;
+  constexpr double kEpsilon = 0.5;
+  constexpr double kThreshold = 10;
+  constexpr int kTrials = 300;
+  const double trivial = kThreshold * std::sqrt(std::log(1.0 * kRows));
+  ASSERT_LE(kThreshold, std::sqrt(kRows / std::log(1.0 * kRows)) / kEpsilon);
+  const RandomStream random(6, StreamId::kProjection);
+  uint64_t index = 0;
+  std::vector<double> sizes(kRows);
+  std::vector<double> values(kRows);
+  double square = 0;
+  for (int i = 0; i < kRows; ++i) {
+    sizes[i] = 1 + random.UniformOpen01(index++);
+    square += sizes[i] * sizes[i];
+    values[i] = 0.7 + 0.3 * random.UniformOpen01(index++);
+  }
+  for (double& size : sizes) size /= std::sqrt(square);
+  for (const bool alternating : {false, true}) {
+    const auto broken = [&](double scale) {
+      int count = 0;
+      for (int trial = 0; trial < kTrials; ++trial) {
+        double exact = 0;
+        double rounded = 0;
+        int left = 0;
+        for (int i = 0; i < kRows; ++i) {
+          const double value = alternating && i % 2 == 0 ? -values[i] : values[i];
+          exact += sizes[i] * value;
+          const bool large = sizes[i] >= 1 / scale;
+          if (!large && random.UniformOpen01(index++) >= scale * sizes[i]) continue;
+          rounded += (large ? sizes[i] : 1 / scale) * value;
+          ++left;
+        }
+        EXPECT_EQ(exact < trivial, alternating);
+        const bool both_trivial = exact < trivial && rounded < trivial;
+        const bool near = std::abs(rounded - exact) <= kEpsilon * exact;
+        const bool few = left < 4 * kRows / (kEpsilon * kThreshold);
+        count += (both_trivial || near) && few ? 0 : 1;
+      }
+      return count;
+    };
+    const double scale = RoundingScale(kRows, 1, kEpsilon, kThreshold);
+    EXPECT_EQ(broken(scale), 0);
+    EXPECT_GT(broken(scale / 100), 0);        // weights too few
+    EXPECT_EQ(broken(scale * 100), kTrials);  // all of them left
+  }
+}
+
 }  // namespace
 }  // namespace phimap
