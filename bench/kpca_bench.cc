@@ -101,10 +101,11 @@ bool CheckAccuracy(const LandmarkTask& task, const KernelPcaTask& exact_task,
   const GramLoss& loss = *sparse.gram;
   PHIMAP_CHECK(static_cast<int64_t>(sparse.eigenvalues.size()) == sparse_task.components);
   PHIMAP_CHECK(static_cast<int64_t>(exact.eigenvalues.size()) == more.components);
-  absl::PrintF("sweeps %d and %d, residuals %.1e and %.1e; λ of K %.1f … %.1f, of K̂ %.1f … %.1f\n",
-               exact.sweeps, sparse.sweeps, exact.residual, sparse.residual, exact.eigenvalues[0],
-               exact.eigenvalues[sparse_task.components - 1], sparse.eigenvalues[0],
-               sparse.eigenvalues.back());
+  absl::PrintF(
+      "products %d and %d, residuals %.1e and %.1e; λ of K %.1f … %.1f, of K̂ %.1f … %.1f\n",
+      exact.products, sparse.products, exact.residual, sparse.residual, exact.eigenvalues[0],
+      exact.eigenvalues[sparse_task.components - 1], sparse.eigenvalues[0],
+      sparse.eigenvalues.back());
   bool kept = Keeps("‖K̂ − K‖₂, and 4σ√m", loss.error.norm, AmsNormBound(loss.law));
   kept &= Keeps("‖K̂ − K‖₂, and matrix Bernstein at 0.95", loss.error.norm,
                 BernsteinNormBound(loss.law, 0.05, loss.error.largest_row));

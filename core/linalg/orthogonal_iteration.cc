@@ -120,6 +120,14 @@ absl::Status Rotate(ConstMatrixView<double> rotation, Matrix<double>& rows, Matr
   return absl::OkStatus();
 }
 
+std::vector<int64_t> ByFallingModulus(const std::vector<double>& values) {
+  std::vector<int64_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t i, int64_t j) { return std::abs(values[i]) > std::abs(values[j]); });
+  return order;
+}
+
 // The Ritz values of orthonormal rows v with images av, by falling modulus; v and av are rotated to
 // the Ritz vectors and their images.
 absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<double>& av,
@@ -135,10 +143,7 @@ absl::StatusOr<std::vector<double>> RayleighRitz(Matrix<double>& v, Matrix<doubl
     for (int64_t j = 0; j < i; ++j) h(i, j) = 0.5 * (h(i, j) + h(j, i));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> rising, SymmetricEigenvectors(h.view()));
-  std::vector<int64_t> order(b);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t i, int64_t j) { return std::abs(rising[i]) > std::abs(rising[j]); });
+  const std::vector<int64_t> order = ByFallingModulus(rising);
   Matrix<double> rotation = Matrix<double>::Uninit(b, b);
   std::vector<double> values;
   for (int64_t i = 0; i < b; ++i) {
@@ -163,6 +168,19 @@ double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
     largest = std::max(largest, std::sqrt(square));
   }
   return largest;
+}
+
+// Most products between two Rayleigh–Ritz steps, and how much longer the longest row may become in
+// them than the shortest: rounding and the next orthonormal basis must not lose the short ones.
+constexpr int64_t kMaxDegree = 12;
+constexpr double kMaxGrowth = 1e6;
+
+// The degree of the polynomial T(A/c) of Ritz vectors with these values, c the least of them.
+int64_t DegreeFor(const std::vector<double>& values) {
+  const double ratio = std::abs(values.front()) / std::abs(values.back());
+  if (!(ratio < kMaxGrowth)) return 1;
+  const double degree = std::acosh(kMaxGrowth) / std::acosh(std::max(1 + 1e-9, ratio));
+  return std::clamp(static_cast<int64_t>(degree), int64_t{1}, kMaxDegree);
 }
 
 absl::Status CheckFinite(const Matrix<double>& images) {
@@ -190,21 +208,42 @@ Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t 
   return pairs;
 }
 
+// v ← T(A/c)·v, T the Chebyshev polynomial of this degree, for av = A·v: it stays within ±1 where
+// |λ| ≤ c and grows faster than any other outside, which takes the root of the sweeps that a
+// power takes where eigenvalues fall slowly.
+absl::Status Filter(double c, int64_t degree, SymmetricProduct multiply, Matrix<double>& v,
+                    Matrix<double>& av, Matrix<double>& scratch, const TileControl& control) {
+  if (degree == 1) {
+    std::swap(v, av);
+    return absl::OkStatus();
+  }
+  for (int64_t k = 0; k < av.size(); ++k) av.data()[k] /= c;
+  for (int64_t n = 2; n <= degree; ++n) {
+    PHIMAP_RETURN_IF_ERROR(multiply(std::as_const(av).view(), scratch.view(), control));
+    for (int64_t k = 0; k < v.size(); ++k) {
+      v.data()[k] = 2 / c * scratch.data()[k] - v.data()[k];
+    }
+    std::swap(v, av);
+  }
+  std::swap(v, av);
+  return CheckFinite(v);
+}
+
 }  // namespace
 
 absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
                                                const TileControl& control) {
   PHIMAP_CHECK(1 <= task.count && task.count <= start.rows() && start.rows() <= start.cols());
-  PHIMAP_CHECK(task.max_sweeps >= 1);
+  PHIMAP_CHECK(task.max_products >= 1);
   Matrix<double> v = std::move(start);
   Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
   Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
-  // How many sweeps are left is not known; the residual falls geometrically.
+  // How many products are left is not known; the residual falls geometrically.
   double progress = 0;
   const auto here = [&](double) { return control(progress); };
   const TileControl within(control.threads_ref(), here);
-  for (int64_t sweep = 1;; ++sweep) {
+  for (int64_t products = 1;; ++products) {
     PHIMAP_RETURN_IF_ERROR(Orthonormalize(v.view(), within));
     PHIMAP_RETURN_IF_ERROR(multiply(std::as_const(v).view(), av.view(), within));
     PHIMAP_RETURN_IF_ERROR(CheckFinite(av));
@@ -212,17 +251,35 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
     const double largest = std::abs(values[0]);
     const double residual =
         largest > 0 ? LargestResidual(v, av, values, task.count) / largest : 0.0;
-    const bool negative = task.ends_at_negative && sweep >= 10 &&
+    const bool negative = task.ends_at_negative && products >= 10 &&
                           *std::min_element(values.begin(), values.begin() + task.count) < 0;
-    if (residual <= task.tolerance || sweep == task.max_sweeps || negative) {
+    if (residual <= task.tolerance || products >= task.max_products || negative) {
       Eigenpairs pairs = Leading(v, values, task.count);
       pairs.residual = residual;
-      pairs.sweeps = sweep;
+      pairs.products = products;
       return pairs;
     }
     progress = std::clamp(std::log(residual) / std::log(task.tolerance), progress, 1.0);
-    std::swap(v, av);
+    const int64_t degree = std::min(DegreeFor(values), task.max_products - products);
+    PHIMAP_RETURN_IF_ERROR(
+        Filter(std::abs(values.back()), degree, multiply, v, av, scratch, within));
+    products += degree - 1;
   }
+}
+
+absl::StatusOr<Eigenpairs> FactorEigenpairs(Matrix<double> a, int64_t count) {
+  PHIMAP_CHECK(1 <= count && count <= a.rows() && a.rows() == a.cols());
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> rising, SymmetricEigenvectors(a.view()));
+  const std::vector<int64_t> order = ByFallingModulus(rising);
+  Matrix<double> v = Matrix<double>::Uninit(count, a.cols());
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(a.row(order[i]), a.cols(), v.row(i));
+    values.push_back(rising[order[i]]);
+  }
+  Eigenpairs pairs = Leading(v, std::move(values), count);
+  pairs.residual = static_cast<double>(a.rows()) * 0x1p-53;
+  return pairs;
 }
 
 }  // namespace phimap

@@ -24,9 +24,9 @@ struct OrthogonalIteration {
   int64_t count = 0;
   // ‖A v − λ v‖ of each wanted pair, over the largest |λ|, at which it stops.
   double tolerance = 1e-10;
-  int64_t max_sweeps = 1000;
-  // Whether it ends, after ten sweeps, when a wanted pair has a negative value: who wants the pairs
-  // of largest value must shift.
+  int64_t max_products = 1000;
+  // Whether it ends, after ten products, when a wanted pair has a negative value: who wants the
+  // pairs of largest value must shift.
   bool ends_at_negative = false;
 };
 
@@ -37,24 +37,34 @@ struct Eigenpairs {
   Matrix<double> vectors;
   // The largest ‖A v − λ v‖ of them over the largest |λ|; 0 for a matrix of zeros.
   double residual = 0;
-  int64_t sweeps = 0;
+  // With the matrix, of all rows at once.
+  int64_t products = 0;
 };
 
 // Orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001, section 2) with a Rayleigh–Ritz step
-// in each sweep: v ← orthonormal basis of v·A, rotated to the eigenvectors of A in its span.
-// `start` has b >= count rows, any numbers in which no eigenvector is missing; a few more rows than
-// `count` make it faster, since a sweep shrinks the error of pair i by |λ_{b+1}/λ_i|.
+// in each sweep: v ← orthonormal basis of v·T(A), rotated to the eigenvectors of A in its span. T
+// is A itself, or, where eigenvalues fall so slowly that rows stay independent, a Chebyshev
+// polynomial of a higher degree (Rutishauser 1970; Zhou, Saad, Tiago, Chelikowsky 2006). `start`
+// has b >= count rows, any numbers in which no eigenvector is missing; a few more rows than `count`
+// make it faster, since a product shrinks the error of pair i by |λ_{b+1}/λ_i|, a polynomial by
+// more.
 //
 // Accuracy: within `residual`·|λ_1| of an eigenvalue each, at most that squared over the gap in a
-//           simple one. It ends after max_sweeps with the residual it has: callers look at it.
+//           simple one. It ends after max_products with the residual it has: callers look at it.
 // Errors:   whatever `multiply` and `control` return; FAILED_PRECONDITION (NOT_FINITE) when a
 //           product is not finite.
-// Cost:     a product with b vectors, 8b²m flops in tiles and about 9b³ in one piece a sweep; 24bm
+// Cost:     products with b vectors, 8b²m flops in tiles and about 9b³ in one piece a sweep; 24bm
 //           bytes. The same bits for any number of threads. Calls BLAS.
 // REQUIRES: 1 <= count <= start.rows() <= start.cols().
 absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
                                                const TileControl& control);
+
+// The pairs that IterateOrthogonally finds of `a`, by LAPACK in one call: for a matrix of which many
+// are wanted, or whose eigenvalues are close to each other. `products` is 0, and `residual` what
+// rounding can leave. Cost: about 9m³ flops in one piece. INTERNAL when LAPACK does not converge.
+// REQUIRES: a is symmetric, its entries are finite, 1 <= count <= a.rows().
+absl::StatusOr<Eigenpairs> FactorEigenpairs(Matrix<double> a, int64_t count);
 
 }  // namespace phimap
 

@@ -25,10 +25,10 @@ constexpr double kLargestSingleResidual = 1e-4;
 constexpr double kTolerance = 1e-10;
 constexpr double kSingleTolerance = 1e-5;
 
-// Most sweeps. Of a randomized matrix the components that are still mixed after 300 lie among its
+// Most products. Of a randomized matrix the components that are still mixed after 300 lie among its
 // noise, whose eigenvalues are close to each other.
-constexpr int64_t kSweeps = 1000;
-constexpr int64_t kRandomizedSweeps = 300;
+constexpr int64_t kProducts = 1000;
+constexpr int64_t kRandomizedProducts = 300;
 
 Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
   const RandomStream normals(seed, StreamId::kStartVectors);
@@ -52,6 +52,10 @@ absl::StatusOr<double> ShiftOf(const PcaGram& gram, uint64_t seed, int64_t m,
   return std::max(0.0, ends.residual - ends.lowest);
 }
 
+bool IsSmall(const KernelPcaTask& pca, int64_t m) {
+  return !pca.gram.any() && !pca.single_gram && m <= kMaxLapackLandmarks;
+}
+
 // The leading pairs of K̂ by falling value, one more than there are components if there is one.
 absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double shift, const TileControl& control) {
@@ -70,11 +74,24 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
       IterateOrthogonally(
           {.count = count,
            .tolerance = gram.single() ? kSingleTolerance : kTolerance,
-           .max_sweeps = gram.randomized().has_value() ? kRandomizedSweeps : kSweeps,
+           .max_products = gram.randomized().has_value() ? kRandomizedProducts
+                           : IsSmall(pca, m)               ? kProductsBeforeLapack
+                                                           : kProducts,
            .ends_at_negative = shift == 0 && gram.randomized().has_value()},
           multiply, StartVectors(pca.seed, pca.components, m), control));
   for (double& value : pairs.values) value -= shift;
   return pairs;
+}
+
+// Those of a matrix in float64.
+absl::StatusOr<Eigenpairs> ExactPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
+                                      const TileControl& control) {
+  if (!PcaByLapack(pca, m)) {
+    PHIMAP_ASSIGN_OR_RETURN(Eigenpairs pairs, LeadingPairs(gram, pca, m, 0, control));
+    if (!IsSmall(pca, m) || pairs.residual <= kTolerance) return pairs;
+  }
+  PHIMAP_RETURN_IF_ERROR(control(1));
+  return FactorEigenpairs(gram.Exact(), pca.components);
 }
 
 // The same, shifted where it must be. Pairs of largest modulus that are all positive are those of
@@ -82,7 +99,7 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
 absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double& shift, const TileControl& control) {
   shift = 0;
-  if (!gram.randomized().has_value()) return LeadingPairs(gram, pca, m, 0, control);
+  if (!gram.randomized().has_value()) return ExactPairs(gram, pca, m, control);
   PHIMAP_ASSIGN_OR_RETURN(Eigenpairs pairs,
                           LeadingPairs(gram, pca, m, 0, {control.threads_ref(), [&](double f) {
                                                            return control(0.5 * f);
@@ -161,13 +178,13 @@ std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vecto
   return used;
 }
 
-// λ_n − λ_{n+1} > 2‖E‖ on both sides. K̂'s eigenvalues are K's within ‖E‖ each (Weyl), so that a
-// gap of more than 4‖E‖ there is one of more than 2‖E‖ here.
+// λ_n − λ_{n+1} > 2c‖E‖ on both sides, c = 2. K̂'s eigenvalues are K's within ‖E‖ each (Weyl), so
+// that a gap of more than 6‖E‖ there is one of more than 4‖E‖ here.
 std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double error) {
   std::vector<int64_t> apart;
   for (size_t n = 0; n + 1 < values.size(); ++n) {
-    const bool above = n == 0 || values[n - 1] - values[n] > 4 * error;
-    if (above && values[n] - values[n + 1] > 4 * error)
+    const bool above = n == 0 || values[n - 1] - values[n] > 6 * error;
+    if (above && values[n] - values[n + 1] > 6 * error)
       apart.push_back(static_cast<int64_t>(n) + 1);
   }
   return apart;
@@ -189,6 +206,16 @@ absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const 
       static_cast<double>(pairs.vectors.cols()) *
       std::max(u * gram.largest(), product * std::abs(pairs.values[0] + mapping.shift));
   for (int64_t n = 0; n < pca.components; ++n) {
+    // No rounding: the leading pairs by modulus of a positive semidefinite matrix are positive.
+    if (!gram.randomized().has_value() && pairs.values[n] < -mapping.tolerance) {
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+          absl::StrCat("the kernel is not positive semidefinite: its Gram matrix on ",
+                       pairs.vectors.cols(), " landmarks has the eigenvalue ", pairs.values[n],
+                       ", the largest is ", pairs.values[0],
+                       ". Kernel PCA needs a positive semidefinite kernel, F1 takes any"),
+          {{"eigenvalue", absl::StrCat(pairs.values[n])}});
+    }
     if (pairs.values[n] > mapping.tolerance) mapping.eigenvalues.push_back(pairs.values[n]);
   }
   if (!mapping.eigenvalues.empty()) return absl::OkStatus();
@@ -204,9 +231,11 @@ absl::Status Measure(const StageNumbers& stages, const PcaGram& gram, const Eige
   PHIMAP_ASSIGN_OR_RETURN(
       const GramError error,
       MeasureGramError(stages.program, stages.rows.view(), *gram.randomized(), seed, control));
-  mapping.gram = GramLoss{.law = gram.randomized()->law(),
-                          .error = error,
-                          .apart = ComponentsApart(pairs.values, error.norm)};
+  mapping.gram =
+      GramLoss{.law = gram.randomized()->law(),
+               .error = error,
+               .apart = ComponentsApart(pairs.values,
+                                        error.norm + pairs.residual * std::abs(pairs.values[0]))};
   return absl::OkStatus();
 }
 
@@ -260,7 +289,7 @@ absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& p
   PHIMAP_ASSIGN_OR_RETURN(const Eigenpairs pairs, HighestPairs(gram, pca, m, mapping.shift,
                                                                {control.threads_ref(), iterating}));
   mapping.residual = pairs.residual;
-  mapping.sweeps = pairs.sweeps;
+  mapping.products = pairs.products;
   PHIMAP_RETURN_IF_ERROR(KeepComponents(gram, pairs, pca, UnitOf(task), mapping));
   if (measured) {
     PHIMAP_RETURN_IF_ERROR(
@@ -277,6 +306,10 @@ absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& p
 }
 
 }  // namespace
+
+bool PcaByLapack(const KernelPcaTask& pca, int64_t landmarks) {
+  return IsSmall(pca, landmarks) && 12 * PcaVectors(pca.components, landmarks) >= landmarks;
+}
 
 int64_t PcaVectors(int64_t components, int64_t landmarks) {
   return std::min(components + kOversampling, landmarks);
@@ -302,8 +335,8 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
   }
   const double largest = pca.gram.has_value() ? kLargestSingleResidual : kLargestResidual;
   if (pca.residual > largest) {
-    warnings.push_back(absl::StrCat("the iteration ended after ", pca.sweeps,
-                                    " sweeps with a relative residual of ", pca.residual,
+    warnings.push_back(absl::StrCat("the iteration ended after ", pca.products,
+                                    " products with a relative residual of ", pca.residual,
                                     ": components of close eigenvalues are mixed"));
   }
   if (!pca.gram.has_value()) return warnings;

@@ -34,7 +34,7 @@ struct GramLoss {
   GramLaw law;
   GramError error;
   // Components n, counted from 1, that are apart from their neighbours by so much more than the
-  // error that each is one of K's own (AMS Theorem 4 with c >= 1).
+  // error that each is one of K's own (AMS Theorem 4 with c = 2).
   std::vector<int64_t> apart;
 };
 
@@ -56,9 +56,9 @@ struct KernelPca : PlanPair {
   // type or, if it is larger, that of values from outside; 2⁻²⁴ for 2⁻⁵³ where the Gram matrix is
   // in float32.
   double tolerance = 0;
-  // Of the iteration, relative to the largest eigenvalue; and its sweeps.
+  // Of the iteration, relative to the largest eigenvalue; and its products with the matrix.
   double residual = 0;
-  int64_t sweeps = 0;
+  int64_t products = 0;
   // β of K̂ + βI, which is what was iterated; 0 where that was not needed.
   double shift = 0;
   // Landmarks that any component has a weight of; and which they are, in the order of the plan.
@@ -109,7 +109,14 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
 // Vectors that are iterated: eight more than components, if there are as many landmarks.
 int64_t PcaVectors(int64_t components, int64_t landmarks);
 
-// What BuildMeasuredKernelPca takes and leaves, at 40 sweeps: how many there are depends on the
+// Whether LAPACK finds the components in one call, which cannot be cancelled and takes about a
+// second: where a Gram matrix in float64 is small and they are a large part of it. Where it is small
+// it does too what the iteration has not found after kProductsBeforeLapack products.
+bool PcaByLapack(const KernelPcaTask& pca, int64_t landmarks);
+inline constexpr int64_t kMaxLapackLandmarks = 1536;
+inline constexpr int64_t kProductsBeforeLapack = 80;
+
+// What BuildMeasuredKernelPca takes and leaves, at 40 products: how many there are depends on the
 // spectrum. shape.dimensions are the components.
 MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca);
 

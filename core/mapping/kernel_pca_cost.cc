@@ -8,7 +8,10 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kDouble = sizeof(double);
-constexpr double kForecastSweeps = 40;
+// How many products the iteration takes: more where many components are wanted, whose eigenvalues
+// are close to each other.
+constexpr double kForecastProducts = 40;
+constexpr double kForecastOfMany = 120;
 
 // The steps of the builder, one after the other.
 struct PcaWork {
@@ -27,7 +30,10 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, double elements_of_value,
                                        elements_of_value);
   PcaWork work{.gram = block, .vectors = {}, .loss = {}};
   work.gram.elements += rows * rows;
-  work.vectors.product_flops = kForecastSweeps * vectors * (2 * rows * kept + 8 * vectors) * rows;
+  const double products = 16 * vectors < rows ? kForecastProducts : kForecastOfMany;
+  work.vectors.product_flops = products * vectors * (2 * rows * kept + 8 * vectors) * rows;
+  // LAPACK does half of it in products of matrices and vectors, which take twice as long.
+  if (PcaByLapack(pca, landmarks)) work.vectors.product_flops = 18 * rows * rows * rows;
   if (!pca.gram.any()) return work;
   // Entries kept cost ten times those that come by tiles, a sign that is drawn about as much.
   work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
@@ -39,7 +45,8 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, double elements_of_value,
 
 // The Gram matrix, or what stands for it.
 int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
-  if (!pca.gram.any()) return kDouble * m * m;
+  // LAPACK gets a copy.
+  if (!pca.gram.any()) return kDouble * m * m * (m <= kMaxLapackLandmarks ? 2 : 1);
   const double entries = 0.5 * static_cast<double>(m) * static_cast<double>(m) / pca.gram.sparsify;
   // Columns and values of half of the entries and their mirror images; and K in float32.
   return static_cast<int64_t>(12 * 1.1 * entries) + m * m / 8 + 4 * m * m;

@@ -116,6 +116,17 @@ absl::Status PcaGram::MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double>
   });
 }
 
+Matrix<double> PcaGram::Exact() const {
+  PHIMAP_CHECK(!exact_.empty());
+  Matrix<double> gram = exact_.Clone();
+  if (means_.empty()) return gram;
+  const double mean = MeanOf(means_.data(), rows_);
+  for (int64_t i = 0; i < rows_; ++i) {
+    for (int64_t j = 0; j < rows_; ++j) gram(i, j) += mean - means_[i] - means_[j];
+  }
+  return gram;
+}
+
 absl::Status PcaGram::Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                                const TileControl& control) const {
   if (means_.empty()) return MultiplyAsIs(v, out, control);

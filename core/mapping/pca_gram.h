@@ -42,6 +42,9 @@ class PcaGram {
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
+  // The matrix itself. REQUIRES: it is in float64 and not randomized.
+  Matrix<double> Exact() const;
+
   // The sum of the eigenvalues.
   double trace() const { return trace_; }
   // max K_ii, as not centred.

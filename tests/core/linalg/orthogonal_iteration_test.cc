@@ -42,13 +42,13 @@ Matrix<double> WithEigenvalues(const std::vector<double>& values, const Matrix<d
 }
 
 absl::StatusOr<Eigenpairs> Iterate(const Matrix<double>& a, int64_t count, int64_t extra = 8,
-                                   int64_t max_sweeps = 1000) {
+                                   int64_t max_products = 1000) {
   const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
     Multiply(1, v, a.view(), 0, out);
     return absl::OkStatus();
   };
   return IterateOrthogonally(
-      {.count = count, .max_sweeps = max_sweeps}, multiply,
+      {.count = count, .max_products = max_products}, multiply,
       NormalRows({.rows = std::min(count + extra, a.rows()), .cols = a.rows(), .seed = 3}),
       NeverStop);
 }
@@ -75,7 +75,7 @@ TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
   const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5);
   ASSERT_TRUE(pairs.ok()) << pairs.status();
   EXPECT_LE(pairs->residual, 1e-10);
-  EXPECT_GT(pairs->sweeps, 1);
+  EXPECT_GT(pairs->products, 1);
   for (int i = 0; i < 5; ++i) {
     EXPECT_NEAR(pairs->values[i], values[i], 1e-12);
     EXPECT_NEAR(std::abs(Dot(pairs->vectors.row(i), basis.row(i), 120)), 1, 1e-15 * 120);
@@ -129,7 +129,7 @@ TEST(OrthogonalIterationTest, AllPairsOfASmallMatrixAreFoundAtOnce) {
   const Matrix<double> a = WithEigenvalues({3, 2, 1}, RandomBasis(3, 7));
   const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3);
   ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->sweeps, 1);
+  EXPECT_EQ(pairs->products, 1);
   EXPECT_NEAR(pairs->values[2], 1, 1e-14);
 }
 
@@ -139,16 +139,16 @@ TEST(OrthogonalIterationTest, MoreRowsThanAreWantedMakeItFaster) {
   for (int i = 0; i < 80; ++i) values.push_back(std::pow(0.8, i));
   const Matrix<double> a = WithEigenvalues(values, basis);
   // A sweep shrinks the error by 0.8^9 or by 0.8.
-  EXPECT_LT(3 * Iterate(a, 5, 8)->sweeps, Iterate(a, 5, 0)->sweeps);
+  EXPECT_LT(3 * Iterate(a, 5, 8)->products, Iterate(a, 5, 0)->products);
 }
 
 TEST(OrthogonalIterationTest, SweepsThatRunOutLeaveTheResidualTheyReached) {
   std::vector<double> values;
   for (int i = 0; i < 80; ++i) values.push_back(1 - 0.001 * i);
   const Matrix<double> a = WithEigenvalues(values, RandomBasis(80, 9));
-  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5, 8, /*max_sweeps=*/7);
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 5, 8, /*max_products=*/7);
   ASSERT_TRUE(pairs.ok());
-  EXPECT_EQ(pairs->sweeps, 7);
+  EXPECT_EQ(pairs->products, 7);
   EXPECT_GT(pairs->residual, 1e-6);
   EXPECT_LT(pairs->residual, 1);
 }
