@@ -209,8 +209,7 @@ Eigenpairs Leading(const Matrix<double>& v, std::vector<double> values, int64_t 
 }
 
 // v ← T(A/c)·v, T the Chebyshev polynomial of this degree, for av = A·v: it stays within ±1 where
-// |λ| ≤ c and grows faster than any other outside, which takes the root of the sweeps that a
-// power takes where eigenvalues fall slowly.
+// |λ| ≤ c and grows faster than any other of the degree outside.
 absl::Status Filter(double c, int64_t degree, SymmetricProduct multiply, Matrix<double>& v,
                     Matrix<double>& av, Matrix<double>& scratch, const TileControl& control) {
   if (degree == 1) {

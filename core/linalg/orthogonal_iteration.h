@@ -60,10 +60,10 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
                                                const TileControl& control);
 
-// The pairs that IterateOrthogonally finds of `a`, by LAPACK in one call: for a matrix of which many
-// are wanted, or whose eigenvalues are close to each other. `products` is 0, and `residual` what
-// rounding can leave. Cost: about 9m³ flops in one piece. INTERNAL when LAPACK does not converge.
-// REQUIRES: a is symmetric, its entries are finite, 1 <= count <= a.rows().
+// The pairs that IterateOrthogonally finds of `a`, by LAPACK in one call: for a matrix of which
+// many are wanted, or whose eigenvalues are close to each other. `products` is 0, and `residual`
+// what rounding can leave. Cost: about 9m³ flops in one piece. INTERNAL when LAPACK does not
+// converge. REQUIRES: a is symmetric, its entries are finite, 1 <= count <= a.rows().
 absl::StatusOr<Eigenpairs> FactorEigenpairs(Matrix<double> a, int64_t count);
 
 }  // namespace phimap

@@ -71,14 +71,13 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
   const int64_t count = std::min(pca.components + (gram.randomized().has_value() ? 1 : 0), m);
   PHIMAP_ASSIGN_OR_RETURN(
       Eigenpairs pairs,
-      IterateOrthogonally(
-          {.count = count,
-           .tolerance = gram.single() ? kSingleTolerance : kTolerance,
-           .max_products = gram.randomized().has_value() ? kRandomizedProducts
-                           : IsSmall(pca, m)               ? kProductsBeforeLapack
-                                                           : kProducts,
-           .ends_at_negative = shift == 0 && gram.randomized().has_value()},
-          multiply, StartVectors(pca.seed, pca.components, m), control));
+      IterateOrthogonally({.count = count,
+                           .tolerance = gram.single() ? kSingleTolerance : kTolerance,
+                           .max_products = gram.randomized().has_value() ? kRandomizedProducts
+                                           : IsSmall(pca, m)             ? kProductsBeforeLapack
+                                                                         : kProducts,
+                           .ends_at_negative = shift == 0 && gram.randomized().has_value()},
+                          multiply, StartVectors(pca.seed, pca.components, m), control));
   for (double& value : pairs.values) value -= shift;
   return pairs;
 }
@@ -206,8 +205,9 @@ absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const 
       static_cast<double>(pairs.vectors.cols()) *
       std::max(u * gram.largest(), product * std::abs(pairs.values[0] + mapping.shift));
   for (int64_t n = 0; n < pca.components; ++n) {
-    // No rounding: the leading pairs by modulus of a positive semidefinite matrix are positive.
-    if (!gram.randomized().has_value() && pairs.values[n] < -mapping.tolerance) {
+    // The leading pairs by modulus of a positive semidefinite matrix are positive, but for what
+    // rounding leaves of a zero.
+    if (!gram.randomized().has_value() && pairs.values[n] < -8 * mapping.tolerance) {
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
           absl::StrCat("the kernel is not positive semidefinite: its Gram matrix on ",

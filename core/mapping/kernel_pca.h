@@ -110,8 +110,8 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
 int64_t PcaVectors(int64_t components, int64_t landmarks);
 
 // Whether LAPACK finds the components in one call, which cannot be cancelled and takes about a
-// second: where a Gram matrix in float64 is small and they are a large part of it. Where it is small
-// it does too what the iteration has not found after kProductsBeforeLapack products.
+// second: where a Gram matrix in float64 is small and they are a large part of it. Where it is
+// small it does too what the iteration has not found after kProductsBeforeLapack products.
 bool PcaByLapack(const KernelPcaTask& pca, int64_t landmarks);
 inline constexpr int64_t kMaxLapackLandmarks = 1536;
 inline constexpr int64_t kProductsBeforeLapack = 80;

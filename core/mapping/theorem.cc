@@ -115,7 +115,7 @@ std::string GramText(const GramLoss& gram) {
       absl::StrFormat(", with ‖K̂ − K‖₂ = %.3g: by Theorem 2 there its components have no more than "
                       "%.3g/b of those of K with eigenvalues less by b. ",
                       gram.error.norm, gram.error.norm),
-      "Of K's own, up to their sign, by Theorem 4 (c ≥ 1): ",
+      "Of K's own but for at most half of their length, up to their sign, by Theorem 4 (c = 2): ",
       gram.apart.empty() ? "none" : absl::StrJoin(gram.apart, ", "),
       absl::StrFormat(". Beforehand 4σ√m = %.3g is known (Theorem 1, which wants more rows), and "
                       "with probability 0.95 %.3g (matrix Bernstein, Tropp 2012)",
@@ -148,14 +148,23 @@ std::string KernelPcaTheorem(const MappingSpec& mapping, const TheoremFacts& fac
   if (facts.rounding.has_value()) {
     absl::StrAppend(&text, RoundingText(*facts.rounding, facts.used_landmarks));
   }
-  return absl::StrCat("Schölkopf, Smola, Müller 1998: of all maps to ", facts.components,
-                      " dimensions that are ", mapping.centred ? "affine" : "linear",
-                      " in φ, this one leaves the least of the landmarks' kernel",
-                      mapping.centred ? ", centred," : "", " over them: it keeps ",
-                      absl::StrFormat("%.4g", 100 * facts.share),
-                      " % of its trace. By orthogonal iteration ",
-                      "(Achlioptas, McSherry, Schölkopf 2001) to a relative residual of ",
-                      absl::StrFormat("%.2g", facts.residual), text);
+  const std::string how = absl::StrFormat(
+      "%s to a relative residual of %.2g",
+      facts.iterated ? "By orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001)"
+                     : "By LAPACK",
+      facts.residual);
+  // Of a randomized matrix it is not known what K's own share is.
+  if (facts.gram.has_value()) {
+    return absl::StrCat("Schölkopf, Smola, Müller 1998, of a randomized matrix: ", facts.components,
+                        mapping.centred ? " centred" : "", " components. ", how, text);
+  }
+  return absl::StrCat(
+      "Schölkopf, Smola, Müller 1998: of all maps to ", facts.components, " dimensions that are ",
+      mapping.centred ? "affine" : "linear", " in φ, ",
+      facts.rounding.has_value() ? "the one whose weights were then rounded" : "this one",
+      " leaves the least of the landmarks' kernel", mapping.centred ? ", centred," : "",
+      " over them: it keeps ", absl::StrFormat("%.4g", 100 * facts.share), " % of its trace. ", how,
+      text);
 }
 
 std::string UnprojectedTheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {

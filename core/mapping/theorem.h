@@ -18,9 +18,11 @@ struct TheoremFacts {
   // Fourier features: of the kernel, and the largest ‖x'‖ of the held-out rows (0: none are there).
   double gamma = 0;
   double radius = 0;
-  // Kernel PCA: components kept, their share of the trace, the iteration's residual.
+  // Kernel PCA: components kept, their share of the trace, whether they were iterated, to what
+  // residual.
   int64_t components = 0;
   double share = 0;
+  bool iterated = false;
   double residual = 0;
   // Landmarks that any component has a weight of, and what randomizing lost.
   int64_t used_landmarks = 0;

@@ -424,6 +424,7 @@ class VersionBuilder {
       facts.components = static_cast<int64_t>(kernel_pca_.eigenvalues.size());
       for (const double value : kernel_pca_.eigenvalues) facts.share += value / kernel_pca_.trace;
       facts.residual = kernel_pca_.residual;
+      facts.iterated = kernel_pca_.products > 0;
       facts.used_landmarks = kernel_pca_.landmarks;
       facts.gram = kernel_pca_.gram;
       facts.rounding = kernel_pca_.rounding;

@@ -169,7 +169,9 @@ absl::Status InKernelField(const absl::Status& status) {
 }
 
 absl::StatusOr<KernelExpression> KernelFromProto(const std::string& text, MappingKind mapping) {
-  if (text.empty() && mapping == MappingKind::kRandomProjection) return KernelExpression();
+  const bool linear =
+      mapping == MappingKind::kRandomProjection || mapping == MappingKind::kMulticlass;
+  if (text.empty() && linear) return KernelExpression();
   if (text.empty()) return BadField("kernel", "expected a kernel such as rbf(gamma=scale)");
   absl::StatusOr<KernelExpression> parsed = KernelExpression::Parse(text);
   if (!parsed.ok()) return InKernelField(parsed.status());

@@ -35,8 +35,10 @@ class Spec:
     build_id: str
 
     @staticmethod
-    def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str, standardize: bool, seed: int,
+    def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str | None, standardize: bool, seed: int,
            build_id: str | uuid.UUID | None) -> Spec:
+        if kernel is None:
+            kernel = "linear()" if _is_linear(spec) else "rbf(gamma=scale)"
         for name, text in (("mapping", mapping), ("kernel", kernel)):
             if not isinstance(text, str):
                 raise TypeError(f"{name}: expected text, got {type(text).__name__} {text!r:.80}")
@@ -53,6 +55,18 @@ class Spec:
         return service_pb.BuildRequest(spec=service_pb.BuildSpec(
             mapping=self.mapping, build_id=self.build_id, spec=spec, kernel=self.kernel, standardize=self.standardize,
             seed=self.seed)).SerializeToString()
+
+
+def _is_linear(spec: str | mapping_pb.MappingSpec) -> bool:
+    """Whether the mapping is of the inputs themselves, or of products of them."""
+    if isinstance(spec, str):
+        return spec.split("(")[0].strip() in ("random_projection", "multiclass", "polynomial")
+    if not isinstance(spec, mapping_pb.MappingSpec):
+        return False
+    if spec.text:
+        return _is_linear(spec.text)
+    return spec.kind in (mapping_pb.MappingSpec.RANDOM_PROJECTION, mapping_pb.MappingSpec.MULTICLASS,
+                         mapping_pb.MappingSpec.POLYNOMIAL)
 
 
 class BuildSession:

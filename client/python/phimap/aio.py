@@ -55,7 +55,7 @@ class AsyncClient:
     # Building.
 
     async def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec,
-                    kernel: str = "rbf(gamma=scale)", standardize: bool = False, seed: int = 0,
+                    kernel: str | None = None, standardize: bool = False, seed: int = 0,
                     build_id: str | uuid.UUID | None = None, timeout: float | None = None,
                     progress: ProgressArgument = None) -> mapping_pb.Version:
         connection = self._connection

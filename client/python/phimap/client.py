@@ -79,7 +79,7 @@ class Client:
 
     # Building.
 
-    def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str = "rbf(gamma=scale)",
+    def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
               standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None,
               timeout: float | None = None, progress: ProgressArgument = None) -> mapping_pb.Version:
         """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
@@ -91,7 +91,8 @@ class Client:
             mapping: its name, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
             rows: see the class.
             spec: as "f2(landmarks=500)".
-            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)".
+            kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None: rbf(gamma=scale), and linear() for
+                the mappings that are of no other (random_projection, multiclass, polynomial).
             standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
             seed: the same rows, spec and seed give the same version, byte for byte.
             build_id: a UUID; None draws one. That of a known build follows it instead of building again.

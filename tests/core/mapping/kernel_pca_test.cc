@@ -152,6 +152,27 @@ TEST(KernelPcaTest, ComponentsWithoutVarianceAreDropped) {
   for (int64_t i = 0; i < gram.size(); ++i) EXPECT_NEAR(gram.data()[i], exact.data()[i], 1e-9);
 }
 
+// Probing 256 landmarks would not see it: they are close to each other, and the rest is not.
+TEST(KernelPcaTest, AKernelWhoseLeadingPairsAreNegativeIsRefused) {
+  Matrix<double> landmarks = NormalRows({.rows = 456, .cols = 4, .seed = 6});
+  for (int64_t i = 0; i < 256; ++i) {
+    for (int64_t j = 0; j < 4; ++j) landmarks(i, j) = 3 + 0.01 * landmarks(i, j);
+  }
+  InputStage input;
+  input.columns = 4;
+  const LandmarkTask task{.kernel = MustParseKernel("sigmoid(gamma=1, coef0=0.5)"),
+                          .input = std::move(input),
+                          .landmarks = landmarks.view(),
+                          .serving_type = FloatType::kFloat64};
+  for (const int64_t components : {5, 100}) {  // iterated, and by LAPACK
+    const absl::Status status =
+        BuildKernelPca(task, {.components = components, .centred = false, .seed = 1}, NeverStop)
+            .status();
+    ASSERT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+  }
+}
+
 TEST(KernelPcaTest, OnePointHasNoComponents) {
   const Matrix<double> landmarks(20, 3);
   const absl::Status status =
