@@ -109,11 +109,11 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
 // Vectors that are iterated: eight more than components, if there are as many landmarks.
 int64_t PcaVectors(int64_t components, int64_t landmarks);
 
-// Whether LAPACK finds the components in one call, which cannot be cancelled and takes about a
-// second: where a Gram matrix in float64 is small and they are a large part of it. Where it is
-// small it does too what the iteration has not found after kProductsBeforeLapack products.
+// Whether LAPACK finds the components in one call, which cannot be cancelled and takes some
+// seconds at most: where a Gram matrix in float64 is small and they are a large part of it. Where
+// it is small it does too what the iteration has not found after kProductsBeforeLapack products.
 bool PcaByLapack(const KernelPcaTask& pca, int64_t landmarks);
-inline constexpr int64_t kMaxLapackLandmarks = 1536;
+inline constexpr int64_t kMaxLapackLandmarks = 2048;
 inline constexpr int64_t kProductsBeforeLapack = 80;
 
 // What BuildMeasuredKernelPca takes and leaves, at 40 products: how many there are depends on the
