@@ -73,7 +73,7 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
   command
       ->add_option("--rows", build.rows,
                    "Of a dry run: rows of the stream, instead of counting those of the input")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}));
   command
       ->add_option("--columns", build.columns,
                    "Of a dry run: columns of the stream, instead of those of the input")

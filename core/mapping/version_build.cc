@@ -227,6 +227,7 @@ class VersionBuilder {
                        ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
           {{"eigenvalue", absl::StrCat(probe.smallest)}});
     }
+    indefinite_ = probe.indefinite();
     kernel_warning_ = absl::StrCat(
         probe.indefinite() ? "the kernel is not positive semidefinite: "
                            : "the kernel is not known to be positive semidefinite: ",
@@ -337,6 +338,10 @@ class VersionBuilder {
     }
     if (values_.has_value()) return CertifyOutside();
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
+    if (indefinite_) {
+      certificate_.theorem =
+          "none: the theorems are of positive semidefinite kernels, which this one is not";
+    }
     // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
     Matrix<double> reference_rows;
     if (kernel_.HasDelta() && spec_.mapping.has_landmarks()) {
@@ -585,6 +590,8 @@ class VersionBuilder {
   KernelExpression kernel_;
   // Empty, or what the certificate says of its definiteness.
   std::string kernel_warning_;
+  // A similarity under F1.
+  bool indefinite_ = false;
   // Of a kernel that is not computed here: its values, the stage with all landmarks, and where
   // these stood, if that matters.
   std::optional<OutsideValues> values_;

@@ -125,6 +125,7 @@ TEST(KernelAlgebraTest, SimilaritiesWarnUnderF1AndAreRefusedUnderF2) {
                                             "matrix on 100 landmarks has the eigenvalue -"),
                                   HasSubstr("no margin in a feature space is promised"))))
         << kernel;
+    EXPECT_THAT(f1.certificate.theorem, HasSubstr("none: the theorems are of positive"));
     for (const char* mapping : {"f2(landmarks=100)", "f3(landmarks=100, dimensions=10)"}) {
       const BuildSpec spec = SpecOf(mapping, kernel);
       EXPECT_TRUE(spec.Validate().ok());  // nothing in the text forbids it
