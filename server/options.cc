@@ -85,15 +85,17 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--max_builds", options.max_builds, "Builds that are not finished.")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--build_memory_bytes", options.build_memory_bytes,
-                 "Memory that unfinished builds and imports may take together, in bytes.")
+  app.add_option(
+         "--build_memory_bytes", options.build_memory_bytes,
+         "Memory that unfinished builds, imports and evaluations may take together, in bytes.")
       ->check(bytes)
       ->capture_default_str();
 }
 
 void AddTimeFlags(CLI::App& app, ServerOptions& options) {
-  app.add_option("--build_idle_seconds", options.build_idle_seconds,
-                 "Seconds a build or an import waits for its client before it is ended.")
+  app.add_option(
+         "--build_idle_seconds", options.build_idle_seconds,
+         "Seconds a build, an import or an evaluation waits for its client before it is ended.")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,

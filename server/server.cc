@@ -68,6 +68,12 @@ VersionRegistry::Options RegistryOptions(const ServerOptions& options,
   return out;
 }
 
+// Lets Transforms pass, on threads that work for long.
+std::function<void()> BuildYield(const Server::Hooks& hooks, TransformScheduler& scheduler) {
+  if (hooks.build_yield) return hooks.build_yield;
+  return [&scheduler] { scheduler.WaitWhilePending(kBuildYield); };
+}
+
 BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
                                    const Server::Hooks& hooks, TransformScheduler& scheduler) {
   BuildManager::Options out;
@@ -77,9 +83,8 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   // One core is left to Transform.
   out.compute_threads = std::max(1, threads - 1);
   out.ingest_threads = out.compute_threads;
-  out.yield = [&scheduler] { scheduler.WaitWhilePending(kBuildYield); };
+  out.yield = BuildYield(hooks, scheduler);
   if (hooks.build_clock) out.now = hooks.build_clock;
-  if (hooks.build_yield) out.yield = hooks.build_yield;
   return out;
 }
 
@@ -141,7 +146,9 @@ struct Server::Parts {
         limits(Limits(options)),
         transform_service(transform_environment, access, metrics),
         mapping_service(*store, registry, builds, store_pool, access, metrics, logger),
-        evaluation_service(access, metrics, logger),
+        evaluation_service({registry, *store, builds.memory(), builds.idle_timeout(),
+                            BuildYield(hooks, scheduler), logger},
+                           access, metrics),
         inference_service(transform_environment, *store, store_pool, serving, PHIMAP_VERSION,
                           access, metrics),
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {}

@@ -3,6 +3,8 @@
 #define PHIMAP_CLIENT_CLI_ADVISE_COMMAND_H_
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "client/cli/command_context.h"
@@ -10,10 +12,12 @@
 namespace phimap::cli {
 
 struct AdviseArguments {
-  double margin = 0;
+  // One of margin and from_evaluation: a file that `phimap evaluate --json` wrote.
+  std::optional<double> margin;
+  std::string from_evaluation;
   double error = 0;
   double confidence = 0;
-  double alpha = 0;
+  std::optional<double> alpha;
   // 0: not given.
   int64_t points = 0;
   int32_t classes = 0;

@@ -1,28 +1,19 @@
 #include "client/cli/build_command.h"
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/estimate_view.h"
 #include "client/cli/file_format.h"
 #include "client/cli/json_text.h"
+#include "client/cli/seed_argument.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
-
-absl::StatusOr<uint64_t> SeedOf(const std::string& text) {
-  uint64_t seed = 0;
-  if (absl::SimpleAtoi(text, &seed)) return seed;
-  return absl::InvalidArgumentError(absl::StrCat("--seed: expected an integer from 0 to ",
-                                                 std::numeric_limits<uint64_t>::max(), ", got '",
-                                                 text, "'"));
-}
 
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenInput(const BuildArguments& arguments) {
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,

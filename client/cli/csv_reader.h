@@ -23,7 +23,7 @@ namespace phimap::cli {
 // expected and what came.
 //
 // Thread-safety: as RowSource.
-class CsvReader : public client::RowSource {
+class CsvReader : public client::LabeledRowSource {
  public:
   // Reads the header. `label` is the name of a column that is not an input; empty for none. A
   // header whose cells are all numbers is refused: it is a first row, and dropping it silently
@@ -40,8 +40,8 @@ class CsvReader : public client::RowSource {
 
   // Names of the input columns; the label is not among them.
   std::vector<std::string> input_names() const;
-  // The label cells of the rows read since the last call, in order. Kept only after KeepLabels.
-  std::vector<std::string> TakeLabels();
+  // Kept only after KeepLabels.
+  std::vector<std::string> TakeLabels() override;
   void KeepLabels() { keep_labels_ = true; }
 
  private:

@@ -12,6 +12,7 @@
 #include "client/cli/build_command.h"
 #include "client/cli/delete_command.h"
 #include "client/cli/error_text.h"
+#include "client/cli/evaluate_command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/export_command.h"
 #include "client/cli/health_command.h"
@@ -39,6 +40,7 @@ struct Arguments {
   HealthArguments health;
   BenchArguments bench;
   AdviseArguments advise;
+  EvaluateArguments evaluate;
   AliasArguments alias;
   DeleteArguments erase;
   ExportArguments exported;
@@ -133,16 +135,18 @@ void AddVerify(CLI::App& app, VerifyArguments& verify) {
 void AddAdvise(CLI::App& app, AdviseArguments& advise) {
   CLI::App* command = app.add_subcommand(
       "advise", "Say how many landmarks and dimensions suffice, by the theorems of the papers");
-  command
-      ->add_option("--margin", advise.margin,
-                   "Margin of the separator, a cosine; divide one that is not by the largest |phi|")
-      ->required();
+  command->add_option(
+      "--margin", advise.margin,
+      "Margin of the separator, a cosine; divide one that is not by the largest |phi|");
   command->add_option("--error", advise.error, "Error that the mapping may add, as in 0.1")
       ->required();
   command
       ->add_option("--confidence", advise.confidence,
                    "Probability that it holds, 1 - delta, as in 0.95")
       ->required();
+  command->add_option("--from-evaluation", advise.from_evaluation,
+                      "In the place of --margin: what 'phimap evaluate --json' wrote; the least "
+                      "share at which it certifies a margin, unless --alpha names one");
   command->add_option("--alpha", advise.alpha, "Share of the examples that misses the margin");
   command->add_option("--points", advise.points, "Points of a data set, for statements about all");
   command->add_option("--classes", advise.classes, "Classes, for statements about several");
@@ -152,6 +156,33 @@ void AddAdvise(CLI::App& app, AdviseArguments& advise) {
   command->add_option("--kernel-error", advise.kernel_error,
                       "How far random Fourier features may be off; 0.1 unless given");
   command->add_flag("--json", advise.json, "Print it as JSON");
+}
+
+void AddEvaluate(CLI::App& app, EvaluateArguments& evaluate) {
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Train and test a learner on labeled rows, and measure its margins");
+  command
+      ->add_option("NAME[@VERSION]", evaluate.reference,
+                   "A mapping, newest version unless named; its features are learnt from")
+      ->required();
+  command->add_option("--input", evaluate.input, kInputHelp)->required();
+  command->add_option("--format", evaluate.format, "Format of the input: csv (with a header)")
+      ->check(CLI::IsMember({"csv"}));
+  command->add_option("--label", evaluate.label, "Column of the labels, which may be any texts")
+      ->required();
+  command
+      ->add_option("--learner", evaluate.learner,
+                   "As in 'perceptron(epochs=20)', 'winnow()', 'weak_learner()' or 'kernel_svm()'")
+      ->capture_default_str();
+  CLI::Option* const held_out = command->add_option(
+      "--held-out", evaluate.held_out, "Share of the rows that is tested; 0.3 unless given");
+  command->add_option("--folds", evaluate.folds, "Test every row, in so many folds")
+      ->excludes(held_out);
+  command->add_option("--seed", evaluate.seed,
+                      "Of the split and the learner, from 0 to 2^64 - 1; 0 unless given");
+  command->add_option("--confidence", evaluate.confidence,
+                      "Of what is certified for rows to come; 0.95 unless given");
+  command->add_flag("--json", evaluate.json, "Print it as JSON");
 }
 
 CLI::App* AddAliasAction(CLI::App& alias, AliasArguments& arguments, const char* action,
@@ -339,6 +370,7 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
     bench.load.connect = connect;
     return RunBench(bench, context);
   }
+  if (command == "evaluate") return RunEvaluate(arguments.evaluate, context);
   if (command == "build") return RunBuild(arguments.build, context);
   if (command == "export") return RunExport(arguments.exported, context);
   if (command == "import") return RunImport(arguments.imported, context);
@@ -387,6 +419,7 @@ int Run(int argc, char** argv) {
   AddShow(app, arguments.show);
   AddVerify(app, arguments.verify);
   AddAdvise(app, arguments.advise);
+  AddEvaluate(app, arguments.evaluate);
   AddAlias(app, arguments.alias);
   AddDelete(app, arguments.erase);
   AddExport(app, arguments.exported);
@@ -404,9 +437,9 @@ int Run(int argc, char** argv) {
   if (status.ok() && !std::cout.flush())
     status = absl::InternalError("writing standard output failed");
   // Who asks for JSON is a program, and compares the API's names.
-  const bool json = arguments.advise.json || arguments.build.json || arguments.list.json ||
-                    arguments.show.json || arguments.bench.json || arguments.alias.json ||
-                    arguments.imported.json || arguments.inspect.json;
+  const bool json = arguments.advise.json || arguments.evaluate.json || arguments.build.json ||
+                    arguments.list.json || arguments.show.json || arguments.bench.json ||
+                    arguments.alias.json || arguments.imported.json || arguments.inspect.json;
   if (!status.ok()) {
     std::cerr << ErrorText(status, arguments.server, json ? "" : command) << std::flush;
   }

@@ -12,6 +12,7 @@
 #include "client/cpp/artifact_calls.h"
 #include "client/cpp/build_call.h"
 #include "client/cpp/channel_factory.h"
+#include "client/cpp/evaluate_call.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
 #include "client/cpp/row_messages.h"
@@ -19,6 +20,7 @@
 #include "client/cpp/uuid.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "phimap/v1/evaluation_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
@@ -52,6 +54,7 @@ class GrpcClient final : public Client {
       transforms_.push_back(v1::TransformService::NewStub(channel));
     }
     mappings_ = v1::MappingService::NewStub(first_);
+    evaluations_ = v1::EvaluationService::NewStub(first_);
   }
 
   absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
@@ -209,6 +212,13 @@ class GrpcClient final : public Client {
     return CallImport(*mappings_, std::string(mapping), source, cancel ? *cancel : never);
   }
 
+  absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options, LabeledRowSource& source,
+                                          const EvaluateObserver& observer,
+                                          CancelToken* cancel) override {
+    CancelToken never;
+    return CallEvaluate(*evaluations_, options, source, observer, cancel ? *cancel : never);
+  }
+
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
     return Call<v1::AdviseResponse>(&Stub::Advise, request);
   }
@@ -279,6 +289,7 @@ class GrpcClient final : public Client {
   const ConnectOptions options_;
   std::shared_ptr<grpc::Channel> first_;
   std::unique_ptr<v1::MappingService::StubInterface> mappings_;
+  std::unique_ptr<v1::EvaluationService::StubInterface> evaluations_;
   // One for each channel.
   std::vector<std::unique_ptr<v1::TransformService::StubInterface>> transforms_;
   std::atomic<uint64_t> next_{0};

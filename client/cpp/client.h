@@ -25,6 +25,7 @@
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/retry_policy.h"
 #include "client/cpp/row_source.h"
+#include "phimap/v1/evaluation_service.pb.h"
 #include "phimap/v1/mapping.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
 
@@ -82,6 +83,34 @@ struct BuildProgress {
 
 // Called one at a time, but from more than one thread; must not wait and must not call the client.
 using BuildObserver = std::function<void(const BuildProgress&)>;
+
+struct EvaluateOptions {
+  // Required. "name", "name@7" or "name@alias".
+  std::string reference = {};
+  // As in "perceptron(epochs=20)"; empty: a linear SVM.
+  std::string learner = {};
+  // Share of the rows that is tested, without folds; 0: 0.3.
+  double held_out = 0;
+  // 0: one split.
+  int folds = 0;
+  uint64_t seed = 0;
+  // Of what is certified for rows to come; 0: 0.95.
+  double confidence = 0;
+  // If set, another digest is FAILED_PRECONDITION.
+  std::string expected_digest = {};
+  absl::Duration timeout = absl::InfiniteDuration();
+};
+
+struct EvaluateProgress {
+  int64_t rows_sent = 0;
+  // True once all rows are sent.
+  bool sent = false;
+  // What the server said last; empty at first.
+  v1::EvaluateProgress server;
+};
+
+// Called one at a time, but from more than one thread; must not wait and must not call the client.
+using EvaluateObserver = std::function<void(const EvaluateProgress&)>;
 
 struct TransformOptions {
   // If set, another digest is FAILED_PRECONDITION.
@@ -171,6 +200,13 @@ class Client {
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
+
+  // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored: a
+  // connection that breaks is kUnavailable, and the rows have to be sent again.
+  virtual absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options,
+                                                  LabeledRowSource& source,
+                                                  const EvaluateObserver& observer = nullptr,
+                                                  CancelToken* cancel = nullptr) = 0;
 
   // All mappings by name, all pages.
   virtual absl::StatusOr<std::vector<v1::Mapping>> ListMappings() = 0;

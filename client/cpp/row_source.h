@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -60,6 +61,13 @@ class RowSource {
   // Makes a Next that waits for input, and each later one, return kCancelled soon. A source that
   // never waits need not.
   virtual void Interrupt() {}
+};
+
+// Rows that have a label each.
+class LabeledRowSource : public RowSource {
+ public:
+  // The labels of the rows that Next returned since the last call, in order.
+  virtual std::vector<std::string> TakeLabels() = 0;
 };
 
 // Rows that are in memory already. Can rewind.

@@ -5,12 +5,11 @@
 // 1; one for each class of more. Its margin is
 //
 //   two classes    y·s/(‖w‖·‖x‖), y = ±1           Balcan, Blum, Vempala 2006, section 2; Blum
-//                                                  2005, Definition 2; Shi et al. 2012, Definition
+//                                                  2005, Definition 1; Shi et al. 2012, Definition
 //                                                  2
 //   more           s_y/(‖w_y‖·‖x‖) − max over the others of s_k/(‖w_k‖·‖x‖)
 //                                                  Shi et al. 2012, Definition 7
-//   unnormalised   the same without ‖x‖            Shi et al. 2012, Definition 1; Blum 2005,
-//                                                  Definition 1
+//   unnormalised   the same without ‖x‖            Shi et al. 2012, Definition 1
 //
 // An intercept is a feature of the constant B: ⟨(w, b/B), (x, B)⟩ = ⟨w, x⟩ + b. So w above is (w,
 // b/B) and ‖x‖² is ‖x‖² + B², and the margin is that of the kernel K + B². In the kernel's own
@@ -18,9 +17,9 @@
 // w's combination of an orthonormal basis of the landmarks' span, the margin there is the same with
 // K(x, x) in the place of ‖x‖².
 //
-// Error-allowed (BBV section 2; SH Definition 3): a distribution has the margin γ at error α when
-// P[margin < γ] ≤ α. Of labeled rows this is an order statistic; of the distribution that they are
-// drawn from, MarginOfDistribution.
+// Error-allowed (BBV section 2; Blum 2005, Definition 2; SH Definition 3): a distribution has the
+// margin γ at error α when P[margin < γ] ≤ α. Of labeled rows this is an order statistic; of the
+// distribution that they are drawn from, MarginOfDistribution.
 #ifndef PHIMAP_CORE_LEARN_MARGIN_H_
 #define PHIMAP_CORE_LEARN_MARGIN_H_
 

@@ -164,7 +164,7 @@ void BuildManager::Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job,
 void BuildManager::Withdraw(const BuildJob& job) {
   // Run here, a piece finds that its job has ended and only says so to whom it must.
   for (JobQueue* queue : {&ingest_queue_, &compute_queue_}) {
-    if (const JobQueue::Task task = queue->Withdraw(job)) task();
+    if (const JobQueue::Task task = queue->Withdraw(&job)) task();
   }
 }
 

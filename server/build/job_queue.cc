@@ -32,16 +32,16 @@ JobQueue::~JobQueue() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void JobQueue::Submit(std::shared_ptr<BuildJob> job, Task task) {
+void JobQueue::Submit(std::shared_ptr<const void> job, Task task) {
   MutexLock lock(&mutex_);
   waiting_.push_back({std::move(job), std::move(task)});
   changed_.NotifyOne();
 }
 
-JobQueue::Task JobQueue::Withdraw(const BuildJob& job) {
+JobQueue::Task JobQueue::Withdraw(const void* job) {
   MutexLock lock(&mutex_);
   const auto entry = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&job](const Entry& e) { return e.job.get() == &job; });
+                                  [job](const Entry& e) { return e.job.get() == job; });
   if (entry == waiting_.end()) return nullptr;
   Task task = std::move(entry->task);
   waiting_.erase(entry);

@@ -1,4 +1,4 @@
-// Pieces of work of builds that wait for one of a few threads.
+// Pieces of work of builds and evaluations that wait for one of a few threads.
 //
 // A piece belongs to a job and can be withdrawn while it waits. Whoever ends a job withdraws what
 // waits for it: so at most one piece for each unfinished job is queued, however often clients begin
@@ -19,7 +19,6 @@
 #include <thread>
 #include <vector>
 
-#include "server/build/build_job.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -36,14 +35,15 @@ class JobQueue {
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
-  // REQUIRES: nothing of `job` waits here.
-  void Submit(std::shared_ptr<BuildJob> job, Task task);
+  // `job` is whatever the piece belongs to, kept alive while it waits. REQUIRES: nothing of `job`
+  // waits here.
+  void Submit(std::shared_ptr<const void> job, Task task);
   // What waits for `job`, taken out; empty when nothing does, because it has started or never came.
-  Task Withdraw(const BuildJob& job);
+  Task Withdraw(const void* job);
 
  private:
   struct Entry {
-    std::shared_ptr<BuildJob> job;
+    std::shared_ptr<const void> job;
     Task task;
   };
 

@@ -1,4 +1,4 @@
-// The memory that unfinished builds and imports may take together.
+// The memory that unfinished builds, imports and evaluations may take together.
 #ifndef PHIMAP_SERVER_BUILD_MEMORY_BUDGET_H_
 #define PHIMAP_SERVER_BUILD_MEMORY_BUDGET_H_
 

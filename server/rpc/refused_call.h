@@ -1,5 +1,4 @@
-// A call that ends as soon as it comes, counted and logged like every other: what it asks for is
-// not offered, or its request is none.
+// A call that ends as soon as it comes, counted and logged like every other: its request is none.
 #ifndef PHIMAP_SERVER_RPC_REFUSED_CALL_H_
 #define PHIMAP_SERVER_RPC_REFUSED_CALL_H_
 
@@ -25,9 +24,6 @@ class RefusedCall final : public Reactor {
  private:
   RpcScope scope_;
 };
-
-// UNIMPLEMENTED: the API has this RPC and this server does not.
-absl::Status NotOffered(const RpcMethod& method);
 
 }  // namespace phimap
 

@@ -25,6 +25,7 @@ INSIDE = {
     "NEWEST_VERSION_CHANGED": "nobody fences yet",
     "NO_SPECTRUM": "the certificate of a kernel that is 0 on the sample has none",
     "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
+    "UNRESOLVED_GAMMA": "the kernel of a version has numbers only",
 }
 # A chunk that is damaged came so from the client (server/build/artifact_import.cc).
 TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}

@@ -15,7 +15,7 @@ import numpy
 import server
 from phimap._crc32c import crc32c
 from phimap.rpc import error_details_pb2
-from phimap.v1 import (evaluation_service_pb2_grpc, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
+from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_pb2_grpc, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
                        mapping_service_pb2_grpc, transform_service_pb2, transform_service_pb2_grpc)
 
 # Reasons that take a full disk, a broken machine, a newer phimap, a race or a hostile artifact: tests of the server's
@@ -25,7 +25,7 @@ ELSEWHERE = {
     "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
     "EXTERNAL_FEATURES", "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
     "READ_ONLY_FILE_SYSTEM", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
-    "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
+    "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "TOO_MANY_ROWS", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
     "UNREADABLE_TEXT"}
 # And these of one call only.
 ELSEWHERE_OF = {
@@ -58,6 +58,23 @@ def build_of(rows, *messages, count=None, **fields):
     """The messages of a whole build."""
     return [spec(**fields), *messages, api.BuildRequest(examples=dense(rows)),
             api.BuildRequest(finish=api.BuildFinish(row_count=len(rows) if count is None else count))]
+
+
+def labeled_spec(**fields):
+    return evaluation.EvaluateRequest(spec=evaluation.EvaluationSpec(**{"reference": "m", **fields}))
+
+
+def labeled(examples, labels=None):
+    if labels is None:
+        labels = [str(i % 2) for i in range(len(ROWS))]
+    return evaluation.EvaluateRequest(examples=evaluation.LabeledExamples(examples=examples, labels=labels))
+
+
+def evaluation_of(rows, labels=None, count=None, **fields):
+    """The messages of a whole evaluation."""
+    count = len(rows) if count is None else count
+    return [labeled_spec(**fields), labeled(dense(rows), labels),
+            evaluation.EvaluateRequest(finish=evaluation.EvaluateFinish(row_count=count))]
 
 
 class Open:
@@ -143,6 +160,7 @@ class ApiErrorsTest(unittest.TestCase):
         self.build_rows(phimapd)
         self.build_twice(phimapd)
         self.finding(phimapd)
+        self.evaluations(phimapd)
         self.names(phimapd)
         self.artifacts(phimapd)
         self.damage()
@@ -326,7 +344,52 @@ class ApiErrorsTest(unittest.TestCase):
                 ("TOO_MANY_DIMENSIONS", "FAILED_PRECONDITION", "random_projection(dimensions=9, projection=orthonormal)", 9)):
             self.fails("EstimateBuild", reason, code, calls.EstimateBuild,
                        api.EstimateBuildRequest(spec=spec(text=text, kernel="linear()").spec, rows=rows, columns=4))
-        self.fails("Evaluate", "RPC_NOT_OFFERED", "UNIMPLEMENTED", phimapd.evaluations.Evaluate, iter([]))
+
+    def fails_to_evaluate(self, phimapd, reason, code, messages):
+        self.fails("Evaluate", reason, code, phimapd.evaluations.Evaluate, iter(messages))
+
+    def evaluations(self, phimapd):
+        first = labeled_spec()
+        wrong = dense(ROWS)
+        wrong.dense.rows += 1
+        endless = ROWS.copy()
+        endless[1, 3] = numpy.inf
+        for reason, messages in (
+                ("UNEXPECTED_MESSAGE", []), ("UNEXPECTED_MESSAGE", [evaluation.EvaluateRequest()]),
+                ("UNEXPECTED_MESSAGE", [first, first]), ("UNEXPECTED_MESSAGE", [labeled(dense(ROWS))]),
+                ("NO_FINISH", [first, labeled(dense(ROWS))]),
+                ("BAD_EXPRESSION", [labeled_spec(learner="svm(")]),
+                ("OUT_OF_RANGE", [labeled_spec(learner="linear_svm(C=0)")]), ("OUT_OF_RANGE", [labeled_spec(folds=1)]),
+                ("OUT_OF_RANGE", [labeled_spec(held_out=1)]), ("OUT_OF_RANGE", [labeled_spec(confidence=2)]),
+                ("CONTRADICTION", [labeled_spec(folds=2, held_out=0.5)]),
+                ("MISSING_FIELD", [first, labeled(examples_pb2.Examples(), [])]),
+                ("WRONG_LENGTH", [first, labeled(wrong)]), ("WRONG_LENGTH", [first, labeled(dense(ROWS), ["a"])]),
+                ("WRONG_COLUMNS", [first, labeled(dense(ROWS[:, :3]))]),
+                ("NOT_FINITE", [first, labeled(dense(endless))]),
+                ("LABEL_TOO_LONG", [first, labeled(dense(ROWS), ["x" * 257] * 50)]),
+                ("TOO_MANY_CLASSES", [first, labeled(dense(numpy.zeros((1001, 4))), map(str, range(1001)))]),
+                ("ONE_CLASS", evaluation_of(ROWS, labels=["a"] * 50)),
+                ("TOO_MANY_FOLDS", evaluation_of(ROWS, folds=51))):
+            self.fails_to_evaluate(phimapd, reason, "INVALID_ARGUMENT", messages)
+        for kind in ({"sparse": {}}, {"bytes": {}}, {"text": {}}):
+            self.fails_to_evaluate(phimapd, "KIND_NOT_OFFERED", "UNIMPLEMENTED",
+                                   [first, labeled(examples_pb2.Examples(**kind), [])])
+        self.fails_to_evaluate(phimapd, "DIGEST_MISMATCH", "FAILED_PRECONDITION",
+                               [labeled_spec(expected_digest="0" * 64)])
+        self.fails_to_evaluate(phimapd, "NO_KERNEL", "FAILED_PRECONDITION",
+                               [labeled_spec(reference="gram", learner="kernel_svm()")])
+        self.fails_to_evaluate(phimapd, "NOT_REPRESENTABLE", "OUT_OF_RANGE",
+                               [labeled_spec(reference="steep"), labeled(dense(1e30 * ROWS))])
+        self.fails_to_evaluate(phimapd, "ROW_COUNT", "DATA_LOSS", evaluation_of(ROWS, count=51))
+        under_way = []
+        for _ in range(16):
+            requests = Open(first)
+            self.addCleanup(requests.close)
+            under_way.append(phimapd.evaluations.Evaluate(iter(requests)))
+            next(under_way[-1])  # it is counted
+        self.fails_to_evaluate(phimapd, "TOO_MANY_EVALUATIONS", "RESOURCE_EXHAUSTED", [first])
+        for call in under_way:
+            call.cancel()
 
     def names(self, phimapd):
         calls = phimapd.mappings
@@ -408,13 +471,19 @@ class ApiErrorsTest(unittest.TestCase):
         next(under_way)  # accepted
         self.fails_to_build(phimapd, "TOO_MANY_BUILDS", "RESOURCE_EXHAUSTED", [spec()])
         tiny = Phimapd(self, "--build_memory_bytes=1024")
+        wide = Phimapd(self, "--build_memory_bytes=3000000")
+        wide.build()
+        self.fails_to_evaluate(wide, "BUILD_MEMORY", "RESOURCE_EXHAUSTED",
+                               [labeled_spec(), labeled(dense(numpy.zeros((65536, 4))), ["a"] * 65536)])
         [chunk] = phimapd.mappings.Export(api.ExportRequest(reference="m"))
         self.fails("Import", "BUILD_MEMORY", "RESOURCE_EXHAUSTED", tiny.mappings.Import,
                    iter([api.ImportRequest(mapping="m"), api.ImportRequest(chunk=chunk)]))
 
     def silence(self):
         phimapd = Phimapd(self, "--build_idle_seconds=1")
-        for section, call, message in (("Build", phimapd.mappings.Build, spec()),
+        phimapd.build()
+        for section, call, message in (("Evaluate", phimapd.evaluations.Evaluate, labeled_spec()),
+                                       ("Build", phimapd.mappings.Build, spec()),
                                        ("Import", phimapd.mappings.Import, api.ImportRequest(mapping="m"))):
             requests = Open(message)
             self.addCleanup(requests.close)

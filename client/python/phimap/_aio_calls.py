@@ -13,12 +13,14 @@ from phimap import _retry, _wire
 from phimap._aio_connection import AioConnection
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._calls import Features
+from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
 from phimap._retry import Deadline, Retries
 from phimap._rows import AsyncRows, Block
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -105,6 +107,34 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
         call.cancel()
         await writer.stop()
     return session.result()
+
+
+async def evaluate(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
+                   deadline: Deadline) -> evaluation_pb.Evaluation:
+    call = connection.open_evaluate(deadline)
+    writer = _Writer(call, QUEUED_MESSAGES)
+    try:
+        with connection.errors():
+            await writer.put(session.spec)
+            accepted = False
+            while (event := await call.read()) is not grpc.aio.EOF:
+                session.take(event)
+                if not accepted:
+                    accepted = True
+                    await _send_labeled(session, source, writer)
+    finally:
+        call.cancel()
+        await writer.stop()
+    return session.result()
+
+
+async def _send_labeled(session: EvaluationSession, source: AsyncRows, writer: _Writer) -> None:
+    while (block := await source.next(ROOM)) is not None:
+        if not await writer.put(session.request(block)):
+            return
+        session.report_sent()
+    await writer.put(session.finish())
+    await writer.close()
 
 
 async def _send_rows(session: BuildSession, source: AsyncRows, writer: _Writer) -> None:

@@ -13,10 +13,12 @@ from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
 from phimap._connection import PAGE_SIZE, check_usable
+from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._transform import Widths
 from phimap.errors import InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
 
@@ -45,6 +47,8 @@ class AioConnection:
         self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
         self._build = self._channels[0].stream_stream(
             path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
+        self._evaluate = self._channels[0].stream_stream(
+            path_of(EVALUATE), response_deserializer=evaluation_pb.EvaluateResponse.FromString)
 
     async def close(self) -> None:
         self._closed = True
@@ -64,6 +68,9 @@ class AioConnection:
     def open_build(self, deadline: Deadline) -> Any:
         self.check_usable()
         return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
+
+    def open_evaluate(self, deadline: Deadline) -> Any:
+        return self._evaluate(timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
 
     def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
         self.check_usable()

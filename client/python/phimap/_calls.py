@@ -12,6 +12,7 @@ import numpy as np
 from phimap import _retry, _wire
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._connection import Connection
+from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
 from phimap._pins import reference_to
 from phimap._retry import Deadline, Retries
@@ -19,6 +20,7 @@ from phimap._rows import MemoryRows, RowSource
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -91,6 +93,37 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
         return
     if job.state == mapping_pb.BuildJob.DONE:
         interruption.add_note(f"Too late: {reference_to(job.version)} was already published.")
+
+
+def evaluate(connection: Connection, session: EvaluationSession, source: RowSource,
+             deadline: Deadline) -> evaluation_pb.Evaluation:
+    """One attempt: nothing is stored, and a broken connection is an error."""
+    feed = Feed(QUEUED_MESSAGES)
+    feed.put(session.spec)
+    call = connection.open_evaluate(feed, deadline)
+    if not call.add_callback(feed.call_is_over):
+        feed.call_is_over()
+    try:
+        with connection.errors():
+            accepted = False
+            for event in call:
+                session.take(event)
+                if not accepted:
+                    accepted = True
+                    _send_labeled(session, source, feed)
+    finally:
+        feed.call_is_over()
+        call.cancel()
+    return session.result()
+
+
+def _send_labeled(session: EvaluationSession, source: RowSource, feed: Feed) -> None:
+    while (block := source.next(ROOM)) is not None:
+        if not feed.put(session.request(block)):
+            return
+        session.report_sent()
+    feed.put(session.finish())
+    feed.close()
 
 
 def transform(connection: Connection, reference: str, expected_digest: str, source: RowSource, deadline: Deadline,

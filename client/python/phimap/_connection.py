@@ -11,10 +11,12 @@ import grpc
 from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._transform import Widths
 from phimap.errors import InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
 
@@ -46,6 +48,8 @@ class Connection:
         self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
         self._build = self._channels[0].stream_stream(
             path_of(BUILD), response_deserializer=service_pb.BuildResponse.FromString)
+        self._evaluate = self._channels[0].stream_stream(
+            path_of(EVALUATE), response_deserializer=evaluation_pb.EvaluateResponse.FromString)
 
     def close(self) -> None:
         self._closed = True
@@ -67,6 +71,9 @@ class Connection:
     def open_build(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
         self.check_usable()
         return self._build(requests, timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
+
+    def open_evaluate(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
+        return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
 
     def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
         """Starts a method of the mapping service; a unary one has its result then."""

@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock
 from phimap.errors import Internal
+from phimap.v1 import evaluation_service_pb2 as evaluation_service_pb
 from phimap.v1 import examples_pb2 as examples_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as mapping_service_pb
@@ -38,6 +39,8 @@ assert _FEATURES == _field(transform_service_pb.TransformStreamResponse, "featur
 _TRANSFORM_EXAMPLES = _field(transform_service_pb.TransformRequest, "examples")
 assert _TRANSFORM_EXAMPLES == _field(transform_service_pb.TransformStreamRequest, "examples")
 _BUILD_EXAMPLES = _field(mapping_service_pb.BuildRequest, "examples")
+_EVALUATE_EXAMPLES = _field(evaluation_service_pb.EvaluateRequest, "examples")
+_LABELED_EXAMPLES = _field(evaluation_service_pb.LabeledExamples, "examples")
 
 
 def transform_request(reference: str, expected_digest: str, block: Block, residual: bool = False) -> bytes:
@@ -50,6 +53,13 @@ def transform_request(reference: str, expected_digest: str, block: Block, residu
 def build_request(block: Block) -> bytes:
     """A serialized BuildRequest that carries rows."""
     return _with_examples(b"", _BUILD_EXAMPLES, block)
+
+
+def evaluate_request(block: Block, labels: list[str]) -> bytes:
+    """A serialized EvaluateRequest that carries rows and their labels."""
+    labeled = (_with_examples(b"", _LABELED_EXAMPLES, block) +
+               evaluation_service_pb.LabeledExamples(labels=labels).SerializeToString())
+    return _tag(_EVALUATE_EXAMPLES) + _varint(len(labeled)) + labeled
 
 
 def sparse_probe() -> bytes:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -13,12 +13,14 @@ from phimap._access import Tls
 from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._calls import Features
+from phimap._evaluate import EvaluationSession, spec_of, texts_of
 from phimap._files import File
 from phimap._pins import reference_to
 from phimap._retry import BUILD, Deadline, Retries
 from phimap._rows import async_source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -125,6 +127,19 @@ class AsyncClient:
                     if not self._pins.observe(reference, version):
                         raise pinned_meanwhile(reference)
                     yield features
+
+    async def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str = "linear_svm(C=1)",
+                       held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
+                       expected_digest: str = "", timeout: float | None = None,
+                       progress: ProgressArgument = None) -> evaluation_pb.Evaluation:
+        connection = self._connection
+        connection.check_usable()
+        source = await async_source_of(rows, connection.accepts_sparse)
+        pinned, digest = self._pins.resolve(reference)
+        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
+        with _progress.observing(progress) as observer:
+            session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
+            return await _aio_calls.evaluate(connection, session, source, Deadline(timeout))
 
     def unpin(self, mapping: str) -> None:
         self._pins.forget(mapping)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -13,12 +13,14 @@ from phimap._access import Tls
 from phimap._artifact import ImportRequests, Receiver
 from phimap._build import BuildSession, Spec
 from phimap._connection import Connection
+from phimap._evaluate import EvaluationSession, spec_of, texts_of
 from phimap._files import File
 from phimap._pins import reference_to
 from phimap._retry import BUILD, Deadline, Retries
 from phimap._rows import source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -192,6 +194,36 @@ class Client:
                     yield features
 
         return blocks()
+
+    def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str = "linear_svm(C=1)",
+                 held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
+                 expected_digest: str = "", timeout: float | None = None,
+                 progress: ProgressArgument = None) -> evaluation_pb.Evaluation:
+        """Trains a learner on labeled rows mapped by one version, tests it on others, and measures margins. Nothing is
+        stored. What the message says: proto/phimap/v1/evaluation_service.proto.
+
+        Args:
+            reference: see the class; a bare name is the version it is pinned to, or else the newest, which this does not
+                pin.
+            rows: see the class.
+            labels: one for each row. Anything: what is no text becomes its `str`, and equal texts are a class.
+            learner: as "linear_svm(C=1)", "perceptron(epochs=20)" or "kernel_svm()".
+            held_out: share of the rows that is tested; None is 0.3, or none with folds.
+            folds: test every row, in so many folds; 0 is one split.
+            seed: of the split and the learner. The same rows, labels and arguments give the same answer.
+            confidence: of what is certified for rows to come.
+            expected_digest: if set, a version of another digest is FailedPrecondition.
+            timeout: seconds for the whole call.
+            progress: a function that takes `Progress`, or True for a bar on stderr.
+        """
+        connection = self._connection
+        connection.check_usable()
+        source = source_of(rows, connection.accepts_sparse)
+        pinned, digest = self._pins.resolve(reference)
+        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
+        with _progress.observing(progress) as observer:
+            session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
+            return _calls.evaluate(connection, session, source, Deadline(timeout))
 
     def unpin(self, mapping: str) -> None:
         """Forgets which version a name means: the next call finds the newest."""

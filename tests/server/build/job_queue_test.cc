@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "server/sync/mutex.h"
 
 namespace phimap {
 namespace {
@@ -20,6 +22,25 @@ TEST(JobQueueTest, PiecesStartInOrderAndAllOfThemBeforeItEnds) {
     }
   }
   EXPECT_EQ(order, "abc");
+}
+
+TEST(JobQueueTest, WhatIsWithdrawnDoesNotStartAndTheOthersDo) {
+  std::string order;
+  Mutex running;
+  running.Lock();
+  {
+    JobQueue queue(1);
+    queue.Submit(nullptr, [&running] { MutexLock lock(&running); });  // holds the thread
+    const auto a = std::make_shared<const int>(1);
+    const auto b = std::make_shared<const int>(2);
+    queue.Submit(a, [&order] { order.push_back('a'); });
+    queue.Submit(b, [&order] { order.push_back('b'); });
+    EXPECT_NE(queue.Withdraw(a.get()), nullptr);
+    EXPECT_EQ(queue.Withdraw(a.get()), nullptr);  // no more
+    EXPECT_EQ(a.use_count(), 1);
+    running.Unlock();
+  }
+  EXPECT_EQ(order, "b");
 }
 
 TEST(JobQueueTest, PiecesGiveWayToTheRestOfTheProcess) {

@@ -99,13 +99,5 @@ TEST_F(MappingRpcTest, GetMappingCountsItsVersions) {
   EXPECT_EQ(mappings_->GetMapping(&unknown, request, &mapping).error_code(), Code::NOT_FOUND);
 }
 
-TEST_F(MappingRpcTest, WhatIsNotOfferedSaysWhichRpc) {
-  grpc::ClientContext context;
-  auto evaluate = evaluations_->Evaluate(&context);
-  const grpc::Status evaluated = evaluate->Finish();
-  EXPECT_EQ(evaluated.error_code(), Code::UNIMPLEMENTED);
-  EXPECT_THAT(evaluated.error_message(), HasSubstr("Evaluate"));
-}
-
 }  // namespace
 }  // namespace phimap::testing

@@ -1,0 +1,71 @@
+#include "client/cli/evaluate_command.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "client/cli/csv_reader.h"
+#include "client/cli/evaluation_view.h"
+#include "client/cli/file_format.h"
+#include "client/cli/input_file.h"
+#include "client/cli/json_text.h"
+#include "client/cli/seed_argument.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+absl::StatusOr<std::unique_ptr<CsvReader>> OpenLabeled(const EvaluateArguments& arguments) {
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,
+                          FormatOf(arguments.input, arguments.format, "--format"));
+  if (format != FileFormat::kCsv) {
+    return absl::InvalidArgumentError(
+        "--input: expected a CSV file, which has a column of labels; the columns of npy have no "
+        "names");
+  }
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
+                          CsvReader::Open(std::move(file), arguments.label));
+  reader->KeepLabels();
+  return reader;
+}
+
+ProgressState StateOf(const client::EvaluateProgress& progress, const std::string& label) {
+  ProgressState state{.label = label, .rows = progress.rows_sent};
+  if (!progress.sent) return state;
+  state.fraction = progress.server.fraction();
+  const bool computing = progress.server.state() == v1::EvaluateProgress::COMPUTING;
+  state.phase = computing ? "learning" : "waiting for its turn";
+  return state;
+}
+
+}  // namespace
+
+absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
+  const client::EvaluateOptions options{.reference = arguments.reference,
+                                        .learner = arguments.learner,
+                                        .held_out = arguments.held_out,
+                                        .folds = arguments.folds,
+                                        .seed = seed,
+                                        .confidence = arguments.confidence};
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<CsvReader> rows, OpenLabeled(arguments));
+  absl::StatusOr<v1::Evaluation> evaluation;
+  {
+    ProgressBar bar(context.console);
+    const auto show = [&](const client::EvaluateProgress& progress) {
+      bar.Update(StateOf(progress, arguments.reference));
+    };
+    evaluation = context.client.Evaluate(options, *rows, show, &context.cancel);
+  }
+  PHIMAP_RETURN_IF_ERROR(evaluation.status());
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*evaluation));
+    context.out << text;
+  } else {
+    context.out << RenderEvaluation(*evaluation, context.console.width);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,150 @@
+#include "client/cpp/evaluate_call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/row_messages.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::client {
+namespace {
+
+// As of a build: large enough that the cost of a message does not count.
+constexpr int64_t kBlockSizeBytes = 1 << 20;
+constexpr int64_t kMaxBlockRows = 65'536;  // The API's limit.
+
+int32_t RowsPerBlock(const RowSource& source) {
+  const int64_t row_bytes = source.columns() * ValueSizeBytes(source.type());
+  return static_cast<int32_t>(std::clamp<int64_t>(kBlockSizeBytes / row_bytes, 1, kMaxBlockRows));
+}
+
+// Used once.
+class EvaluateCall {
+ public:
+  using Stream = grpc::ClientReaderWriterInterface<v1::EvaluateRequest, v1::EvaluateResponse>;
+
+  EvaluateCall(const EvaluateOptions& options, LabeledRowSource& source,
+               const EvaluateObserver& observer)
+      : options_(options), source_(source), observer_(observer) {}
+
+  absl::StatusOr<v1::Evaluation> Run(v1::EvaluationService::StubInterface& stub,
+                                     CancelToken& cancel) {
+    grpc::ClientContext context;
+    SetDeadline(context, absl::Now() + options_.timeout);
+    const std::unique_ptr<Stream> stream = stub.Evaluate(&context);
+    const CancelToken::Registration registration = cancel.OnCancel([this, &context] {
+      context.TryCancel();
+      source_.Interrupt();
+    });
+    std::thread reader([this, &stream] { ReadEvents(*stream); });
+    const absl::Status sent = Send(*stream);
+    if (!sent.ok()) context.TryCancel();
+    reader.join();
+    const absl::Status status = FromGrpc(stream->Finish());
+    if (cancel.cancelled()) return absl::CancelledError("the evaluation was cancelled");
+    PHIMAP_RETURN_IF_ERROR(sent);
+    PHIMAP_RETURN_IF_ERROR(status);
+    if (evaluation_.has_value()) return *std::move(evaluation_);
+    return absl::InternalError("the server ended the evaluation without a result");
+  }
+
+ private:
+  // A Write that fails says only that the stream is over; Finish says why.
+  absl::Status Send(Stream& stream) {
+    v1::EvaluateRequest request;
+    ToSpec(*request.mutable_spec());
+    if (!stream.Write(request)) return absl::OkStatus();
+    const int32_t rows_per_block = RowsPerBlock(source_);
+    int64_t rows_sent = 0;
+    while (true) {
+      absl::StatusOr<RowBlock> block = source_.Next(rows_per_block);
+      if (ended_) return absl::OkStatus();  // The source may have been interrupted for this.
+      PHIMAP_RETURN_IF_ERROR(block.status());
+      const int32_t rows = block->rows;
+      if (rows == 0) break;
+      PHIMAP_RETURN_IF_ERROR(ToRequest(*std::move(block), request));
+      if (!stream.Write(request)) return absl::OkStatus();
+      rows_sent += rows;
+      Sent(rows_sent, /*all=*/false);
+    }
+    request.mutable_finish()->set_row_count(rows_sent);
+    if (stream.Write(request)) {
+      stream.WritesDone();
+      Sent(rows_sent, /*all=*/true);
+    }
+    return absl::OkStatus();
+  }
+
+  void ToSpec(v1::EvaluationSpec& spec) const {
+    spec.set_reference(options_.reference);
+    spec.set_learner(options_.learner);
+    spec.set_held_out(options_.held_out);
+    spec.set_folds(options_.folds);
+    spec.set_seed(options_.seed);
+    spec.set_confidence(options_.confidence);
+    spec.set_expected_digest(options_.expected_digest);
+  }
+
+  absl::Status ToRequest(RowBlock block, v1::EvaluateRequest& request) {
+    std::vector<std::string> labels = source_.TakeLabels();
+    if (static_cast<int64_t>(labels.size()) != block.rows) {
+      return absl::InternalError(
+          absl::StrCat("the source has ", labels.size(), " labels for ", block.rows, " rows"));
+    }
+    v1::LabeledExamples& examples = *request.mutable_examples();
+    examples.Clear();
+    ToExamples(std::move(block), *examples.mutable_examples());
+    for (std::string& label : labels) examples.add_labels(std::move(label));
+    return absl::OkStatus();
+  }
+
+  void ReadEvents(Stream& stream) {
+    v1::EvaluateResponse event;
+    while (stream.Read(&event)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (event.has_evaluation()) evaluation_ = std::move(*event.mutable_evaluation());
+      if (event.has_progress()) {
+        progress_.server = std::move(*event.mutable_progress());
+        if (observer_) observer_(progress_);
+      }
+    }
+    ended_ = true;
+    source_.Interrupt();
+  }
+
+  void Sent(int64_t rows, bool all) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    progress_.rows_sent = rows;
+    progress_.sent = all;
+    if (observer_) observer_(progress_);
+  }
+
+  const EvaluateOptions& options_;
+  LabeledRowSource& source_;
+  const EvaluateObserver& observer_;
+  std::atomic<bool> ended_{false};
+
+  std::mutex mutex_;
+  EvaluateProgress progress_;                 // under mutex_
+  std::optional<v1::Evaluation> evaluation_;  // under mutex_ until the reader ends
+};
+
+}  // namespace
+
+absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+                                            const EvaluateOptions& options,
+                                            LabeledRowSource& source,
+                                            const EvaluateObserver& observer, CancelToken& cancel) {
+  return EvaluateCall(options, source, observer).Run(stub, cancel);
+}
+
+}  // namespace phimap::client

@@ -1,0 +1,21 @@
+// One Evaluate. Includes gRPC: for .cc files only.
+#ifndef PHIMAP_CLIENT_CPP_EVALUATE_CALL_H_
+#define PHIMAP_CLIENT_CPP_EVALUATE_CALL_H_
+
+#include "absl/status/statusor.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
+#include "phimap/v1/evaluation_service.grpc.pb.h"
+
+namespace phimap::client {
+
+// As Client::Evaluate. Blocking: rows go out from the caller's thread while a second one reads
+// events, so that an error of the server is seen while rows are still being sent.
+absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+                                            const EvaluateOptions& options,
+                                            LabeledRowSource& source,
+                                            const EvaluateObserver& observer, CancelToken& cancel);
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_EVALUATE_CALL_H_

@@ -1,0 +1,84 @@
+"""One evaluation, as decisions: what to send, and what an event means. The clients do the input and output. See _build."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phimap import _wire
+from phimap._rows import Block
+from phimap.errors import Internal, InvalidArgument
+from phimap.progress import Observer, Progress
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+
+EVALUATE = ("phimap.v1.EvaluationService", "Evaluate")
+
+
+def texts_of(labels: Iterable[Any]) -> list[str]:
+    """Labels as the server takes them: texts, and what `str` makes of anything else. A numpy number is the number."""
+    if isinstance(labels, (str, bytes)):
+        raise TypeError("labels: expected one for each row, got a single text")
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if any(isinstance(value, (list, tuple)) for value in values):
+        raise InvalidArgument("labels: expected one dimension, got more")
+    return [value if isinstance(value, str) else str(value) for value in values]
+
+
+def spec_of(reference: str, learner: str, held_out: float | None, folds: int, seed: int, confidence: float,
+            expected_digest: str) -> bytes:
+    if not isinstance(learner, str):
+        raise TypeError(f"learner: expected text, got {type(learner).__name__} {learner!r:.80}")
+    if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
+    return evaluation_pb.EvaluateRequest(spec=evaluation_pb.EvaluationSpec(
+        reference=reference, learner=learner, held_out=held_out or 0.0, folds=folds, seed=int(seed),
+        confidence=confidence, expected_digest=expected_digest)).SerializeToString()
+
+
+class EvaluationSession:
+    """The rows and labels of one evaluation on their way, and what comes back."""
+
+    def __init__(self, spec: bytes, labels: list[str], observer: Observer, total_rows: int | None) -> None:
+        self.spec = spec
+        self._labels = labels
+        self._observer = observer
+        self._total_rows = total_rows
+        self._rows_sent = 0
+        self._evaluation: evaluation_pb.Evaluation | None = None
+        if total_rows is not None and total_rows != len(labels):
+            raise self._mismatch(total_rows)
+
+    def request(self, block: Block) -> bytes:
+        begin = self._rows_sent
+        self._rows_sent += block.rows
+        if self._rows_sent > len(self._labels):
+            raise self._mismatch(self._rows_sent)
+        return _wire.evaluate_request(block, self._labels[begin:self._rows_sent])
+
+    def report_sent(self) -> None:
+        total = self._total_rows
+        self._observer(Progress("sending", self._rows_sent, total, self._rows_sent / total if total else None))
+
+    def finish(self) -> bytes:
+        if self._rows_sent != len(self._labels):
+            raise self._mismatch(self._rows_sent)
+        return evaluation_pb.EvaluateRequest(
+            finish=evaluation_pb.EvaluateFinish(row_count=self._rows_sent)).SerializeToString()
+
+    def take(self, event: evaluation_pb.EvaluateResponse) -> None:
+        if event.HasField("evaluation"):
+            self._evaluation = event.evaluation
+        elif event.progress.state in (evaluation_pb.EvaluateProgress.QUEUED, evaluation_pb.EvaluateProgress.COMPUTING):
+            phase = evaluation_pb.EvaluateProgress.State.Name(event.progress.state).lower()
+            self._observer(Progress(phase, self._rows_sent, self._total_rows, event.progress.fraction))
+
+    def result(self) -> evaluation_pb.Evaluation:
+        """When the stream has ended."""
+        if self._evaluation is None:
+            raise Internal("the server ended the evaluation without a result")
+        return self._evaluation
+
+    def _mismatch(self, rows: int) -> InvalidArgument:
+        return InvalidArgument(f"labels: expected one for each row, got {len(self._labels)} labels and "
+                               f"{rows}{'' if self._total_rows is not None else ' or more'} rows")

@@ -1,0 +1,168 @@
+#include "server/evaluate/evaluation_job.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/kernel/kernel_expression.h"
+#include "core/kernel/outside_kernel.h"
+#include "core/learn/make_learner.h"
+#include "core/plan/artifact.h"
+#include "core/plan/input_stage.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/build/build_error.h"
+#include "server/evaluate/learning_memory.h"
+
+namespace phimap {
+namespace {
+
+// Of a label's number, its sorted copy and its vectors' growth.
+constexpr int64_t kLabelBytes = 24;
+
+EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
+  return learner.is_kernel_learner() ? EvaluationRows::Keep::kRows
+                                     : EvaluationRows::Keep::kFeatures;
+}
+
+// A version's features of rows that have passed its input stage.
+class StagedRowMap final : public RowMap {
+ public:
+  static absl::StatusOr<std::shared_ptr<const RowMap>> Of(Plan plan) {
+    const int64_t columns = plan.input.output_columns();
+    plan.input = {.columns = columns, .shift = {}, .scale = {}, .projection = {}};
+    PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<const Engine> engine, Engine::Load(plan));
+    return std::make_shared<const StagedRowMap>(std::move(engine));
+  }
+  explicit StagedRowMap(std::unique_ptr<const Engine> engine) : engine_(std::move(engine)) {}
+
+  int64_t input_columns() const override { return engine_->input_columns(); }
+  int64_t output_columns() const override { return engine_->output_columns(); }
+  absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const override {
+    return engine_->serving_type() == FloatType::kFloat32 ? MapAs<float>(rows, out)
+                                                          : MapAs<double>(rows, out);
+  }
+
+ private:
+  template <typename T>
+  absl::Status MapAs(ConstMatrixView<double> rows, MatrixView<double> out) const {
+    EngineScratch scratch;
+    Matrix<T> features = Matrix<T>::Uninit(1, engine_->output_columns());
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      const RowsView row{reinterpret_cast<const char*>(rows.row(i)), FloatType::kFloat64, 1,
+                         rows.cols()};
+      TransformPart part{row, features.data(), absl::OkStatus()};
+      engine_->Transform(absl::MakeSpan(&part, 1), scratch);
+      PHIMAP_RETURN_IF_ERROR(part.status);
+      std::copy_n(features.data(), features.size(), out.row(i));
+    }
+    return absl::OkStatus();
+  }
+
+  const std::unique_ptr<const Engine> engine_;
+};
+
+// The rows become what the kernel takes.
+absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version,
+                                      const LearnerSpec& learner, Matrix<double>& rows) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, store.ReadArtifact(version.record().digest));
+  PHIMAP_ASSIGN_OR_RETURN(Artifact artifact, DecodeArtifact(bytes));
+  rows = AfterInputStage(artifact.plan.input, rows.view());
+  KernelInput input;
+  PHIMAP_ASSIGN_OR_RETURN(input.kernel, KernelExpression::Parse(artifact.provenance.kernel_text));
+  if (learner.needs_row_map()) {
+    PHIMAP_ASSIGN_OR_RETURN(input.map, StagedRowMap::Of(std::move(artifact.plan)));
+  }
+  return input;
+}
+
+// Where a learner's and an evaluation's errors are in the request.
+absl::Status InRequest(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  if (!detail.has_value()) return status;
+  if (detail->field == "labels") return WithFieldPrefix(status, "examples.");
+  if (detail->field == "folds") return WithFieldPrefix(status, "spec.");
+  return status;
+}
+
+}  // namespace
+
+absl::Status CheckLearner(const LearnerSpec& learner) {
+  if (learner.is_kernel_learner()) return absl::OkStatus();
+  return MakeLearner(learner).status();
+}
+
+absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version) {
+  const VersionRecord& record = version.record();
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<OutsideKernel> outside,
+                          OutsideKernel::Parse(record.kernel_text));
+  if (!outside.has_value()) return absl::OkStatus();
+  if (outside->source == OutsideKernel::Source::kService) {
+    return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "reference",
+                     absl::StrCat("the kernel of version ", record.number, " of \"", record.mapping,
+                                  "\" is computed by a service; transform the rows, and learn from "
+                                  "the features yourself"));
+  }
+  if (!learner.is_kernel_learner()) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
+                   absl::StrCat(learner.ToText(),
+                                " compares rows by the version's kernel, and that of "
+                                "version ",
+                                record.number, " of \"", record.mapping,
+                                "\" is not computed here: its values come with the rows"));
+}
+
+EvaluationJob::EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory)
+    : version_(std::move(version)),
+      spec_(std::move(spec)),
+      memory_(memory),
+      rows_(version_, KeepFor(spec_.learner)) {}
+
+absl::Status EvaluationJob::Reserve(int64_t bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation reservation, memory_.Reserve(bytes));
+  reserved_.push_back(std::move(reservation));
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationJob::Add(const RowsView& rows,
+                                absl::FunctionRef<absl::string_view(int64_t)> label,
+                                EvaluationRows::Checkpoint checkpoint) {
+  PHIMAP_RETURN_IF_ERROR(Reserve(rows.rows * (rows_.row_bytes() + kLabelBytes)));
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    PHIMAP_RETURN_IF_ERROR(labels_.Add(label(i)));
+  }
+  const int64_t before = rows_.rows();
+  return InStream(WithFieldPrefix(rows_.Add(rows, checkpoint), "examples.dense."), before);
+}
+
+absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMonitor monitor) {
+  const int64_t n = rows_.rows();
+  const int64_t bytes = LearningBytes(
+      spec_.learner,
+      {n, rows_.columns(), version_.engine().output_columns(), labels_.class_count()});
+  PHIMAP_RETURN_IF_ERROR(Reserve(bytes));
+  LabelIndex::Classes classes = labels_.Take();
+  EvaluationOutcome outcome;
+  outcome.classes = std::move(classes.names);
+  LabeledRows labeled;
+  labeled.rows = rows_.TakeRows();
+  labeled.labels = std::move(classes.numbers);
+  labeled.class_count = static_cast<int32_t>(outcome.classes.size());
+  labeled.self_kernel = rows_.TakeSelfKernel();
+  labeled.rounding = rows_.TakeRounding();
+  KernelInput input;
+  if (spec_.learner.is_kernel_learner()) {
+    PHIMAP_ASSIGN_OR_RETURN(input, StageRows(store, version_, spec_.learner, labeled.rows));
+  }
+  absl::StatusOr<std::unique_ptr<const Learner>> learner = MakeLearner(spec_.learner, input);
+  if (!learner.ok()) return learner.status();
+  absl::StatusOr<Evaluation> evaluation = Evaluate(**learner, labeled, spec_.options, monitor);
+  if (!evaluation.ok()) return InRequest(evaluation.status());
+  outcome.evaluation = *std::move(evaluation);
+  return outcome;
+}
+
+}  // namespace phimap

@@ -1,0 +1,80 @@
+// One evaluation without its client: labeled rows in, what a learner makes of them out.
+#ifndef PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
+#define PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/learn/evaluation.h"
+#include "core/learn/learner_spec.h"
+#include "core/plan/rows.h"
+#include "server/build/memory_budget.h"
+#include "server/evaluate/evaluation_rows.h"
+#include "server/evaluate/label_index.h"
+#include "server/registry/version_handle.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+struct EvaluationSpec {
+  LearnerSpec learner;
+  EvaluationOptions options;
+};
+
+struct EvaluationOutcome {
+  Evaluation evaluation;
+  // By their numbers in the evaluation.
+  std::vector<std::string> classes;
+};
+
+// The learner of a version's rows. Errors: UNIMPLEMENTED for one that this server does not have.
+// For a learner on the kernel itself only that much is checked.
+absl::Status CheckLearner(const LearnerSpec& learner);
+
+// Whether the learner can be evaluated on rows of this version. Errors name fields of the spec:
+// FAILED_PRECONDITION (NO_KERNEL: a learner on the kernel itself, of a version whose kernel values
+// come with its rows), UNIMPLEMENTED (EXTERNAL_FEATURES: a kernel service would have to be called).
+absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
+
+// Memory is reserved before it is taken, and given back with the job. Not thread-safe: Add and Run
+// are called one at a time, on threads that may work for long.
+class EvaluationJob {
+ public:
+  // `memory` outlives the job. REQUIRES: the spec is valid.
+  EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory);
+
+  const VersionHandle& version() const { return version_; }
+  const EvaluationSpec& spec() const { return spec_; }
+  int64_t rows() const { return rows_.rows(); }
+
+  // Takes rows with their labels. Errors name fields of LabeledExamples ("examples.dense.rows[3]",
+  // "labels"), and metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE,
+  // RESOURCE_EXHAUSTED (BUILD_MEMORY). After an error the job is of no use. REQUIRES: `labels`
+  // yields one text for each row.
+  absl::Status Add(const RowsView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
+                   EvaluationRows::Checkpoint checkpoint);
+
+  // Once, after all rows. Errors name fields of the request: those of Evaluate, of the store (a
+  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY). Calls BLAS.
+  absl::StatusOr<EvaluationOutcome> Run(Store& store, EvaluationMonitor monitor);
+
+ private:
+  absl::Status Reserve(int64_t bytes);
+
+  const VersionHandle version_;
+  const EvaluationSpec spec_;
+  MemoryBudget& memory_;
+  // Before what they are for.
+  std::vector<MemoryBudget::Reservation> reserved_;
+  EvaluationRows rows_;
+  LabelIndex labels_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_

@@ -1,0 +1,116 @@
+#include "server/evaluate/evaluation_rows.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Rows that are mapped between two looks at whether to go on.
+constexpr int64_t kSliceRows = 256;
+
+template <typename T>
+absl::Status MapAs(const Engine& engine, const RowsView& slice, EngineScratch& scratch,
+                   MatrixView<double> out) {
+  Matrix<T> features = Matrix<T>::Uninit(slice.rows, engine.output_columns());
+  TransformPart part{slice, features.data(), absl::OkStatus()};
+  engine.Transform(absl::MakeSpan(&part, 1), scratch);
+  PHIMAP_RETURN_IF_ERROR(part.status);
+  for (int64_t i = 0; i < slice.rows; ++i) {
+    std::copy_n(features.row(i), features.cols(), out.row(i));
+  }
+  return absl::OkStatus();
+}
+
+// The engine counts rows from the start of its slice.
+absl::Status WithRowOffset(const absl::Status& status, int64_t first) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  int64_t row = 0;
+  if (!detail.has_value() || first == 0) return status;
+  const auto found = detail->metadata.find("row");
+  if (found == detail->metadata.end() || !absl::SimpleAtoi(found->second, &row)) return status;
+  std::map<std::string, std::string> metadata = detail->metadata;
+  metadata["row"] = absl::StrCat(first + row);
+  const std::string field = absl::StrCat("rows[", first + row, "]");
+  const size_t prefix = detail->field.empty() ? 0 : detail->field.size() + 2;
+  return MakeError(status.code(), detail->reason, field, status.message().substr(prefix),
+                   std::move(metadata), detail->retry_delay_ms);
+}
+
+}  // namespace
+
+EvaluationRows::EvaluationRows(VersionHandle version, Keep keep)
+    : version_(std::move(version)), keep_(keep) {}
+
+int64_t EvaluationRows::columns() const {
+  return keep_ == Keep::kRows ? version_.engine().input_columns()
+                              : version_.engine().output_columns();
+}
+
+int64_t EvaluationRows::row_bytes() const {
+  return static_cast<int64_t>(sizeof(double)) * (columns() + 2);
+}
+
+absl::Status EvaluationRows::Map(const RowsView& slice, MatrixView<double> out) {
+  if (keep_ == Keep::kRows) {
+    for (int64_t i = 0; i < slice.rows; ++i) slice.CopyRow(i, out.row(i));
+    return absl::OkStatus();
+  }
+  const Engine& engine = version_.engine();
+  PHIMAP_RETURN_IF_ERROR(engine.serving_type() == FloatType::kFloat32
+                             ? MapAs<float>(engine, slice, scratch_, out)
+                             : MapAs<double>(engine, slice, scratch_, out));
+  const Residual* const residual = version_.residual();
+  const bool has_self = residual != nullptr &&
+                        (!residual->is_external() || slice.columns == engine.input_columns() + 1);
+  if (!has_self) return absl::OkStatus();
+  const auto begin = self_kernel_.size();
+  self_kernel_.resize(begin + slice.rows);
+  rounding_.resize(begin + slice.rows);
+  residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationRows::Add(const RowsView& block, Checkpoint checkpoint) {
+  if (block_columns_ == 0) block_columns_ = block.columns;
+  if (block.columns != block_columns_) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "columns",
+        absl::StrCat("expected ", block_columns_, " as in the first block, got ", block.columns),
+        {{"expected", absl::StrCat(block_columns_)}, {"actual", absl::StrCat(block.columns)}});
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckFinite(block));
+  Matrix<double> kept = Matrix<double>::Uninit(block.rows, columns());
+  for (int64_t first = 0; first < block.rows; first += kSliceRows) {
+    PHIMAP_RETURN_IF_ERROR(checkpoint());
+    const int64_t count = std::min(kSliceRows, block.rows - first);
+    const absl::Status mapped = Map(block.Slice(first, count), kept.view().Rows(first, count));
+    if (!mapped.ok()) return WithRowOffset(mapped, first);
+  }
+  rows_ += block.rows;
+  blocks_.push_back(std::move(kept));
+  return absl::OkStatus();
+}
+
+Matrix<double> EvaluationRows::TakeRows() {
+  // Memory that nothing was written to is not there yet: each block goes as its copy comes.
+  Matrix<double> all = Matrix<double>::Uninit(rows_, columns());
+  int64_t next = 0;
+  for (Matrix<double>& block : blocks_) {
+    std::copy_n(block.data(), block.size(), all.row(next));
+    next += block.rows();
+    block = Matrix<double>();
+  }
+  blocks_.clear();
+  rows_ = 0;
+  return all;
+}
+
+}  // namespace phimap

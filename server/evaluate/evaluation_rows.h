@@ -1,0 +1,61 @@
+// Rows of an evaluation, as its learner takes them, growing block by block.
+#ifndef PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_
+#define PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "core/linalg/matrix.h"
+#include "core/plan/engine.h"
+#include "core/plan/rows.h"
+#include "server/registry/version_handle.h"
+
+namespace phimap {
+
+// Not thread-safe.
+class EvaluationRows {
+ public:
+  // Between two slices of some rows: any status but OK ends what is under way, and is returned.
+  using Checkpoint = absl::FunctionRef<absl::Status()>;
+
+  // Keeps the rows as they come, or their features and, of F2, their lengths in the kernel's space.
+  enum class Keep { kRows, kFeatures };
+  EvaluationRows(VersionHandle version, Keep keep);
+
+  // Numbers that are kept of a row.
+  int64_t columns() const;
+  // Bytes that it keeps of a row.
+  int64_t row_bytes() const;
+  int64_t rows() const { return rows_; }
+
+  // Errors: INVALID_ARGUMENT (WRONG_COLUMNS: others than the first block had; NOT_FINITE) and
+  // OUT_OF_RANGE (a row that cannot be represented), with rows counted within the block. REQUIRES:
+  // columns that the version takes. Calls no BLAS.
+  absl::Status Add(const RowsView& block, Checkpoint checkpoint);
+
+  // All rows in one matrix; none are left here. At no time twice in memory, but for one block.
+  Matrix<double> TakeRows();
+  // K(x, x) of each row and how far its features are off; both empty but for the features of F2,
+  // and where kernel values came without K(x, x).
+  std::vector<double> TakeSelfKernel() { return std::move(self_kernel_); }
+  std::vector<double> TakeRounding() { return std::move(rounding_); }
+
+ private:
+  absl::Status Map(const RowsView& slice, MatrixView<double> out);
+
+  const VersionHandle version_;
+  const Keep keep_;
+  int64_t rows_ = 0;
+  // Of the first block.
+  int64_t block_columns_ = 0;
+  std::vector<Matrix<double>> blocks_;
+  std::vector<double> self_kernel_;
+  std::vector<double> rounding_;
+  EngineScratch scratch_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_

@@ -1,0 +1,43 @@
+// Labels as numbers: any texts, in the order they come.
+#ifndef PHIMAP_SERVER_EVALUATE_LABEL_INDEX_H_
+#define PHIMAP_SERVER_EVALUATE_LABEL_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+inline constexpr int64_t kMaxLabels = 1000;
+inline constexpr int64_t kMaxLabelBytes = 256;
+
+// Not thread-safe.
+class LabelIndex {
+ public:
+  // Takes the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_TOO_LONG,
+  // TOO_MANY_CLASSES.
+  absl::Status Add(absl::string_view label);
+
+  int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
+  int32_t class_count() const { return static_cast<int32_t>(names_.size()); }
+  // The classes in the order of their bytes, and each row's number in that order. The index is
+  // empty afterwards.
+  struct Classes {
+    std::vector<std::string> names;
+    std::vector<int32_t> numbers;
+  };
+  Classes Take();
+
+ private:
+  absl::flat_hash_map<std::string, int32_t> index_;
+  std::vector<std::string> names_;
+  std::vector<int32_t> numbers_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_EVALUATE_LABEL_INDEX_H_

@@ -1,0 +1,99 @@
+"""Evaluations of both clients against phimapd itself."""
+import asyncio
+import uuid
+
+import numpy as np
+import pytest
+
+import phimap
+from phimap.aio import AsyncClient
+
+
+@pytest.fixture(scope="module")
+def labeled():
+    rows = np.random.default_rng(3).standard_normal((400, 5))
+    return rows, np.where(rows[:, 0] + 0.3 * rows[:, 1] > 0, "positive", "not")
+
+
+@pytest.fixture
+def name(client, labeled):
+    name = f"m-{uuid.uuid4().hex}"
+    client.build(name, labeled[0], spec="f2(landmarks=20)")
+    return name
+
+
+def test_an_evaluation_tells_errors_classes_and_margins(client, name, labeled):
+    rows, labels = labeled
+    evaluation = client.evaluate(name, rows, labels)
+    assert evaluation.version.mapping == name and evaluation.version.number == 1
+    assert evaluation.rows == 400 and evaluation.tested_rows == 120
+    assert evaluation.error == evaluation.errors / 120
+    assert evaluation.error < 0.2  # the classes are separable by a line
+    assert [c.label for c in evaluation.classes] == ["not", "positive"]
+    assert sum(c.rows for c in evaluation.classes) == 400
+    assert len(evaluation.margin_quantiles) == 101
+    assert len(evaluation.certified_margins) == 11
+    assert name not in client.pinned
+
+
+def test_blocks_lists_and_both_clients_give_the_same_evaluation(phimapd, client, name, labeled):
+    rows, labels = labeled
+    arguments = {"learner": "perceptron(epochs=3)", "folds": 4, "seed": 9}
+    whole = client.evaluate(name, rows, labels, **arguments)
+    assert whole.tested_rows == 400 and len(whole.folds) == 4
+    assert client.evaluate(name, iter(np.array_split(rows, 7)), list(labels), **arguments) == whole
+
+    async def run():
+        async with AsyncClient(phimapd.address) as other:
+            return await other.evaluate(name, rows, labels, **arguments)
+
+    assert asyncio.run(run()) == whole
+
+
+def test_labels_may_be_numbers_and_any_texts(client, name, labeled):
+    rows, _ = labeled
+    evaluation = client.evaluate(name, rows, np.arange(400) % 3)
+    assert [c.label for c in evaluation.classes] == ["0", "1", "2"]
+    evaluation = client.evaluate(name, rows, ["", "ü, or not"] * 200)
+    assert [c.label for c in evaluation.classes] == ["", "ü, or not"]
+
+
+def test_labels_that_are_not_one_for_each_row_are_refused_here(client, name, labeled):
+    rows, labels = labeled
+    for wrong in (labels[:-1], np.concatenate([labels, labels])):
+        with pytest.raises(phimap.InvalidArgument, match="one for each row"):
+            client.evaluate(name, rows, wrong)
+        with pytest.raises(phimap.InvalidArgument, match="one for each row"):
+            client.evaluate(name, iter([rows]), wrong)
+    with pytest.raises(TypeError):
+        client.evaluate(name, rows, "text")
+    with pytest.raises(phimap.InvalidArgument):
+        client.evaluate(name, rows, labels.reshape(-1, 2))
+
+
+def test_the_servers_errors_have_their_class_and_place(client, name, labeled):
+    rows, labels = labeled
+    with pytest.raises(phimap.InvalidArgument) as failed:
+        client.evaluate(name, rows, labels, learner="svm()")
+    assert failed.value.reason == "BAD_EXPRESSION" and failed.value.field == "spec.learner"
+    with pytest.raises(phimap.InvalidArgument) as failed:
+        client.evaluate(name, rows[:10], labels[:10], folds=11)
+    assert failed.value.reason == "TOO_MANY_FOLDS"
+    endless = rows.copy()
+    endless[333, 2] = np.nan
+    for given in (endless, iter(np.array_split(endless, 5))):
+        with pytest.raises(phimap.InvalidArgument) as failed:
+            client.evaluate(name, given, labels)
+        assert (failed.value.row, failed.value.column) == (333, 2)
+    with pytest.raises(phimap.NotFound):
+        client.evaluate("nobody", rows, labels)
+    with pytest.raises(phimap.InvalidArgument) as failed:
+        client.evaluate(name, rows, ["one"] * 400)
+    assert failed.value.reason == "ONE_CLASS"
+
+
+def test_progress_begins_with_the_rows_and_goes_on_with_the_server(client, name, labeled):
+    phases = []
+    client.evaluate(name, *labeled, progress=lambda progress: phases.append(progress.phase))
+    assert phases[0] == "sending"
+    assert set(phases) <= {"sending", "queued", "computing"}  # of what the server does the newest is told

@@ -1,0 +1,62 @@
+#include "server/evaluate/label_index.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(LabelIndexTest, AnyTextsAreClassesInTheOrderOfTheirBytes) {
+  LabelIndex index;
+  for (const char* label : {"b", "", "10", "b", "ü", "B", "9", "", "b"}) {
+    ASSERT_TRUE(index.Add(label).ok());
+  }
+  EXPECT_EQ(index.rows(), 9);
+  EXPECT_EQ(index.class_count(), 6);
+  const LabelIndex::Classes classes = index.Take();
+  EXPECT_THAT(classes.names, ElementsAre("", "10", "9", "B", "b", "ü"));
+  EXPECT_THAT(classes.numbers, ElementsAre(4, 0, 1, 4, 5, 3, 2, 0, 4));
+  EXPECT_EQ(index.rows(), 0);
+  EXPECT_EQ(index.class_count(), 0);
+}
+
+TEST(LabelIndexTest, TheOrderOfTheRowsDoesNotNameTheClasses) {
+  LabelIndex forth;
+  LabelIndex back;
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(forth.Add(absl::StrCat("c", i % 7)).ok());
+    ASSERT_TRUE(back.Add(absl::StrCat("c", (49 - i) % 7)).ok());
+  }
+  EXPECT_EQ(forth.Take().names, back.Take().names);
+}
+
+TEST(LabelIndexTest, MoreClassesThanTheLimitAreRefusedWithTheRow) {
+  LabelIndex index;
+  for (int i = 0; i < kMaxLabels; ++i) ASSERT_TRUE(index.Add(absl::StrCat(i)).ok());
+  ASSERT_TRUE(index.Add("7").ok());  // known
+  const absl::Status status = index.Add("one more");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailOf(status)->reason, "TOO_MANY_CLASSES");
+  EXPECT_EQ(DetailOf(status)->field, "labels");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("row 1001 of all"));
+}
+
+TEST(LabelIndexTest, ALabelLongerThanTheLimitIsRefused) {
+  LabelIndex index;
+  ASSERT_TRUE(index.Add(std::string(kMaxLabelBytes, 'x')).ok());
+  const absl::Status status = index.Add(std::string(kMaxLabelBytes + 1, 'x'));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailOf(status)->reason, "LABEL_TOO_LONG");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("257"));
+}
+
+}  // namespace
+}  // namespace phimap
