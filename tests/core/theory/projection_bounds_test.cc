@@ -156,5 +156,18 @@ TEST(ProjectionBoundsTest, AnglesAreKeptWheneverLengthsAre) {
   }
 }
 
+// The first inequality of equation 9, ‖Rx − Rw‖² <= ‖√(1−e)·Rx/‖Rx‖ − √(1+e)·Rw/‖Rw‖‖² for unit x
+// and w, is false where R makes both squared lengths, and that of the difference, 1 + e. All three
+// are within 1 ± e and the cosine is what it was: the theorem holds.
+TEST(ProjectionBoundsTest, EquationNineIsBrokenWhereTheoremFiveHolds) {
+  const double e = 0.3;
+  const double c = 0.1;
+  const double left = (1 + e) * (2 - 2 * c);
+  const double right = (1 - e) + (1 + e) - 2 * std::sqrt((1 - e) * (1 + e)) * c;
+  EXPECT_GT(left, right);
+  EXPECT_GE(c, LowestCosine(c, e));
+  EXPECT_LE(c, HighestCosine(c, e));
+}
+
 }  // namespace
 }  // namespace phimap
