@@ -258,7 +258,8 @@ absl::StatusOr<PcaGram> GramOf(const LandmarkTask& task, const KernelPcaTask& pc
                                StageNumbers& stages, const TileControl& control) {
   if (task.outside != nullptr) {
     PHIMAP_CHECK(!pca.gram.any() && !pca.single_gram);
-    stages.external = task.outside->block;
+    // Not by assignment, in which GCC 12 with sanitizers sees a string that was never made.
+    stages.external.emplace(task.outside->block);
     return PcaGram::Of(task.outside->gram, control);
   }
   PHIMAP_ASSIGN_OR_RETURN(stages.rows, ServedLandmarks(task));
