@@ -4,9 +4,11 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/listen_address.h"
@@ -92,6 +94,20 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
 }
 
+void AddKernelFlags(CLI::App& app, ServerOptions& options, std::vector<std::string>& services) {
+  app.add_option(
+      "--kernel_service", services,
+      "A kernel service that kernels may name, NAME=ADDRESS; may be repeated. ADDRESS is "
+      "HOST:PORT, tls:HOST:PORT or unix:/PATH. Nothing else is ever called.");
+  app.add_option("--kernel_service_ca", options.kernel_service_ca,
+                 "File of authorities (PEM) that certificates of tls: services are checked with; "
+                 "empty: the system's.");
+  app.add_option("--kernel_service_seconds", options.kernel_service_seconds,
+                 "Seconds that a call to a kernel service may take.")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+}
+
 void AddTimeFlags(CLI::App& app, ServerOptions& options) {
   app.add_option(
          "--build_idle_seconds", options.build_idle_seconds,
@@ -135,6 +151,22 @@ absl::Status CheckAddresses(const ServerOptions& options) {
 
 }  // namespace
 
+// Parses the list of kernel services: what is sent to them is sent in the clear unless it says tls.
+absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOptions& options) {
+  for (const std::string& text : texts) {
+    PHIMAP_ASSIGN_OR_RETURN(KernelAddress address, ParseKernelAddress(text));
+    if (!address.tls && !options.insecure && !IsLoopbackAddress(address.target)) {
+      return BadFlags("--kernel_service",
+                      absl::StrCat("\"", address.target,
+                                   "\" is another machine, and examples would go there in the "
+                                   "clear; use tls:HOST:PORT, or --insecure if the network is "
+                                   "yours alone"));
+    }
+    options.kernel_services.push_back(std::move(address));
+  }
+  return absl::OkStatus();
+}
+
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   ServerOptions options;
   std::string log_level = "info";
@@ -146,6 +178,8 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   AddAccessFlags(app, options, certificate_role);
   AddLimitFlags(app, options);
   AddTimeFlags(app, options);
+  std::vector<std::string> kernel_services;
+  AddKernelFlags(app, options, kernel_services);
   app.add_option("--log_level", log_level, "What goes to stderr.")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
       ->capture_default_str();
@@ -159,7 +193,8 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
                                                  : ServerExitCode::kUsage);
   }
   if (options.http == "none") options.http.clear();
-  for (const absl::Status& status : {CheckTlsFlags(options), CheckAddresses(options)}) {
+  for (const absl::Status& status : {CheckTlsFlags(options), CheckAddresses(options),
+                                     TakeKernelServices(kernel_services, options)}) {
     if (status.ok()) continue;
     std::fprintf(stderr, "phimapd: %s\n", std::string(status.message()).c_str());
     return static_cast<int>(ServerExitCode::kUsage);

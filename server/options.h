@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "server/auth/role.h"
 #include "server/auth/tls_files.h"
+#include "server/kernel/kernel_address.h"
 #include "server/observe/log.h"
 
 namespace phimap {
@@ -33,6 +35,11 @@ struct ServerOptions {
   int max_builds = 16;
   int64_t build_memory_bytes = int64_t{4} << 30;
   int build_idle_seconds = 300;
+  // Kernel services that kernels may name.
+  std::vector<KernelAddress> kernel_services;
+  // File of authorities (PEM) for those that speak TLS; empty: the system's.
+  std::string kernel_service_ca;
+  int kernel_service_seconds = 30;
   int drain_seconds = 20;
   // 0: as many as the cgroup and the affinity of the process allow.
   int compute_threads = 0;

@@ -2,16 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/auth/access_control.h"
 #include "server/auth/file_watch.h"
@@ -20,6 +24,7 @@
 #include "server/build/alias_certificates.h"
 #include "server/build/build_manager.h"
 #include "server/grpc_listener.h"
+#include "server/kernel/kernel_services.h"
 #include "server/listen_address.h"
 #include "server/observe/http_endpoint.h"
 #include "server/observe/metrics.h"
@@ -33,6 +38,7 @@
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
 #include "server/store/metered_store.h"
+#include "server/sync/mutex.h"
 
 namespace phimap {
 namespace {
@@ -57,9 +63,17 @@ TransformScheduler::Options SchedulerOptions(const ServerOptions& options,
   return out;
 }
 
+KernelService::Options KernelOptions(const ServerOptions& options, std::string authorities) {
+  return {.authorities = std::move(authorities),
+          .time_limit = absl::Seconds(options.kernel_service_seconds),
+          .max_message_bytes = options.max_message_bytes};
+}
+
 VersionRegistry::Options RegistryOptions(const ServerOptions& options,
+                                         const KernelServices& kernels,
                                          AliasCertificates& certificates) {
   VersionRegistry::Options out;
+  out.kernels = &kernels;
   out.alias_changed = [&certificates](VersionRegistry& registry, absl::string_view mapping,
                                       absl::string_view alias) {
     certificates.Refresh(registry, mapping, alias);
@@ -75,8 +89,10 @@ std::function<void()> BuildYield(const Server::Hooks& hooks, TransformScheduler&
 }
 
 BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
-                                   const Server::Hooks& hooks, TransformScheduler& scheduler) {
+                                   const Server::Hooks& hooks, TransformScheduler& scheduler,
+                                   const KernelServices& kernels) {
   BuildManager::Options out;
+  out.kernels = &kernels;
   out.max_builds = options.max_builds;
   out.memory_bytes = options.build_memory_bytes;
   out.idle_timeout = absl::Seconds(options.build_idle_seconds);
@@ -121,6 +137,17 @@ std::unique_ptr<FileWatch> WatchTls(const ServerOptions& options, const Logger& 
   return watch;
 }
 
+// Empty: those of the system.
+absl::StatusOr<std::string> ReadAuthorities(const ServerOptions& options) {
+  if (options.kernel_service_ca.empty()) return std::string();
+  std::ifstream file(options.kernel_service_ca, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.good() && !text.str().empty()) return text.str();
+  return MakeError(absl::StatusCode::kFailedPrecondition, "BAD_TLS_FILE", "--kernel_service_ca",
+                   absl::StrCat("cannot read ", options.kernel_service_ca));
+}
+
 RpcLimits Limits(const ServerOptions& options) {
   RpcLimits limits;
   limits.max_message_bytes = options.max_message_bytes;
@@ -130,19 +157,58 @@ RpcLimits Limits(const ServerOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// Stops kernel services at a time, or when it goes.
+class DelayedStop {
+ public:
+  DelayedStop(KernelServices& kernels, std::chrono::steady_clock::time_point at)
+      : kernels_(kernels), thread_([this, at] {
+          {
+            MutexLock lock(&mutex_);
+            while (!now_ && changed_.WaitUntil(&mutex_, at)) {
+            }
+          }
+          kernels_.Stop();
+        }) {}
+  ~DelayedStop() {
+    {
+      MutexLock lock(&mutex_);
+      now_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+  DelayedStop(const DelayedStop&) = delete;
+  DelayedStop& operator=(const DelayedStop&) = delete;
+
+ private:
+  KernelServices& kernels_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool now_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
 // In the order of dependence: a part uses only those above it, and is destroyed before them.
 struct Server::Parts {
   Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
-        std::unique_ptr<Store> the_store, const Logger& the_logger, const Hooks& hooks)
+        std::string kernel_authorities, std::unique_ptr<Store> the_store, const Logger& the_logger,
+        const Hooks& hooks)
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
         tls_watch(WatchTls(options, logger)),
         store(std::make_unique<MeteredStore>(std::move(the_store), metrics.store())),
         threads(ComputeThreads(options)),
         scheduler(SchedulerOptions(options, hooks), metrics.transform()),
-        registry(RegistryOptions(options, alias_certificates), *store, metrics.registry(), logger),
-        builds(BuildOptions(options, threads, hooks, scheduler), *store, registry, store_pool,
-               metrics.build(), logger),
+        kernels(options.kernel_services, KernelOptions(options, std::move(kernel_authorities)),
+                metrics.kernels()),
+        registry(RegistryOptions(options, kernels, alias_certificates), *store, metrics.registry(),
+                 logger),
+        builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
+               store_pool, metrics.build(), logger),
         limits(Limits(options)),
         transform_service(transform_environment, access, metrics),
         mapping_service(*store, registry, builds, store_pool, access, metrics, logger),
@@ -165,6 +231,7 @@ struct Server::Parts {
   TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls, metrics.store().waiting};
   AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
+  KernelServices kernels;
   VersionRegistry registry;
   BuildManager builds;
   const RpcLimits limits;
@@ -219,9 +286,10 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (!options.token_file.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
   }
+  PHIMAP_ASSIGN_OR_RETURN(std::string kernel_authorities, ReadAuthorities(options));
   // From here on the server shuts down properly, whatever fails.
-  auto server = absl::WrapUnique(new Server(
-      std::make_unique<Parts>(options, std::move(tokens), std::move(store), logger, hooks)));
+  auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
+      options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeCalls(options));
   return server;
@@ -240,6 +308,8 @@ void Server::Shutdown(absl::Duration drain_time) {
   if (std::exchange(parts.shut_down, true)) return;
   if (parts.grpc != nullptr) parts.grpc->StopHealth();
   const auto drain = absl::ToChronoMilliseconds(drain_time);
+  // Calls that wait for a kernel end with it: a service that hangs must not hold the drain up.
+  DelayedStop kernels(parts.kernels, std::chrono::steady_clock::now() + drain);
   // Builds that no client follows are waited for beside the calls.
   std::thread builds([&] { parts.builds.Drain(std::chrono::steady_clock::now() + drain); });
   if (parts.grpc != nullptr) {

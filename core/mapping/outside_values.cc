@@ -81,11 +81,12 @@ std::string Asymmetry(const Matrix<double>& gram) {
 }
 
 // Whether the mapping's kernel is one, or what the certificate says of a similarity.
-absl::StatusOr<std::string> Verdict(const BuildSpec& spec, const OutsideValues& values) {
+absl::StatusOr<std::string> Verdict(const BuildSpec& spec, OutsideValues& values) {
   const bool similarity = spec.mapping.kind == MappingKind::kF1;
   constexpr char kSimilarity[] =
       ". It is a similarity, and no margin in a feature space is promised";
   if (const std::string asymmetry = Asymmetry(values.gram); !asymmetry.empty()) {
+    values.indefinite = true;
     if (similarity) return absl::StrCat("the kernel is not symmetric: ", asymmetry, kSimilarity);
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "NOT_SYMMETRIC", "kernel",
@@ -96,6 +97,7 @@ absl::StatusOr<std::string> Verdict(const BuildSpec& spec, const OutsideValues& 
   PHIMAP_ASSIGN_OR_RETURN(
       const DefinitenessProbe probe,
       ProbeGram(Converted<double, double>(values.gram.view().Block(0, 0, n, n)), values.unit));
+  values.indefinite = probe.indefinite();
   if (probe.indefinite() && !similarity) {
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",

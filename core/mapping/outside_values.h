@@ -83,8 +83,9 @@ struct OutsideValues {
   // F2, F3: the spectrum's rows with each other, m×m, and with S, m×d.
   Matrix<double> spectrum_gram;
   Matrix<double> spectrum;
-  // What the certificate says of the kernel's symmetry and definiteness, or nothing.
+  // What the certificate says of the kernel's symmetry and definiteness; and whether it is none.
   std::string warning;
+  bool indefinite = false;
 };
 
 // Asks for all of them, in tiles of kValuesOfCall or a row, and checks what a kernel has to be:

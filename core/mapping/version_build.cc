@@ -336,12 +336,12 @@ class VersionBuilder {
     if (spec_.mapping.kind == MappingKind::kKernelPca) {
       certificate_.warnings = WarningsOf(kernel_pca_, spec_.mapping.dimensions);
     }
-    if (values_.has_value()) return CertifyOutside();
     if (!kernel_warning_.empty()) certificate_.warnings.push_back(kernel_warning_);
-    if (indefinite_) {
+    if (indefinite_ || (values_.has_value() && values_->indefinite)) {
       certificate_.theorem =
           "none: the theorems are of positive semidefinite kernels, which this one is not";
     }
+    if (values_.has_value()) return CertifyOutside();
     // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
     Matrix<double> reference_rows;
     if (kernel_.HasDelta() && spec_.mapping.has_landmarks()) {

@@ -14,6 +14,7 @@
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
+#include "server/kernel/service_kernel_source.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -81,6 +82,7 @@ BuildManager::~BuildManager() {
 
 void BuildManager::Begin(BuildId id, BuildSpec spec,
                          std::function<void(absl::StatusOr<Attachment>)> done) {
+  if (absl::Status listed = CheckKernel(spec); !listed.ok()) return done(listed);
   std::string digest = Sha256Hex(spec.ToText());
   std::optional<absl::StatusOr<Attachment>> known;
   {
@@ -97,6 +99,18 @@ void BuildManager::Begin(BuildId id, BuildSpec spec,
   if (queued.ok()) return;
   done(queued);
   EndPending();
+}
+
+absl::Status BuildManager::CheckKernel(const BuildSpec& spec) const {
+  return SourceOf(spec).status();
+}
+
+absl::StatusOr<std::unique_ptr<KernelSource>> BuildManager::SourceOf(const BuildSpec& spec) const {
+  if (!spec.outside.has_value() || spec.is_precomputed()) return nullptr;
+  PHIMAP_ASSIGN_OR_RETURN(
+      KernelService* const service,
+      FindKernelService(options_.kernels, spec.outside->endpoint, "spec.kernel"));
+  return std::make_unique<ServiceKernelSource>(*service, spec.outside->kernel);
 }
 
 std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKnown(
@@ -233,12 +247,13 @@ absl::StatusOr<BuiltVersion> BuildManager::Compute(BuildJob& job) {
   if (work == nullptr) return job.Snapshot().error;
   absl::StatusOr<BuiltVersion> built =
       CatchOutOfMemory<absl::StatusOr<BuiltVersion>>([&]() -> absl::StatusOr<BuiltVersion> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSource> source, SourceOf(job.spec()));
         // A stream without a block: BuildVersion knows what to say to that.
         SharedCores monitor(job, options_.compute_threads, computing_);
         if (!work->has_value()) {
-          return BuildVersion(job.spec(), StreamSample(job.spec(), 1), monitor);
+          return BuildVersion(job.spec(), StreamSample(job.spec(), 1), monitor, source.get());
         }
-        return BuildVersion(job.spec(), std::move((*work)->sample), monitor);
+        return BuildVersion(job.spec(), std::move((*work)->sample), monitor, source.get());
       });
   work->reset();
   job.EndWork(options_.now(), 0);

@@ -35,6 +35,7 @@
 #include "server/build/build_job.h"
 #include "server/build/job_queue.h"
 #include "server/build/memory_budget.h"
+#include "server/kernel/kernel_services.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/registry/version_registry.h"
@@ -59,6 +60,9 @@ class BuildManager {
     int compute_threads = 1;
     // Threads that take rows.
     int ingest_threads = 1;
+    // Where builds find the services that compute their kernels; outlives the manager. Null: none
+    // are listed.
+    const KernelServices* kernels = nullptr;
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
     // Called on build threads before each tile and each block: lets Transforms pass.
     std::function<void()> yield = [] {};
@@ -82,6 +86,9 @@ class BuildManager {
   // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
   // build thread; `rows` stays readable until then. An error has ended the build.
   void Add(std::shared_ptr<BuildJob> job, RowsView rows, std::function<void(absl::Status)> done);
+  // Whether the kernel of `spec` is computed here or by a service that is listed:
+  // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). What Begin refuses first.
+  absl::Status CheckKernel(const BuildSpec& spec) const;
   // The stream is complete. DATA_LOSS (reason ROW_COUNT) if another number of rows came, which ends
   // the build.
   absl::Status Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count);
@@ -154,6 +161,8 @@ class BuildManager {
   // On a build thread.
   void Run(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<BuiltVersion> Compute(BuildJob& job);
+  // The service that computes the kernel; null if none does.
+  absl::StatusOr<std::unique_ptr<KernelSource>> SourceOf(const BuildSpec& spec) const;
   absl::StatusOr<CertifiedVersion> Publish(const BuildJob& job, BuiltVersion built);
   void Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
   void RecordFailure(const BuildJob& job, const absl::Status& error);

@@ -14,7 +14,7 @@ constexpr const char* kStateLabels[kBuildStates] = {
     "receiving", "queued", "computing", "publishing", "done", "failed", "cancelled"};
 // In the order in which a build goes through them.
 constexpr absl::string_view kPhaseLabels[kBuildPhases] = {
-    "receive", "queue", "sample",      "choose", "gram",
+    "receive", "queue", "sample",      "choose", "kernel", "gram",
     "factor",  "draw",  "certificate", "encode", "publish"};
 
 std::array<prometheus::Gauge*, kBuildStates> StateGauges(prometheus::Registry& registry) {

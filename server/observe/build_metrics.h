@@ -14,7 +14,7 @@
 namespace phimap {
 
 inline constexpr int kBuildStates = 7;
-inline constexpr int kBuildPhases = 10;
+inline constexpr int kBuildPhases = 11;
 
 class BuildMetrics {
  public:

@@ -38,7 +38,8 @@ Metrics::Metrics()
       build_(*registry_),
       store_(*registry_),
       certificates_(*registry_),
-      connections_(*registry_) {
+      connections_(*registry_),
+      kernels_(*registry_) {
   sources_->Add(registry_);
   sources_->Add(std::make_shared<ProcessMetrics>());
 }

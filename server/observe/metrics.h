@@ -21,6 +21,7 @@
 #include "server/observe/build_metrics.h"
 #include "server/observe/certificate_metrics.h"
 #include "server/observe/connection_metrics.h"
+#include "server/observe/kernel_metrics.h"
 #include "server/observe/registry_metrics.h"
 #include "server/observe/rpc_metrics.h"
 #include "server/observe/store_metrics.h"
@@ -61,6 +62,7 @@ class Metrics {
   const StoreMetrics& store() const { return store_; }
   CertificateMetrics& certificates() { return certificates_; }
   const ConnectionMetrics& connections() const { return connections_; }
+  KernelMetrics& kernels() { return kernels_; }
   // What the HTTP endpoint serves: all of these and the process's.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
@@ -76,6 +78,7 @@ class Metrics {
   const StoreMetrics store_;
   CertificateMetrics certificates_;
   const ConnectionMetrics connections_;
+  KernelMetrics kernels_;
 };
 
 }  // namespace phimap

@@ -10,6 +10,7 @@
 
 #include "core/plan/engine.h"
 #include "core/plan/residual.h"
+#include "server/kernel/kernel_queue.h"
 #include "server/observe/version_series.h"
 #include "server/store/store.h"
 
@@ -21,6 +22,8 @@ struct LiveVersion {
   std::unique_ptr<const Engine> engine;
   // Of F2 alone.
   std::optional<Residual> residual = std::nullopt;
+  // Of a kernel that a service computes: the way to it. The engine's rows are its values.
+  std::shared_ptr<KernelQueue> kernel;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
   // How it was made, for people.
@@ -30,7 +33,8 @@ struct LiveVersion {
   std::unique_ptr<const VersionSeries::Lease> series;
 
   int64_t memory_bytes() const {
-    return engine->memory_bytes() + static_cast<int64_t>(certificate.size());
+    return engine->memory_bytes() + static_cast<int64_t>(certificate.size()) +
+           (kernel == nullptr ? 0 : kernel->memory_bytes());
   }
 };
 
@@ -47,7 +51,15 @@ class VersionHandle {
   const Engine& engine() const { return *version_->engine; }
   // Whether rows of so many numbers can be mapped: the version's columns and, of kernel values that
   // come with the request, one more for K(x, x).
-  bool TakesColumns(int64_t columns) const { return engine().TakesColumns(columns); }
+  bool TakesColumns(int64_t columns) const {
+    return kernel() != nullptr ? columns == record().input_columns : engine().TakesColumns(columns);
+  }
+  // Numbers of an example.
+  int64_t input_columns() const {
+    return kernel() != nullptr ? record().input_columns : engine().input_columns();
+  }
+  // Where kernel values are asked for; null if none are.
+  KernelQueue* kernel() const { return version_->kernel.get(); }
   // Null for a mapping that has none.
   const Residual* residual() const {
     return version_->residual.has_value() ? &*version_->residual : nullptr;

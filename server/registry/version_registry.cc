@@ -26,19 +26,6 @@ absl::Status TooManyWaiters(const std::string& mapping, int limit) {
                    {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
 }
 
-// Whether somebody here can say what the engine's rows are.
-absl::Status CheckServed(const Plan& plan) {
-  const auto* const block =
-      std::visit([](const auto& stages) { return std::get_if<ExternalFeatures>(&stages.features); },
-                 plan.stages);
-  if (block == nullptr || block->kind == ExternalFeatures::ExampleKind::kRowNumbers) {
-    return absl::OkStatus();
-  }
-  return MakeError(Code::kUnimplemented, "EXTERNAL_FEATURES", "",
-                   "the version computes its features in an external kernel service, which this "
-                   "build cannot call");
-}
-
 }  // namespace
 
 VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMetrics& metrics,
@@ -206,9 +193,10 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
     version->certificate = std::move(artifact.certificate);
     version->standardize = artifact.provenance.standardize;
     version->seed = artifact.provenance.seed;
-    PHIMAP_RETURN_IF_ERROR(CheckServed(artifact.plan));
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
     version->residual = Residual::Of(artifact.plan, artifact.provenance);
+    PHIMAP_ASSIGN_OR_RETURN(version->kernel,
+                            KernelOf(artifact.plan, version->residual.has_value()));
     version->series = metrics_.versions->Open(record.mapping, record.number);
     return version;
   } catch (const std::bad_alloc&) {
@@ -217,6 +205,19 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
                                   record.mapping, "\""),
                      {}, kRetryDelayMs);
   }
+}
+
+absl::StatusOr<std::shared_ptr<KernelQueue>> VersionRegistry::KernelOf(const Plan& plan,
+                                                                       bool want_diagonal) const {
+  const auto* const block =
+      std::visit([](const auto& stages) { return std::get_if<ExternalFeatures>(&stages.features); },
+                 plan.stages);
+  if (block == nullptr || block->kind == ExternalFeatures::ExampleKind::kRowNumbers) {
+    return nullptr;
+  }
+  PHIMAP_ASSIGN_OR_RETURN(KernelService* const service,
+                          FindKernelService(options_.kernels, block->endpoint, ""));
+  return std::make_shared<KernelQueue>(*service, *block, plan.input_columns(), want_diagonal);
 }
 
 absl::Status VersionRegistry::MakeRoom(const VersionRecord& record, int64_t bytes) {

@@ -21,6 +21,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/kernel/kernel_services.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/registry/known_names.h"
@@ -41,6 +42,9 @@ class VersionRegistry {
     int max_queued_loads = 256;
     // Requests that may wait for one version.
     int max_waiters = 4096;
+    // Where versions find the services that compute their kernels; outlives the registry. Null:
+    // none are listed.
+    const KernelServices* kernels = nullptr;
     // Called, without a lock, after an alias was learnt, moved or forgotten. May be empty.
     std::function<void(VersionRegistry&, absl::string_view mapping, absl::string_view alias)>
         alias_changed;
@@ -101,6 +105,8 @@ class VersionRegistry {
   absl::StatusOr<Loaded> LoadKey(const Key& key, const Loaded& last, int64_t& number);
   absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record);
   absl::StatusOr<Loaded> Load(const VersionRecord& record);
+  // The way to the service that computes the plan's kernel; null if none does.
+  absl::StatusOr<std::shared_ptr<KernelQueue>> KernelOf(const Plan& plan, bool want_diagonal) const;
   absl::Status MakeRoom(const VersionRecord& record, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes `loaded` known and live, and takes those who wait for `key`. False, and nothing is done,
   // if something was told since `news`: the store may say something else now.

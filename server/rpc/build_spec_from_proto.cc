@@ -198,12 +198,6 @@ absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
   absl::StatusOr<std::optional<OutsideKernel>> outside = OutsideKernel::Parse(fields.kernel());
   if (!outside.ok()) return WithFieldPrefix(InKernelField(outside.status()), kSpecPrefix);
   spec.outside = *std::move(outside);
-  if (spec.outside.has_value() && !spec.is_precomputed()) {
-    return MakeError(Code::kFailedPrecondition, "KERNEL_SERVICE_NOT_LISTED", "spec.kernel",
-                     absl::StrCat("no kernel service ", Quoted(spec.outside->endpoint),
-                                  " is on the operator's list"),
-                     {{"endpoint", spec.outside->endpoint}});
-  }
   if (!spec.outside.has_value()) {
     absl::StatusOr<KernelExpression> kernel = KernelFromProto(fields.kernel(), spec.mapping.kind);
     if (!kernel.ok()) return WithFieldPrefix(kernel.status(), kSpecPrefix);

@@ -22,9 +22,10 @@ absl::Status CheckCount(absl::string_view field, int64_t count, int64_t limit) {
 }  // namespace
 
 absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEstimator& estimator,
-                               int64_t memory_limit_bytes, v1::EstimateBuildResponse* response) {
+                               const BuildManager& builds, v1::EstimateBuildResponse* response) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.spec().mapping(), "spec.mapping"));
   PHIMAP_ASSIGN_OR_RETURN(const BuildSpec spec, BuildSpecFromProto(request.spec()));
+  PHIMAP_RETURN_IF_ERROR(builds.CheckKernel(spec));
   PHIMAP_RETURN_IF_ERROR(CheckCount("rows", request.rows(), Reservoir::kMaxStreamRows));
   PHIMAP_RETURN_IF_ERROR(CheckCount("columns", request.columns(), kMaxColumns));
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(CheckStreamRows(spec, request.rows())));
@@ -35,7 +36,7 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   response->set_flops(estimate.cost.work.flops());
   response->set_seconds(estimate.seconds);
   response->set_reserved_memory_bytes(ReservedBytes(spec, request.columns(), estimator.threads()));
-  response->set_memory_limit_bytes(memory_limit_bytes);
+  response->set_memory_limit_bytes(builds.memory_limit_bytes());
   return absl::OkStatus();
 }
 

@@ -7,15 +7,17 @@
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_estimator.h"
+#include "server/build/build_manager.h"
 
 namespace phimap {
 
-// Fills in `response`; `memory_limit_bytes` is what all builds may take together. Errors: those of
+// Fills in `response`; `builds` say what all of them may take together. Errors: those of
+// BuildManager::CheckKernel and
 // BuildSpecFromProto, INVALID_ARGUMENT for rows or columns out of range, FAILED_PRECONDITION
 // (TOO_FEW_ROWS, TOO_MANY_DIMENSIONS) as the build itself. Cost as BuildEstimator: not on an RPC
 // thread.
 absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEstimator& estimator,
-                               int64_t memory_limit_bytes, v1::EstimateBuildResponse* response);
+                               const BuildManager& builds, v1::EstimateBuildResponse* response);
 
 }  // namespace phimap
 

@@ -24,6 +24,7 @@ absl::Status CheckDigest(const VersionHandle& version, absl::string_view expecte
 }
 
 std::string ColumnsText(const VersionHandle& version) {
+  if (version.kernel() != nullptr) return absl::StrCat(version.input_columns());
   const int64_t columns = version.engine().input_columns();
   if (!version.engine().is_external()) return absl::StrCat(columns);
   return absl::StrCat(columns, ", or ", columns + 1, " with K(x, x) as the last");
@@ -33,7 +34,7 @@ absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
   if (version.TakesColumns(rows.columns)) return absl::OkStatus();
   return MakeError(Code::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
                    absl::StrCat("expected ", ColumnsText(version), " columns, got ", rows.columns),
-                   {{"expected", absl::StrCat(version.engine().input_columns())},
+                   {{"expected", absl::StrCat(version.input_columns())},
                     {"actual", absl::StrCat(rows.columns)}});
 }
 

@@ -187,7 +187,7 @@ absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& reque
 }
 
 absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows) {
-  const int64_t columns = version.engine().input_columns();
+  const int64_t columns = version.input_columns();
   if (version.TakesColumns(rows.columns)) return absl::OkStatus();
   const std::string expected = absl::StrCat("[-1, ", columns, "]");
   const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");

@@ -249,7 +249,7 @@ MappingService::Unary* MappingService::EstimateBuild(Context* context,
                                                      const v1::EstimateBuildRequest* request,
                                                      v1::EstimateBuildResponse* response) {
   return OnStoreThread(context, "EstimateBuild", [=, this] {
-    return EstimateFromProto(*request, estimator_, builds_.memory_limit_bytes(), response);
+    return EstimateFromProto(*request, estimator_, builds_, response);
   });
 }
 

@@ -39,6 +39,9 @@ struct RowsToMap {
   int64_t extra_row_bytes = 0;
 };
 
+// How it ended, and the rows that the engine saw.
+using MappedCallback = std::function<void(const absl::Status&, const RowsView& seen)>;
+
 // Bytes of the features of `rows` rows.
 int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
 
@@ -52,13 +55,19 @@ bool HasSelfValues(const VersionHandle& version, const RowsView& rows);
 // values are checked and `allocate` returns where the features go: FeatureBytes, in the serving
 // type, row after row. That is the one copy out. The version stays pinned until after `done`.
 //
-// `done` is called exactly once, here or on that thread. Errors: RESOURCE_EXHAUSTED (reason
+// Of a version whose kernel a service computes, the service is asked first, without a thread that
+// waits (server/kernel/kernel_queue.h).
+//
+// `done` is called exactly once, here or on that thread, with the rows that the engine saw, for a
+// residual: the request's own, or the kernel values in their place, readable until it returns.
+// Errors: RESOURCE_EXHAUSTED (reason
 // MESSAGE_TOO_LARGE, with the rows that would fit; ANSWERS_FULL; QUEUE_FULL), INVALID_ARGUMENT
-// (reason NOT_FINITE, the row and the column), and those of the engine and the scheduler.
+// (reason NOT_FINITE, the row and the column), and those of the engine, the scheduler and the
+// kernel queue.
 // REQUIRES: the columns are the version's; the rows' bytes, `scope` and `answer` live until `done`.
 void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
              const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
-             std::function<char*()> allocate, std::function<void(const absl::Status&)> done);
+             std::function<char*()> allocate, MappedCallback done);
 
 // Whether MapRows refused for what others hold at the moment (QUEUE_FULL, ANSWERS_FULL), and gave
 // `status` to `done` before it returned. The scheduler's room() tells when to try again.

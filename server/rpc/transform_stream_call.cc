@@ -180,10 +180,10 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
       [this, slot, count = rows->rows] {
         return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
       },
-      [self = shared_from_this(), slot, &submitted, residual,
-       view = *rows](const absl::Status& status) {
+      [self = shared_from_this(), slot, &submitted, residual](const absl::Status& status,
+                                                              const RowsView& seen) {
         if (status.ok() && residual != nullptr) {
-          AddResiduals(*residual, view, slot->response.features(),
+          AddResiduals(*residual, seen, slot->response.features(),
                        slot->response.mutable_residuals());
         }
         if (!IsLackOfRoom(status)) return self->SlotDone(slot, status);

@@ -30,8 +30,8 @@ void TransformUnaryCall::Map(absl::StatusOr<VersionHandle> version) {
   MapRows(
       environment_, *version, rows_, scope_, answer_,
       [this, engine = &version->engine()] { return Allocate(*engine, rows_.rows.rows); },
-      [this](const absl::Status& status) {
-        if (status.ok()) Complete(rows_.rows);
+      [this](const absl::Status& status, const RowsView& seen) {
+        if (status.ok()) Complete(seen);
         End(status);
       });
 }

@@ -52,8 +52,8 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
   virtual absl::Status Accept(const VersionHandle& version, const RowsView& rows) = 0;
   // Room in the answer for the features; on the thread that computes them.
   virtual char* Allocate(const Engine& engine, int64_t rows) = 0;
-  // The features are there: what else the answer takes from them. On the same thread, while the
-  // version is pinned.
+  // The features are there: what else the answer takes from them and from the rows that the engine
+  // saw. On the same thread, while the version is pinned.
   virtual void Complete(const RowsView& rows) { static_cast<void>(rows); }
 
   void Map(absl::StatusOr<VersionHandle> version);

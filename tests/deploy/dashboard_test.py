@@ -27,7 +27,7 @@ class DashboardTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = server.Server()
+        cls.server = server.Server("--kernel_service=here=127.0.0.1:1")
         cls.addClassCleanup(cls.server.close)
         cls.server.build(landmarks=50)
         cls.server.set_alias("letters", "prod", 1)

@@ -14,7 +14,7 @@ KINDS = {"unary": "unary", "server_stream": "server stream", "client_stream": "c
          "bidi_stream": "bidirectional stream"}
 
 # Reasons in the sources that no call ends with.
-AT_START = {"BAD_ADDRESS", "BAD_FLAG", "BAD_FLAGS", "BAD_TLS_FILE", "BAD_TOKEN_FILE", "BAD_PATH", "CANNOT_LISTEN", "DATABASE_LOST",
+AT_START = {"BAD_ADDRESS", "BAD_FLAG", "BAD_FLAGS", "BAD_KERNEL_SERVICE", "BAD_TLS_FILE", "BAD_TOKEN_FILE", "BAD_PATH", "CANNOT_LISTEN", "DATABASE_LOST",
             "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "NOT_A_STORE", "NOT_LOOPBACK", "NO_WRITE_AHEAD_LOG",
             "STORE_MISMATCH", "STORE_TOO_NEW"}
 INSIDE = {

@@ -18,12 +18,13 @@ from phimap.rpc import error_details_pb2
 from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_pb2_grpc, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
                        mapping_service_pb2_grpc, transform_service_pb2, transform_service_pb2_grpc)
 
-# Reasons that take a full disk, a broken machine, a newer phimap, a race or a hostile artifact: tests of the server's
+# Reasons that take a full disk, a broken machine, a newer phimap, a race, a faulty kernel service or a hostile artifact: tests of the server's
 # parts bring them about.
 ELSEWHERE = {
     "ANSWERS_FULL", "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "CERTIFICATE_MISSING",
     "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
-    "EXTERNAL_FEATURES", "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
+    "EXTERNAL_FEATURES", "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
+    "KERNEL_SERVICE_ANSWER", "KERNEL_SERVICE_ERROR", "KERNEL_SERVICE_TIMEOUT", "KERNEL_SERVICE_UNAVAILABLE", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
     "READ_ONLY_FILE_SYSTEM", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
     "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "TOO_MANY_ROWS", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
     "UNREADABLE_TEXT"}
@@ -31,6 +32,7 @@ ELSEWHERE = {
 ELSEWHERE_OF = {
     ("Import", "NOT_REPRESENTABLE", "FAILED_PRECONDITION"),
     ("Loading a version", "DAMAGED_ARTIFACT", "DATA_LOSS"),
+    ("Loading a version", "KERNEL_SERVICE_NOT_LISTED", "FAILED_PRECONDITION"),
     ("ModelInfer", "NOT_REPRESENTABLE", "OUT_OF_RANGE"),
 }
 
@@ -338,6 +340,8 @@ class ApiErrorsTest(unittest.TestCase):
                        request(page_token="x", **mapping))
         self.fails("Advise", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.Advise,
                    api.AdviseRequest(margin=2, error=0.1, confidence=0.9))
+        self.fails("EstimateBuild", "KERNEL_SERVICE_NOT_LISTED", "FAILED_PRECONDITION", calls.EstimateBuild,
+                   api.EstimateBuildRequest(spec=spec(kernel="service(endpoint=nobody)").spec, rows=9, columns=4))
         for reason, code, text, rows in (
                 ("BAD_EXPRESSION", "INVALID_ARGUMENT", "f2(", 9), ("OUT_OF_RANGE", "INVALID_ARGUMENT", "f2(landmarks=9)", 0),
                 ("TOO_FEW_ROWS", "FAILED_PRECONDITION", "f2(landmarks=9)", 8),

@@ -270,6 +270,7 @@ TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
     const BuiltVersion similarity = MustBuild(SpecOf("f1(landmarks=30)", "precomputed()"), gram);
     ASSERT_EQ(similarity.certificate.warnings.size(), 1u);
     EXPECT_NE(similarity.certificate.warnings[0].find("It is a similarity"), std::string::npos);
+    EXPECT_EQ(similarity.certificate.theorem.substr(0, 5), "none:");
   }
 }
 

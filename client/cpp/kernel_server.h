@@ -1,0 +1,111 @@
+// A kernel of your own, served to phimapd: functions of two batches of examples become a kernel
+// service.
+//
+// Example:
+//   absl::StatusOr<std::unique_ptr<KernelServer>> server = KernelServer::Start(
+//       {.listen = "127.0.0.1:9000",
+//        .kernels = {{"overlap", [](const Batch& left, const Batch& right, double* block) {
+//          for (size_t i = 0; i < left.size(); ++i)
+//            for (size_t j = 0; j < right.size(); ++j) *block++ = Overlap(left[i], right[j]);
+//          return absl::OkStatus();
+//        }}}});
+//   (*server)->Wait();
+//
+// with phimapd --kernel_service=words=127.0.0.1:9000, and then the kernel
+// service(endpoint=words, kernel=overlap).
+#ifndef PHIMAP_CLIENT_CPP_KERNEL_SERVER_H_
+#define PHIMAP_CLIENT_CPP_KERNEL_SERVER_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::client {
+
+// Examples of one kind, as a kernel sees them. Views of a message: nothing of it outlives the call.
+class Batch {
+ public:
+  enum class Kind { kDense, kBytes, kText };
+
+  Batch(Kind kind, int64_t columns, std::vector<absl::string_view> examples)
+      : kind_(kind), columns_(columns), examples_(std::move(examples)) {}
+
+  Kind kind() const { return kind_; }
+  size_t size() const { return examples_.size(); }
+  // Numbers of a dense row; 0 of others.
+  int64_t columns() const { return columns_; }
+  // Bytes or text; of a dense row its columns() float64 numbers, at any alignment.
+  absl::string_view operator[](size_t i) const { return examples_[i]; }
+  // Number j of dense row i.
+  double number(size_t i, int64_t j) const;
+
+ private:
+  const Kind kind_;
+  const int64_t columns_;
+  const std::vector<absl::string_view> examples_;
+};
+
+// Writes K(left_i, right_j) to block[i · right.size() + j]. A pure function of its arguments,
+// called by several threads at a time. An error ends the call with it: INVALID_ARGUMENT for
+// examples that the kernel does not know, say. phimapd refuses values that are not finite.
+using KernelFunction =
+    std::function<absl::Status(const Batch& left, const Batch& right, double* block)>;
+
+// Thread-safe.
+class KernelServer {
+ public:
+  struct Options {
+    // "HOST:PORT" or "unix:PATH"; port 0 picks a free one. There is no token: who can connect can
+    // call.
+    std::string listen = "127.0.0.1:0";
+    // PEM; both empty: not encrypted.
+    std::string certificate;
+    std::string key;
+    std::map<std::string, KernelFunction> kernels;
+    // K(x, x) of each example, where that is cheaper than the function on x and x; by kernel.
+    std::map<std::string, std::function<absl::Status(const Batch& examples, double* values)>>
+        diagonals;
+    // Columns of blocks that are kept for calls that name them; the longest unused make room.
+    int64_t remembered_bytes = int64_t{256} << 20;
+    int max_threads = 16;
+    int max_message_bytes = 64 << 20;
+  };
+
+  // Listens and serves. Errors: INVALID_ARGUMENT (no kernels), UNAVAILABLE (the address cannot be
+  // bound).
+  static absl::StatusOr<std::unique_ptr<KernelServer>> Start(Options options);
+  // Stops at once.
+  ~KernelServer();
+  KernelServer(const KernelServer&) = delete;
+  KernelServer& operator=(const KernelServer&) = delete;
+
+  // With the port that port 0 became.
+  const std::string& address() const { return address_; }
+  // Calls that were answered, whatever with.
+  int64_t calls() const;
+  // Until Stop is called on another thread.
+  void Wait();
+  void Stop();
+  // Forgets the columns that were sent: the next call that names them gets NOT_FOUND.
+  void Forget();
+
+ private:
+  class Service;
+  struct Grpc;
+  KernelServer();
+
+  std::string address_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Grpc> grpc_;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_KERNEL_SERVER_H_

@@ -1,0 +1,50 @@
+"""A kernel service for words: K(a, b) = exp(-d(a, b)), d the edit distance (Levenshtein).
+
+    python edit_distance.py 127.0.0.1:9000 &
+    phimapd --data_dir=/tmp/phimap --kernel_service=words=127.0.0.1:9000 &
+
+Then `service(endpoint=words, kernel=edit)` is a kernel of words: of text, of bytes, or of rows that hold the codes of a
+word's letters and 0 behind its end, as `rows_of` makes them.
+"""
+import math
+import sys
+
+import numpy
+from phimap.kernel_server import KernelServer
+
+
+def edit_distance(a, b):
+    """Insertions, deletions and substitutions that make b of a: row after row of the table of prefixes."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        diagonal, row[0] = row[0], i + 1
+        for j, y in enumerate(b):
+            diagonal, row[j + 1] = row[j + 1], min(diagonal + (x != y), row[j + 1] + 1, row[j] + 1)
+    return row[-1]
+
+
+def rows_of(words, columns):
+    return numpy.array([[ord(letter) for letter in word.ljust(columns, "\0")] for word in words], "<f8")
+
+
+def words_of(batch):
+    if not isinstance(batch, numpy.ndarray):
+        return batch
+    return ["".join(map(chr, row[:numpy.count_nonzero(row)].astype(int))) for row in batch]
+
+
+def edit_kernel(left, right):
+    columns = words_of(right)
+    return [[math.exp(-edit_distance(a, b)) for b in columns] for a in words_of(left)]
+
+
+def main():
+    listen = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1:0"
+    ones = {"edit": lambda words: numpy.ones(len(words))}
+    with KernelServer({"edit": edit_kernel}, listen, diagonals=ones) as server:
+        print(f"kernel server ready: {server.address}", flush=True)
+        server.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+// What is counted of calls to the users' kernel services. Thread-safe, but AddService, which is for
+// when the server is being put together.
+#ifndef PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
+
+#include <array>
+
+#include "absl/strings/string_view.h"
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "server/observe/rpc_metrics.h"
+
+namespace phimap {
+
+// Of one service on the operator's list.
+struct KernelServiceMetrics {
+  // Calls that ended, by what they were to whoever asked.
+  std::array<prometheus::Counter*, kStatusCodes> ended;
+  prometheus::Histogram* seconds;
+  prometheus::Gauge* under_way;
+  prometheus::Counter* values;
+  // Right examples that were sent with their content.
+  prometheus::Counter* examples_sent;
+};
+
+class KernelMetrics {
+ public:
+  explicit KernelMetrics(prometheus::Registry& registry);
+
+  KernelServiceMetrics AddService(absl::string_view name);
+
+ private:
+  prometheus::Family<prometheus::Counter>& ended_;
+  prometheus::Family<prometheus::Histogram>& seconds_;
+  prometheus::Family<prometheus::Gauge>& under_way_;
+  prometheus::Family<prometheus::Counter>& values_;
+  prometheus::Family<prometheus::Counter>& examples_sent_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_

@@ -1,0 +1,74 @@
+"""The edit distance of words as a black-box kernel, in both languages: real programs, as their users start them."""
+from __future__ import annotations
+
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import phimap
+from phimapd import Phimapd
+
+SOURCE = pathlib.Path(os.environ["PHIMAP_SOURCE"])
+EXAMPLE = SOURCE / "client/python/examples/edit_distance.py"
+PROGRAMS = {"python": [sys.executable, str(EXAMPLE)], "cpp": [os.environ["EDIT_DISTANCE_KERNEL"]]}
+COLUMNS = 9
+KERNEL = "service(endpoint={}, kernel=edit)"
+
+# 27 stems with 8 endings.
+WORDS = [a + b + c + ending for a in "dfl" for b in "aou" for c in "nrt"
+         for ending in ("", "s", "ed", "er", "ing", "ings", "ers", "y")]
+
+
+class KernelProgram:
+    """A kernel server on a free port."""
+
+    def __init__(self, language):
+        self._process = subprocess.Popen(PROGRAMS[language], stdout=subprocess.PIPE, text=True)
+        ready = self._process.stdout.readline()
+        assert ready.startswith("kernel server ready: "), ready
+        self.address = ready.split()[-1]
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+@pytest.fixture
+def kernels():
+    programs = {language: KernelProgram(language) for language in PROGRAMS}
+    yield programs
+    for program in programs.values():
+        program.kill()
+
+
+def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_nothing_with_it(kernels, tmp_path):
+    example = runpy.run_path(str(EXAMPLE))
+    rows = example["rows_of"](WORDS, COLUMNS)
+    gram = np.array(example["edit_kernel"](WORDS, WORDS))
+    flags = [f"--kernel_service={name}={program.address}" for name, program in kernels.items()]
+    with Phimapd(tmp_path, *flags) as phimapd, phimap.Client(phimapd.address) as client:
+        features = {}
+        for language in kernels:
+            version = client.build(language, rows, spec="f2(landmarks=60, serving_type=float64)",
+                                   kernel=KERNEL.format(language))
+            assert version.certificate.policy == "uniform"
+            features[language], residuals = client.transform_with_residuals(language, rows)
+            # What F2 promises of every pair.
+            error = np.abs(gram - features[language] @ features[language].T)
+            bound = np.sqrt(np.outer(residuals, residuals))
+            assert (error <= bound * (1 + 1e-9) + 1e-12).all()
+            # Of landmarks, which are 60 of the words, nothing is lost.
+            assert (residuals < 1e-9).sum() >= 60
+        np.testing.assert_allclose(features["python"], features["cpp"], rtol=0, atol=1e-6)
+
+        kernels["cpp"].kill()
+        with pytest.raises(phimap.Unavailable) as gone:
+            client.transform("cpp", rows[:3], timeout=60)
+        assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"
+        np.testing.assert_array_equal(client.transform("python", rows), features["python"])
