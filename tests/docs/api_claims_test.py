@@ -31,7 +31,7 @@ INSIDE = {
 TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
 
 # Constants of which there are others by the same name.
-DEFINED_IN = {"kMaxNameBytes": "reference.cc"}
+DEFINED_IN = {"kMaxDegree": "kernel_parser.cc", "kMaxNameBytes": "reference.cc"}
 UNITS = {"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "deep": 1, "days": 24 * 3600}
 
 
