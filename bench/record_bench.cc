@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,8 +16,14 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/interleaved.h"
+#include "core/linalg/blas.h"
+#include "core/mapping/landmark_mapping.h"
+#include "core/plan/residual.h"
+#include "core/status/check.h"
 #include "grpcpp/server_context.h"
+#include "prometheus/counter.h"
 #include "server/auth/access_control.h"
+#include "server/observe/input_drift.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/rpc/answer_budget.h"
@@ -105,7 +112,48 @@ double TimeAmong(Recorder& recorder, int others) {
   return contenders[0].median_us;
 }
 
+constexpr char kKernel[] = "rbf(gamma=0.01)";
+
+// F2 of as many landmarks as there are features, of rows of 64 numbers.
+LandmarkMapping F2(ConstMatrixView<double> landmarks) {
+  absl::StatusOr<LandmarkMapping> built =
+      BuildF2({.kernel = *KernelExpression::Parse(kKernel),
+               .input = {.columns = landmarks.cols(), .shift = {}, .scale = {}, .projection = {}},
+               .landmarks = landmarks},
+              NeverStop);
+  PHIMAP_CHECK(built.ok());
+  return *std::move(built);
+}
+
+// What the drift of inputs takes of the requests, all of which it sees and one in kEvery measures.
+void TimeDrift(int64_t features) {
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  Matrix<double> landmarks(features, 64);
+  for (int64_t i = 0; i < landmarks.size(); ++i) landmarks.data()[i] = normal(random);
+  const LandmarkMapping mapping = F2(landmarks.view());
+  const std::optional<Residual> residual =
+      Residual::Of(mapping.served, {.mapping_text = "f2()", .kernel_text = kKernel});
+  PHIMAP_CHECK(residual.has_value());
+  const std::vector<float> answer(static_cast<size_t>(features), 0.02f);
+  const RowsView answers{reinterpret_cast<const char*>(answer.data()), FloatType::kFloat32, 1,
+                         features};
+  const std::vector<float> row(64, 0.5f);
+  const RowsView rows{reinterpret_cast<const char*>(row.data()), FloatType::kFloat32, 1, 64};
+  prometheus::Counter counters[3];
+  const InputDrift drift({&counters[0], &counters[1], &counters[2]});
+  std::vector<Contender> contenders = {{"drift", [&] {
+                                          for (uint32_t i = 0; i < InputDrift::kEvery; ++i) {
+                                            drift.Sample(rows, answers, &*residual);
+                                          }
+                                        }}};
+  TimeInterleaved({.rounds = 15, .round_seconds = 0.05}, contenders);
+  absl::PrintF("drift of F2, %4d features  %6.3f us   a call; one in %d measures its first row\n",
+               features, contenders[0].median_us / InputDrift::kEvery, InputDrift::kEvery);
+}
+
 int Run(int others, bool check) {
+  UseOneBlasThread();
   Recorder recorder;
   std::vector<Contender> contenders = {{"record", [&recorder] { recorder.RecordOne(); }},
                                        {"clock", [] {
@@ -122,6 +170,7 @@ int Run(int others, bool check) {
     absl::PrintF("among %2d more that record  %6.3f us   wall time of one thread\n", others,
                  TimeAmong(recorder, others));
   }
+  for (const int64_t features : {512, 2048}) TimeDrift(features);
   return check && record_us > kLimitUs ? 1 : 0;
 }
 

@@ -355,14 +355,15 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   // values of an rbf.
   Work work{.product_flops = 2 * h * shape.row.product_flops,
             .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
-  if (shape.elements_of_value == 0) return work;
+  if (!shape.value.has_value()) return work;
+  const ValueWork compared{shape.value->products, shape.value->elements + 1};
   // Each pair: a kernel value, a product of features, a comparison.
   const double pairs = PairsOf(shape.rows);
-  work += WorkOfKernelBlock(1, pairs, columns, shape.elements_of_value + 1);
+  work += WorkOfKernelBlock(1, pairs, columns, compared);
   work.product_flops += 2 * pairs * outputs;
   if (shape.rank == 0) return work;
   const double rank = static_cast<double>(shape.rank);
-  work += WorkOfKernelBlock(rank, h, columns, shape.elements_of_value + 1);
+  work += WorkOfKernelBlock(rank, h, columns, compared);
   work.product_flops += rank * rank * h;
   return work;
 }

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
@@ -86,8 +87,8 @@ struct MeasurementShape {
   int64_t output_columns = 0;
   Work row;
   int64_t plan_numbers = 0;
-  // What one kernel value takes; 0: the kernel error is not measured.
-  double elements_of_value = 0;
+  // What one kernel value takes; nullopt: the kernel error is not measured.
+  std::optional<ValueWork> value;
   // Rank of the factor that rows are solved with for the trace residual; 0: they are not, for
   // there is none or the features are the projection.
   int64_t rank = 0;

@@ -84,12 +84,12 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   return spectrum;
 }
 
-Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, double elements_of_value) {
+Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork& value) {
   const double m = static_cast<double>(rows);
   const double r = static_cast<double>(rank);
   const double p = static_cast<double>(columns);
-  Work work = WorkOfKernelBlock(1, TiledTriangle(rows), p, elements_of_value);
-  work += WorkOfKernelBlock(r, m, p, elements_of_value);
+  Work work = WorkOfKernelBlock(1, TiledTriangle(rows), p, value);
+  work += WorkOfKernelBlock(r, m, p, value);
   work.product_flops += r * r * m + m * (m + 1) * r;
   work.factor_flops += 2 * (4.0 / 3) * m * m * m;  // the eigenvalues of both
   return work;

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/work.h"
 
@@ -54,7 +55,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
 
 // What it takes for m rows of p columns and rank r, and the bytes that it holds beside its
 // arguments.
-Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, double elements_of_value);
+Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork& value);
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank);
 
 }  // namespace phimap

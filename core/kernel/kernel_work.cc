@@ -60,19 +60,21 @@ std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t 
   return static_cast<int64_t>(dimension + 0.5);
 }
 
-double ElementsOfValue(const KernelExpression& kernel, int64_t columns) {
+ValueWork WorkOfValue(const KernelExpression& kernel, int64_t columns) {
   constexpr double kRbfOps = 3;
   // Of an L1 distance or a form, for each column, over a value of an rbf: measured 0.05 to 0.1.
   constexpr double kElementsOfColumn = 0.1;
   const KernelProgram program = KernelProgram::Compile(kernel.Resolved(1, 1));
   const double passes =
       (program.uses_l1_distances() ? 1 : 0) + static_cast<double>(program.forms().size());
-  return static_cast<double>(program.ops().size()) / kRbfOps +
-         passes * kElementsOfColumn * static_cast<double>(columns);
+  return {.products = program.uses_products() ? 1.0 : 0.0,
+          .elements = static_cast<double>(program.ops().size()) / kRbfOps +
+                      passes * kElementsOfColumn * static_cast<double>(columns)};
 }
 
-Work WorkOfKernelBlock(double n, double m, double columns, double elements_of_value) {
-  return {.product_flops = 2 * n * m * columns, .elements = n * m * elements_of_value};
+Work WorkOfKernelBlock(double n, double m, double columns, const ValueWork& value) {
+  return {.product_flops = 2 * n * m * columns * value.products,
+          .elements = n * m * value.elements};
 }
 
 double TiledTriangle(int64_t n) {

@@ -15,12 +15,19 @@ namespace phimap {
 // rank. nullopt: no bound, as for rbf, or one over 2^40. REQUIRES: columns >= 1.
 std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t columns);
 
-// Elements of one kernel value on rows of `columns` numbers: its program's operations over those of
-// an rbf, and what L1 distances and bilinear forms take beside the product.
-double ElementsOfValue(const KernelExpression& kernel, int64_t columns);
+// What one kernel value takes.
+struct ValueWork {
+  // Products over the columns: 0 of a kernel that asks for none, as a Laplacian or delta().
+  double products = 1;
+  // Its program's operations over those of an rbf, and what L1 distances and bilinear forms take.
+  double elements = 1;
+};
+
+// On rows of `columns` numbers.
+ValueWork WorkOfValue(const KernelExpression& kernel, int64_t columns);
 
 // KernelBlock of n×m values on rows of `columns` numbers.
-Work WorkOfKernelBlock(double n, double m, double columns, double elements_of_value);
+Work WorkOfKernelBlock(double n, double m, double columns, const ValueWork& value);
 
 // The values of a triangle that is computed in tiles of 256 rows up to the end of each tile's last
 // row, as KernelGram and the certificate do.

@@ -265,16 +265,16 @@ int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns) 
 }
 
 Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
-                        double elements_of_value) {
+                        const ValueWork& value) {
   const double n = static_cast<double>(pool_rows);
   const double d = static_cast<double>(landmarks);
   const double p = static_cast<double>(columns);
   const double block = static_cast<double>(BlockSize(landmarks));
   // The columns of F; and of every block of proposals, twice d in all, its own kernel matrix, what
   // F explains of it, and its elimination.
-  Work work = WorkOfKernelBlock(n, d, p, elements_of_value);
-  work.product_flops += n * d * d + 2 * d * block * (2 * p + d);
-  work.elements += 2 * d * block * elements_of_value;
+  Work work = WorkOfKernelBlock(n, d, p, value);
+  work.product_flops += n * d * d + 2 * d * block * (2 * p * value.products + d);
+  work.elements += 2 * d * block * value.elements;
   work.factor_flops += 2 * d * block * block / 3;
   return work;
 }

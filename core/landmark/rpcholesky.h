@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/work.h"
@@ -55,7 +56,7 @@ int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns);
 
 // What it takes, where the proposals that are rejected are half of all.
 Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
-                        double elements_of_value);
+                        const ValueWork& value);
 
 }  // namespace phimap
 

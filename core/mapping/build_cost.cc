@@ -75,7 +75,7 @@ LandmarkShape LandmarksOf(const BuildSpec& spec, int64_t columns, FloatType serv
           .projection = spec.mapping.projection,
           .serving_type = serving_type,
           .linear = spec.kernel.IsScaledLinear(&factor),
-          .elements_of_value = ElementsOfValue(spec.kernel, columns),
+          .value = WorkOfValue(spec.kernel, columns),
           .threads = threads};
 }
 
@@ -164,8 +164,9 @@ MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping
           .output_columns = mapping.output_columns,
           .row = mapping.row,
           .plan_numbers = mapping.plan_numbers,
-          .elements_of_value =
-              spec.mapping.approximates_kernel() ? ElementsOfValue(spec.kernel, columns) : 0,
+          .value = spec.mapping.approximates_kernel()
+                       ? std::optional<ValueWork>(WorkOfValue(spec.kernel, columns))
+                       : std::nullopt,
           .rank = spec.mapping.kind == MappingKind::kF2 ? 0 : mapping.rank};
 }
 
@@ -191,7 +192,7 @@ Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t colu
   if (!ChoosesByPivots(spec)) return {};
   return WorkOfRandomPivots(std::max(sample.pool_rows, spec.mapping.landmarks),
                             spec.mapping.landmarks, SeenColumns(spec, columns),
-                            ElementsOfValue(spec.kernel, columns));
+                            WorkOfValue(spec.kernel, columns));
 }
 
 // Rows that the spectrum is measured on; 0 for a mapping without a factor.
@@ -254,7 +255,7 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   cost.work.elements += OutsideValueCount(spec, sample);
   cost.work += mapping.work;
   cost.work += WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
-                              ElementsOfValue(spec.kernel, columns));
+                              WorkOfValue(spec.kernel, columns));
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
   const int64_t copies = spec.kernel.NeedsMedian() || ChoosesByPivots(spec) ? 3 : 1;
@@ -275,7 +276,7 @@ BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) 
                   kWeightOfOutsideValue * OutsideValueCount(spec, sample);
   shares.mapping = mapping.work.weight();
   shares.spectrum = WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
-                                   ElementsOfValue(spec.kernel, columns))
+                                   WorkOfValue(spec.kernel, columns))
                         .weight();
   shares.measurement = WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns)).weight();
   const double all =

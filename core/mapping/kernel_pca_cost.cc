@@ -21,13 +21,13 @@ struct PcaWork {
   Work loss;
 };
 
-PcaWork WorkOfPca(int64_t landmarks, int64_t columns, double elements_of_value,
+PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
                   const KernelPcaTask& pca) {
   const double rows = static_cast<double>(landmarks);
   const double vectors = static_cast<double>(PcaVectors(pca.components, landmarks));
   const double kept = 1 / pca.gram.sparsify;
-  const Work block = WorkOfKernelBlock(1, TiledTriangle(landmarks), static_cast<double>(columns),
-                                       elements_of_value);
+  const Work block =
+      WorkOfKernelBlock(1, TiledTriangle(landmarks), static_cast<double>(columns), value);
   PcaWork work{.gram = block, .vectors = {}, .loss = {}};
   work.gram.elements += rows * rows;
   const double products = 16 * vectors < rows ? kForecastProducts : kForecastOfMany;
@@ -70,7 +70,7 @@ KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& p
   // Of a matrix at hand nothing is computed.
   const bool at_hand = task.outside != nullptr;
   const PcaWork work =
-      WorkOfPca(task.count(), p, at_hand ? 0 : ElementsOfValue(task.kernel, p), pca);
+      WorkOfPca(task.count(), p, at_hand ? ValueWork() : WorkOfValue(task.kernel, p), pca);
   const double gram = at_hand ? 0 : work.gram.weight();
   const double vectors = work.vectors.weight();
   const double all = gram + vectors + work.loss.weight();
@@ -80,13 +80,15 @@ KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& p
 MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca) {
   const int64_t m = shape.landmarks;
   const int64_t block = PcaVectors(shape.dimensions, m);
-  const PcaWork work = WorkOfPca(m, shape.columns, shape.elements_of_value, pca);
+  const PcaWork work = WorkOfPca(m, shape.columns, shape.value, pca);
   MappingCost cost;
   cost.work = work.gram + work.vectors + work.loss;
   cost.plan_numbers = m * (shape.columns + shape.dimensions) + (pca.centred ? m : 0);
   cost.output_columns = shape.dimensions;
-  cost.row.product_flops = 2 * static_cast<double>(m * (shape.columns + shape.dimensions));
-  cost.row.elements = static_cast<double>(m) * shape.elements_of_value;
+  cost.row.product_flops = 2 * static_cast<double>(m) *
+                           (shape.value.products * static_cast<double>(shape.columns) +
+                            static_cast<double>(shape.dimensions));
+  cost.row.elements = static_cast<double>(m) * shape.value.elements;
   // A weight that is stored without the zeros beside it takes its column too.
   const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
   cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;

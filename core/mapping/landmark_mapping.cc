@@ -49,7 +49,7 @@ double GramWork(const LandmarkTask& task) {
   if (task.outside != nullptr) return 0;
   const int64_t p = task.landmarks.cols();
   return WorkOfKernelBlock(1, TiledTriangle(task.count()), static_cast<double>(p),
-                           ElementsOfValue(task.kernel, p))
+                           WorkOfValue(task.kernel, p))
       .weight();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/kernel_work.h"
 #include "core/linalg/matrix.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/linalg/tiles.h"
@@ -89,8 +90,8 @@ struct LandmarkShape {
   FloatType serving_type = FloatType::kFloat32;
   // The kernel folds into one matrix.
   bool linear = false;
-  // ElementsOfValue of the kernel.
-  double elements_of_value = 1;
+  // Of the kernel.
+  ValueWork value;
   // That factor the landmarks, at most: each holds a tile.
   int threads = 1;
 };

@@ -13,7 +13,7 @@ constexpr int64_t kDouble = sizeof(double);
 // What FactorLandmarks takes.
 Work FactorWork(const LandmarkShape& shape) {
   Work work = WorkOfKernelBlock(1, TiledTriangle(shape.landmarks),
-                                static_cast<double>(shape.columns), shape.elements_of_value);
+                                static_cast<double>(shape.columns), shape.value);
   return work += WorkOfFactorPivoted(shape.landmarks, shape.rank);
 }
 
@@ -36,8 +36,12 @@ int64_t FactoringBytes(const LandmarkShape& shape) {
 void SetPlan(const LandmarkShape& shape, int64_t weights, int64_t outputs, MappingCost& cost) {
   cost.output_columns = outputs;
   cost.plan_numbers = shape.linear ? outputs * shape.columns : shape.rank * shape.columns + weights;
-  cost.row.product_flops = 2 * static_cast<double>(cost.plan_numbers);
-  cost.row.elements = shape.linear ? 0 : static_cast<double>(shape.rank) * shape.elements_of_value;
+  // Of a kernel that asks for no products those with the pivots fall away.
+  const double products = shape.linear ? 1 : shape.value.products;
+  cost.row.product_flops =
+      2 * static_cast<double>(cost.plan_numbers) -
+      2 * (1 - products) * static_cast<double>(shape.rank) * static_cast<double>(shape.columns);
+  cost.row.elements = shape.linear ? 0 : static_cast<double>(shape.rank) * shape.value.elements;
 }
 
 // F2 and F3: what they hold beside the factor while they make `weights` and the plans, of which
@@ -53,8 +57,8 @@ MappingCost CostOfF1(const LandmarkShape& shape) {
   MappingCost cost;
   cost.plan_numbers = shape.landmarks * shape.columns;
   cost.output_columns = shape.landmarks;
-  cost.row.product_flops = 2 * static_cast<double>(cost.plan_numbers);
-  cost.row.elements = static_cast<double>(shape.landmarks) * shape.elements_of_value;
+  cost.row.product_flops = 2 * shape.value.products * static_cast<double>(cost.plan_numbers);
+  cost.row.elements = static_cast<double>(shape.landmarks) * shape.value.elements;
   cost.work.elements = static_cast<double>(cost.plan_numbers);
   cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers);
   cost.build_bytes = cost.kept_bytes + kDouble * cost.plan_numbers;

@@ -66,9 +66,20 @@ TEST(KernelWorkTest, TilesCoverTheTriangle) {
 }
 
 TEST(KernelWorkTest, ValuesAreMeasuredInThoseOfAnRbf) {
-  EXPECT_EQ(ElementsOfValue(MustParse("rbf(gamma=median)"), 4), 1);
-  EXPECT_LT(ElementsOfValue(MustParse("linear()"), 4), 0.5);
-  EXPECT_GT(ElementsOfValue(MustParse("rbf(gamma=1) + rbf(gamma=2)"), 4), 2);
+  EXPECT_EQ(WorkOfValue(MustParse("rbf(gamma=median)"), 4).elements, 1);
+  EXPECT_LT(WorkOfValue(MustParse("linear()"), 4).elements, 0.5);
+  EXPECT_GT(WorkOfValue(MustParse("rbf(gamma=1) + rbf(gamma=2)"), 4).elements, 2);
+}
+
+TEST(KernelWorkTest, AKernelThatAsksForNoProductIsChargedNone) {
+  for (const char* kernel : {"delta()", "laplacian(gamma=1)", "2*delta() + laplacian(gamma=2)"}) {
+    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(MustParse(kernel), 5)).product_flops, 0)
+        << kernel;
+  }
+  for (const char* kernel : {"linear()", "rbf(gamma=1)", "rbf(gamma=1)*laplacian(gamma=2)"}) {
+    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(MustParse(kernel), 5)).product_flops, 120)
+        << kernel;
+  }
 }
 
 }  // namespace
