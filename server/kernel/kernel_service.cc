@@ -131,6 +131,12 @@ class KernelService::Call final : public KernelBlockAnswer {
     MutexLock lock(&mutex_);
     return cancelled_;
   }
+  // A context holds the channel. Whoever keeps the answer must not: the channel's end waits for the
+  // thread that runs its callbacks, and on that thread it would wait for itself.
+  void DropContext() {
+    MutexLock lock(&mutex_);
+    context_.reset();
+  }
 
   RowsView values() const override {
     const v1::DenseRows& block = response.block();
@@ -282,6 +288,7 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
 }
 
 void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
+  call->DropContext();
   if (answer.ok()) {
     metrics_.values->Increment(static_cast<double>(call->request.left_count) *
                                static_cast<double>(call->request.right->count()));
