@@ -9,6 +9,7 @@ class SizedEngine : public Engine {
  public:
   explicit SizedEngine(int64_t bytes) : bytes_(bytes) {}
   int64_t input_columns() const override { return 1; }
+  bool is_external() const override { return false; }
   int64_t output_columns() const override { return 1; }
   FloatType serving_type() const override { return FloatType::kFloat32; }
   int64_t memory_bytes() const override { return bytes_; }

@@ -24,6 +24,7 @@ class FakeEngine : public Engine {
       : multiplications_per_row_(multiplications_per_row) {}
 
   int64_t input_columns() const override { return 1; }
+  bool is_external() const override { return false; }
   int64_t output_columns() const override { return 1; }
   FloatType serving_type() const override { return FloatType::kFloat64; }
   int64_t memory_bytes() const override { return 8; }
