@@ -38,6 +38,11 @@ class VersionDouble : public client::Client {
       const client::TransformStreamOptions&, client::CancelToken*) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::Evaluation> Evaluate(const client::EvaluateOptions&, client::LabeledRowSource&,
+                                          const client::EvaluateObserver&,
+                                          client::CancelToken*) override {
+    return NotCalled();
+  }
   absl::StatusOr<std::vector<v1::Mapping>> ListMappings() override { return NotCalled(); }
   absl::StatusOr<v1::Mapping> GetMapping(absl::string_view) override { return NotCalled(); }
   absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view) override {
