@@ -107,10 +107,10 @@ BuildSeconds Build(const Sizes& sizes, const Matrix<double>& rows) {
   const absl::Time begin = absl::Now();
   StreamSample sample(spec, rows.cols());
   PHIMAP_CHECK(sample
-                   .Add({.data = reinterpret_cast<const char*>(rows.data()),
-                         .type = FloatType::kFloat64,
-                         .rows = rows.rows(),
-                         .columns = rows.cols()})
+                   .Add(RowsView{.data = reinterpret_cast<const char*>(rows.data()),
+                                 .type = FloatType::kFloat64,
+                                 .rows = rows.rows(),
+                                 .columns = rows.cols()})
                    .ok());
   out.ingest = SecondsSince(begin);
   PhaseTimer timer;

@@ -102,8 +102,8 @@ EngineResult MeasureMapping(const BenchMapping& mapping, const BenchNumbers& num
   Matrix<float> features(rows, mapping.outputs);
   EngineScratch scratch;
   const auto transform = [&] {
-    TransformPart part{.rows = {reinterpret_cast<const char*>(x.data()), FloatType::kFloat32, rows,
-                                mapping.inputs},
+    TransformPart part{.rows = RowsView{reinterpret_cast<const char*>(x.data()),
+                                        FloatType::kFloat32, rows, mapping.inputs},
                        .features = features.data()};
     engine.Transform(absl::MakeSpan(&part, 1), scratch);
     PHIMAP_CHECK(part.status.ok());

@@ -71,10 +71,10 @@ class KernelRun {
     auto engine = Engine::Load(plan);
     PHIMAP_CHECK(engine.ok());
     engine_ = *std::move(engine);
-    part_ = {.rows = {.data = reinterpret_cast<const char*>(x.data()),
-                      .type = FloatType::kFloat32,
-                      .rows = x.rows(),
-                      .columns = x.cols()},
+    part_ = {.rows = RowsView{.data = reinterpret_cast<const char*>(x.data()),
+                              .type = FloatType::kFloat32,
+                              .rows = x.rows(),
+                              .columns = x.cols()},
              .features = features_.data(),
              .status = absl::OkStatus()};
   }

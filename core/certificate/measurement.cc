@@ -234,10 +234,10 @@ absl::Status TransformTiles(const Engine& engine, ConstMatrixView<double> rows,
   std::vector<absl::Status> statuses(static_cast<size_t>(tiles));
   const auto transform = [&](int64_t t) {
     const int64_t first = t * tile_rows;
-    TransformPart part{.rows = {.data = reinterpret_cast<const char*>(&rows(first, 0)),
-                                .type = FloatType::kFloat64,
-                                .rows = std::min(tile_rows, rows.rows() - first),
-                                .columns = rows.cols()},
+    TransformPart part{.rows = RowsView{.data = reinterpret_cast<const char*>(&rows(first, 0)),
+                                        .type = FloatType::kFloat64,
+                                        .rows = std::min(tile_rows, rows.rows() - first),
+                                        .columns = rows.cols()},
                        .features = &out(first, 0),
                        .status = absl::OkStatus()};
     EngineScratch scratch;

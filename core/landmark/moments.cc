@@ -79,9 +79,9 @@ absl::Status ColumnMoments::CheckFinite() const {
   return absl::OkStatus();
 }
 
-double EntryVariance(const ColumnMoments& moments, bool standardized) {
+double EntryVariance(const ColumnMoments& moments, bool standardized, bool shifted) {
   const int64_t columns = moments.columns();
-  if (standardized) {
+  if (standardized && shifted) {
     int64_t varying = 0;
     for (int64_t j = 0; j < columns; ++j) varying += moments.IsConstant(j) ? 0 : 1;
     return static_cast<double>(varying) / static_cast<double>(columns);
@@ -89,13 +89,15 @@ double EntryVariance(const ColumnMoments& moments, bool standardized) {
   // Law of total variance over the columns, which all have the same count: mean of the variances
   // plus variance of the means. The means are shifted by the first, so that a common offset cancels
   // before it is squared.
+  const auto scale = [&](int64_t j) { return standardized ? moments.StandardScale(j) : 1.0; };
+  const double first = moments.mean(0) * scale(0);
   double mean = 0;
-  for (int64_t j = 0; j < columns; ++j) mean += moments.mean(j) - moments.mean(0);
+  for (int64_t j = 0; j < columns; ++j) mean += moments.mean(j) * scale(j) - first;
   mean /= static_cast<double>(columns);
   double sum = 0;
   for (int64_t j = 0; j < columns; ++j) {
-    const double deviation = moments.mean(j) - moments.mean(0) - mean;
-    sum += moments.population_variance(j) + deviation * deviation;
+    const double deviation = moments.mean(j) * scale(j) - first - mean;
+    sum += moments.population_variance(j) * scale(j) * scale(j) + deviation * deviation;
   }
   return sum / static_cast<double>(columns);
 }

@@ -74,7 +74,9 @@ class ColumnMoments {
 // more than about 1e154 apart. REQUIRES count() ≥ 1.
 //
 // Accuracy: relative error about (columns + 4)·2^-53 beyond that of the columns' moments.
-double EntryVariance(const ColumnMoments& moments, bool standardized);
+//
+// `shifted` false: standardised columns are scaled and keep their means.
+double EntryVariance(const ColumnMoments& moments, bool standardized, bool shifted = true);
 
 }  // namespace phimap
 

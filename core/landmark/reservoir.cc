@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/random/portable_math.h"
 #include "core/status/check.h"
@@ -19,12 +20,13 @@ int64_t RowsPerBlock(int64_t capacity, int64_t columns) {
 
 }  // namespace
 
-Reservoir::Reservoir(int64_t capacity, int64_t columns, uint64_t seed)
+Reservoir::Reservoir(int64_t capacity, int64_t columns, uint64_t seed, Form form)
     : capacity_(capacity),
       columns_(columns),
+      form_(form),
       rows_per_block_(0),
       random_(RandomStream(seed, StreamId::kReservoir)) {
-  PHIMAP_CHECK(capacity >= 1 && columns >= 1);
+  PHIMAP_CHECK(capacity >= 1 && columns >= 1 && (form != Form::kSlots || columns == 1));
   rows_per_block_ = RowsPerBlock(capacity, columns);
 }
 
@@ -33,16 +35,37 @@ void Reservoir::Skip(int64_t rows) {
   rows_seen_ += rows;
 }
 
-void Reservoir::Keep(const double* row) {
+int64_t Reservoir::Keep(const double* row) {
   PHIMAP_CHECK(RowsToSkip() == 0 && rows_seen_ < kMaxStreamRows);
   const int64_t slot = TakeSlot();
-  std::copy_n(row, columns_, MutableRow(slot));
+  if (form_ == Form::kDense) std::copy_n(row, columns_, DenseRow(slot));
+  if (form_ == Form::kSparse) KeepSparse(slot, row);
   stream_rows_[slot] = rows_seen_++;
   if (size() < capacity_) {
     next_kept_ = rows_seen_;
   } else {
     DrawNextKept();
   }
+  return slot;
+}
+
+// A row of which more than half are other than 0 is kept whole: it takes less memory.
+void Reservoir::KeepSparse(int64_t slot, const double* row) {
+  int64_t count = 0;
+  for (int64_t j = 0; j < columns_; ++j) count += row[j] != 0 ? 1 : 0;
+  SparseRow kept;
+  if (2 * count > columns_) {
+    kept.values.assign(row, row + columns_);
+  } else {
+    kept.columns.reserve(static_cast<size_t>(count));
+    kept.values.reserve(static_cast<size_t>(count));
+    for (int64_t j = 0; j < columns_; ++j) {
+      if (row[j] == 0) continue;
+      kept.columns.push_back(static_cast<int32_t>(j));
+      kept.values.push_back(row[j]);
+    }
+  }
+  sparse_rows_[slot] = std::move(kept);
 }
 
 void Reservoir::Offer(ConstMatrixView<double> block) {
@@ -59,7 +82,8 @@ void Reservoir::Offer(ConstMatrixView<double> block) {
 int64_t Reservoir::TakeSlot() {
   if (size() == capacity_) return static_cast<int64_t>(random_.UniformBelow(capacity_));
   const int64_t slot = size();
-  if (slot == static_cast<int64_t>(blocks_.size()) * rows_per_block_) {
+  if (form_ == Form::kSparse) sparse_rows_.emplace_back();
+  if (form_ == Form::kDense && slot == static_cast<int64_t>(blocks_.size()) * rows_per_block_) {
     blocks_.emplace_back(std::min(rows_per_block_, capacity_ - slot) * columns_);
   }
   stream_rows_.push_back(0);
@@ -79,18 +103,34 @@ void Reservoir::DrawNextKept() {
                       : rows_seen_ + static_cast<int64_t>(gap);  // gap ≥ 0: truncation is floor
 }
 
-const double* Reservoir::row(int64_t slot) const {
-  PHIMAP_CHECK(0 <= slot && slot < size());
+double* Reservoir::DenseRow(int64_t slot) const {
   return blocks_[slot / rows_per_block_].data() + slot % rows_per_block_ * columns_;
 }
 
-double* Reservoir::MutableRow(int64_t slot) { return const_cast<double*>(row(slot)); }
+void Reservoir::CopyRow(int64_t slot, double* out) const {
+  PHIMAP_CHECK(0 <= slot && slot < size());
+  switch (form_) {
+    case Form::kDense:
+      std::copy_n(DenseRow(slot), columns_, out);
+      return;
+    case Form::kSlots:
+      *out = static_cast<double>(slot);
+      return;
+    case Form::kSparse:
+      break;
+  }
+  const SparseRow& kept = sparse_rows_[slot];
+  if (static_cast<int64_t>(kept.values.size()) == columns_) {
+    std::copy_n(kept.values.data(), columns_, out);
+    return;
+  }
+  std::fill_n(out, columns_, 0.0);
+  for (size_t k = 0; k < kept.columns.size(); ++k) out[kept.columns[k]] = kept.values[k];
+}
 
 Matrix<double> Reservoir::Gather(absl::Span<const int64_t> slots) const {
   Matrix<double> rows = Matrix<double>::Uninit(static_cast<int64_t>(slots.size()), columns_);
-  for (size_t i = 0; i < slots.size(); ++i) {
-    std::copy_n(row(slots[i]), columns_, rows.row(static_cast<int64_t>(i)));
-  }
+  for (size_t i = 0; i < slots.size(); ++i) CopyRow(slots[i], rows.row(static_cast<int64_t>(i)));
   return rows;
 }
 

@@ -30,8 +30,9 @@ namespace phimap {
 //           keys, and the gap to the next row whose key is smaller is geometric: floor(log u /
 //           log(1 − W)).
 // Memory:   min(n, capacity) rows of float64, allocated block by block as they come (a block is at
-//           most 256 KiB or one row), and 8 bytes a row for its stream index. Throws std::bad_alloc
-//           from Keep.
+//           most 256 KiB or one row), and 8 bytes a row for its stream index. Of Form::kSparse 12
+//           bytes for each number other than 0, but no more than 8 for each number, and 64 a row.
+//           Throws std::bad_alloc from Keep.
 // Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns); a
 //           skip costs nothing.
 // Range:    streams of up to 2^62 rows. Not thread-safe.
@@ -39,15 +40,21 @@ class Reservoir {
  public:
   static constexpr int64_t kMaxStreamRows = int64_t{1} << 62;
 
-  // REQUIRES capacity ≥ 1 and columns ≥ 1. Draws from StreamId::kReservoir of `seed`.
-  Reservoir(int64_t capacity, int64_t columns, uint64_t seed);
+  // How rows are kept. kSlots: not at all. The one number of a row is its slot, by which whoever
+  // keeps the examples finds them.
+  enum class Form { kDense, kSparse, kSlots };
+
+  // REQUIRES capacity ≥ 1 and columns ≥ 1, and 1 with kSlots. Draws from StreamId::kReservoir of
+  // `seed`; what is kept does not depend on the form.
+  Reservoir(int64_t capacity, int64_t columns, uint64_t seed, Form form = Form::kDense);
 
   // How many rows come before the next one to be kept; 0 if that is the next row.
   int64_t RowsToSkip() const { return next_kept_ - rows_seen_; }
   // Passes over rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
   void Skip(int64_t rows);
-  // Copies the `columns` numbers at `row`. REQUIRES RowsToSkip() == 0.
-  void Keep(const double* row);
+  // Copies the `columns` numbers at `row`, which with kSlots may be null, and returns the slot;
+  // what was there is gone. REQUIRES RowsToSkip() == 0.
+  int64_t Keep(const double* row);
   // Skip or Keep, for each row of the block in turn. REQUIRES block.cols() == columns.
   void Offer(ConstMatrixView<double> block);
 
@@ -57,8 +64,8 @@ class Reservoir {
   // Rows kept: min(rows_seen, capacity).
   int64_t size() const { return static_cast<int64_t>(stream_rows_.size()); }
 
-  // The row in `slot`, 0 ≤ slot < size(): `columns` numbers, valid until the next Keep.
-  const double* row(int64_t slot) const;
+  // Copies the row in `slot`, 0 ≤ slot < size(), to `columns` numbers.
+  void CopyRow(int64_t slot, double* out) const;
   // Where in the stream the row in `slot` stood, from 0.
   int64_t stream_row(int64_t slot) const { return stream_rows_[slot]; }
   // The rows of `slots`, in their order: slots.size() × columns.
@@ -69,10 +76,19 @@ class Reservoir {
   int64_t TakeSlot();
   // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
   void DrawNextKept();
-  double* MutableRow(int64_t slot);
+  // Of kDense.
+  double* DenseRow(int64_t slot) const;
+  void KeepSparse(int64_t slot, const double* row);
+
+  // All of a row's numbers, or those other than 0 and their columns.
+  struct SparseRow {
+    std::vector<int32_t> columns;
+    std::vector<double> values;
+  };
 
   int64_t capacity_;
   int64_t columns_;
+  Form form_;
   int64_t rows_per_block_;
   RandomCursor random_;
 
@@ -81,6 +97,7 @@ class Reservoir {
   double w_ = 1.0;
   std::vector<int64_t> stream_rows_;
   std::vector<AlignedArray<double>> blocks_;
+  std::vector<SparseRow> sparse_rows_;
 };
 
 }  // namespace phimap

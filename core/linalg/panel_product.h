@@ -23,6 +23,31 @@ namespace phimap {
 // Length of the chains, a part of arithmetic 1.
 inline constexpr int64_t kChainBlock = 512;
 
+// A number of a sparse row.
+template <typename T>
+struct SparseEntry {
+  int32_t column;
+  int32_t row;
+  T value;
+};
+
+// Most rows of a SparseRowsRef.
+inline constexpr int64_t kMaxSparseRows = 64;
+
+// At most kMaxSparseRows rows of which only some numbers are named, for products: entries
+// offsets[i] … offsets[i+1]−1 are row i's, their columns rising. Others are 0. `by_column` has the
+// same entries in the order of columns: a product reads W in order, and once for all rows.
+template <typename T>
+struct SparseRowsRef {
+  int64_t rows = 0;
+  const int64_t* offsets = nullptr;
+  const int32_t* columns = nullptr;
+  const T* values = nullptr;
+  const SparseEntry<T>* by_column = nullptr;
+
+  int64_t entries() const { return offsets[rows]; }
+};
+
 // A packed k×n matrix. Immutable after packing; thread-safe. Packed for the vector unit of this
 // process: never stored.
 template <typename T>
@@ -57,6 +82,19 @@ class PanelMatrix {
   void Multiply(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
     Multiply(z, z_stride, rows, 0, panels(), y);
   }
+  // The same for rows that are named in part, with the bits of Multiply on their dense form: of a
+  // chain only the steps of a z_k that is named are taken, and only the blocks that have one.
+  //
+  // Why that changes no bit: W is finite, so a step of z_k = ±0 adds ±0 to its sum s. That leaves s
+  // as it is unless s is itself a zero, of which at most the sign changes; a later step with a
+  // product other than 0 gives the same from either zero, because the product alone is rounded.
+  // So block sums agree but for the sign of a zero. They are added in order to +0, and in rounding
+  // to nearest +0 + ±0 = +0 and t + ±0 = t: the total never is −0, and never learns of that sign.
+  // For the same reason a block without a named z_k, whose sum is a zero, may be left out.
+  //
+  // REQUIRES: W is no triangle and finite; columns rise within a row, 0 <= column < depth(). Cost:
+  // 2 · entries · columns() flops, and the memory of W's rows that are named.
+  void MultiplySparse(const SparseRowsRef<T>& z, T* const* y) const;
   // y_ij = ‖z_i − w_j‖₁ for the columns w_j of W, which is not a triangle: as Multiply, each step
   // of a chain an addition of |z_k − w_kj|, every operation rounded. Cost: 3 · rows ·
   // multiplications() operations.
@@ -90,6 +128,11 @@ class PanelMatrix {
 // Shapes: x rows×cols with stride `stride`; out `rows` numbers.
 void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t cols, float* out);
 void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out);
+
+// The same of rows that are named in part, with the bits of their dense form: a square of 0 leaves
+// a sum, which is never −0, as it is.
+void ChainSquaredNorms(const SparseRowsRef<float>& x, float* out);
+void ChainSquaredNorms(const SparseRowsRef<double>& x, double* out);
 
 // Whether all of `count` numbers are finite.
 bool AllFinite(const float* values, int64_t count);

@@ -162,6 +162,19 @@ absl::Status BuildSpec::CheckColumns(int64_t columns) const {
   return absl::OkStatus();
 }
 
+absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
+  if (outside.has_value() && kind != ExampleKind::kDense) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+                     absl::StrCat(outside->ToText(), " is of dense rows; the stream is of ",
+                                  ExampleKindName(kind), " ones"));
+  }
+  if (!IsString(kind)) return CheckColumns(columns);
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+      absl::StrCat(kernel.ToText(), " is a kernel of rows of numbers; the stream is of ",
+                   ExampleKindName(kind)));
+}
+
 int64_t BuildSpec::PoolRows(int64_t columns) const {
   if (!mapping.has_landmarks() && !kernel.NeedsMedian()) return 0;
   if (mapping.pool_rows != 0) return mapping.pool_rows;

@@ -10,6 +10,7 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/outside_kernel.h"
 #include "core/mapping/mapping_spec.h"
+#include "core/plan/examples.h"
 
 namespace phimap {
 
@@ -34,6 +35,9 @@ struct BuildSpec {
   // parameter as field ("spec.dimensions"). REQUIRES: Validate() is OK, 1 <= columns <=
   // kMaxColumns.
   absl::Status CheckColumns(int64_t columns) const;
+  // The same of a stream that begins with examples of this kind, strings being of 1 column: also
+  // INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE, field "kernel") if the kernel is of others.
+  absl::Status CheckExamples(ExampleKind kind, int64_t columns) const;
   // Rows of the uniform sample that landmarks, or pairs for gamma=median, are drawn from: what the
   // spec says, or DefaultPoolRows; 0 where nothing is drawn.
   int64_t PoolRows(int64_t columns) const;

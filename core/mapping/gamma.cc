@@ -50,9 +50,9 @@ std::vector<double> PairDistances(ConstMatrixView<double> pool, uint64_t seed) {
 
 }  // namespace
 
-absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized) {
-  const double gamma =
-      1.0 / (static_cast<double>(moments.columns()) * EntryVariance(moments, standardized));
+absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized, bool shifted) {
+  const double gamma = 1.0 / (static_cast<double>(moments.columns()) *
+                              EntryVariance(moments, standardized, shifted));
   if (!std::isfinite(gamma) || gamma <= 0) {
     return NoScale("scale", "the variance of the stream's entries is 0 or not finite");
   }

@@ -14,8 +14,10 @@ namespace phimap {
 inline constexpr int64_t kMaxGammaPairs = 1'000'000;
 
 // 1/(p·Var), Var the population variance of all entries of the stream, after standardisation if
-// that is asked for. FAILED_PRECONDITION (NO_SCALE) when all entries are equal.
-absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized);
+// that is asked for; `shifted` false: columns are scaled only. FAILED_PRECONDITION (NO_SCALE) when
+// all entries are equal.
+absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized,
+                                  bool shifted = true);
 
 // 1/median ‖x−y‖² over all pairs of distinct rows of `pool`, or over kMaxGammaPairs pairs drawn
 // from StreamId::kGammaPairs of `seed` when there are more. FAILED_PRECONDITION (NO_SCALE) when the

@@ -25,7 +25,8 @@ absl::StatusOr<LandmarkChoice> ChooseByPivots(const LandmarkChoiceTask& task,
                    .shift = task.input.shift,
                    .scale = task.input.scale,
                    .projection = task.input.projection.Clone()};
-  if (task.kernel.IsTranslationInvariant()) CentreOn(std::as_const(pool).view(), input);
+  if (task.shifts && task.kernel.IsTranslationInvariant())
+    CentreOn(std::as_const(pool).view(), input);
   pool = AfterInputStage(input, std::as_const(pool).view());
   PHIMAP_ASSIGN_OR_RETURN(const RandomPivots pivots,
                           ChooseRandomPivots({.kernel = KernelProgram::Compile(task.kernel),

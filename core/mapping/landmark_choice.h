@@ -27,6 +27,8 @@ struct LandmarkChoiceTask {
   const Reservoir& reservoir;
   // Its slots that may become landmarks.
   const std::vector<int64_t>& pool;
+  // Whether the input stage may have a shift.
+  bool shifts = true;
   // The first rows of the stream, under policy `given`.
   ConstMatrixView<double> given;
   // How many threads may work at the moment.

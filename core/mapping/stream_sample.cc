@@ -15,15 +15,26 @@
 
 namespace phimap {
 
+namespace {
+
+Reservoir::Form FormOf(ExampleKind kind) {
+  if (IsString(kind)) return Reservoir::Form::kSlots;
+  return kind == ExampleKind::kSparse ? Reservoir::Form::kSparse : Reservoir::Form::kDense;
+}
+
+}  // namespace
+
 struct StreamSample::State {
-  State(const BuildSpec& spec, int64_t columns)
-      : pool_rows(spec.PoolRows(columns)),
+  State(const BuildSpec& spec, int64_t columns, ExampleKind kind)
+      : kind(kind),
+        pool_rows(spec.PoolRows(columns)),
         copies_pool(spec.kernel.NeedsMedian() ||
                     spec.mapping.policy == LandmarkPolicy::kRandomlyPivotedCholesky),
         given_rows(spec.mapping.given_rows()),
         moments(columns),
-        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed) {
+        reservoir(ReservoirCapacity(pool_rows), columns, spec.seed, FormOf(kind)) {
     if (spec.is_precomputed()) gram.emplace(spec, columns);
+    if (IsString(kind)) strings.resize(static_cast<size_t>(reservoir.capacity() + given_rows));
   }
 
   // Takes the rows of a block that are landmarks by their place; the others are left.
@@ -34,6 +45,20 @@ struct StreamSample::State {
     return block.Rows(count, block.rows() - count);
   }
 
+  // Keeps a string in a place.
+  absl::Status Keep(const std::string& string, int64_t place) {
+    string_bytes += static_cast<int64_t>(string.size());
+    string_bytes -= static_cast<int64_t>(strings[place].size());
+    strings[place] = string;
+    if (string_bytes <= kMaxSampledStringBytes) return absl::OkStatus();
+    return MakeError(absl::StatusCode::kResourceExhausted, "SAMPLE_TOO_LARGE", "spec.pool_rows",
+                     absl::StrCat("the sample of at most ", reservoir.capacity(),
+                                  " examples takes more than ", kMaxSampledStringBytes,
+                                  " bytes; ask for fewer pool_rows, or cut the examples"),
+                     {{"limit", absl::StrCat(kMaxSampledStringBytes)}});
+  }
+
+  ExampleKind kind;
   int64_t pool_rows;
   bool copies_pool;
   int64_t given_rows;
@@ -44,10 +69,13 @@ struct StreamSample::State {
   std::optional<GramSample> gram;
   // Rows on their way, widened to float64.
   Matrix<double> block;
+  // By slot of the reservoir, and those that are given after them.
+  std::vector<std::string> strings;
+  int64_t string_bytes = 0;
 };
 
-StreamSample::StreamSample(const BuildSpec& spec, int64_t columns)
-    : state_(std::make_unique<State>(spec, columns)) {
+StreamSample::StreamSample(const BuildSpec& spec, int64_t columns, ExampleKind kind)
+    : state_(std::make_unique<State>(spec, columns, kind)) {
   PHIMAP_CHECK(columns >= 1 && columns <= kMaxColumns);
 }
 StreamSample::~StreamSample() = default;
@@ -59,6 +87,8 @@ int64_t StreamSample::rows() const {
   return state_->reservoir.rows_seen() + static_cast<int64_t>(state_->given.size()) / columns();
 }
 int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
+ExampleKind StreamSample::kind() const { return state_->kind; }
+const std::vector<std::string>& StreamSample::strings() const { return state_->strings; }
 const ColumnMoments& StreamSample::moments() const { return state_->moments; }
 const Reservoir& StreamSample::reservoir() const { return state_->reservoir; }
 int64_t StreamSample::pool_rows() const {
@@ -79,22 +109,51 @@ int64_t StreamSample::memory_bound_bytes() const {
   return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double));
 }
 
-absl::Status StreamSample::Add(const RowsView& rows) {
-  if (rows.columns != columns()) {
-    return MakeError(
-        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
-        absl::StrCat("expected ", columns(), " as in the first block, got ", rows.columns),
-        {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(rows.columns)}});
+absl::Status StreamSample::CheckBlock(const ExamplesView& examples) const {
+  const std::string field = absl::StrCat("examples.", examples.kind_name());
+  if (examples.kind() != kind()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "MIXED_KINDS", field,
+                     absl::StrCat("expected ", ExampleKindName(kind()),
+                                  " examples as in the first block, got ", examples.kind_name()),
+                     {{"expected", std::string(ExampleKindName(kind()))},
+                      {"actual", std::string(examples.kind_name())}});
   }
-  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(CheckFinite(rows), "examples.dense."));
-  if (state_->gram.has_value()) return state_->gram->Add(rows);
+  if (!IsString(kind()) && examples.columns() != columns()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
+        absl::StrCat("expected ", columns(), " as in the first block, got ", examples.columns()),
+        {{"expected", absl::StrCat(columns())}, {"actual", absl::StrCat(examples.columns())}});
+  }
+  return WithFieldPrefix(CheckExamples(examples), absl::StrCat(field, "."));
+}
+
+absl::Status StreamSample::AddStrings(const StringsView& strings) {
+  for (int64_t i = 0; i < strings.rows; ++i) {
+    Reservoir& reservoir = state_->reservoir;
+    if (static_cast<int64_t>(state_->given.size()) < state_->given_rows) {
+      const auto place = reservoir.capacity() + static_cast<int64_t>(state_->given.size());
+      state_->given.push_back(static_cast<double>(place));
+      PHIMAP_RETURN_IF_ERROR(state_->Keep(strings[i], place));
+    } else if (reservoir.RowsToSkip() > 0) {
+      reservoir.Skip(1);
+    } else {
+      PHIMAP_RETURN_IF_ERROR(state_->Keep(strings[i], reservoir.Keep(nullptr)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StreamSample::Add(const ExamplesView& rows) {
+  PHIMAP_RETURN_IF_ERROR(CheckBlock(rows));
+  if (rows.strings() != nullptr) return AddStrings(*rows.strings());
+  if (state_->gram.has_value()) return state_->gram->Add(*rows.dense());
   // About 64 KiB at a time, so that the widened rows stay in the cache.
   const int64_t at_once = std::clamp<int64_t>(8192 / columns(), 1, 256);
   if (state_->block.rows() != at_once) {
     state_->block = Matrix<double>::Uninit(at_once, columns());
   }
-  for (int64_t first = 0; first < rows.rows; first += at_once) {
-    const int64_t count = std::min(at_once, rows.rows - first);
+  for (int64_t first = 0; first < rows.rows(); first += at_once) {
+    const int64_t count = std::min(at_once, rows.rows() - first);
     for (int64_t i = 0; i < count; ++i) rows.CopyRow(first + i, state_->block.row(i));
     const ConstMatrixView<double> block =
         state_->TakeGiven(std::as_const(state_->block).view().Rows(0, count));

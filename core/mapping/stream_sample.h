@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/landmark/moments.h"
@@ -11,25 +13,36 @@
 #include "core/linalg/matrix.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/gram_sample.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 
 namespace phimap {
 
+// Most bytes of strings that a sample holds.
+inline constexpr int64_t kMaxSampledStringBytes = int64_t{256} << 20;
+
+// Columns of the sample of a stream that begins with such a block: 1 for strings, of which each is
+// known by its slot.
+inline int64_t SampleColumns(const ExamplesView& first) {
+  return IsString(first.kind()) ? 1 : first.columns();
+}
+
 // A uniform sample and per-column moments, in memory that does
-// not grow with the stream. Its state depends on spec and rows, not on how the rows were cut into
-// blocks. Not thread-safe.
+// not grow with the stream. Its state depends on spec and examples, not on how they were cut into
+// blocks; dense and sparse forms of the same rows differ in nothing but memory. Not thread-safe.
 class StreamSample {
  public:
-  // REQUIRES: spec.Validate() is OK and 1 <= columns <= kMaxColumns.
-  StreamSample(const BuildSpec& spec, int64_t columns);
+  // REQUIRES: spec.Validate() is OK and 1 <= columns <= kMaxColumns; of strings 1.
+  StreamSample(const BuildSpec& spec, int64_t columns, ExampleKind kind = ExampleKind::kDense);
   ~StreamSample();
   StreamSample(StreamSample&&) noexcept;
   StreamSample& operator=(StreamSample&&) noexcept;
 
-  // Takes a block of rows. INVALID_ARGUMENT for another number of columns or a value that is not
-  // finite: rows and columns are named within the block, as "examples.dense.rows[i].columns[j]",
-  // and nothing of the block is taken.
-  absl::Status Add(const RowsView& rows);
+  // Takes a block. INVALID_ARGUMENT for another kind than the first (MIXED_KINDS), another number
+  // of columns, or what CheckExamples finds: places are named within the block, as
+  // "examples.dense.rows[i].columns[j]", and nothing of the block is taken. RESOURCE_EXHAUSTED
+  // (SAMPLE_TOO_LARGE) when the strings that are kept take more than kMaxSampledStringBytes.
+  absl::Status Add(const ExamplesView& examples);
+  ExampleKind kind() const;
   int64_t rows() const;
   int64_t columns() const;
   // Bytes of memory that the sample may grow to, with the copies of the pool that gamma=median
@@ -43,6 +56,8 @@ class StreamSample {
   int64_t pool_rows() const;
   // With kernel precomputed(), in the place of all these; null otherwise.
   const GramSample* gram() const;
+  // Of strings: those that are kept, each where the number that stands for it says.
+  const std::vector<std::string>& strings() const;
   // The first rows of the stream, under policy `given`: given.rows() × columns().
   ConstMatrixView<double> given() const;
   // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but
@@ -51,6 +66,8 @@ class StreamSample {
 
  private:
   struct State;
+  absl::Status CheckBlock(const ExamplesView& examples) const;
+  absl::Status AddStrings(const StringsView& strings);
   std::unique_ptr<State> state_;
 };
 

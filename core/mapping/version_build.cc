@@ -91,9 +91,12 @@ class VersionBuilder {
     return spec_.mapping.kind == MappingKind::kF2 || spec_.mapping.kind == MappingKind::kF3;
   }
 
+  // A shift would make zeros other numbers, and sparse rows dense: they are scaled only.
+  bool shifts() const { return sample_.kind() == ExampleKind::kDense; }
+
   absl::Status CheckRows() {
     PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec_, sample_.rows()));
-    PHIMAP_RETURN_IF_ERROR(spec_.CheckColumns(sample_.columns()));
+    PHIMAP_RETURN_IF_ERROR(spec_.CheckExamples(sample_.kind(), sample_.columns()));
     if (sample_.gram() != nullptr) return sample_.gram()->CheckComplete();
     return sample_.moments().CheckFinite();
   }
@@ -114,9 +117,10 @@ class VersionBuilder {
     }
     held_out_ = sample_.reservoir().Gather(split_.held_out);
     // Angles keep more float32 digits about the mean, and a kernel of x − y does not see the shift.
-    const bool centre = spec_.standardize || spec_.mapping.kind == MappingKind::kFourier;
-    for (int64_t j = 0; j < input_.columns && centre; ++j) {
-      input_.shift.push_back(sample_.moments().mean(j));
+    const bool centre =
+        shifts() && (spec_.standardize || spec_.mapping.kind == MappingKind::kFourier);
+    for (int64_t j = 0; j < input_.columns; ++j) {
+      if (centre) input_.shift.push_back(sample_.moments().mean(j));
       if (spec_.standardize) input_.scale.push_back(sample_.moments().StandardScale(j));
     }
     return absl::OkStatus();
@@ -158,7 +162,7 @@ class VersionBuilder {
     double scale = 0;
     double median = 0;
     if (spec_.kernel.NeedsScale()) {
-      PHIMAP_ASSIGN_OR_RETURN(scale, ScaleGamma(sample_.moments(), spec_.standardize));
+      PHIMAP_ASSIGN_OR_RETURN(scale, ScaleGamma(sample_.moments(), spec_.standardize, shifts()));
     }
     if (spec_.kernel.NeedsMedian()) {
       const Matrix<double> pool = sample_.reservoir().Gather(split_.pool);
@@ -191,6 +195,7 @@ class VersionBuilder {
                             .input = input_,
                             .reservoir = sample_.reservoir(),
                             .pool = split_.pool,
+                            .shifts = shifts(),
                             .given = sample_.given(),
                             .threads = [&] { return progress_.threads(); }},
                            checkpoint);
@@ -206,7 +211,7 @@ class VersionBuilder {
     for (int64_t i = 0; i < anchors_.rows(); ++i) {
       std::copy_n(rows.row(i % rows.rows()), rows.cols(), anchors_.row(i));
     }
-    if (kernel_.IsTranslationInvariant()) CentreOn(rows, input_);
+    if (shifts() && kernel_.IsTranslationInvariant()) CentreOn(rows, input_);
     landmarks_ = AfterInputStage(input_, rows);
     return absl::OkStatus();
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_evaluator.h"
 #include "core/linalg/panel_product.h"
+#include "core/plan/sparse_tile.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -20,6 +21,10 @@ namespace {
 // Rows that go through the stages together: a multiple of the row blocks of every target, and small
 // enough that a tile's features stay in the second-level cache.
 constexpr int64_t kTileRows = 40;
+
+// The same of sparse rows, which share what they name of A': the more, the less is read.
+constexpr int64_t kSparseTileRows = kMaxSparseRows;
+constexpr int64_t kMaxTileRows = std::max(kTileRows, kSparseTileRows);
 
 // Most bytes that a sparse W may take once it is dense: its shape costs an artifact next to
 // nothing.
@@ -36,6 +41,7 @@ struct SelfValues {
 template <typename T>
 struct TypedBuffers {
   AlignedArray<T> x;          // tile rows × input-stage columns
+  SparseTile<T> sparse;       // in place of x
   AlignedArray<T> norms;      // tile rows
   AlignedArray<T> z;          // tile rows × features, or outputs if there is no projection
   AlignedArray<T> distances;  // tile rows × features: L1 distances beside products
@@ -49,6 +55,10 @@ struct TypedBuffers {
   std::vector<T*> distance_rows;
   std::vector<T*> form_rows;  // of all forms, one after the other
 };
+
+// What a multiplication of a sparse row takes, over one of a dense row that shares its registers
+// with eleven others: each waits for memory of its own.
+constexpr double kSparseCost = 6;
 
 // Where a row of a tile comes from and goes to.
 struct RowPlace {
@@ -67,6 +77,7 @@ struct EngineScratch::Buffers {
   TypedBuffers<float> f32;
   TypedBuffers<double> f64;
   std::vector<double> row;
+  SparseTile<double> sparse;  // on its way to a projection
   AlignedArray<double> projected;
   std::vector<double*> projected_rows;
   std::vector<RowPlace> tile;
@@ -123,16 +134,35 @@ class TypedEngine final : public Engine {
            (is_external_ ? feature_count_ : 0);
   }
 
+  double Multiplications(const ExamplesView& rows) const override {
+    const double all = Engine::Multiplications(rows);
+    if (rows.sparse() == nullptr || !takes_sparse_) return all;
+    const int64_t passes = (uses_products_ ? 1 : 0) + form_rows_.size();
+    const bool projects = input_projection_.columns() > 0;
+    const double dense = projects ? static_cast<double>(input_projection_.multiplications())
+                                  : static_cast<double>(passes * rows_.multiplications());
+    const double share = static_cast<double>(rows.sparse()->entries()) /
+                         (static_cast<double>(input_.columns) * std::max<double>(1, rows.rows()));
+    return all - dense * static_cast<double>(rows.rows()) * std::max(0.0, 1 - share * kSparseCost);
+  }
+
+  // Sparse rows share no tile with dense ones, which would make them dense too.
   void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const override {
     std::vector<RowPlace>& tile = scratch.buffers_->tile;
     tile.clear();
-    tile.reserve(kTileRows);
+    tile.reserve(kMaxTileRows);
     for (TransformPart& part : parts) {
-      PHIMAP_CHECK(TakesColumns(part.rows.columns));
+      PHIMAP_CHECK(CheckTakes(part.rows).ok());
       part.status = absl::OkStatus();
-      for (int64_t i = 0; i < part.rows.rows; ++i) {
+      const bool sparse = part.rows.sparse() != nullptr;
+      if (!tile.empty() && sparse != (tile.back().part->rows.sparse() != nullptr)) {
+        TransformTile(tile, *scratch.buffers_);
+        tile.clear();
+      }
+      const int64_t tile_rows = sparse && takes_sparse_ ? kSparseTileRows : kTileRows;
+      for (int64_t i = 0; i < part.rows.rows(); ++i) {
         tile.push_back({&part, i});
-        if (tile.size() == kTileRows) {
+        if (static_cast<int64_t>(tile.size()) == tile_rows) {
           TransformTile(tile, *scratch.buffers_);
           tile.clear();
         }
@@ -156,6 +186,16 @@ class TypedEngine final : public Engine {
   }
 
   absl::Status LoadFeatures(const ServingStages<T>& stages) {
+    PHIMAP_RETURN_IF_ERROR(LoadFeatureStage(stages));
+    // What reads every column of x', or has made every one other than 0, gets it.
+    const bool projects = input_projection_.columns() > 0;
+    const bool all_columns = uses_l1_distances_ || is_external_ || !program_.forms().empty() ||
+                             !expansion_.columns.empty();
+    takes_sparse_ = input_.shift.empty() && (projects || !all_columns);
+    return absl::OkStatus();
+  }
+
+  absl::Status LoadFeatureStage(const ServingStages<T>& stages) {
     feature_count_ = stages.feature_count();
     if (const auto* product = std::get_if<ProductFeatures<T>>(&stages.features)) {
       rows_ = PanelMatrix<T>::PackTransposed(product->rows.view());
@@ -273,12 +313,18 @@ class TypedEngine final : public Engine {
   void TransformTile(absl::Span<const RowPlace> tile, EngineScratch::Buffers& buffers) const {
     TypedBuffers<T>& typed = buffers.Typed<T>();
     const int64_t rows = tile.size();
-    RunInputStage(tile, buffers);
-    Grow(typed.norms, kTileRows);
+    const bool sparse = takes_sparse_ && tile[0].part->rows.sparse() != nullptr;
+    typed.sparse.Clear();
+    if (sparse) {
+      RunSparseInputStage(tile, buffers);
+    } else {
+      RunInputStage(tile, buffers);
+    }
+    Grow(typed.norms, kMaxTileRows);
     const int64_t z_stride = SpreadStride<T>(feature_count_);
-    Grow(typed.z, kTileRows * z_stride);
-    typed.z_rows.resize(kTileRows);
-    typed.y_rows.resize(kTileRows);
+    Grow(typed.z, kMaxTileRows * z_stride);
+    typed.z_rows.resize(kMaxTileRows);
+    typed.y_rows.resize(kMaxTileRows);
     for (int64_t i = 0; i < rows; ++i) {
       typed.z_rows[i] = typed.z.data() + i * z_stride;
       typed.y_rows[i] = static_cast<T*>(tile[i].part->features) + tile[i].row * output_columns_;
@@ -295,14 +341,14 @@ class TypedEngine final : public Engine {
   void RunInputStage(absl::Span<const RowPlace> tile, EngineScratch::Buffers& buffers) const {
     TypedBuffers<T>& typed = buffers.Typed<T>();
     const int64_t rows = tile.size();
-    Grow(typed.x, kTileRows * x_stride_);
+    Grow(typed.x, kMaxTileRows * x_stride_);
     const bool projected = !(input_projection_.columns() == 0);
     if (projected) Grow(buffers.projected, kTileRows * (input_.columns + stage_columns_));
     buffers.row.resize(input_.columns + (is_external_ ? 1 : 0));
     for (int64_t i = 0; i < rows; ++i) {
-      const RowsView& source = tile[i].part->rows;
-      if (plain_input_ && source.type == serving_type()) {
-        std::memcpy(typed.x.data() + i * x_stride_, source.Row(tile[i].row),
+      const RowsView* source = tile[i].part->rows.dense();
+      if (plain_input_ && source != nullptr && source->type == serving_type()) {
+        std::memcpy(typed.x.data() + i * x_stride_, source->Row(tile[i].row),
                     sizeof(T) * stage_columns_);
         continue;
       }
@@ -313,13 +359,43 @@ class TypedEngine final : public Engine {
     }
     if (!projected) return;
     double* out = buffers.projected.data() + kTileRows * input_.columns;
-    buffers.projected_rows.resize(kTileRows);
-    for (int64_t i = 0; i < rows; ++i) buffers.projected_rows[i] = out + i * stage_columns_;
+    SetProjectedRows(out, rows, buffers);
     input_projection_.Multiply(buffers.projected.data(), input_.columns, rows,
                                buffers.projected_rows.data());
     for (int64_t i = 0; i < rows; ++i) {
       RoundRow(out + i * stage_columns_, typed.x.data() + i * x_stride_);
     }
+  }
+
+  // As RunInputStage without a shift: a number that is not named stays 0, whatever its scale. What
+  // comes out is sparse unless it is projected.
+  void RunSparseInputStage(absl::Span<const RowPlace> tile, EngineScratch::Buffers& buffers) const {
+    TypedBuffers<T>& typed = buffers.Typed<T>();
+    if (input_projection_.columns() == 0) {
+      for (const RowPlace& place : tile) {
+        typed.sparse.Add(*place.part->rows.sparse(), place.row, input_.scale);
+      }
+      typed.sparse.Sort(input_.columns);
+      return;
+    }
+    const int64_t rows = tile.size();
+    buffers.sparse.Clear();
+    for (const RowPlace& place : tile) {
+      buffers.sparse.Add(*place.part->rows.sparse(), place.row, input_.scale);
+    }
+    buffers.sparse.Sort(input_.columns);
+    Grow(typed.x, kMaxTileRows * x_stride_);
+    Grow(buffers.projected, kMaxTileRows * stage_columns_);
+    SetProjectedRows(buffers.projected.data(), rows, buffers);
+    input_projection_.MultiplySparse(buffers.sparse.ref(), buffers.projected_rows.data());
+    for (int64_t i = 0; i < rows; ++i) {
+      RoundRow(buffers.projected_rows[i], typed.x.data() + i * x_stride_);
+    }
+  }
+
+  void SetProjectedRows(double* out, int64_t rows, EngineScratch::Buffers& buffers) const {
+    buffers.projected_rows.resize(kMaxTileRows);
+    for (int64_t i = 0; i < rows; ++i) buffers.projected_rows[i] = out + i * stage_columns_;
   }
 
   void ShiftAndScale(double* row) const {
@@ -355,7 +431,9 @@ class TypedEngine final : public Engine {
     for (int64_t i = 0; is_external_ && i < rows; ++i) {
       std::copy_n(typed.x.data() + i * x_stride_, feature_count_, z[i]);
     }
-    if (uses_products_) rows_.Multiply(typed.x.data(), x_stride_, rows, z);
+    const bool sparse = !typed.sparse.empty();
+    if (uses_products_ && sparse) rows_.MultiplySparse(typed.sparse.ref(), z);
+    if (uses_products_ && !sparse) rows_.Multiply(typed.x.data(), x_stride_, rows, z);
     // Distances alone take the place of products.
     T* const* distances = z;
     if (uses_l1_distances_) {
@@ -365,7 +443,9 @@ class TypedEngine final : public Engine {
       }
       rows_.L1Distances(typed.x.data(), x_stride_, rows, distances);
     }
-    if (program_.uses_norms()) {
+    if (program_.uses_norms() && sparse) {
+      ChainSquaredNorms(typed.sparse.ref(), typed.norms.data());
+    } else if (program_.uses_norms()) {
       ChainSquaredNorms(typed.x.data(), x_stride_, rows, stage_columns_, typed.norms.data());
     }
     if (program_.is_identity()) {
@@ -463,6 +543,7 @@ class TypedEngine final : public Engine {
   bool uses_l1_distances_ = false;
   bool is_l1_stage_ = false;
   bool is_external_ = false;
+  bool takes_sparse_ = false;              // sparse rows need not become dense
   std::vector<PanelMatrix<T>> form_rows_;  // A·a_j of each form
   SelfValues<T> row_self_;
   std::vector<const T*> row_factor_pointers_;
@@ -470,6 +551,25 @@ class TypedEngine final : public Engine {
   bool has_projection_ = false;
   PanelMatrix<T> projection_;
 };
+
+absl::Status Engine::CheckTakes(const ExamplesView& examples) const {
+  if (examples.strings() == nullptr && TakesColumns(examples.columns())) return absl::OkStatus();
+  const std::string field = absl::StrCat("examples.", examples.kind_name());
+  if (examples.strings() != nullptr) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND", field,
+                     absl::StrCat("the version maps rows of ", input_columns(),
+                                  " numbers, dense or sparse; got ", examples.kind_name()),
+                     {{"actual", std::string(examples.kind_name())}});
+  }
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
+      absl::StrCat("expected ", input_columns(),
+                   is_external()
+                       ? absl::StrCat(", or ", input_columns() + 1, " with K(x, x) as the last,")
+                       : "",
+                   " columns, got ", examples.columns()),
+      {{"expected", absl::StrCat(input_columns())}, {"actual", absl::StrCat(examples.columns())}});
+}
 
 absl::StatusOr<std::unique_ptr<const Engine>> Engine::Load(const Plan& plan) {
   if (plan.arithmetic != kArithmetic) {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "core/plan/examples.h"
 #include "core/plan/plan.h"
 #include "core/plan/rows.h"
 
@@ -38,9 +39,9 @@ class EngineScratch {
 
 // One request's share of a batch.
 struct TransformPart {
-  // Checked before: finite, and TakesColumns.
-  RowsView rows;
-  // rows.rows × output_columns() numbers of the serving type, at any alignment of that type;
+  // Checked before: CheckTakes and CheckExamples are OK.
+  ExamplesView rows;
+  // rows.rows() × output_columns() numbers of the serving type, at any alignment of that type;
   // aliases nothing.
   void* features = nullptr;
   // Filled in: OK, or OUT_OF_RANGE (reason NOT_REPRESENTABLE, field rows[i]) when a row's kernel
@@ -61,7 +62,7 @@ class Engine {
   // Of the rows that it takes. Those of an external block are K(x, ·) of each landmark in turn, and
   // may have one number more, K(x, x), which the engine passes over.
   virtual int64_t input_columns() const = 0;
-  virtual bool is_external() const = 0;
+  virtual bool is_external() const { return false; }
   bool TakesColumns(int64_t columns) const {
     return columns == input_columns() || (is_external() && columns == input_columns() + 1);
   }
@@ -69,8 +70,15 @@ class Engine {
   virtual FloatType serving_type() const = 0;
   // Bytes held by the packed plan.
   virtual int64_t memory_bytes() const = 0;
-  // Multiplications of one row; what scheduling estimates are made of.
+  // Multiplications of one dense row; what scheduling estimates are made of.
   virtual int64_t multiplications_per_row() const = 0;
+  // The same of a block: sparse rows take fewer.
+  virtual double Multiplications(const ExamplesView& rows) const {
+    return static_cast<double>(rows.rows()) * static_cast<double>(multiplications_per_row());
+  }
+  // Whether the plan maps such examples: INVALID_ARGUMENT (WRONG_KIND; WRONG_COLUMNS with both
+  // numbers; field "examples.KIND" or "examples.KIND.columns") if it does not.
+  absl::Status CheckTakes(const ExamplesView& examples) const;
 
   // Maps every row of every part; rows of several parts share tiles. Allocates only to grow
   // `scratch`.

@@ -132,9 +132,9 @@ std::optional<Residual> Residual::OfExternal(const Plan& plan) {
 }
 
 // The rows as the engine sees them: rounded to the serving type after the input stage.
-Matrix<double> Residual::AsServed(const RowsView& rows) const {
-  Matrix<double> wide = Matrix<double>::Uninit(rows.rows, rows.columns);
-  for (int64_t i = 0; i < rows.rows; ++i) rows.CopyRow(i, wide.row(i));
+Matrix<double> Residual::AsServed(const ExamplesView& rows) const {
+  Matrix<double> wide = Matrix<double>::Uninit(rows.rows(), rows.columns());
+  for (int64_t i = 0; i < rows.rows(); ++i) rows.CopyRow(i, wide.row(i));
   Matrix<double> x = AfterInputStage(input_, wide.view());
   if (serving_type_ == FloatType::kFloat64) return x;
   for (int64_t k = 0; k < x.size(); ++k) x.data()[k] = static_cast<float>(x.data()[k]);
@@ -163,9 +163,9 @@ double Residual::Kept(const void* features, int64_t i) const {
              : SquaredNorm(static_cast<const double*>(features) + begin, output_columns_);
 }
 
-void Residual::ComputeExternal(const RowsView& rows, const void* features, double* out) const {
-  std::vector<double> row(static_cast<size_t>(rows.columns));
-  for (int64_t i = 0; i < rows.rows; ++i) {
+void Residual::ComputeExternal(const ExamplesView& rows, const void* features, double* out) const {
+  std::vector<double> row(static_cast<size_t>(rows.columns()));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
     rows.CopyRow(i, row.data());
     const double self = std::max(0.0, row.back());
     out[i] =
@@ -173,10 +173,10 @@ void Residual::ComputeExternal(const RowsView& rows, const void* features, doubl
   }
 }
 
-void Residual::Compute(const RowsView& rows, const void* features, double* out) const {
+void Residual::Compute(const ExamplesView& rows, const void* features, double* out) const {
   if (is_external_) return ComputeExternal(rows, features, out);
-  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
-    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
+  for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
+    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     const std::vector<double> norms = NormsOf(x.view());
     const std::vector<double> self = KernelDiagonal(kernel_, x.view(), norms);
     for (int64_t i = 0; i < x.rows(); ++i) {

@@ -29,6 +29,7 @@
 #include "core/kernel/kernel_rounding.h"
 #include "core/linalg/matrix.h"
 #include "core/plan/artifact.h"
+#include "core/plan/examples.h"
 #include "core/plan/rows.h"
 
 namespace phimap {
@@ -56,7 +57,7 @@ class Residual {
   // out[i] of row i, in float64. `features` are what the plan's engine made of the rows, in the
   // serving type. Cost: input + output columns operations a row, and the square of the input
   // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
-  void Compute(const RowsView& rows, const void* features, double* out) const;
+  void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
   // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features
   // are off at most, over their length. Cost and threads: as Compute.
@@ -72,9 +73,9 @@ class Residual {
  private:
   Residual() = default;
   static std::optional<Residual> OfExternal(const Plan& plan);
-  Matrix<double> AsServed(const RowsView& rows) const;
+  Matrix<double> AsServed(const ExamplesView& rows) const;
   double Kept(const void* features, int64_t i) const;
-  void ComputeExternal(const RowsView& rows, const void* features, double* out) const;
+  void ComputeExternal(const ExamplesView& rows, const void* features, double* out) const;
   double Allowance(double feature_error, double self) const;
 
   InputStage input_;  // projects nothing

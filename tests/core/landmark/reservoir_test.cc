@@ -31,6 +31,12 @@ Reservoir Sampled(int64_t capacity, int64_t stream_rows, uint64_t seed, int64_t 
   return reservoir;
 }
 
+std::vector<double> Row(const Reservoir& reservoir, int64_t slot) {
+  std::vector<double> row(static_cast<size_t>(reservoir.columns()));
+  reservoir.CopyRow(slot, row.data());
+  return row;
+}
+
 std::vector<int64_t> KeptRows(const Reservoir& reservoir) {
   std::vector<int64_t> rows;
   for (int64_t slot = 0; slot < reservoir.size(); ++slot) {
@@ -56,13 +62,36 @@ TEST(ReservoirTest, HoldsTheRowsThatItsIndicesName) {
     ASSERT_EQ(reservoir.size(), capacity);
     for (int64_t slot = 0; slot < capacity; ++slot) {
       const double value = static_cast<double>(reservoir.stream_row(slot));
-      ASSERT_EQ(reservoir.row(slot)[0], value);
-      ASSERT_EQ(reservoir.row(slot)[1], -value);
-      ASSERT_EQ(reservoir.row(slot)[2], 2 * value);
+      ASSERT_EQ(Row(reservoir, slot)[0], value);
+      ASSERT_EQ(Row(reservoir, slot)[1], -value);
+      ASSERT_EQ(Row(reservoir, slot)[2], 2 * value);
     }
     std::vector<int64_t> rows = KeptRows(reservoir);
     std::sort(rows.begin(), rows.end());
     EXPECT_EQ(std::adjacent_find(rows.begin(), rows.end()), rows.end());
+  }
+}
+
+TEST(ReservoirTest, KeepsTheSameRowsInEveryForm) {
+  Reservoir dense(40, 9, 5);
+  Reservoir sparse(40, 9, 5, Reservoir::Form::kSparse);
+  Reservoir slots(40, 1, 5, Reservoir::Form::kSlots);
+  for (int64_t i = 0; i < 3000; ++i) {
+    std::vector<double> row(9, 0.0);  // of no number other than 0 up to all nine
+    for (int64_t j = 0; j < i % 10; ++j) row[(i + 4 * j) % 9] = static_cast<double>(i + j + 1);
+    for (Reservoir* reservoir : {&dense, &sparse, &slots}) {
+      if (reservoir->RowsToSkip() > 0) {
+        reservoir->Skip(1);
+      } else {
+        reservoir->Keep(row.data());
+      }
+    }
+  }
+  EXPECT_EQ(KeptRows(sparse), KeptRows(dense));
+  EXPECT_EQ(KeptRows(slots), KeptRows(dense));
+  for (int64_t slot = 0; slot < 40; ++slot) {
+    EXPECT_EQ(Row(sparse, slot), Row(dense, slot));
+    EXPECT_EQ(Row(slots, slot), std::vector<double>{static_cast<double>(slot)});
   }
 }
 

@@ -36,13 +36,13 @@ BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool sta
   return spec;
 }
 
-absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows, int64_t block_rows,
-                                   KernelSource* source) {
+absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const ExamplesView& rows,
+                                   int64_t block_rows, KernelSource* source) {
   UseOneBlasThread();
-  StreamSample sample(spec, rows.columns);
-  const int64_t step = block_rows == 0 ? std::max<int64_t>(rows.rows, 1) : block_rows;
-  for (int64_t first = 0; first < rows.rows; first += step) {
-    PHIMAP_RETURN_IF_ERROR(sample.Add(rows.Slice(first, std::min(step, rows.rows - first))));
+  StreamSample sample(spec, SampleColumns(rows), rows.kind());
+  const int64_t step = block_rows == 0 ? std::max<int64_t>(rows.rows(), 1) : block_rows;
+  for (int64_t first = 0; first < rows.rows(); first += step) {
+    PHIMAP_RETURN_IF_ERROR(sample.Add(rows.Slice(first, std::min(step, rows.rows() - first))));
   }
   RecordingMonitor monitor;
   return BuildVersion(spec, std::move(sample), monitor, source);

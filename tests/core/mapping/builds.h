@@ -9,7 +9,7 @@
 #include "core/linalg/matrix.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/version_build.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 
 namespace phimap::testing {
 
@@ -48,7 +48,7 @@ class ThreadedMonitor final : public BuildMonitor {
 };
 
 // The stream is the rows, in blocks of `block_rows` (0: one block).
-absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const RowsView& rows,
+absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const ExamplesView& rows,
                                    int64_t block_rows = 0, KernelSource* source = nullptr);
 absl::StatusOr<BuiltVersion> Build(const BuildSpec& spec, const Matrix<double>& rows);
 BuiltVersion MustBuild(const BuildSpec& spec, const Matrix<double>& rows);

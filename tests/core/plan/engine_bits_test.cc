@@ -171,8 +171,9 @@ TYPED_TEST(EngineBitsTest, InputsAndOutputsMayStandAtAnyAlignment) {
   std::string bytes(sizeof(float) * x.size() + 1, '\0');
   std::memcpy(bytes.data() + 1, x.data(), sizeof(float) * x.size());
   std::vector<T> out(expected.size() + 1);
-  TransformPart part{.rows = WireRows(x), .features = out.data() + 1, .status = absl::OkStatus()};
-  part.rows.data = bytes.data() + 1;
+  RowsView rows = WireRows(x);
+  rows.data = bytes.data() + 1;
+  TransformPart part{.rows = rows, .features = out.data() + 1, .status = absl::OkStatus()};
   EngineScratch scratch;
   engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(SameBits(out.data() + 1, expected.data(), expected.size()));

@@ -210,7 +210,7 @@ TEST(EngineTest, NoPartsAndEmptyPartsAreFine) {
   const std::unique_ptr<const Engine> engine = MustLoad(MakePlan({}));
   EngineScratch scratch;
   engine->Transform({}, scratch);
-  TransformPart part{.rows = {.type = FloatType::kFloat32, .rows = 0, .columns = 5},
+  TransformPart part{.rows = RowsView{.type = FloatType::kFloat32, .rows = 0, .columns = 5},
                      .status = absl::InternalError("old")};
   engine->Transform(absl::MakeSpan(&part, 1), scratch);
   EXPECT_TRUE(part.status.ok());

@@ -32,7 +32,7 @@ class FakeEngine : public Engine {
   void Transform(absl::Span<TransformPart> parts, EngineScratch&) const override {
     if (before) before(parts);
     for (TransformPart& part : parts) {
-      for (int64_t i = 0; i < part.rows.rows; ++i) {
+      for (int64_t i = 0; i < part.rows.rows(); ++i) {
         double x = 0;
         part.rows.CopyRow(i, &x);
         static_cast<double*>(part.features)[i] = 2 * x;
@@ -85,8 +85,8 @@ class SchedulerFixture : public ::testing::Test {
   TransformWork Work(Request& request, std::shared_ptr<const Engine> engine) {
     TransformWork work;
     work.engine = std::move(engine);
-    work.rows = {reinterpret_cast<const char*>(request.rows.data()), FloatType::kFloat64,
-                 static_cast<int64_t>(request.rows.size()), 1};
+    work.rows = RowsView{reinterpret_cast<const char*>(request.rows.data()), FloatType::kFloat64,
+                         static_cast<int64_t>(request.rows.size()), 1};
     work.field = "examples.dense.";
     work.cancelled = &request.cancelled;
     work.prepare = [&request]() -> absl::StatusOr<char*> {

@@ -164,7 +164,7 @@ TEST(TransformInlineThreadsTest, ThreadsThatSubmitAtOnceAllGetTheirFeatures) {
         Gate finished;
         TransformWork work;
         work.engine = engine;
-        work.rows = {reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
+        work.rows = RowsView{reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
         work.prepare = [&out]() -> absl::StatusOr<char*> { return reinterpret_cast<char*>(&out); };
         work.done = [&](const absl::Status& status) {
           right += status.ok() && out == 2 * in;

@@ -142,7 +142,7 @@ TEST(TransformSchedulerDrainTest, FinishesWhatWasAcceptedAndRefusesTheRest) {
   const auto work = [&] {
     TransformWork w;
     w.engine = engine;
-    w.rows = {reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
+    w.rows = RowsView{reinterpret_cast<const char*>(&in), FloatType::kFloat64, 1, 1};
     w.prepare = [to = &out[next++]]() -> absl::StatusOr<char*> {
       return reinterpret_cast<char*>(to);
     };

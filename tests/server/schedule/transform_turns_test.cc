@@ -19,7 +19,7 @@ class TransformTurnsTest : public SchedulerFixture {
   TransformTurnsTest() {
     long_engine_->before = [this](absl::Span<const TransformPart> parts) {
       ++tiles_;
-      rows_of_tiles_.push_back(parts[0].rows.rows);
+      rows_of_tiles_.push_back(parts[0].rows.rows());
       now_ += kTurn;
     };
   }

@@ -32,8 +32,8 @@ TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
         Gate finished;
         TransformWork work;
         work.engine = engines[c % 2];
-        work.rows = {reinterpret_cast<const char*>(in.data()), FloatType::kFloat64,
-                     static_cast<int64_t>(in.size()), 1};
+        work.rows = RowsView{reinterpret_cast<const char*>(in.data()), FloatType::kFloat64,
+                             static_cast<int64_t>(in.size()), 1};
         work.prepare = [&out]() -> absl::StatusOr<char*> {
           return reinterpret_cast<char*>(out.data());
         };

@@ -1,0 +1,113 @@
+// Blocks of examples as they come over the wire: dense rows, sparse rows, or strings. Views: they
+// own nothing.
+#ifndef PHIMAP_CORE_PLAN_EXAMPLES_H_
+#define PHIMAP_CORE_PLAN_EXAMPLES_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/rows.h"
+
+namespace phimap {
+
+// Longest string among the examples, in bytes.
+inline constexpr int64_t kMaxStringBytes = int64_t{1} << 20;
+
+// Rows in compressed sparse row form; what is not named is zero. Entries offset(i) … offset(i+1)−1
+// are row i's, their columns rising. Little-endian, at any alignment. REQUIRES of all but shape,
+// lengths and CheckExamples: CheckExamples is OK.
+struct SparseRowsView {
+  FloatType type = FloatType::kFloat64;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  const char* offsets = nullptr;  // rows + 1 int64
+  const char* indices = nullptr;  // int32
+  const char* values = nullptr;   // of `type`
+
+  int64_t offset(int64_t i) const { return Load<int64_t>(offsets, i); }
+  int32_t column(int64_t entry) const { return Load<int32_t>(indices, entry); }
+  double value(int64_t entry) const {
+    return type == FloatType::kFloat32 ? Load<float>(values, entry) : Load<double>(values, entry);
+  }
+  int64_t entries() const { return rows == 0 ? 0 : offset(rows) - offset(0); }
+  int64_t bytes() const { return 8 * (rows + 1) + entries() * (4 + FloatTypeBytes(type)); }
+  SparseRowsView Slice(int64_t first, int64_t count) const {
+    return {type, count, columns, offsets + 8 * first, indices, values};
+  }
+  // Row i as a dense one, in float64. REQUIRES: `out` has room for `columns` numbers.
+  void CopyRow(int64_t i, double* out) const;
+
+ private:
+  template <typename T>
+  static T Load(const char* from, int64_t index) {
+    T value;
+    std::memcpy(&value, from + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    return value;
+  }
+};
+
+// What an example is. Numbers of the artifact format; never reused.
+enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3, kSparse = 4 };
+
+// "dense", "sparse", "bytes" or "text": what errors call it, and its field of the API.
+absl::string_view ExampleKindName(ExampleKind kind);
+inline bool IsString(ExampleKind kind) {
+  return kind == ExampleKind::kBytes || kind == ExampleKind::kText;
+}
+
+// Texts in UTF-8 (kText), or opaque bytes (kBytes).
+struct StringsView {
+  ExampleKind kind = ExampleKind::kText;
+  const std::string* const* values = nullptr;
+  int64_t rows = 0;
+  // Of all values.
+  int64_t bytes = 0;
+
+  const std::string& operator[](int64_t i) const { return *values[i]; }
+  StringsView Slice(int64_t first, int64_t count) const;
+};
+
+// One block of any kind. Each example counts as a row.
+class ExamplesView {
+ public:
+  ExamplesView() = default;
+  ExamplesView(const RowsView& rows) : block_(rows) {}           // NOLINT: implicit, it is one
+  ExamplesView(const SparseRowsView& rows) : block_(rows) {}     // NOLINT
+  ExamplesView(const StringsView& strings) : block_(strings) {}  // NOLINT
+
+  int64_t rows() const {
+    return std::visit([](const auto& block) { return block.rows; }, block_);
+  }
+  // Numbers of a row; 0 of strings.
+  int64_t columns() const;
+  // Bytes that the values take.
+  int64_t bytes() const;
+  ExampleKind kind() const;
+  absl::string_view kind_name() const { return ExampleKindName(kind()); }
+  // Null unless it is of that kind.
+  const RowsView* dense() const { return std::get_if<RowsView>(&block_); }
+  const SparseRowsView* sparse() const { return std::get_if<SparseRowsView>(&block_); }
+  const StringsView* strings() const { return std::get_if<StringsView>(&block_); }
+  // Rows first .. first + count - 1.
+  ExamplesView Slice(int64_t first, int64_t count) const;
+  // A row of numbers widened to float64. REQUIRES: not strings; room for columns() numbers.
+  void CopyRow(int64_t i, double* out) const;
+
+ private:
+  std::variant<RowsView, SparseRowsView, StringsView> block_;
+};
+
+// What remains to be checked of a block whose shape and lengths are right, in one pass: that every
+// value is finite (NOT_FINITE), offsets never fall or lead out of the entries (BAD_OFFSETS),
+// columns are in range and rise within a row (BAD_COLUMN), and strings are no longer than
+// kMaxStringBytes (TOO_LONG). INVALID_ARGUMENT that names the first offence: rows[i].columns[j] of
+// dense rows, column_indices[e] and values[e] of sparse ones, with the row, values[i] of strings.
+absl::Status CheckExamples(const ExamplesView& examples);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_PLAN_EXAMPLES_H_
