@@ -553,22 +553,7 @@ class TypedEngine final : public Engine {
 };
 
 absl::Status Engine::CheckTakes(const ExamplesView& examples) const {
-  if (examples.strings() == nullptr && TakesColumns(examples.columns())) return absl::OkStatus();
-  const std::string field = absl::StrCat("examples.", examples.kind_name());
-  if (examples.strings() != nullptr) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND", field,
-                     absl::StrCat("the version maps rows of ", input_columns(),
-                                  " numbers, dense or sparse; got ", examples.kind_name()),
-                     {{"actual", std::string(examples.kind_name())}});
-  }
-  return MakeError(
-      absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
-      absl::StrCat("expected ", input_columns(),
-                   is_external()
-                       ? absl::StrCat(", or ", input_columns() + 1, " with K(x, x) as the last,")
-                       : "",
-                   " columns, got ", examples.columns()),
-      {{"expected", absl::StrCat(input_columns())}, {"actual", absl::StrCat(examples.columns())}});
+  return CheckShape(examples, input_columns(), is_external());
 }
 
 absl::StatusOr<std::unique_ptr<const Engine>> Engine::Load(const Plan& plan) {

@@ -138,6 +138,25 @@ void ExamplesView::CopyRow(int64_t i, double* out) const {
   dense()->CopyRow(i, out);
 }
 
+absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values) {
+  const std::string field = absl::StrCat("examples.", examples.kind_name());
+  if (examples.strings() != nullptr) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND", field,
+                     absl::StrCat("the version maps rows of ", columns,
+                                  " numbers, dense or sparse; got ", examples.kind_name()),
+                     {{"actual", std::string(examples.kind_name())}});
+  }
+  const int64_t actual = examples.columns();
+  if (actual == columns || (self_values && actual == columns + 1)) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
+      absl::StrCat(
+          "expected ", columns,
+          self_values ? absl::StrCat(", or ", columns + 1, " with K(x, x) as the last,") : "",
+          " columns, got ", actual),
+      {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(actual)}});
+}
+
 absl::Status CheckExamples(const ExamplesView& examples) {
   if (const RowsView* rows = examples.dense()) return CheckFinite(*rows);
   if (const SparseRowsView* rows = examples.sparse()) return CheckSparse(*rows);

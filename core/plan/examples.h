@@ -101,6 +101,11 @@ class ExamplesView {
   std::variant<RowsView, SparseRowsView, StringsView> block_;
 };
 
+// Whether they are rows of so many numbers, or of one more where `self_values` may follow:
+// INVALID_ARGUMENT (WRONG_KIND; WRONG_COLUMNS with both numbers), field "examples.KIND" or
+// "examples.KIND.columns".
+absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values = false);
+
 // What remains to be checked of a block whose shape and lengths are right, in one pass: that every
 // value is finite (NOT_FINITE), offsets never fall or lead out of the entries (BAD_OFFSETS),
 // columns are in range and rise within a row (BAD_COLUMN), and strings are no longer than

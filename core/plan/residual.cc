@@ -186,18 +186,18 @@ void Residual::Compute(const ExamplesView& rows, const void* features, double* o
   }
 }
 
-void Residual::Lengths(const RowsView& rows, double* self, double* rounding) const {
+void Residual::Lengths(const ExamplesView& rows, double* self, double* rounding) const {
   if (is_external_) {
-    std::vector<double> row(static_cast<size_t>(rows.columns));
-    for (int64_t i = 0; i < rows.rows; ++i) {
+    std::vector<double> row(static_cast<size_t>(rows.columns()));
+    for (int64_t i = 0; i < rows.rows(); ++i) {
       rows.CopyRow(i, row.data());
       self[i] = std::max(0.0, row.back());
       rounding[i] = self[i] > 0 ? FeatureError(nullptr, 0, self[i]) / std::sqrt(self[i]) : 0;
     }
     return;
   }
-  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
-    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows - begin)));
+  for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
+    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     const std::vector<double> norms = NormsOf(x.view());
     const std::vector<double> diagonal = KernelDiagonal(kernel_, x.view(), norms);
     std::copy(diagonal.begin(), diagonal.end(), self + begin);

@@ -30,7 +30,6 @@
 #include "core/linalg/matrix.h"
 #include "core/plan/artifact.h"
 #include "core/plan/examples.h"
-#include "core/plan/rows.h"
 
 namespace phimap {
 
@@ -61,7 +60,7 @@ class Residual {
 
   // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features
   // are off at most, over their length. Cost and threads: as Compute.
-  void Lengths(const RowsView& rows, double* self, double* rounding) const;
+  void Lengths(const ExamplesView& rows, double* self, double* rounding) const;
 
   // η of a row after the input stage, of ‖x‖² and K(x, x); of values from elsewhere x and its norm
   // are not looked at.

@@ -159,7 +159,7 @@ void BuildManager::EndPending() {
   changed_.NotifyAll();
 }
 
-void BuildManager::Add(std::shared_ptr<BuildJob> job, RowsView rows,
+void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
                        std::function<void(absl::Status)> done) {
   Queue(ingest_queue_, job, [this, job, rows, done] {
     const absl::Status added = AddNow(*job, rows);
@@ -182,33 +182,35 @@ void BuildManager::Withdraw(const BuildJob& job) {
   }
 }
 
-absl::Status BuildManager::AddNow(BuildJob& job, const RowsView& rows) {
+absl::Status BuildManager::AddNow(BuildJob& job, const ExamplesView& rows) {
   // Before yielding: a block that was withdrawn comes here on a thread that must not wait.
   if (const BuildSnapshot now = job.Snapshot(); IsFinished(now.state)) return now.error;
   options_.yield();
   std::optional<BuildJob::Work>* work = job.BeginWork();
   if (work == nullptr) return job.Snapshot().error;
   const absl::Status added = CatchOutOfMemory<absl::Status>([&] { return Take(job, *work, rows); });
-  if (added.ok()) metrics_.rows->Increment(static_cast<double>(rows.rows));
-  job.EndWork(options_.now(), added.ok() ? rows.rows : 0);
+  if (added.ok()) metrics_.rows->Increment(static_cast<double>(rows.rows()));
+  job.EndWork(options_.now(), added.ok() ? rows.rows() : 0);
   return added;
 }
 
 absl::Status BuildManager::Take(BuildJob& job, std::optional<BuildJob::Work>& work,
-                                const RowsView& rows) {
+                                const ExamplesView& rows) {
   if (!work.has_value()) {
-    PHIMAP_ASSIGN_OR_RETURN(work, NewWork(job.spec(), rows.columns));
+    PHIMAP_ASSIGN_OR_RETURN(work, NewWork(job.spec(), rows));
   }
   const int64_t rows_before = work->sample.rows();
   return InStream(work->sample.Add(rows), rows_before);
 }
 
-absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec, int64_t columns) {
-  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(columns)));
+absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec,
+                                                     const ExamplesView& first) {
+  const int64_t columns = SampleColumns(first);
+  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckExamples(first.kind(), columns)));
   // How long the stream will be is not known.
   PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory,
                           memory_.Reserve(ReservedBytes(spec, columns, options_.compute_threads)));
-  return BuildJob::Work{StreamSample(spec, columns), std::move(memory)};
+  return BuildJob::Work{StreamSample(spec, columns, first.kind()), std::move(memory)};
 }
 
 absl::Status BuildManager::Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count) {

@@ -31,7 +31,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 #include "server/build/build_job.h"
 #include "server/build/job_queue.h"
 #include "server/build/memory_budget.h"
@@ -85,7 +85,8 @@ class BuildManager {
   void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done);
   // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
   // build thread; `rows` stays readable until then. An error has ended the build.
-  void Add(std::shared_ptr<BuildJob> job, RowsView rows, std::function<void(absl::Status)> done);
+  void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
+           std::function<void(absl::Status)> done);
   // Whether the kernel of `spec` is computed here or by a service that is listed:
   // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). What Begin refuses first.
   absl::Status CheckKernel(const BuildSpec& spec) const;
@@ -155,9 +156,9 @@ class BuildManager {
   void Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job, JobQueue::Task task);
   // Takes what waits for a job that has ended out of the queues.
   void Withdraw(const BuildJob& job);
-  absl::Status AddNow(BuildJob& job, const RowsView& rows);
-  absl::Status Take(BuildJob& job, std::optional<BuildJob::Work>& work, const RowsView& rows);
-  absl::StatusOr<BuildJob::Work> NewWork(const BuildSpec& spec, int64_t columns);
+  absl::Status AddNow(BuildJob& job, const ExamplesView& rows);
+  absl::Status Take(BuildJob& job, std::optional<BuildJob::Work>& work, const ExamplesView& rows);
+  absl::StatusOr<BuildJob::Work> NewWork(const BuildSpec& spec, const ExamplesView& first);
   // On a build thread.
   void Run(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<BuiltVersion> Compute(BuildJob& job);

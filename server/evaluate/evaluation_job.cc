@@ -127,15 +127,17 @@ absl::Status EvaluationJob::Reserve(int64_t bytes) {
   return absl::OkStatus();
 }
 
-absl::Status EvaluationJob::Add(const RowsView& rows,
+absl::Status EvaluationJob::Add(const ExamplesView& rows,
                                 absl::FunctionRef<absl::string_view(int64_t)> label,
                                 EvaluationRows::Checkpoint checkpoint) {
-  PHIMAP_RETURN_IF_ERROR(Reserve(rows.rows * (rows_.row_bytes() + kLabelBytes)));
-  for (int64_t i = 0; i < rows.rows; ++i) {
+  PHIMAP_RETURN_IF_ERROR(Reserve(rows.rows() * (rows_.row_bytes() + kLabelBytes)));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
     PHIMAP_RETURN_IF_ERROR(labels_.Add(label(i)));
   }
   const int64_t before = rows_.rows();
-  return InStream(WithFieldPrefix(rows_.Add(rows, checkpoint), "examples.dense."), before);
+  return InStream(WithFieldPrefix(rows_.Add(rows, checkpoint),
+                                  absl::StrCat("examples.", rows.kind_name(), ".")),
+                  before);
 }
 
 absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMonitor monitor) {

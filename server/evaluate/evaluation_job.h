@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "core/learn/evaluation.h"
 #include "core/learn/learner_spec.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 #include "server/build/memory_budget.h"
 #include "server/evaluate/evaluation_rows.h"
 #include "server/evaluate/label_index.h"
@@ -56,7 +56,7 @@ class EvaluationJob {
   // "labels"), and metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE,
   // RESOURCE_EXHAUSTED (BUILD_MEMORY). After an error the job is of no use. REQUIRES: `labels`
   // yields one text for each row.
-  absl::Status Add(const RowsView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
+  absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 
   // Once, after all rows. Errors name fields of the request: those of Evaluate, of the store (a

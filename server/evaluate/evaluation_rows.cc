@@ -17,13 +17,13 @@ namespace {
 constexpr int64_t kSliceRows = 256;
 
 template <typename T>
-absl::Status MapAs(const Engine& engine, const RowsView& slice, EngineScratch& scratch,
+absl::Status MapAs(const Engine& engine, const ExamplesView& slice, EngineScratch& scratch,
                    MatrixView<double> out) {
-  Matrix<T> features = Matrix<T>::Uninit(slice.rows, engine.output_columns());
+  Matrix<T> features = Matrix<T>::Uninit(slice.rows(), engine.output_columns());
   TransformPart part{slice, features.data(), absl::OkStatus()};
   engine.Transform(absl::MakeSpan(&part, 1), scratch);
   PHIMAP_RETURN_IF_ERROR(part.status);
-  for (int64_t i = 0; i < slice.rows; ++i) {
+  for (int64_t i = 0; i < slice.rows(); ++i) {
     std::copy_n(features.row(i), features.cols(), out.row(i));
   }
   return absl::OkStatus();
@@ -58,9 +58,9 @@ int64_t EvaluationRows::row_bytes() const {
   return static_cast<int64_t>(sizeof(double)) * (columns() + 2);
 }
 
-absl::Status EvaluationRows::Map(const RowsView& slice, MatrixView<double> out) {
+absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> out) {
   if (keep_ == Keep::kRows) {
-    for (int64_t i = 0; i < slice.rows; ++i) slice.CopyRow(i, out.row(i));
+    for (int64_t i = 0; i < slice.rows(); ++i) slice.CopyRow(i, out.row(i));
     return absl::OkStatus();
   }
   const Engine& engine = version_.engine();
@@ -69,32 +69,32 @@ absl::Status EvaluationRows::Map(const RowsView& slice, MatrixView<double> out) 
                              : MapAs<double>(engine, slice, scratch_, out));
   const Residual* const residual = version_.residual();
   const bool has_self = residual != nullptr &&
-                        (!residual->is_external() || slice.columns == engine.input_columns() + 1);
+                        (!residual->is_external() || slice.columns() == engine.input_columns() + 1);
   if (!has_self) return absl::OkStatus();
   const auto begin = self_kernel_.size();
-  self_kernel_.resize(begin + slice.rows);
-  rounding_.resize(begin + slice.rows);
+  self_kernel_.resize(begin + slice.rows());
+  rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
   return absl::OkStatus();
 }
 
-absl::Status EvaluationRows::Add(const RowsView& block, Checkpoint checkpoint) {
-  if (block_columns_ == 0) block_columns_ = block.columns;
-  if (block.columns != block_columns_) {
+absl::Status EvaluationRows::Add(const ExamplesView& block, Checkpoint checkpoint) {
+  if (!block_columns_.has_value()) block_columns_ = block.columns();
+  if (block.columns() != *block_columns_) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "columns",
-        absl::StrCat("expected ", block_columns_, " as in the first block, got ", block.columns),
-        {{"expected", absl::StrCat(block_columns_)}, {"actual", absl::StrCat(block.columns)}});
+        absl::StrCat("expected ", *block_columns_, " as in the first block, got ", block.columns()),
+        {{"expected", absl::StrCat(*block_columns_)}, {"actual", absl::StrCat(block.columns())}});
   }
-  PHIMAP_RETURN_IF_ERROR(CheckFinite(block));
-  Matrix<double> kept = Matrix<double>::Uninit(block.rows, columns());
-  for (int64_t first = 0; first < block.rows; first += kSliceRows) {
+  PHIMAP_RETURN_IF_ERROR(CheckExamples(block));
+  Matrix<double> kept = Matrix<double>::Uninit(block.rows(), columns());
+  for (int64_t first = 0; first < block.rows(); first += kSliceRows) {
     PHIMAP_RETURN_IF_ERROR(checkpoint());
-    const int64_t count = std::min(kSliceRows, block.rows - first);
+    const int64_t count = std::min(kSliceRows, block.rows() - first);
     const absl::Status mapped = Map(block.Slice(first, count), kept.view().Rows(first, count));
     if (!mapped.ok()) return WithRowOffset(mapped, first);
   }
-  rows_ += block.rows;
+  rows_ += block.rows();
   blocks_.push_back(std::move(kept));
   return absl::OkStatus();
 }

@@ -3,13 +3,14 @@
 #define PHIMAP_SERVER_EVALUATE_EVALUATION_ROWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "core/linalg/matrix.h"
 #include "core/plan/engine.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 #include "server/registry/version_handle.h"
 
 namespace phimap {
@@ -30,10 +31,10 @@ class EvaluationRows {
   int64_t row_bytes() const;
   int64_t rows() const { return rows_; }
 
-  // Errors: INVALID_ARGUMENT (WRONG_COLUMNS: others than the first block had; NOT_FINITE) and
+  // Errors: INVALID_ARGUMENT (WRONG_COLUMNS: others than the first block had; CheckExamples) and
   // OUT_OF_RANGE (a row that cannot be represented), with rows counted within the block. REQUIRES:
-  // columns that the version takes. Calls no BLAS.
-  absl::Status Add(const RowsView& block, Checkpoint checkpoint);
+  // the version takes them; rows of numbers, if rows are kept. Calls no BLAS.
+  absl::Status Add(const ExamplesView& block, Checkpoint checkpoint);
 
   // All rows in one matrix; none are left here. At no time twice in memory, but for one block.
   Matrix<double> TakeRows();
@@ -43,13 +44,13 @@ class EvaluationRows {
   std::vector<double> TakeRounding() { return std::move(rounding_); }
 
  private:
-  absl::Status Map(const RowsView& slice, MatrixView<double> out);
+  absl::Status Map(const ExamplesView& slice, MatrixView<double> out);
 
   const VersionHandle version_;
   const Keep keep_;
   int64_t rows_ = 0;
   // Of the first block.
-  int64_t block_columns_ = 0;
+  std::optional<int64_t> block_columns_;
   std::vector<Matrix<double>> blocks_;
   std::vector<double> self_kernel_;
   std::vector<double> rounding_;

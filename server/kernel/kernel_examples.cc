@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "exchange/sha256.h"
 #include "phimap/v1/examples.pb.h"
@@ -66,17 +67,19 @@ void AppendRows(ConstMatrixView<double> rows, v1::Examples& examples) {
   }
 }
 
-void AppendRows(const RowsView& rows, v1::Examples& examples) {
-  char* const to = Extend(rows.rows, rows.columns, examples);
-  if (rows.type == FloatType::kFloat64) {
-    std::memcpy(to, rows.data, static_cast<size_t>(rows.rows * rows.RowBytes()));
+void AppendRows(const ExamplesView& rows, v1::Examples& examples) {
+  const int64_t columns = rows.columns();
+  char* const to = Extend(rows.rows(), columns, examples);
+  const RowsView* const dense = rows.dense();
+  if (dense != nullptr && dense->type == FloatType::kFloat64) {
+    std::memcpy(to, dense->data, static_cast<size_t>(dense->rows * dense->RowBytes()));
     return;
   }
-  for (int64_t k = 0; k < rows.rows * rows.columns; ++k) {
-    float value = 0;
-    std::memcpy(&value, rows.data + k * static_cast<int64_t>(sizeof(float)), sizeof(float));
-    const double wide = value;
-    std::memcpy(to + k * static_cast<int64_t>(sizeof(double)), &wide, sizeof(double));
+  std::vector<double> row(static_cast<size_t>(columns));
+  const size_t row_bytes = row.size() * sizeof(double);
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    rows.CopyRow(i, row.data());
+    std::memcpy(to + static_cast<size_t>(i) * row_bytes, row.data(), row_bytes);
   }
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/linalg/matrix.h"
+#include "core/plan/examples.h"
 #include "core/plan/plan.h"
-#include "core/plan/rows.h"
 
 namespace phimap {
 
@@ -42,9 +42,9 @@ class KernelExamples {
   std::string digest_;
 };
 
-// Adds rows to a dense block of float64 rows, or makes it.
+// Adds rows to a dense block of float64 rows, or makes it. REQUIRES: not strings.
 void AppendRows(ConstMatrixView<double> rows, v1::Examples& examples);
-void AppendRows(const RowsView& rows, v1::Examples& examples);
+void AppendRows(const ExamplesView& rows, v1::Examples& examples);
 
 }  // namespace phimap
 

@@ -4,7 +4,7 @@
 
 namespace phimap {
 
-void InputDrift::Add(const RowsView& row, const RowsView& features,
+void InputDrift::Add(const ExamplesView& row, const RowsView& features,
                      const Residual* residual) const {
   const void* const numbers = features.Row(0);
   const double norm = features.type == FloatType::kFloat32

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/plan/examples.h"
 #include "core/plan/residual.h"
 #include "core/plan/rows.h"
 #include "prometheus/counter.h"
@@ -28,13 +29,13 @@ class InputDrift {
   explicit InputDrift(const Counters& counters) : counters_(counters) {}
 
   // A request was computed: `features` are those of `rows`. `residual`: of F2, null otherwise.
-  void Sample(const RowsView& rows, const RowsView& features, const Residual* residual) const {
+  void Sample(const ExamplesView& rows, const RowsView& features, const Residual* residual) const {
     if (requests_.fetch_add(1, std::memory_order_relaxed) % kEvery != 0) return;
     Add(rows.Slice(0, 1), features.Slice(0, 1), residual);
   }
 
  private:
-  void Add(const RowsView& row, const RowsView& features, const Residual* residual) const;
+  void Add(const ExamplesView& row, const RowsView& features, const Residual* residual) const;
 
   const Counters counters_;
   mutable std::atomic<uint32_t> requests_{0};

@@ -17,15 +17,29 @@ constexpr absl::string_view kCodeLabels[kStatusCodes] = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-constexpr absl::string_view kRefusalReasons[] = {
-    "answers_full",          "artifact_too_large",  "build_memory",
-    "commit_in_doubt",       "database_busy",       "disk_full",
-    "file_io_error",         "live_versions_full",  "message_too_large",
-    "out_of_memory",         "queue_full",          "shutting_down",
-    "projection_too_large",  "too_many_open_files", "too_many_builds",
-    "too_many_aliases",      "too_many_exports",    "too_many_imports",
-    "too_many_evaluations",  "kernel_queue_full",   "kernel_service_unavailable",
-    "kernel_service_timeout"};
+constexpr absl::string_view kRefusalReasons[] = {"answers_full",
+                                                 "artifact_too_large",
+                                                 "build_memory",
+                                                 "commit_in_doubt",
+                                                 "database_busy",
+                                                 "disk_full",
+                                                 "file_io_error",
+                                                 "live_versions_full",
+                                                 "message_too_large",
+                                                 "out_of_memory",
+                                                 "queue_full",
+                                                 "shutting_down",
+                                                 "projection_too_large",
+                                                 "too_many_open_files",
+                                                 "too_many_builds",
+                                                 "too_many_aliases",
+                                                 "too_many_exports",
+                                                 "too_many_imports",
+                                                 "too_many_evaluations",
+                                                 "kernel_queue_full",
+                                                 "kernel_service_unavailable",
+                                                 "sample_too_large",
+                                                 "kernel_service_timeout"};
 
 prometheus::Family<prometheus::Counter>& Counters(prometheus::Registry& registry, const char* name,
                                                   const char* help) {

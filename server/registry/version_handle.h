@@ -8,7 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "core/plan/engine.h"
+#include "core/plan/examples.h"
 #include "core/plan/residual.h"
 #include "server/kernel/kernel_queue.h"
 #include "server/observe/version_series.h"
@@ -53,6 +55,11 @@ class VersionHandle {
   // come with the request, one more for K(x, x).
   bool TakesColumns(int64_t columns) const {
     return kernel() != nullptr ? columns == record().input_columns : engine().TakesColumns(columns);
+  }
+  // Whether it maps such examples: INVALID_ARGUMENT (WRONG_KIND, WRONG_COLUMNS) with the field.
+  absl::Status CheckTakes(const ExamplesView& examples) const {
+    return kernel() != nullptr ? CheckShape(examples, record().input_columns)
+                               : engine().CheckTakes(examples);
   }
   // Numbers of an example.
   int64_t input_columns() const {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "server/rpc/build_spec_from_proto.h"
+#include "server/rpc/examples_from_proto.h"
 #include "server/rpc/request_message.h"
-#include "server/rpc/rows_from_proto.h"
 #include "server/rpc/version_to_proto.h"
 
 namespace phimap {
@@ -115,7 +115,7 @@ void BuildCall::Begun(absl::StatusOr<BuildManager::Attachment> begun) {
 
 void BuildCall::TakeExamples() {
   if (expects_ != Expects::kExamples) return Fail(Unexpected("spec", "it in the first message"));
-  absl::StatusOr<RowsView> rows = RowsFromProto(request_.examples());
+  absl::StatusOr<ExamplesView> rows = ExamplesFromProto(request_.examples());
   if (!rows.ok()) return Fail(rows.status());
   std::shared_ptr<BuildJob> job;
   {

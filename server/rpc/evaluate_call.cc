@@ -11,9 +11,9 @@
 #include "server/build/build_error.h"
 #include "server/rpc/evaluation_from_proto.h"
 #include "server/rpc/evaluation_to_proto.h"
+#include "server/rpc/examples_from_proto.h"
 #include "server/rpc/features_to_proto.h"
 #include "server/rpc/request_message.h"
-#include "server/rpc/rows_from_proto.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -147,25 +147,25 @@ void EvaluateCall::Resolved(EvaluationSpec spec, absl::StatusOr<VersionHandle> v
   WantRead();
 }
 
-absl::StatusOr<RowsView> EvaluateCall::CheckExamples() const {
+absl::StatusOr<ExamplesView> EvaluateCall::ReadExamples() const {
   const v1::LabeledExamples& labeled = request_.examples();
-  PHIMAP_ASSIGN_OR_RETURN(const RowsView rows, RowsFromProto(labeled.examples()));
-  PHIMAP_RETURN_IF_ERROR(CheckColumns(job_->version(), rows));
-  if (labeled.labels_size() == rows.rows) return rows;
+  PHIMAP_ASSIGN_OR_RETURN(const ExamplesView rows, ExamplesFromProto(labeled.examples()));
+  PHIMAP_RETURN_IF_ERROR(job_->version().CheckTakes(rows));
+  if (labeled.labels_size() == rows.rows()) return rows;
   return MakeError(
       Code::kInvalidArgument, "WRONG_LENGTH", "labels",
-      absl::StrCat("expected one for each of ", rows.rows, " rows, got ", labeled.labels_size()),
-      {{"expected", absl::StrCat(rows.rows)}, {"actual", absl::StrCat(labeled.labels_size())}});
+      absl::StrCat("expected one for each of ", rows.rows(), " rows, got ", labeled.labels_size()),
+      {{"expected", absl::StrCat(rows.rows())}, {"actual", absl::StrCat(labeled.labels_size())}});
 }
 
 void EvaluateCall::TakeExamples() {
   if (expects_ != Expects::kExamples) return Fail(Unexpected("spec", "it in the first message"));
-  const absl::StatusOr<RowsView> rows = CheckExamples();
+  const absl::StatusOr<ExamplesView> rows = ReadExamples();
   if (!rows.ok()) return Fail(WithFieldPrefix(rows.status(), "examples."));
   Queue(environment_.ingest, [self = shared_from_this(), rows = *rows] { self->AddNow(rows); });
 }
 
-void EvaluateCall::AddNow(const RowsView& rows) {
+void EvaluateCall::AddNow(const ExamplesView& rows) {
   const absl::Status added = CatchOutOfMemory<absl::Status>([&] {
     const auto label = [this](int64_t i) -> absl::string_view {
       return request_.examples().labels(static_cast<int>(i));

@@ -86,9 +86,9 @@ class EvaluateCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::
   void TakeExamples();
   void TakeFinish();
   void StreamEnded();
-  absl::StatusOr<RowsView> CheckExamples() const;
+  absl::StatusOr<ExamplesView> ReadExamples() const;
   // On an ingest thread.
-  void AddNow(const RowsView& rows);
+  void AddNow(const ExamplesView& rows);
   // On a learning thread.
   void LearnNow();
   // Submits a piece of work, unless the call has ended.

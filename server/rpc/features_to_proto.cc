@@ -23,31 +23,30 @@ absl::Status CheckDigest(const VersionHandle& version, absl::string_view expecte
                     {"actual", record.digest}});
 }
 
-std::string ColumnsText(const VersionHandle& version) {
-  if (version.kernel() != nullptr) return absl::StrCat(version.input_columns());
-  const int64_t columns = version.engine().input_columns();
-  if (!version.engine().is_external()) return absl::StrCat(columns);
-  return absl::StrCat(columns, ", or ", columns + 1, " with K(x, x) as the last");
+absl::string_view RowsField(ExampleKind kind) {
+  switch (kind) {
+    case ExampleKind::kDense:
+      return "examples.dense.";
+    case ExampleKind::kSparse:
+      return "examples.sparse.";
+    case ExampleKind::kBytes:
+      return "examples.bytes.";
+    case ExampleKind::kText:
+      break;
+  }
+  return "examples.text.";
 }
 
-absl::Status CheckColumns(const VersionHandle& version, const RowsView& rows) {
-  if (version.TakesColumns(rows.columns)) return absl::OkStatus();
-  return MakeError(Code::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
-                   absl::StrCat("expected ", ColumnsText(version), " columns, got ", rows.columns),
-                   {{"expected", absl::StrCat(version.input_columns())},
-                    {"actual", absl::StrCat(rows.columns)}});
-}
-
-absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const RowsView& rows,
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
                                            absl::string_view field) {
   if (version.residual() != nullptr) {
     if (HasSelfValues(version, rows)) return version.residual();
     return MakeError(
         Code::kInvalidArgument, "NO_SELF_VALUES", field,
         absl::StrCat("of a precomputed kernel it needs K(x, x) as the last of ",
-                     version.engine().input_columns() + 1, " columns, got ", rows.columns),
+                     version.engine().input_columns() + 1, " columns, got ", rows.columns()),
         {{"expected", absl::StrCat(version.engine().input_columns() + 1)},
-         {"actual", absl::StrCat(rows.columns)}});
+         {"actual", absl::StrCat(rows.columns())}});
   }
   return MakeError(
       Code::kFailedPrecondition, "NO_RESIDUAL", field,
@@ -57,12 +56,12 @@ absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const R
       {{"mapping", version.record().mapping_text}});
 }
 
-void AddResiduals(const Residual& residual, const RowsView& rows, const v1::DenseRows& features,
+void AddResiduals(const Residual& residual, const ExamplesView& rows, const v1::DenseRows& features,
                   google::protobuf::RepeatedField<double>* residuals) {
   const std::string& bytes = features.values_case() == v1::DenseRows::kFloat32Le
                                  ? features.float32_le()
                                  : features.float64_le();
-  residuals->Resize(static_cast<int>(rows.rows), 0.0);
+  residuals->Resize(static_cast<int>(rows.rows()), 0.0);
   residual.Compute(rows, bytes.data(), residuals->mutable_data());
 }
 

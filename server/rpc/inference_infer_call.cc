@@ -53,8 +53,8 @@ absl::Status InferenceInferCall::ReferenceError(const absl::Status& status) cons
   return InModelFields(status, kModelOfInfer);
 }
 
-absl::Status InferenceInferCall::Accept(const VersionHandle& version, const RowsView& rows) {
-  PHIMAP_RETURN_IF_ERROR(CheckInputShape(version, rows));
+absl::Status InferenceInferCall::Accept(const VersionHandle& version, const ExamplesView& rows) {
+  PHIMAP_RETURN_IF_ERROR(CheckInputShape(version, *rows.dense()));
   const VersionRecord& record = version.record();
   response_->set_model_name(record.mapping);
   response_->set_model_version(absl::StrCat(record.number));
@@ -69,7 +69,7 @@ absl::Status InferenceInferCall::Accept(const VersionHandle& version, const Rows
     tensor.set_name(features ? kFeaturesName : kResidualName);
     tensor.set_datatype(
         DatatypeOf(features ? version.engine().serving_type() : FloatType::kFloat64));
-    tensor.add_shape(rows.rows);
+    tensor.add_shape(rows.rows());
     tensor.add_shape(features ? version.engine().output_columns() : 1);
   }
   return absl::OkStatus();
@@ -94,9 +94,9 @@ char* InferenceInferCall::Allocate(const Engine& engine, int64_t rows) {
   return features->data();
 }
 
-void InferenceInferCall::Complete(const RowsView& rows) {
+void InferenceInferCall::Complete(const ExamplesView& rows) {
   if (residual_ == nullptr) return;
-  std::vector<double> residuals(static_cast<size_t>(rows.rows));
+  std::vector<double> residuals(static_cast<size_t>(rows.rows()));
   residual_->Compute(rows, features_, residuals.data());
   for (size_t i = 0; i < outputs_.size(); ++i) {
     if (outputs_[i] != InferenceOutput::kResidual) continue;

@@ -21,9 +21,9 @@ class InferenceInferCall final : public TransformUnaryCall {
  private:
   absl::StatusOr<Wanted> Read() override;
   absl::Status ReferenceError(const absl::Status& status) const override;
-  absl::Status Accept(const VersionHandle& version, const RowsView& rows) override;
+  absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) override;
   char* Allocate(const Engine& engine, int64_t rows) override;
-  void Complete(const RowsView& rows) override;
+  void Complete(const ExamplesView& rows) override;
   bool Wants(InferenceOutput output) const;
 
   const inference::ModelInferRequest& request_;

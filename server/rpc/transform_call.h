@@ -15,9 +15,9 @@ class TransformCall final : public TransformUnaryCall {
 
  private:
   absl::StatusOr<Wanted> Read() override;
-  absl::Status Accept(const VersionHandle& version, const RowsView& rows) override;
+  absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) override;
   char* Allocate(const Engine& engine, int64_t rows) override;
-  void Complete(const RowsView& rows) override;
+  void Complete(const ExamplesView& rows) override;
 
   const v1::TransformRequest& request_;
   v1::TransformResponse* const response_;

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "core/plan/rows.h"
+#include "core/plan/examples.h"
 #include "server/observe/log.h"
 #include "server/registry/version_handle.h"
 #include "server/registry/version_registry.h"
@@ -27,9 +27,10 @@ struct TransformEnvironment {
   const Logger& logger;
 };
 
-// Rows that were checked against nothing but themselves (RowsFromProto), and where they came from.
+// Rows that were checked against nothing but themselves (ExamplesFromProto), and where they came
+// from.
 struct RowsToMap {
-  RowsView rows;
+  ExamplesView rows;
   // Where they are in the request, for errors, a last dot included: "examples.dense.".
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
@@ -40,31 +41,31 @@ struct RowsToMap {
 };
 
 // How it ended, and the rows that the engine saw.
-using MappedCallback = std::function<void(const absl::Status&, const RowsView& seen)>;
+using MappedCallback = std::function<void(const absl::Status&, const ExamplesView& seen)>;
 
 // Bytes of the features of `rows` rows.
 int64_t FeatureBytes(const VersionHandle& version, int64_t rows);
 
 // Whether ρ can be computed of the rows, as far as it depends on them: kernel values that come with
 // the request may be without K(x, x).
-bool HasSelfValues(const VersionHandle& version, const RowsView& rows);
+bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows);
 
 // Makes features of `rows`: checks that they fit into a message and that the budget of answers has
 // room for them, and hands the work to the scheduler; `answer` holds their bytes from then on that
-// they are there. On the thread that computes, the
-// values are checked and `allocate` returns where the features go: FeatureBytes, in the serving
-// type, row after row. That is the one copy out. The version stays pinned until after `done`.
+// they are there. On the thread that computes, the values are checked and `allocate` returns where
+// the features go: FeatureBytes, in the serving type, row after row. That is the one copy out. The
+// version stays pinned until after `done`.
 //
 // Of a version whose kernel a service computes, the service is asked first, without a thread that
 // waits (server/kernel/kernel_queue.h).
 //
 // `done` is called exactly once, here or on that thread, with the rows that the engine saw, for a
 // residual: the request's own, or the kernel values in their place, readable until it returns.
-// Errors: RESOURCE_EXHAUSTED (reason
-// MESSAGE_TOO_LARGE, with the rows that would fit; ANSWERS_FULL; QUEUE_FULL), INVALID_ARGUMENT
-// (reason NOT_FINITE, the row and the column), and those of the engine, the scheduler and the
+// Errors: RESOURCE_EXHAUSTED (reason MESSAGE_TOO_LARGE, with the rows that would fit; ANSWERS_FULL;
+// QUEUE_FULL), INVALID_ARGUMENT (CheckExamples), and those of the engine, the scheduler and the
 // kernel queue.
-// REQUIRES: the columns are the version's; the rows' bytes, `scope` and `answer` live until `done`.
+// REQUIRES: the version takes them (CheckTakes); the rows' bytes, `scope` and `answer` live until
+// `done`.
 void MapRows(const TransformEnvironment& environment, const VersionHandle& version,
              const RowsToMap& rows, const RpcScope& scope, AnswerBudget::Held& answer,
              std::function<char*()> allocate, MappedCallback done);

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/status/error.h"
+#include "server/rpc/examples_from_proto.h"
 #include "server/rpc/features_to_proto.h"
 #include "server/rpc/request_message.h"
-#include "server/rpc/rows_from_proto.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -163,9 +163,9 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
   };
   if (scope_.cancelled()->load()) return fail(GivenUp());
   if (absl::Status later = CheckLater(*slot); !later.ok()) return fail(later);
-  absl::StatusOr<RowsView> rows = RowsFromProto(slot->request.examples());
+  absl::StatusOr<ExamplesView> rows = ExamplesFromProto(slot->request.examples());
   if (!rows.ok()) return fail(rows.status());
-  if (absl::Status s = CheckColumns(version_, *rows); !s.ok()) return fail(s);
+  if (absl::Status s = version_.CheckTakes(*rows); !s.ok()) return fail(s);
   const Residual* residual = nullptr;
   if (slot->request.residual()) {
     const absl::StatusOr<const Residual*> found = ResidualOf(version_, *rows, "residual");
@@ -175,13 +175,14 @@ TransformStreamCall::Submitted TransformStreamCall::Submit(Slot* slot) {
   const int64_t extra = residual == nullptr ? 0 : kResidualBytes;
   Submitted submitted = Submitted::kYes;
   MapRows(
-      environment_, version_, {*rows, kRowsField, scope_.deadline(), slot->received, extra}, scope_,
+      environment_, version_,
+      {*rows, RowsField(rows->kind()), scope_.deadline(), slot->received, extra}, scope_,
       slot->answer,
-      [this, slot, count = rows->rows] {
+      [this, slot, count = rows->rows()] {
         return AllocateFeatures(version_.engine(), count, slot->response.mutable_features());
       },
       [self = shared_from_this(), slot, &submitted, residual](const absl::Status& status,
-                                                              const RowsView& seen) {
+                                                              const ExamplesView& seen) {
         if (status.ok() && residual != nullptr) {
           AddResiduals(*residual, seen, slot->response.features(),
                        slot->response.mutable_residuals());
@@ -255,7 +256,7 @@ void TransformStreamCall::SlotDone(Slot* slot, const absl::Status& status) {
 void TransformStreamCall::TakeWindow(Slot& slot) {
   // The rows are not checked yet: what they claim counts up to what a message may hold.
   const int64_t rows =
-      std::clamp<int64_t>(slot.request.examples().dense().rows(), 0, kMaxRowsPerMessage);
+      std::clamp<int64_t>(ClaimedRows(slot.request.examples()), 0, kMaxRowsPerMessage);
   slot.window_bytes =
       static_cast<int64_t>(slot.request.ByteSizeLong()) +
       std::min(FeatureBytes(version_, rows) + (slot.request.residual() ? rows * kResidualBytes : 0),

@@ -29,8 +29,8 @@ void TransformUnaryCall::Map(absl::StatusOr<VersionHandle> version) {
   // The work pins the version, and no longer than it needs it: not until a slow client has read.
   MapRows(
       environment_, *version, rows_, scope_, answer_,
-      [this, engine = &version->engine()] { return Allocate(*engine, rows_.rows.rows); },
-      [this](const absl::Status& status, const RowsView& seen) {
+      [this, engine = &version->engine()] { return Allocate(*engine, rows_.rows.rows()); },
+      [this](const absl::Status& status, const ExamplesView& seen) {
         if (status.ok()) Complete(seen);
         End(status);
       });

@@ -49,12 +49,12 @@ class TransformUnaryCall : public grpc::ServerUnaryReactor {
   virtual absl::Status ReferenceError(const absl::Status& status) const { return status; }
   // Whether `version` suits the request, its columns included, and if so the answer, but for the
   // features.
-  virtual absl::Status Accept(const VersionHandle& version, const RowsView& rows) = 0;
+  virtual absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) = 0;
   // Room in the answer for the features; on the thread that computes them.
   virtual char* Allocate(const Engine& engine, int64_t rows) = 0;
   // The features are there: what else the answer takes from them and from the rows that the engine
   // saw. On the same thread, while the version is pinned.
-  virtual void Complete(const RowsView& rows) { static_cast<void>(rows); }
+  virtual void Complete(const ExamplesView& rows) { static_cast<void>(rows); }
 
   void Map(absl::StatusOr<VersionHandle> version);
   void End(const absl::Status& status);

@@ -276,7 +276,7 @@ void TransformScheduler::ComputeTogether(std::vector<Share>& shares, EngineScrat
   shares[0].queued.work.engine->Transform(absl::MakeSpan(parts), scratch);
   for (size_t i = 0; i < shares.size(); ++i) {
     shares[i].status = WithRowOffset(parts[i].status, shares[i].first_row);
-    shares[i].queued.rows_done = shares[i].queued.work.rows.rows;
+    shares[i].queued.rows_done = shares[i].queued.work.rows.rows();
   }
 }
 
@@ -326,19 +326,22 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
   const double seconds = absl::ToDoubleSeconds(elapsed);
   const Engine* const engine = shares[0].queued.work.engine.get();
   int64_t rows = 0;
+  double multiplications = 0;
   bool whole = true;
   for (Share& share : shares) {
     QueuedWork& queued = share.queued;
     rows += share.rows();
+    multiplications +=
+        engine->Multiplications(queued.work.rows.Slice(share.first_row, share.rows()));
     queued.computing += elapsed;
     whole = whole && share.status.ok();
     if (!share.status.ok() || !share.finished()) continue;
-    metrics_.RequestComputed(queued.work.rows.rows, absl::ToDoubleSeconds(queued.computing));
+    metrics_.RequestComputed(queued.work.rows.rows(), absl::ToDoubleSeconds(queued.computing));
     if (queued.work.version_rows != nullptr) {
-      queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows));
+      queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows()));
     }
     if (queued.work.drift != nullptr) {
-      const RowsView features{queued.features, engine->serving_type(), queued.work.rows.rows,
+      const RowsView features{queued.features, engine->serving_type(), queued.work.rows.rows(),
                               engine->output_columns()};
       queued.work.drift->Sample(queued.work.rows, features, queued.work.residual);
     }
@@ -346,7 +349,6 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
   // What ended early says nothing about speed.
   if (!whole || seconds <= 0) return;
-  const double multiplications = static_cast<double>(rows * engine->multiplications_per_row());
   MutexLock lock(&mutex_);
   speed_.Learn(shares[0].queued.work.engine, multiplications, seconds);
 }

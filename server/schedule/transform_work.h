@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
+#include "core/plan/examples.h"
 #include "core/plan/residual.h"
-#include "core/plan/rows.h"
 #include "prometheus/counter.h"
 #include "server/observe/input_drift.h"
 
@@ -22,8 +22,8 @@ namespace phimap {
 struct TransformWork {
   // Keeps the version alive; work of one engine shares a queue.
   std::shared_ptr<const Engine> engine;
-  // REQUIRES: columns are those of the engine; the bytes stay readable until `done`.
-  RowsView rows;
+  // REQUIRES: the engine takes them; the bytes stay readable until `done`.
+  ExamplesView rows;
   // Where the rows are in the request: what errors about a row put before "rows[i]", a last dot
   // included. Outlives `done`.
   absl::string_view field;
@@ -47,12 +47,10 @@ struct TransformWork {
 
   // Memory that the request takes, with its answer.
   int64_t Bytes() const {
-    return rows.rows *
-           (rows.RowBytes() + engine->output_columns() * FloatTypeBytes(engine->serving_type()));
+    return rows.bytes() +
+           rows.rows() * engine->output_columns() * FloatTypeBytes(engine->serving_type());
   }
-  double Multiplications() const {
-    return static_cast<double>(rows.rows) * static_cast<double>(engine->multiplications_per_row());
-  }
+  double Multiplications() const { return engine->Multiplications(rows); }
 };
 
 struct QueuedWork {
@@ -64,7 +62,7 @@ struct QueuedWork {
   char* features = nullptr;
   absl::Duration computing = absl::ZeroDuration();
 
-  int64_t RowsLeft() const { return work.rows.rows - rows_done; }
+  int64_t RowsLeft() const { return work.rows.rows() - rows_done; }
 };
 
 }  // namespace phimap

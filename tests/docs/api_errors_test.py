@@ -25,7 +25,7 @@ ELSEWHERE = {
     "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
     "EXTERNAL_FEATURES", "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
     "KERNEL_SERVICE_ANSWER", "KERNEL_SERVICE_ERROR", "KERNEL_SERVICE_TIMEOUT", "KERNEL_SERVICE_UNAVAILABLE", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
-    "READ_ONLY_FILE_SYSTEM", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
+    "READ_ONLY_FILE_SYSTEM", "SAMPLE_TOO_LARGE", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
     "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "TOO_MANY_ROWS", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
     "UNREADABLE_TEXT"}
 # And these of one call only.
@@ -48,6 +48,13 @@ def dense(rows):
     rows = numpy.asarray(rows, "<f8")
     return examples_pb2.Examples(dense=examples_pb2.DenseRows(
         rows=rows.shape[0], columns=rows.shape[1], float64_le=rows.tobytes()))
+
+
+def sparse(offsets=(0, 2), columns=(1, 3)):
+    """One row of four columns, with two entries."""
+    return examples_pb2.Examples(sparse=examples_pb2.SparseRows(
+        rows=1, columns=4, row_offsets_le=numpy.array(offsets, "<i8").tobytes(),
+        column_indices_le=numpy.array(columns, "<i4").tobytes(), float32_le=numpy.ones(2, "<f4").tobytes()))
 
 
 def spec(text="f1(landmarks=3)", kernel="rbf(gamma=1)", mapping="m", build_id=None, **fields):
@@ -235,8 +242,10 @@ class ApiErrorsTest(unittest.TestCase):
                 ("OUT_OF_RANGE", none), ("WRONG_LENGTH", wrong), ("WRONG_COLUMNS", dense(ROWS[:, :3])),
                 ("NOT_FINITE", dense(endless))):
             self.fails("Transform", reason, "INVALID_ARGUMENT", phimapd.transform, examples)
-        for examples in (kind(sparse={}), kind(bytes={}), kind(text={})):
-            self.fails("Transform", "KIND_NOT_OFFERED", "UNIMPLEMENTED", phimapd.transform, examples)
+        phimapd.transform(sparse())
+        self.fails("Transform", "BAD_OFFSETS", "INVALID_ARGUMENT", phimapd.transform, sparse(offsets=(0, 3)))
+        self.fails("Transform", "BAD_COLUMN", "INVALID_ARGUMENT", phimapd.transform, sparse(columns=(1, 4)))
+        self.fails("Transform", "WRONG_KIND", "INVALID_ARGUMENT", phimapd.transform, kind(text={"values": ["x"]}))
         self.fails("Transform", "DIGEST_MISMATCH", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS),
                    expected_digest="0" * 64)
         self.fails("Transform", "NO_RESIDUAL", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS), residual=True)
@@ -290,11 +299,13 @@ class ApiErrorsTest(unittest.TestCase):
         endless[1, 3] = numpy.nan
         huge = numpy.array([[1.7e308], [-1.7e308]] * 10)
         for reason, code, rows in (
-                ("MISSING_FIELD", "INVALID_ARGUMENT", kind()), ("KIND_NOT_OFFERED", "UNIMPLEMENTED", kind(text={})),
+                ("MISSING_FIELD", "INVALID_ARGUMENT", kind()), ("MIXED_KINDS", "INVALID_ARGUMENT", kind(text={"values": ["x"]})),
                 ("WRONG_LENGTH", "INVALID_ARGUMENT", wrong), ("NOT_FINITE", "INVALID_ARGUMENT", dense(endless)),
                 ("WRONG_COLUMNS", "INVALID_ARGUMENT", dense(ROWS[:, :3]))):
             self.fails_to_build(phimapd, reason, code,
                                 [spec(), api.BuildRequest(examples=dense(ROWS)), api.BuildRequest(examples=rows)])
+        for reason, rows in (("BAD_OFFSETS", sparse(offsets=(0, 3))), ("BAD_COLUMN", sparse(columns=(3, 1)))):
+            self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", [spec(), api.BuildRequest(examples=rows)])
         self.fails_to_build(phimapd, "ROW_COUNT", "DATA_LOSS", build_of(ROWS, count=51))
         self.fails_to_build(phimapd, "EMPTY_STREAM", "FAILED_PRECONDITION",
                             [spec(), api.BuildRequest(finish=api.BuildFinish(row_count=0))])
@@ -375,9 +386,9 @@ class ApiErrorsTest(unittest.TestCase):
                 ("ONE_CLASS", evaluation_of(ROWS, labels=["a"] * 50)),
                 ("TOO_MANY_FOLDS", evaluation_of(ROWS, folds=51))):
             self.fails_to_evaluate(phimapd, reason, "INVALID_ARGUMENT", messages)
-        for kind in ({"sparse": {}}, {"bytes": {}}, {"text": {}}):
-            self.fails_to_evaluate(phimapd, "KIND_NOT_OFFERED", "UNIMPLEMENTED",
-                                   [first, labeled(examples_pb2.Examples(**kind), [])])
+        for reason, examples in (("BAD_OFFSETS", sparse(offsets=(0, 3))), ("BAD_COLUMN", sparse(columns=(1, 4))),
+                                 ("WRONG_KIND", examples_pb2.Examples(text={"values": ["x"]}))):
+            self.fails_to_evaluate(phimapd, reason, "INVALID_ARGUMENT", [first, labeled(examples, ["a"])])
         self.fails_to_evaluate(phimapd, "DIGEST_MISMATCH", "FAILED_PRECONDITION",
                                [labeled_spec(expected_digest="0" * 64)])
         self.fails_to_evaluate(phimapd, "NO_KERNEL", "FAILED_PRECONDITION",

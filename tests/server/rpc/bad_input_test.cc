@@ -40,12 +40,13 @@ std::vector<BadExamples> AllBadExamples() {
   v1::Examples no_values;
   no_values.mutable_dense()->set_rows(1);
   no_values.mutable_dense()->set_columns(3);
-  v1::Examples sparse;
-  sparse.mutable_sparse()->set_rows(1);
-  v1::Examples bytes;
-  bytes.mutable_bytes()->add_values("x");
+  const auto sparse = [](const std::function<void(v1::SparseRows&)>& change) {
+    v1::Examples examples = SparseUniformExamples(2, 3);
+    change(*examples.mutable_sparse());
+    return examples;
+  };
   v1::Examples text;
-  text.mutable_text()->add_values("x");
+  text.mutable_text();
   const Code kInvalid = Code::INVALID_ARGUMENT;
   return {
       {"wrong width",
@@ -88,9 +89,47 @@ std::vector<BadExamples> AllBadExamples() {
        {{"expected", "24"}, {"actual", "23"}}},
       {"no values", no_values, kInvalid, "examples.dense.values", {}},
       {"nothing", v1::Examples(), kInvalid, "examples", {}},
-      {"sparse", sparse, Code::UNIMPLEMENTED, "examples.sparse", {}},
-      {"bytes", bytes, Code::UNIMPLEMENTED, "examples.bytes", {}},
-      {"text", text, Code::UNIMPLEMENTED, "examples.text", {}},
+      {"no sparse rows",
+       sparse([](auto& s) { s.set_rows(0); }),
+       kInvalid,
+       "examples.sparse.rows",
+       {{"actual", "0"}, {"limit", "65536"}}},
+      {"too many sparse columns",
+       sparse([](auto& s) { s.set_columns(65537); }),
+       kInvalid,
+       "examples.sparse.columns",
+       {{"actual", "65537"}}},
+      {"no sparse values",
+       sparse([](auto& s) { s.clear_values(); }),
+       kInvalid,
+       "examples.sparse.values",
+       {}},
+      {"an offset too few",
+       sparse([](auto& s) { s.set_rows(3); }),
+       kInvalid,
+       "examples.sparse.row_offsets_le",
+       {{"expected", "32"}, {"actual", "24"}}},
+      {"offsets do not begin with 0",
+       sparse([](auto& s) { (*s.mutable_row_offsets_le())[0] = 1; }),
+       kInvalid,
+       "examples.sparse.row_offsets_le",
+       {}},
+      {"offsets end beyond the entries",
+       sparse([](auto& s) { (*s.mutable_row_offsets_le())[23] = 0x7f; }),
+       kInvalid,
+       "examples.sparse.row_offsets_le",
+       {{"expected", "6"}}},
+      {"a piece of a column",
+       sparse([](auto& s) { s.mutable_column_indices_le()->append("x"); }),
+       kInvalid,
+       "examples.sparse.column_indices_le",
+       {{"expected", "24"}, {"actual", "25"}}},
+      {"a sparse value too few",
+       sparse([](auto& s) { s.mutable_float32_le()->resize(20); }),
+       kInvalid,
+       "examples.sparse.float32_le",
+       {{"expected", "24"}, {"actual", "20"}}},
+      {"no text", text, kInvalid, "examples.text.values", {{"actual", "0"}}},
   };
 }
 

@@ -53,6 +53,36 @@ v1::Examples UniformExamples(int rows, int columns, uint64_t seed) {
   return examples;
 }
 
+v1::Examples SparseExamples(const v1::DenseRows& dense) {
+  v1::Examples examples;
+  v1::SparseRows& sparse = *examples.mutable_sparse();
+  sparse.set_rows(dense.rows());
+  sparse.set_columns(dense.columns());
+  const auto append = [](auto value, std::string* to) {
+    to->append(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  int64_t entries = 0;
+  append(entries, sparse.mutable_row_offsets_le());
+  sparse.mutable_float32_le();
+  for (int32_t i = 0; i < dense.rows(); ++i) {
+    for (int32_t j = 0; j < dense.columns(); ++j) {
+      float value = 0;
+      const size_t at = sizeof(value) * static_cast<size_t>(i * dense.columns() + j);
+      std::memcpy(&value, dense.float32_le().data() + at, sizeof(value));
+      if (value == 0) continue;
+      append(j, sparse.mutable_column_indices_le());
+      append(value, sparse.mutable_float32_le());
+      ++entries;
+    }
+    append(entries, sparse.mutable_row_offsets_le());
+  }
+  return examples;
+}
+
+v1::Examples SparseUniformExamples(int rows, int columns, uint64_t seed) {
+  return SparseExamples(UniformExamples(rows, columns, seed).dense());
+}
+
 bool BuildStream::Send(const v1::BuildSpec& spec) {
   v1::BuildRequest request;
   *request.mutable_spec() = spec;

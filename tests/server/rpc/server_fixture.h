@@ -36,6 +36,9 @@ ErrorFacts FactsOf(const grpc::Status& status);
 
 // `rows` × `columns` float32 numbers in (-1, 1), from `seed`.
 v1::Examples UniformExamples(int rows, int columns, uint64_t seed = 1);
+// float32 rows in sparse form: their numbers other than 0.
+v1::Examples SparseExamples(const v1::DenseRows& dense);
+v1::Examples SparseUniformExamples(int rows, int columns, uint64_t seed = 1);
 
 // A client's Build, message by message.
 class BuildStream {

@@ -11,7 +11,7 @@ class VersionQueuesTest : public ::testing::Test {
   void Push(const std::shared_ptr<const Engine>& engine, int64_t rows) {
     QueuedWork queued;
     queued.work.engine = engine;
-    queued.work.rows = {nullptr, FloatType::kFloat64, rows, 1};
+    queued.work.rows = RowsView{nullptr, FloatType::kFloat64, rows, 1};
     queues_.Push(std::move(queued));
   }
   // Requests of the next take.
