@@ -21,10 +21,7 @@ absl::StatusOr<LandmarkChoice> ChooseUniform(const LandmarkChoiceTask& task) {
 absl::StatusOr<LandmarkChoice> ChooseByPivots(const LandmarkChoiceTask& task,
                                               Checkpoint checkpoint) {
   Matrix<double> pool = task.reservoir.Gather(task.pool);
-  InputStage input{.columns = task.input.columns,
-                   .shift = task.input.shift,
-                   .scale = task.input.scale,
-                   .projection = task.input.projection.Clone()};
+  InputStage input = CopyOf(task.input);
   if (task.shifts && task.kernel.IsTranslationInvariant())
     CentreOn(std::as_const(pool).view(), input);
   pool = AfterInputStage(input, std::as_const(pool).view());

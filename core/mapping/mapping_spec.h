@@ -87,6 +87,8 @@ struct MappingSpec {
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const;
   bool has_landmarks() const { return Has("landmarks"); }
+  // Whether the landmarks' Gram matrix is factored.
+  bool has_factor() const { return kind == MappingKind::kF2 || kind == MappingKind::kF3; }
   // The first rows of the stream that are landmarks and nothing else.
   int64_t given_rows() const { return policy == LandmarkPolicy::kGiven ? landmarks : 0; }
   // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities, nor of

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/certificate/definiteness.h"
 #include "core/status/check.h"
-#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
@@ -17,10 +17,6 @@ using Range = OutsideExamples::Range;
 
 // More than any rounding of a kernel in float32; less than a kernel that is not symmetric.
 constexpr double kSymmetryTolerance = 1e-5;
-
-bool HasFactor(const MappingSpec& mapping) {
-  return mapping.kind == MappingKind::kF2 || mapping.kind == MappingKind::kF3;
-}
 
 // Of pairs of held-out rows, if they are measured.
 double PairValueCount(const MappingSpec& mapping, int64_t held_out) {
@@ -80,34 +76,16 @@ std::string Asymmetry(const Matrix<double>& gram) {
   return "";
 }
 
-// Whether the mapping's kernel is one, or what the certificate says of a similarity.
-absl::StatusOr<std::string> Verdict(const BuildSpec& spec, OutsideValues& values) {
-  const bool similarity = spec.mapping.kind == MappingKind::kF1;
-  constexpr char kSimilarity[] =
-      ". It is a similarity, and no margin in a feature space is promised";
+absl::StatusOr<KernelVerdict> VerdictOnValues(const BuildSpec& spec, const OutsideValues& values) {
+  const std::string text = spec.KernelText();
   if (const std::string asymmetry = Asymmetry(values.gram); !asymmetry.empty()) {
-    values.indefinite = true;
-    if (similarity) return absl::StrCat("the kernel is not symmetric: ", asymmetry, kSimilarity);
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition, "NOT_SYMMETRIC", "kernel",
-        absl::StrCat(spec.KernelText(), " is not symmetric: ", asymmetry,
-                     ". F2, F3 and kernel PCA need a kernel, F1 takes any similarity"));
+    return VerdictOnAsymmetry(text, spec.mapping, asymmetry);
   }
   const int64_t n = std::min(values.gram.rows(), kMaxProbeRows);
   PHIMAP_ASSIGN_OR_RETURN(
       const DefinitenessProbe probe,
       ProbeGram(Converted<double, double>(values.gram.view().Block(0, 0, n, n)), values.unit));
-  values.indefinite = probe.indefinite();
-  if (probe.indefinite() && !similarity) {
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
-        absl::StrCat(spec.KernelText(), " is not positive semidefinite: ", probe.ToText(),
-                     ". F2, F3 and kernel PCA need a positive semidefinite kernel, F1 takes any"),
-        {{"eigenvalue", absl::StrCat(probe.smallest)}});
-  }
-  return absl::StrCat(probe.indefinite() ? "the kernel is not positive semidefinite: "
-                                         : "the kernel is not known to be positive semidefinite: ",
-                      probe.ToText(), similarity ? kSimilarity : "");
+  return VerdictOn(text, spec.mapping, probe);
 }
 
 absl::Status FetchHeldOut(const BuildSpec& spec, Fetcher& fetcher, OutsideValues& values) {
@@ -156,7 +134,7 @@ absl::Status ServiceExamples::Block(const Range& left, const Range& right, Matri
 
 absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideExamples& examples,
                                                  Checkpoint checkpoint) {
-  const int64_t spectrum = HasFactor(spec.mapping) ? examples.count(OutsidePart::kSpectrum) : 0;
+  const int64_t spectrum = spec.mapping.has_factor() ? examples.count(OutsidePart::kSpectrum) : 0;
   Fetcher fetcher(examples,
                   CountOutsideValues(spec.mapping, examples.count(OutsidePart::kLandmarks),
                                      examples.count(OutsidePart::kHeldOut), spectrum),
@@ -166,7 +144,7 @@ absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideE
   PHIMAP_ASSIGN_OR_RETURN(values.gram, fetcher.Fetch(landmarks, landmarks));
   values.unit = examples.unit();
   // Before more is asked for, which may take long.
-  PHIMAP_ASSIGN_OR_RETURN(values.warning, Verdict(spec, values));
+  PHIMAP_ASSIGN_OR_RETURN(values.verdict, VerdictOnValues(spec, values));
   PHIMAP_RETURN_IF_ERROR(FetchHeldOut(spec, fetcher, values));
   if (spectrum > 0) {
     const Range rows = fetcher.All(OutsidePart::kSpectrum);
@@ -180,7 +158,7 @@ absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideE
 double CountOutsideValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
                           int64_t spectrum) {
   const auto d = static_cast<double>(landmarks);
-  const auto m = static_cast<double>(HasFactor(mapping) ? spectrum : 0);
+  const auto m = static_cast<double>(mapping.has_factor() ? spectrum : 0);
   return d * d + static_cast<double>(held_out) * d + m * (m + d) +
          PairValueCount(mapping, held_out);
 }

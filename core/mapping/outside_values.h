@@ -3,7 +3,6 @@
 #define PHIMAP_CORE_MAPPING_OUTSIDE_VALUES_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +13,7 @@
 #include "core/linalg/matrix.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/gram_sample.h"
+#include "core/mapping/kernel_verdict.h"
 #include "core/plan/plan.h"
 
 namespace phimap {
@@ -83,9 +83,7 @@ struct OutsideValues {
   // F2, F3: the spectrum's rows with each other, m×m, and with S, m×d.
   Matrix<double> spectrum_gram;
   Matrix<double> spectrum;
-  // What the certificate says of the kernel's symmetry and definiteness; and whether it is none.
-  std::string warning;
-  bool indefinite = false;
+  KernelVerdict verdict;
 };
 
 // Asks for all of them, in tiles of kValuesOfCall or a row, and checks what a kernel has to be:

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/plan/input_stage.h"
 #include "core/status/error.h"
 
 namespace phimap {
@@ -63,13 +64,6 @@ ServingStages<T> StagesIn(const StageNumbers& stages) {
     typed.projection = DenseProjection<T>{Converted<T, double>(stages.dense.view())};
   }
   return typed;
-}
-
-InputStage CopyOf(const InputStage& input) {
-  return {.columns = input.columns,
-          .shift = input.shift,
-          .scale = input.scale,
-          .projection = input.projection.Clone()};
 }
 
 }  // namespace

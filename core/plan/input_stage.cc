@@ -22,4 +22,11 @@ Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> 
   return projected;
 }
 
+InputStage CopyOf(const InputStage& input) {
+  return {.columns = input.columns,
+          .shift = input.shift,
+          .scale = input.scale,
+          .projection = input.projection.Clone()};
+}
+
 }  // namespace phimap

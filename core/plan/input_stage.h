@@ -11,6 +11,8 @@ namespace phimap {
 // stage projects, and only then. REQUIRES: rows.cols() == input.columns.
 Matrix<double> AfterInputStage(const InputStage& input, ConstMatrixView<double> rows);
 
+InputStage CopyOf(const InputStage& input);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_PLAN_INPUT_STAGE_H_

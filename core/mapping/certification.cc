@@ -1,0 +1,136 @@
+#include "core/mapping/certification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/certificate/measurement.h"
+#include "core/certificate/spectrum.h"
+#include "core/kernel/kernel_block.h"
+#include "core/mapping/fourier_mapping.h"
+#include "core/mapping/theorem.h"
+#include "core/plan/input_stage.h"
+#include "core/plan/residual.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+void AddFourierFacts(const CertificationTask& task, TheoremFacts& facts) {
+  const FourierKernel kernel = *FourierKernelOf(task.built_of.kernel);
+  // A Laplacian's frequencies have no mean length, and so no bound for all rows at once.
+  if (kernel.laplacian) return;
+  facts.gamma = kernel.gamma;
+  const Matrix<double> x = AfterInputStage(task.built_of.input, task.sample.held_out.view());
+  for (const double square : SquaredNorms(x.view())) {
+    facts.radius = std::max(facts.radius, std::sqrt(square));
+  }
+}
+
+void AddPcaFacts(const KernelPca& pca, TheoremFacts& facts) {
+  facts.components = static_cast<int64_t>(pca.eigenvalues.size());
+  for (const double value : pca.eigenvalues) facts.share += value / pca.trace;
+  facts.residual = pca.residual;
+  facts.iterated = pca.products > 0;
+  facts.used_landmarks = pca.landmarks;
+  facts.gram = pca.gram;
+  facts.rounding = pca.rounding;
+}
+
+std::string Theorem(const CertificationTask& task, const BuiltMapping& mapping) {
+  if (task.kernel.verdict().indefinite) {
+    return "none: the theorems are of positive semidefinite kernels, which this one is not";
+  }
+  TheoremFacts facts{.columns = task.sample.input.columns};
+  if (task.spec.mapping.kind == MappingKind::kKernelPca) AddPcaFacts(mapping.kernel_pca, facts);
+  if (task.spec.mapping.kind == MappingKind::kFourier) AddFourierFacts(task, facts);
+  return TheoremOf(task.spec.mapping, facts);
+}
+
+// What is known before anything is measured.
+Certificate Described(const CertificationTask& task, const BuiltMapping& mapping) {
+  const MappingSpec& spec = task.spec.mapping;
+  Certificate certificate;
+  certificate.stream_rows = task.sample.stream.rows();
+  certificate.pool_rows = task.sample.pool_rows();
+  certificate.held_out_rows = task.sample.held_out_rows();
+  certificate.landmarks = spec.landmarks;
+  if (spec.has_landmarks()) certificate.policy = std::string(LandmarkPolicyName(spec.policy));
+  certificate.theorem = Theorem(task, mapping);
+  certificate.pool_trace_residual = task.kernel.pool_trace_residual();
+  certificate.landmark_rows = task.kernel.RowsOfLandmarks(mapping);
+  return certificate;
+}
+
+void DescribeFactor(const MappingSpec& spec, const LandmarkMapping& mapping,
+                    Certificate& certificate) {
+  const int64_t rank = mapping.cholesky.rank();
+  certificate.rank = rank;
+  certificate.tolerance = mapping.tolerance;
+  certificate.largest_residual = mapping.cholesky.largest_residual;
+  certificate.trace_residual = mapping.cholesky.residual_trace / mapping.trace;
+  certificate.pivots = mapping.cholesky.diagonal;
+  if (spec.kind == MappingKind::kF3 && rank < spec.dimensions) {
+    certificate.warnings.push_back(
+        absl::StrCat("rank ", rank, " is below the ", spec.dimensions,
+                     " dimensions: F2 would be smaller and lose nothing"));
+  }
+}
+
+absl::Status AddSpectrum(const BuildKernel& kernel, const BuiltMapping& mapping,
+                         BuildProgress& progress, Certificate& certificate) {
+  PHIMAP_RETURN_IF_ERROR(progress.Report(BuildStep::kSpectrum, "certificate", 0));
+  absl::StatusOr<Spectrum> spectrum = kernel.SpectrumOf(mapping);
+  if (absl::IsFailedPrecondition(spectrum.status())) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(spectrum.status());
+  certificate.spectrum = *std::move(spectrum);
+  return absl::OkStatus();
+}
+
+void AddWarnings(const CertificationTask& task, const BuiltMapping& mapping,
+                 Certificate& certificate) {
+  std::vector<std::string>& warnings = certificate.warnings;
+  if (task.spec.mapping.kind == MappingKind::kKernelPca) {
+    warnings = WarningsOf(mapping.kernel_pca, task.spec.mapping.dimensions);
+  }
+  const std::string& of_kernel = task.kernel.verdict().warning;
+  if (!of_kernel.empty()) warnings.push_back(of_kernel);
+}
+
+absl::Status AddMeasurements(const CertificationTask& task, BuiltMapping& mapping,
+                             BuildProgress& progress, Certificate& certificate) {
+  const MappingSpec& spec = task.spec.mapping;
+  const std::optional<Residual> residual = Residual::Of(
+      mapping.served, {.mapping_text = spec.ToText(), .kernel_text = task.kernel.ToText()});
+  const auto threads = [&] { return progress.threads(); };
+  const auto checkpoint = [&](double f) {
+    return progress.Report(BuildStep::kMeasurement, "certificate", f);
+  };
+  return task.kernel.Measure({.served = &mapping.served,
+                              .reference = &mapping.reference,
+                              .factor = std::as_const(mapping.factor).view(),
+                              .features_are_projection = spec.kind == MappingKind::kF2,
+                              .residual = residual.has_value() ? &*residual : nullptr},
+                             mapping, {threads, checkpoint}, certificate);
+}
+
+}  // namespace
+
+absl::StatusOr<Certificate> Certify(const CertificationTask& task, BuiltMapping& mapping,
+                                    BuildProgress& progress) {
+  Certificate certificate = Described(task, mapping);
+  if (task.spec.mapping.has_factor()) {
+    DescribeFactor(task.spec.mapping, mapping, certificate);
+    PHIMAP_RETURN_IF_ERROR(AddSpectrum(task.kernel, mapping, progress, certificate));
+  }
+  AddWarnings(task, mapping, certificate);
+  certificate.self_check = task.kernel.GoldenVectors(mapping);
+  PHIMAP_RETURN_IF_ERROR(AddMeasurements(task, mapping, progress, certificate));
+  return certificate;
+}
+
+}  // namespace phimap

@@ -1,0 +1,139 @@
+#include "core/mapping/computed_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "core/certificate/definiteness.h"
+#include "core/certificate/self_check.h"
+#include "core/kernel/kernel_block.h"
+#include "core/mapping/gamma.h"
+#include "core/mapping/input_projection.h"
+#include "core/mapping/landmark_choice.h"
+#include "core/mapping/plan_pair.h"
+#include "core/plan/input_stage.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+
+ComputedKernel::ComputedKernel(const BuildSpec& spec, const BuildSample& sample)
+    : spec_(spec), sample_(sample), input_(CopyOf(sample.input)) {}
+
+absl::StatusOr<std::unique_ptr<BuildKernel>> ComputedKernel::Prepare(const BuildSpec& spec,
+                                                                     const BuildSample& sample,
+                                                                     BuildProgress& progress) {
+  auto kernel = absl::WrapUnique(new ComputedKernel(spec, sample));
+  PHIMAP_RETURN_IF_ERROR(kernel->Resolve());
+  if (spec.mapping.has_landmarks()) {
+    PHIMAP_RETURN_IF_ERROR(kernel->Choose(progress));
+    PHIMAP_RETURN_IF_ERROR(kernel->Probe(progress));
+  }
+  return kernel;
+}
+
+absl::Status ComputedKernel::Resolve() {
+  double scale = 0;
+  double median = 0;
+  if (spec_.kernel.NeedsScale()) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        scale, ScaleGamma(sample_.stream.moments(), spec_.standardize, sample_.shifts()));
+  }
+  if (spec_.kernel.NeedsMedian()) {
+    const Matrix<double> pool = sample_.stream.reservoir().Gather(sample_.split.pool);
+    PHIMAP_ASSIGN_OR_RETURN(median,
+                            MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
+  }
+  kernel_ = spec_.kernel.Resolved(scale, median);
+  return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::Choose(BuildProgress& progress) {
+  // From here on rows have other columns: gamma was taken of those that came.
+  if (spec_.mapping.input_dimensions != 0) {
+    ProjectInput(spec_.mapping.input_dimensions, spec_.seed, input_);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(
+      LandmarkChoice choice,
+      ChooseLandmarks({.mapping = spec_.mapping,
+                       .seed = spec_.seed,
+                       .kernel = kernel_,
+                       .input = input_,
+                       .reservoir = sample_.stream.reservoir(),
+                       .pool = sample_.split.pool,
+                       .shifts = sample_.shifts(),
+                       .given = sample_.stream.given(),
+                       .threads = [&] { return progress.threads(); }},
+                      [&](double f) { return progress.Report(BuildStep::kChoose, "choose", f); }));
+  pool_trace_residual_ = choice.pool_trace_residual;
+  const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
+  anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
+  for (int64_t i = 0; i < anchors_.rows(); ++i) {
+    std::copy_n(rows.row(i % rows.rows()), rows.cols(), anchors_.row(i));
+  }
+  if (sample_.shifts() && kernel_.IsTranslationInvariant()) CentreOn(rows, input_);
+  unprojected_ = {.columns = input_.columns,
+                  .shift = input_.shift,
+                  .scale = sample_.input.scale,
+                  .projection = {}};
+  landmarks_ = AfterInputStage(input_, rows);
+  return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::Probe(BuildProgress& progress) {
+  if (kernel_.IsProvenPositiveSemidefinite()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(
+      const DefinitenessProbe probe,
+      ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(), [&](double f) {
+        return progress.Report(BuildStep::kChoose, "sample", f);
+      }));
+  PHIMAP_ASSIGN_OR_RETURN(verdict_, VerdictOn(kernel_.ToText(), spec_.mapping, probe));
+  return absl::OkStatus();
+}
+
+LandmarkTask ComputedKernel::TaskFor(FloatType serving_type) const {
+  return {.kernel = kernel_,
+          .input = CopyOf(input_),
+          .landmarks = landmarks_.view(),
+          .serving_type = serving_type};
+}
+
+std::vector<double> ComputedKernel::HeldOutDiagonal() const {
+  const Matrix<double> x = AfterInputStage(input_, sample_.held_out.view());
+  return KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()));
+}
+
+absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping) const {
+  const Matrix<double> rows = sample_.FirstOfPool(kMaxSpectrumRows);
+  if (rows.rows() == 0) return absl::FailedPreconditionError("no rows");
+  const Matrix<double> x = AfterInputStage(input_, rows.view());
+  return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(), mapping.pivots.view(),
+                         mapping.factor.view());
+}
+
+std::optional<SelfCheck> ComputedKernel::GoldenVectors(const BuiltMapping& mapping) const {
+  const StreamSample& stream = sample_.stream;
+  const Matrix<float> rows = stream.MadeUpRows(
+      SelfCheckRows(stream.columns(), mapping.served.output_columns()), spec_.seed);
+  return MakeSelfCheck(
+      mapping.served, rows,
+      anchors_.empty() ? ConstMatrixView<double>() : anchors_.view().Rows(0, rows.rows()));
+}
+
+absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
+                                     const TileControl& control, Certificate& certificate) const {
+  task.rows = sample_.held_out.view();
+  // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
+  Matrix<double> reference_rows;
+  if (kernel_.HasDelta() && spec_.mapping.has_landmarks()) {
+    reference_rows = RoundedTo(mapping.served.serving_type(),
+                               AfterInputStage(input_, sample_.held_out.view()).view());
+    mapping.reference.input = {.columns = reference_rows.cols()};
+    task.reference_rows = std::as_const(reference_rows).view();
+  }
+  task.pivots = std::as_const(mapping.pivots).view();
+  if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
+  if (!input_.projection.empty()) task.kernel_input = &unprojected_;
+  return MeasureHeldOut(task, control, certificate);
+}
+
+}  // namespace phimap

@@ -1,0 +1,133 @@
+#include "core/mapping/fetched_kernel.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/certificate/self_check.h"
+#include "core/mapping/landmark_choice.h"
+#include "core/plan/input_stage.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+Matrix<double> Transposed(const Matrix<double>& a) {
+  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BuildKernel>> FetchedKernel::Fetch(const BuildSpec& spec,
+                                                                  const BuildSample& sample,
+                                                                  KernelSource* source,
+                                                                  BuildProgress& progress) {
+  auto kernel = absl::WrapUnique(new FetchedKernel(spec, sample));
+  const auto checkpoint = [&](double f) {
+    return progress.Report(BuildStep::kChoose, "kernel", f);
+  };
+  if (sample.stream.gram() != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromGram(checkpoint));
+  } else {
+    PHIMAP_CHECK(source != nullptr);
+    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromService(*source, progress, checkpoint));
+  }
+  kernel->landmarks_.gram = std::as_const(kernel->values_.gram).view();
+  kernel->landmarks_.unit = kernel->values_.unit;
+  return kernel;
+}
+
+absl::Status FetchedKernel::FetchFromGram(Checkpoint checkpoint) {
+  const GramSample& gram = *sample_.stream.gram();
+  landmark_rows_ = gram.rows_of(OutsidePart::kLandmarks);
+  ExternalFeatures& block = landmarks_.block;
+  block.kind = ExternalFeatures::ExampleKind::kRowNumbers;
+  for (const int64_t row : landmark_rows_) block.examples.push_back(absl::StrCat(row));
+  GramExamples examples(gram);
+  PHIMAP_ASSIGN_OR_RETURN(values_, FetchOutsideValues(spec_, examples, checkpoint));
+  return absl::OkStatus();
+}
+
+absl::Status FetchedKernel::FetchFromService(KernelSource& source, BuildProgress& progress,
+                                             Checkpoint checkpoint) {
+  PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice,
+                          ChooseLandmarks({.mapping = spec_.mapping,
+                                           .seed = spec_.seed,
+                                           .kernel = spec_.kernel,
+                                           .input = sample_.input,
+                                           .reservoir = sample_.stream.reservoir(),
+                                           .pool = sample_.split.pool,
+                                           .shifts = sample_.shifts(),
+                                           .given = sample_.stream.given(),
+                                           .threads = [&] { return progress.threads(); }},
+                                          NeverStop));
+  landmarks_.block = {.kernel = spec_.outside->kernel,
+                      .endpoint = spec_.outside->endpoint,
+                      .kind = ExternalFeatures::ExampleKind::kDense,
+                      .examples = {}};
+  const Matrix<double>& rows = choice.rows;
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    landmarks_.block.examples.emplace_back(reinterpret_cast<const char*>(rows.row(i)),
+                                           static_cast<size_t>(rows.cols()) * sizeof(double));
+  }
+  ServiceExamples examples(std::move(choice.rows), sample_.held_out.Clone(),
+                           sample_.FirstOfPool(kMaxOutsideSpectrumRows), source);
+  PHIMAP_ASSIGN_OR_RETURN(values_, FetchOutsideValues(spec_, examples, checkpoint));
+  return absl::OkStatus();
+}
+
+LandmarkTask FetchedKernel::TaskFor(FloatType serving_type) const {
+  return {.kernel = spec_.kernel,
+          .input = CopyOf(sample_.input),
+          .landmarks = {},
+          .serving_type = serving_type,
+          .outside = &landmarks_};
+}
+
+std::vector<int64_t> FetchedKernel::RowsOfLandmarks(const BuiltMapping& mapping) const {
+  std::vector<int64_t> rows;
+  if (landmark_rows_.empty()) return rows;
+  for (const int64_t i : mapping.used) rows.push_back(landmark_rows_[i]);
+  return rows;
+}
+
+absl::StatusOr<Spectrum> FetchedKernel::SpectrumOf(const BuiltMapping& mapping) const {
+  if (values_.spectrum.empty()) return absl::FailedPreconditionError("no rows");
+  return MeasureGramSpectrum(values_.spectrum_gram.Clone(),
+                             Transposed(ColumnsOf(values_.spectrum, mapping.used)),
+                             mapping.factor.view());
+}
+
+std::optional<SelfCheck> FetchedKernel::GoldenVectors(const BuiltMapping& mapping) const {
+  const Matrix<double> seen = ColumnsOf(values_.gram, mapping.used);
+  const int64_t golden =
+      std::min(seen.rows(), SelfCheckRows(seen.cols(), mapping.served.output_columns()));
+  return MakeSelfCheck(mapping.served, Converted<float, double>(seen.view().Rows(0, golden)), {});
+}
+
+// K(x, x) is the last number of a row.
+Matrix<double> FetchedKernel::HeldOutWithSelfValues(const BuiltMapping& mapping) const {
+  const Matrix<double> rows = ColumnsOf(values_.held_out, mapping.used);
+  Matrix<double> longer = Matrix<double>::Uninit(rows.rows(), rows.cols() + 1);
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    std::copy_n(rows.row(i), rows.cols(), longer.row(i));
+    longer(i, rows.cols()) = values_.known.diagonal[static_cast<size_t>(i)];
+  }
+  return longer;
+}
+
+absl::Status FetchedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
+                                    const TileControl& control, Certificate& certificate) const {
+  const Matrix<double> rows = HeldOutWithSelfValues(mapping);
+  task.rows = rows.view();
+  if (spec_.mapping.approximates_kernel()) task.known = &values_.known;
+  return MeasureHeldOut(task, control, certificate);
+}
+
+}  // namespace phimap
