@@ -179,6 +179,8 @@ class Selection {
     const auto progress = [&](double f) {
       return checkpoint(Share(static_cast<double>(before) + f * static_cast<double>(added)));
     };
+    // Other threads may take every tile before this one does, and then nothing is reported.
+    PHIMAP_RETURN_IF_ERROR(progress(0));
     PHIMAP_RETURN_IF_ERROR(
         ForEachTile(task_.threads(), (n_ + kTileRows - 1) / kTileRows, progress, tile));
     for (const int64_t row : rows) residual_[row] = 0;
