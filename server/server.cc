@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -138,14 +136,9 @@ std::unique_ptr<FileWatch> WatchTls(const ServerOptions& options, const Logger& 
 }
 
 // Empty: those of the system.
-absl::StatusOr<std::string> ReadAuthorities(const ServerOptions& options) {
+absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
-  std::ifstream file(options.kernel_service_ca, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.good() && !text.str().empty()) return text.str();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "BAD_TLS_FILE", "--kernel_service_ca",
-                   absl::StrCat("cannot read ", options.kernel_service_ca));
+  return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
 }
 
 RpcLimits Limits(const ServerOptions& options) {
@@ -286,7 +279,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   if (!options.token_file.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
   }
-  PHIMAP_ASSIGN_OR_RETURN(std::string kernel_authorities, ReadAuthorities(options));
+  PHIMAP_ASSIGN_OR_RETURN(std::string kernel_authorities, KernelAuthorities(options));
   // From here on the server shuts down properly, whatever fails.
   auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
       options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));

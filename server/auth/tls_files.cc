@@ -92,4 +92,16 @@ absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files) {
   return ExpiryOf(*chain[0]);
 }
 
+absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<Certificate> authorities, ReadCertificates(flag, path));
+  const Bio text(BIO_new(BIO_s_mem()));
+  PHIMAP_CHECK(text != nullptr);
+  for (const Certificate& authority : authorities) {
+    PHIMAP_CHECK(PEM_write_bio_X509(text.get(), authority.get()) == 1);
+  }
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(text.get(), &data);  // NOLINT(google-runtime-int): OpenSSL's
+  return std::string(data, static_cast<size_t>(size));
+}
+
 }  // namespace phimap

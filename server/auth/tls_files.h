@@ -29,6 +29,10 @@ struct TlsFiles {
 // and file when one cannot be read or parsed, or when key and certificate do not belong together.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
 
+// The text of a file of authorities (PEM) that `flag` named. FAILED_PRECONDITION (BAD_TLS_FILE) as
+// above.
+absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_SERVER_AUTH_TLS_FILES_H_

@@ -29,6 +29,11 @@ constexpr char kServiceConfig[] = R"({
   }]
 })";
 
+// What a handshake fails for most often.
+constexpr char kOverTls[] =
+    " over TLS (its certificate must be signed by an authority of --kernel_service_ca, or of the "
+    "system where that is not given, and name its host)";
+
 grpc::ChannelArguments Arguments(const KernelService::Options& options) {
   const auto message = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
   grpc::ChannelArguments arguments;
@@ -182,6 +187,7 @@ absl::Status ServiceError(const std::string& service, const std::string& kernel,
 KernelService::KernelService(const KernelAddress& address, const Options& options,
                              const KernelServiceMetrics& metrics)
     : name_(address.name),
+      tls_(address.tls),
       options_(options),
       metrics_(metrics),
       channel_(std::make_unique<Channel>(address, options)) {}
@@ -264,10 +270,10 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
   }
   switch (status.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:
-      return End(call,
-                 ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
-                              absl::StrCat("cannot be reached: ", Excerpt(status.error_message())),
-                              kRetryDelayMs));
+      return End(call, ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
+                                    absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
+                                                 Excerpt(status.error_message())),
+                                    kRetryDelayMs));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       if (call->request.deadline < call->began + options_.time_limit) {
         return End(call, absl::DeadlineExceededError("the deadline passed while the kernel "

@@ -107,6 +107,7 @@ class KernelService {
   void Learn(const std::string& digest, bool known) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string name_;
+  const bool tls_;
   const Options options_;
   const KernelServiceMetrics metrics_;
   const std::unique_ptr<Channel> channel_;

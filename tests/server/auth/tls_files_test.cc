@@ -95,5 +95,20 @@ TEST_F(TlsFilesTest, AMissingFileIsNamed) {
   }
 }
 
+TEST_F(TlsFilesTest, AuthoritiesAreReadOrNamedWithFlagAndFile) {
+  ReplaceFile(files_.client_ca,
+              absl::StrCat("# ours\n", authority_.certificate(), pair_.certificate));
+  const absl::StatusOr<std::string> both = ReadAuthorities("kernel_service_ca", files_.client_ca);
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(*both, absl::StrCat(authority_.certificate(), pair_.certificate));
+  for (const char* text : {"", "nonsense"}) {
+    ReplaceFile(files_.client_ca, text);
+    const absl::Status wrong = ReadAuthorities("kernel_service_ca", files_.client_ca).status();
+    EXPECT_EQ(DetailOf(wrong)->reason, "BAD_TLS_FILE");
+    EXPECT_EQ(DetailOf(wrong)->field, "kernel_service_ca");
+    EXPECT_THAT(std::string(wrong.message()), HasSubstr(files_.client_ca));
+  }
+}
+
 }  // namespace
 }  // namespace phimap::testing

@@ -1,0 +1,106 @@
+// Kernel services that phimapd calls over TLS.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/kernel_server.h"
+#include "tests/server/rpc/server_fixture.h"
+#include "tests/support/certificates.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+class KernelServiceTlsTest : public ServerFixture {
+ protected:
+  ~KernelServiceTlsTest() override { Stop(); }
+
+  // A service of K(x, y) = Σ xᵢyᵢ; in the clear without a certificate.
+  void Serve(const KeyPair& pair) {
+    client::KernelServer::Options options;
+    options.certificate = pair.certificate;
+    options.key = pair.key;
+    options.kernels["dot"] = [](const client::Batch& left, const client::Batch& right,
+                                double* block) {
+      for (size_t i = 0; i < left.size(); ++i) {
+        for (size_t j = 0; j < right.size(); ++j) {
+          *block = 0;
+          for (int64_t k = 0; k < left.columns(); ++k) {
+            *block += left.number(i, k) * right.number(j, k);
+          }
+          ++block;
+        }
+      }
+      return absl::OkStatus();
+    };
+    auto server = client::KernelServer::Start(options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    service_ = *std::move(server);
+  }
+  // phimapd, with what the flags --kernel_service=here=tls:… and --kernel_service_ca say.
+  void StartTrusting(const CertificateAuthority& authority) {
+    const absl::StatusOr<KernelAddress> address =
+        ParseKernelAddress(absl::StrCat("here=tls:", service_->address()));
+    ASSERT_TRUE(address.ok()) << address.status();
+    options_.kernel_services = {*address};
+    options_.kernel_service_ca = files_.path() + "/authorities.pem";
+    ReplaceFile(options_.kernel_service_ca, authority.certificate());
+    Start();
+  }
+  grpc::Status BuildOf(const std::string& mapping) {
+    v1::BuildSpec spec = Spec(mapping, "f2(landmarks=3)");
+    spec.set_kernel("service(endpoint=here, kernel=dot)");
+    return Build(spec);
+  }
+
+  TemporaryFolder files_;
+  CertificateAuthority authority_{"phimap test authority"};
+  CertificateAuthority stranger_{"another authority"};
+  std::unique_ptr<client::KernelServer> service_;
+};
+
+TEST_F(KernelServiceTlsTest, AServiceOfTheRightAuthorityIsCalledToBuildAndToTransform) {
+  Serve(authority_.Issue());
+  StartTrusting(authority_);
+  const grpc::Status built = BuildOf("letter");
+  ASSERT_TRUE(built.ok()) << built.error_message();
+  const int64_t calls = service_->calls();
+  EXPECT_GT(calls, 0);
+  v1::TransformRequest request;
+  request.set_reference("letter");
+  *request.mutable_examples() = UniformExamples(2, 3);
+  v1::TransformResponse response;
+  const grpc::Status mapped = Transform(request, &response);
+  EXPECT_TRUE(mapped.ok()) << mapped.error_message();
+  EXPECT_EQ(response.features().columns(), 3);
+  EXPECT_EQ(service_->calls(), calls + 1);
+}
+
+TEST_F(KernelServiceTlsTest, WhoeverCannotShowARightCertificateIsSentNothing) {
+  const struct {
+    const char* who;
+    KeyPair pair;
+  } kCases[] = {
+      {"of another authority", stranger_.Issue()},
+      {"expired", authority_.Issue({.days = -1})},
+      {"in the clear", {}},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.who);
+    Serve(c.pair);
+    StartTrusting(authority_);
+    const grpc::Status refused = BuildOf("letter");
+    EXPECT_EQ(refused.error_code(), Code::UNAVAILABLE);
+    EXPECT_EQ(FactsOf(refused).reason, "KERNEL_SERVICE_UNAVAILABLE");
+    EXPECT_EQ(FactsOf(refused).metadata["service"], "here");
+    EXPECT_THAT(refused.error_message(), HasSubstr("over TLS"));
+    EXPECT_THAT(refused.error_message(), HasSubstr("--kernel_service_ca"));
+    EXPECT_EQ(service_->calls(), 0);
+    Stop();
+  }
+}
+
+}  // namespace
+}  // namespace phimap::testing
