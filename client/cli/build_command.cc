@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/estimate_view.h"
-#include "client/cli/file_format.h"
+#include "client/cli/input_rows.h"
 #include "client/cli/json_text.h"
 #include "client/cli/seed_argument.h"
 #include "core/status/status_macros.h"
@@ -15,26 +15,25 @@
 namespace phimap::cli {
 namespace {
 
-absl::StatusOr<std::unique_ptr<client::RowSource>> OpenInput(const BuildArguments& arguments) {
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,
-                          FormatOf(arguments.input, arguments.format, "--format"));
-  return OpenRows(arguments.input, format, arguments.label);
-}
-
 absl::Status CheckBuildArguments(const BuildArguments& arguments) {
-  if (arguments.input.empty()) return absl::InvalidArgumentError("--input is required");
-  if (arguments.rows == 0 && arguments.columns == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError("--rows and --columns are for --dry-run; a build counts them");
+  if (arguments.input.path.empty()) return absl::InvalidArgumentError("--input is required");
+  if (arguments.rows != 0) {
+    return absl::InvalidArgumentError("--rows is for --dry-run; a build counts them");
+  }
+  if (arguments.input.columns == 0) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(arguments.input));
+  if (format == FileFormat::kSvmlight) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "--columns is for --dry-run and for svmlight; other files say how many they have");
 }
 
 // Reads to the end.
 absl::StatusOr<int64_t> CountRows(client::RowSource& source) {
-  constexpr int32_t kBlockRows = 4096;
   int64_t rows = 0;
   while (true) {
-    PHIMAP_ASSIGN_OR_RETURN(const client::RowBlock block, source.Next(kBlockRows));
+    PHIMAP_ASSIGN_OR_RETURN(const client::ExampleBlock block, source.Next({}));
     if (block.empty()) return rows;
-    rows += block.rows;
+    rows += block.rows();
   }
 }
 
@@ -45,13 +44,14 @@ struct InputShape {
 
 // What was given, and for the rest what the input has.
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
-  InputShape shape{arguments.rows, arguments.columns};
+  InputShape shape{arguments.rows, arguments.input.columns};
   if (shape.rows != 0 && shape.columns != 0) return shape;
-  if (arguments.input.empty()) {
+  if (arguments.input.path.empty()) {
     return absl::InvalidArgumentError(
         "--dry-run needs --input, or --rows and --columns in its place");
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source, OpenInput(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source,
+                          OpenRows(arguments.input, cancel));
   if (shape.columns == 0) shape.columns = source->columns();
   if (shape.rows != 0) return shape;
   if (source->row_count().has_value()) {
@@ -88,7 +88,8 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
                                      .seed = seed};
   if (arguments.dry_run) return RunDryRun(arguments, options, context);
   PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows, OpenInput(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
+                          OpenRows(arguments.input, context.cancel));
   absl::StatusOr<v1::Version> version;
   {
     ProgressBar bar(context.console);

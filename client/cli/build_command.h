@@ -7,16 +7,14 @@
 
 #include "absl/status/status.h"
 #include "client/cli/command_context.h"
+#include "client/cli/input_rows.h"
 
 namespace phimap::cli {
 
 struct BuildArguments {
   std::string name;
-  // "-" is standard input.
-  std::string input;
-  // "csv", "npy" or empty: by the extension.
-  std::string format;
-  std::string label;
+  // Its columns are of a dry run too: 0 is what the input has.
+  InputArguments input;
   std::string mapping;
   std::string kernel;
   bool standardize = false;
@@ -27,7 +25,6 @@ struct BuildArguments {
   bool dry_run = false;
   // Of a dry run: 0 is what the input has.
   int64_t rows = 0;
-  int32_t columns = 0;
 };
 
 // Streams the rows of the input into a build and prints the version with its certificate; a dry run

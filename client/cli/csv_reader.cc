@@ -1,8 +1,6 @@
 #include "client/cli/csv_reader.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -10,48 +8,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/cell_number.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
 
 constexpr int kMaxColumns = 65'536;  // The API's limit.
-constexpr size_t kMaxQuotedText = 40;
-
-// A cell in a message: not longer than a person reads.
-std::string Quoted(absl::string_view text) {
-  if (text.size() <= kMaxQuotedText) return absl::StrCat("'", text, "'");
-  return absl::StrCat("'", text.substr(0, kMaxQuotedText), "…'");
-}
-
-enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
-
-// The number in a cell; blanks around it and a plus sign are allowed.
-NumberError ParseNumber(absl::string_view text, double& value) {
-  text = absl::StripAsciiWhitespace(text);
-  if (text.empty()) return NumberError::kEmpty;
-  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    return NumberError::kNotNumber;
-  }
-  if (error == std::errc::result_out_of_range) return NumberError::kRange;
-  return std::isfinite(value) ? NumberError::kNone : NumberError::kNotFinite;
-}
-
-std::string Explain(NumberError error, absl::string_view cell) {
-  switch (error) {
-    case NumberError::kEmpty:
-      return "expected a number, got an empty cell";
-    case NumberError::kNotFinite:
-      return absl::StrCat("expected a finite number, got ", Quoted(cell));
-    case NumberError::kRange:
-      return absl::StrCat("expected a number in the range of float64, got ", Quoted(cell));
-    default:
-      return absl::StrCat("expected a number, got ", Quoted(cell));
-  }
-}
-
 bool IsNumber(const std::string& cell) {
   double value;
   return ParseNumber(cell, value) == NumberError::kNone;
@@ -131,7 +94,11 @@ absl::Status CsvReader::Rewind() {
   return ReadHeader();
 }
 
-absl::StatusOr<client::RowBlock> CsvReader::Next(int32_t max_rows) {
+absl::StatusOr<client::ExampleBlock> CsvReader::Next(const client::BlockLimits& limits) {
+  return NextRows(limits.RowsOf(columns_ * static_cast<int64_t>(sizeof(double))));
+}
+
+absl::StatusOr<client::RowBlock> CsvReader::NextRows(int32_t max_rows) {
   std::vector<double> values;
   for (int32_t row = 0; row < max_rows; ++row) {
     PHIMAP_ASSIGN_OR_RETURN(const bool any, NextRow());
@@ -172,7 +139,7 @@ absl::Status CsvReader::AppendRow(std::vector<double>& values) {
     }
     double value = 0;
     const NumberError error = ParseNumber(record_.cell(i), value);
-    if (error != NumberError::kNone) return CellError(i, Explain(error, record_.cell(i)));
+    if (error != NumberError::kNone) return CellError(i, ExplainNumber(error, record_.cell(i)));
     values.push_back(value);
   }
   return absl::OkStatus();

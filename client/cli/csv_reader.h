@@ -32,8 +32,9 @@ class CsvReader : public client::LabeledRowSource {
                                                          const std::string& label);
 
   int32_t columns() const override { return columns_; }
-  client::FloatType type() const override { return client::FloatType::kFloat64; }
-  absl::StatusOr<client::RowBlock> Next(int32_t max_rows) override;
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
+  // The same, of rows alone.
+  absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }

@@ -4,31 +4,14 @@
 #include <memory>
 #include <utility>
 
-#include "client/cli/csv_reader.h"
 #include "client/cli/evaluation_view.h"
-#include "client/cli/file_format.h"
-#include "client/cli/input_file.h"
+#include "client/cli/input_rows.h"
 #include "client/cli/json_text.h"
 #include "client/cli/seed_argument.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
-
-absl::StatusOr<std::unique_ptr<CsvReader>> OpenLabeled(const EvaluateArguments& arguments) {
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format,
-                          FormatOf(arguments.input, arguments.format, "--format"));
-  if (format != FileFormat::kCsv) {
-    return absl::InvalidArgumentError(
-        "--input: expected a CSV file, which has a column of labels; the columns of npy have no "
-        "names");
-  }
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(arguments.input));
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
-                          CsvReader::Open(std::move(file), arguments.label));
-  reader->KeepLabels();
-  return reader;
-}
 
 ProgressState StateOf(const client::EvaluateProgress& progress, const std::string& label) {
   ProgressState state{.label = label, .rows = progress.rows_sent};
@@ -49,7 +32,10 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
                                         .folds = arguments.folds,
                                         .seed = seed,
                                         .confidence = arguments.confidence};
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<CsvReader> rows, OpenLabeled(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
+                          WithColumnsOf(arguments.input, context.client, arguments.reference));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
+                          OpenLabeledRows(input, context.cancel));
   absl::StatusOr<v1::Evaluation> evaluation;
   {
     ProgressBar bar(context.console);

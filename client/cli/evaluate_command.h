@@ -6,15 +6,13 @@
 
 #include "absl/status/status.h"
 #include "client/cli/command_context.h"
+#include "client/cli/input_rows.h"
 
 namespace phimap::cli {
 
 struct EvaluateArguments {
   std::string reference;
-  std::string input;
-  // Empty: from the input's name.
-  std::string format;
-  std::string label;
+  InputArguments input;
   std::string learner = "linear_svm(C=1)";
   // 0: the server's default.
   double held_out = 0;

@@ -1,4 +1,4 @@
-// Which format a file has, and readers and writers by format.
+// Which format a file has, and writers by format.
 #ifndef PHIMAP_CLIENT_CLI_FILE_FORMAT_H_
 #define PHIMAP_CLIENT_CLI_FILE_FORMAT_H_
 
@@ -10,24 +10,18 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/row_writer.h"
-#include "client/cpp/row_source.h"
 
 namespace phimap::cli {
 
-enum class FileFormat { kCsv, kNpy };
+enum class FileFormat { kCsv, kNpy, kSvmlight };
 
-// The format of `path`: `named` ("csv" or "npy") if it is given, else by the extension in any case
-// of letters. "-" has no extension: kInvalidArgument, saying which `option` to give; so has another
-// extension. Pure.
+// The format of `path`: `named` ("csv", "npy" or "svmlight") if it is given, else by the extension
+// in any case of letters. "-" has no extension: kInvalidArgument, saying which `option` to give; so
+// has another extension. Pure.
 absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
                                     absl::string_view option);
 
-// A reader of rows. A `label` is for CSV only.
-absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const std::string& path,
-                                                            FileFormat format,
-                                                            const std::string& label);
-
-// A writer of rows; `row_count` as for NpyWriter.
+// A writer of dense rows; `row_count` as for NpyWriter. kInvalidArgument for another format.
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
                                                       std::optional<int64_t> row_count);
 

@@ -48,16 +48,28 @@ struct Arguments {
   InspectArguments inspect;
 };
 
-constexpr char kInputHelp[] = "File of rows; - is standard input and needs --format";
+constexpr char kInputHelp[] =
+    "File of rows, by its extension csv, npy or svmlight; - is standard input and needs --format";
+
+void AddInputFormat(CLI::App& command, InputArguments& input, const char* label_help) {
+  command
+      .add_option("--format", input.format,
+                  "Format of the input: csv (with a header), npy, or svmlight (sparse rows)")
+      ->check(CLI::IsMember({"csv", "npy", "svmlight"}));
+  command.add_option("--label", input.label, label_help);
+  command.add_flag("--zero-based", input.zero_based,
+                   "The indices of an svmlight file begin with 0, not with 1");
+}
+
 constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
+constexpr char kColumnsHelp[] =
+    "Columns of rows from an svmlight file; those of the version unless given";
 
 void AddBuild(CLI::App& app, BuildArguments& build) {
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
   command->add_option("NAME", build.name, "Name of the mapping")->required();
-  command->add_option("--input", build.input, kInputHelp);
-  command->add_option("--format", build.format, "Format of the input: csv (with a header) or npy")
-      ->check(CLI::IsMember({"csv", "npy"}));
-  command->add_option("--label", build.label, kLabelHelp);
+  command->add_option("--input", build.input.path, kInputHelp);
+  AddInputFormat(*command, build.input, kLabelHelp);
   command
       ->add_option("--mapping", build.mapping,
                    "As in 'f2(landmarks=500)', 'fourier(dimensions=512)' or "
@@ -77,8 +89,9 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
                    "Of a dry run: rows of the stream, instead of counting those of the input")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}));
   command
-      ->add_option("--columns", build.columns,
-                   "Of a dry run: columns of the stream, instead of those of the input")
+      ->add_option("--columns", build.input.columns,
+                   "Of rows from an svmlight file, instead of its largest index; of a dry run: "
+                   "columns of the stream, instead of those of the input")
       ->check(CLI::PositiveNumber);
 }
 
@@ -87,7 +100,7 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
   command
       ->add_option("NAME[@VERSION]", transform.reference, "A mapping, newest version unless named")
       ->required();
-  command->add_option("--input", transform.input, kInputHelp)->required();
+  command->add_option("--input", transform.input.path, kInputHelp)->required();
   command
       ->add_option(
           "--output", transform.output,
@@ -95,13 +108,12 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
           "pipe, npy needs an input that is npy too")
       ->required();
   command
-      ->add_option("--format", transform.format,
-                   "Format of the input, csv or npy; and of the output if its name does not say")
+      ->add_option("--output-format", transform.output_format,
+                   "Format of the output: csv or npy; --format's unless its name says another")
       ->check(CLI::IsMember({"csv", "npy"}));
-  command
-      ->add_option("--output-format", transform.output_format, "Format of the output: csv or npy")
-      ->check(CLI::IsMember({"csv", "npy"}));
-  command->add_option("--label", transform.label, kLabelHelp);
+  AddInputFormat(*command, transform.input, kLabelHelp);
+  command->add_option("--columns", transform.input.columns, kColumnsHelp)
+      ->check(CLI::PositiveNumber);
   command->add_flag("--residual", transform.residual,
                     "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
                     "of each row; of f2 only");
@@ -165,11 +177,12 @@ void AddEvaluate(CLI::App& app, EvaluateArguments& evaluate) {
       ->add_option("NAME[@VERSION]", evaluate.reference,
                    "A mapping, newest version unless named; its features are learnt from")
       ->required();
-  command->add_option("--input", evaluate.input, kInputHelp)->required();
-  command->add_option("--format", evaluate.format, "Format of the input: csv (with a header)")
-      ->check(CLI::IsMember({"csv"}));
-  command->add_option("--label", evaluate.label, "Column of the labels, which may be any texts")
-      ->required();
+  command->add_option("--input", evaluate.input.path, kInputHelp)->required();
+  AddInputFormat(*command, evaluate.input,
+                 "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
+                 "front");
+  command->add_option("--columns", evaluate.input.columns, kColumnsHelp)
+      ->check(CLI::PositiveNumber);
   command
       ->add_option("--learner", evaluate.learner,
                    "As in 'perceptron(epochs=20)', 'winnow()', 'weak_learner()' or 'kernel_svm()'")

@@ -143,7 +143,11 @@ absl::StatusOr<size_t> NpyReader::ReadUpTo(char* buffer, size_t size) {
   return done;
 }
 
-absl::StatusOr<client::RowBlock> NpyReader::Next(int32_t max_rows) {
+absl::StatusOr<client::ExampleBlock> NpyReader::Next(const client::BlockLimits& limits) {
+  return NextRows(limits.RowsOf(header_.columns * client::ValueSizeBytes(header_.type)));
+}
+
+absl::StatusOr<client::RowBlock> NpyReader::NextRows(int32_t max_rows) {
   const int64_t rows = std::min<int64_t>(max_rows, header_.rows - next_row_);
   if (rows == 0) {
     PHIMAP_RETURN_IF_ERROR(CheckAtEnd());

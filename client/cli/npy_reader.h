@@ -38,8 +38,9 @@ class NpyReader : public client::RowSource {
   static absl::StatusOr<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputFile> file);
 
   int32_t columns() const override { return header_.columns; }
-  client::FloatType type() const override { return header_.type; }
-  absl::StatusOr<client::RowBlock> Next(int32_t max_rows) override;
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
+  // The same, of rows alone.
+  absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
   std::optional<int64_t> row_count() const override { return header_.rows; }
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;

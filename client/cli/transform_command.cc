@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "client/cli/error_text.h"
 #include "client/cli/file_format.h"
+#include "client/cli/input_rows.h"
 #include "client/cli/number_text.h"
 #include "client/cli/output_file.h"
 #include "core/status/status_macros.h"
@@ -24,18 +25,21 @@ absl::StatusOr<FileFormat> OutputFormatOf(const TransformArguments& arguments,
     return FormatOf(arguments.output, arguments.output_format, "--output-format");
   }
   const absl::StatusOr<FileFormat> by_name = FormatOf(arguments.output, "", "--output-format");
-  return by_name.ok() ? *by_name : input_format;
+  if (by_name.ok()) return *by_name;
+  // Features are dense.
+  return input_format == FileFormat::kSvmlight ? FileFormat::kCsv : input_format;
 }
 
 }  // namespace
 
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context) {
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format,
-                          FormatOf(arguments.input, arguments.format, "--format"));
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(arguments.input));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format, OutputFormatOf(arguments, input_format));
-  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input, arguments.output));
+  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
+                          WithColumnsOf(arguments.input, context.client, arguments.reference));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
-                          OpenRows(arguments.input, input_format, arguments.label));
+                          OpenRows(input, context.cancel));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> writer,
                           OpenWriter(arguments.output, output_format, rows->row_count()));
   absl::StatusOr<client::TransformStreamResult> result;

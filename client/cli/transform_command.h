@@ -6,20 +6,19 @@
 
 #include "absl/status/status.h"
 #include "client/cli/command_context.h"
+#include "client/cli/input_rows.h"
 
 namespace phimap::cli {
 
 struct TransformArguments {
   // "name", "name@7" or "name@alias".
   std::string reference;
-  // "-" is standard input or output.
-  std::string input;
+  // Its format is of whichever side has no known extension.
+  InputArguments input;
+  // "-" is standard output.
   std::string output;
-  // "csv", "npy" or empty. `format` is of whichever side has no known extension; `output_format`
-  // wins for the output.
-  std::string format;
+  // "csv", "npy" or empty; wins for the output.
   std::string output_format;
-  std::string label;
   // One column more in the output, the last: the residual of each row.
   bool residual = false;
   // For all of it; 0: no limit.

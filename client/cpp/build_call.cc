@@ -1,6 +1,5 @@
 #include "client/cpp/build_call.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -11,16 +10,6 @@
 
 namespace phimap::client {
 namespace {
-
-// Large enough that the cost of a message does not count, small enough that a few of them are
-// nothing.
-constexpr int64_t kBlockSizeBytes = 1 << 20;
-constexpr int64_t kMaxBlockRows = 65'536;  // The API's limit.
-
-int32_t RowsPerBlock(const RowSource& source) {
-  const int64_t row_bytes = source.columns() * ValueSizeBytes(source.type());
-  return static_cast<int32_t>(std::clamp<int64_t>(kBlockSizeBytes / row_bytes, 1, kMaxBlockRows));
-}
 
 v1::BuildRequest SpecMessage(const BuildOptions& options) {
   v1::BuildRequest request;
@@ -116,14 +105,13 @@ absl::Status BuildCall::Send(Stream& stream, int attempt) {
 }
 
 absl::Status BuildCall::SendRows(Stream& stream) {
-  const int32_t rows_per_block = RowsPerBlock(source_);
   int64_t rows_sent = 0;
   while (!WantsNoRows()) {
-    absl::StatusOr<RowBlock> block = source_.Next(rows_per_block);
+    absl::StatusOr<ExampleBlock> block = source_.Next({});
     if (WantsNoRows()) break;  // The source may have been interrupted for this: not its error.
     PHIMAP_RETURN_IF_ERROR(block.status());
     v1::BuildRequest request;
-    const int32_t rows = block->rows;
+    const int32_t rows = block->rows();
     if (rows == 0) {
       request.mutable_finish()->set_row_count(rows_sent);
     } else {

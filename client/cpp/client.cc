@@ -68,10 +68,10 @@ class GrpcClient final : public Client {
     return AfterCancel(with_id, version.status());
   }
 
-  absl::StatusOr<TransformResult> Transform(absl::string_view reference, RowBlock rows,
+  absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
                                             const TransformOptions& options) override {
     if (rows.empty()) return absl::InvalidArgumentError("there are no rows to transform");
-    const int32_t row_count = rows.rows;
+    const int32_t row_count = rows.rows();
     v1::TransformRequest request;
     request.set_reference(std::string(reference));
     request.set_expected_digest(options.expected_digest);

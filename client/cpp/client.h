@@ -192,8 +192,8 @@ class Client {
                                             const BuildObserver& observer = nullptr,
                                             CancelToken* cancel = nullptr) = 0;
 
-  // Maps the rows of one block in one call.
-  virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, RowBlock rows,
+  // Maps the examples of one block in one call.
+  virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
                                                     const TransformOptions& options = {}) = 0;
   // Maps all rows of `source` over one stream, `window` requests in flight. The reference is
   // resolved once: all rows are mapped by one version. A source of no rows is kInvalidArgument.

@@ -1,6 +1,5 @@
 #include "client/cpp/evaluate_call.h"
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -17,15 +16,6 @@
 
 namespace phimap::client {
 namespace {
-
-// As of a build: large enough that the cost of a message does not count.
-constexpr int64_t kBlockSizeBytes = 1 << 20;
-constexpr int64_t kMaxBlockRows = 65'536;  // The API's limit.
-
-int32_t RowsPerBlock(const RowSource& source) {
-  const int64_t row_bytes = source.columns() * ValueSizeBytes(source.type());
-  return static_cast<int32_t>(std::clamp<int64_t>(kBlockSizeBytes / row_bytes, 1, kMaxBlockRows));
-}
 
 // Used once.
 class EvaluateCall {
@@ -63,13 +53,12 @@ class EvaluateCall {
     v1::EvaluateRequest request;
     ToSpec(*request.mutable_spec());
     if (!stream.Write(request)) return absl::OkStatus();
-    const int32_t rows_per_block = RowsPerBlock(source_);
     int64_t rows_sent = 0;
     while (true) {
-      absl::StatusOr<RowBlock> block = source_.Next(rows_per_block);
+      absl::StatusOr<ExampleBlock> block = source_.Next({});
       if (ended_) return absl::OkStatus();  // The source may have been interrupted for this.
       PHIMAP_RETURN_IF_ERROR(block.status());
-      const int32_t rows = block->rows;
+      const int32_t rows = block->rows();
       if (rows == 0) break;
       PHIMAP_RETURN_IF_ERROR(ToRequest(*std::move(block), request));
       if (!stream.Write(request)) return absl::OkStatus();
@@ -94,11 +83,11 @@ class EvaluateCall {
     spec.set_expected_digest(options_.expected_digest);
   }
 
-  absl::Status ToRequest(RowBlock block, v1::EvaluateRequest& request) {
+  absl::Status ToRequest(ExampleBlock block, v1::EvaluateRequest& request) {
     std::vector<std::string> labels = source_.TakeLabels();
-    if (static_cast<int64_t>(labels.size()) != block.rows) {
+    if (static_cast<int64_t>(labels.size()) != block.rows()) {
       return absl::InternalError(
-          absl::StrCat("the source has ", labels.size(), " labels for ", block.rows, " rows"));
+          absl::StrCat("the source has ", labels.size(), " labels for ", block.rows(), " rows"));
     }
     v1::LabeledExamples& examples = *request.mutable_examples();
     examples.Clear();

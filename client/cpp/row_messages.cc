@@ -9,14 +9,44 @@
 
 namespace phimap::client {
 
-void ToExamples(RowBlock block, v1::Examples& examples) {
-  v1::DenseRows& dense = *examples.mutable_dense();
+namespace {
+
+void ToDense(RowBlock block, v1::DenseRows& dense) {
   dense.set_rows(block.rows);
   dense.set_columns(block.columns);
   if (block.type == FloatType::kFloat32) {
     dense.set_float32_le(std::move(block.values_le));
   } else {
     dense.set_float64_le(std::move(block.values_le));
+  }
+}
+
+void ToSparse(SparseBlock block, v1::SparseRows& sparse) {
+  sparse.set_rows(block.rows());
+  sparse.set_columns(block.columns);
+  sparse.set_row_offsets_le(std::move(block.row_offsets_le));
+  sparse.set_column_indices_le(std::move(block.column_indices_le));
+  if (block.type == FloatType::kFloat32) {
+    sparse.set_float32_le(std::move(block.values_le));
+  } else {
+    sparse.set_float64_le(std::move(block.values_le));
+  }
+}
+
+}  // namespace
+
+void ToExamples(ExampleBlock block, v1::Examples& examples) {
+  if (block.dense() != nullptr)
+    return ToDense(std::move(*block.dense()), *examples.mutable_dense());
+  if (block.sparse() != nullptr) {
+    return ToSparse(std::move(*block.sparse()), *examples.mutable_sparse());
+  }
+  for (std::string& value : block.strings()->values) {
+    if (block.strings()->is_text) {
+      examples.mutable_text()->add_values(std::move(value));
+    } else {
+      examples.mutable_bytes()->add_values(std::move(value));
+    }
   }
 }
 

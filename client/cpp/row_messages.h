@@ -1,16 +1,16 @@
-// RowBlock ↔ messages, without copying the values.
+// Blocks ↔ messages, without copying the values.
 #ifndef PHIMAP_CLIENT_CPP_ROW_MESSAGES_H_
 #define PHIMAP_CLIENT_CPP_ROW_MESSAGES_H_
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/cpp/row_source.h"
+#include "client/cpp/example_block.h"
 #include "phimap/v1/examples.pb.h"
 
 namespace phimap::client {
 
 // REQUIRES: the block is not empty.
-void ToExamples(RowBlock block, v1::Examples& examples);
+void ToExamples(ExampleBlock block, v1::Examples& examples);
 
 // kInternal if the server's answer is not `expected_rows` well-formed rows of bytes.
 absl::StatusOr<RowBlock> FromAnswer(v1::DenseRows&& rows, int32_t expected_rows);

@@ -1,43 +1,35 @@
-// Rows on their way to the server or back: a block of them, and where blocks come from.
+// Where the examples come from that are sent to the server.
 #ifndef PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 #define PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
+#include "client/cpp/example_block.h"
 
 namespace phimap::client {
 
-enum class FloatType { kFloat32, kFloat64 };
+// How much one block may hold.
+struct BlockLimits {
+  // > 0.
+  int32_t rows = 65'536;  // The API's limit.
+  // About; one example is always taken.
+  int64_t bytes = 1 << 20;
 
-// A row-major block of rows, held in the bytes of the wire (little-endian) so that it moves into a
-// message uncopied. INVARIANT: values_le.size() == rows * columns * value size. A block of no rows
-// is empty and has no columns.
-struct RowBlock {
-  FloatType type = FloatType::kFloat32;
-  int32_t rows = 0;
-  int32_t columns = 0;
-  std::string values_le = {};
-
-  bool empty() const { return rows == 0; }
-  // One value, widened. REQUIRES: 0 <= row < rows, 0 <= column < columns.
-  double At(int32_t row, int32_t column) const;
+  // Rows of so many bytes each that fit, at least one.
+  int32_t RowsOf(int64_t row_bytes) const {
+    return static_cast<int32_t>(std::clamp<int64_t>(bytes / row_bytes, 1, rows));
+  }
 };
 
-// A block of copies of `values`, row after row. REQUIRES: columns > 0 and values.size() is a
-// multiple of it.
-RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
-RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
-
-// 4 or 8.
-int64_t ValueSizeBytes(FloatType type);
-
-// A stream of rows of one width and type that is read once, in order, in blocks.
+// A stream of examples of one kind, of rows of one width and type, that is read once, in order, in
+// blocks. Each example counts as a row.
 //
 // Thread-safety: all functions are called from one thread, except Interrupt, which any thread may
 // call.
@@ -45,12 +37,11 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // Columns of each row, > 0.
+  // Numbers of each row, > 0; 0 of strings.
   virtual int32_t columns() const = 0;
-  virtual FloatType type() const = 0;
-  // The next 1..max_rows rows; an empty block at the end, and again if asked again. REQUIRES:
-  // max_rows > 0. Errors: what is wrong with the input; kCancelled after Interrupt.
-  virtual absl::StatusOr<RowBlock> Next(int32_t max_rows) = 0;
+  // The next rows, as many as the limits allow; an empty block at the end, and again if asked
+  // again. Errors: what is wrong with the input; kCancelled after Interrupt.
+  virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
   // How many rows there are, if that is known before they are read.
   virtual std::optional<int64_t> row_count() const { return std::nullopt; }
 
@@ -73,17 +64,16 @@ class LabeledRowSource : public RowSource {
 // Rows that are in memory already. Can rewind.
 class MemoryRowSource : public RowSource {
  public:
-  explicit MemoryRowSource(RowBlock rows) : rows_(std::move(rows)) {}
+  explicit MemoryRowSource(ExampleBlock rows) : rows_(std::move(rows)) {}
 
-  int32_t columns() const override { return rows_.columns; }
-  FloatType type() const override { return rows_.type; }
-  absl::StatusOr<RowBlock> Next(int32_t max_rows) override;
-  std::optional<int64_t> row_count() const override { return rows_.rows; }
+  int32_t columns() const override { return rows_.columns(); }
+  absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) override;
+  std::optional<int64_t> row_count() const override { return rows_.rows(); }
   bool CanRewind() const override { return true; }
   absl::Status Rewind() override;
 
  private:
-  const RowBlock rows_;
+  const ExampleBlock rows_;
   int32_t next_row_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "client/cpp/transform_stream_call.h"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -61,14 +62,14 @@ absl::StatusOr<TransformStreamResult> TransformStreamCall::Run() {
 
 absl::Status TransformStreamCall::Send(Stream& stream) {
   for (bool first = true;; first = false) {
-    const int32_t max_rows = WaitForRoom();
-    if (max_rows == 0) return absl::OkStatus();  // Finish says why.
-    absl::StatusOr<RowBlock> block = source_.Next(max_rows);
+    const BlockLimits limits = WaitForRoom();
+    if (limits.rows == 0) return absl::OkStatus();  // Finish says why.
+    absl::StatusOr<ExampleBlock> block = source_.Next(limits);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (ended_) return absl::OkStatus();  // The source may have been interrupted for this.
       PHIMAP_RETURN_IF_ERROR(block.status());
-      if (!block->empty()) unanswered_rows_.push_back(block->rows);
+      if (!block->empty()) unanswered_rows_.push_back(block->rows());
     }
     if (block->empty()) {
       if (first) return absl::InvalidArgumentError("the input has no rows");
@@ -86,7 +87,7 @@ absl::Status TransformStreamCall::Send(Stream& stream) {
   }
 }
 
-int32_t TransformStreamCall::WaitForRoom() {
+BlockLimits TransformStreamCall::WaitForRoom() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] {
     if (ended_ || unanswered_rows_.empty()) return true;
@@ -94,16 +95,17 @@ int32_t TransformStreamCall::WaitForRoom() {
     if (options_.rows_per_request == 0 && feature_row_bytes_ == 0) return false;
     return static_cast<int>(unanswered_rows_.size()) < options_.window;
   });
-  return ended_ ? 0 : RowsPerRequest();
+  return ended_ ? BlockLimits{.rows = 0} : LimitsOfRequest();
 }
 
-int32_t TransformStreamCall::RowsPerRequest() const {
-  if (options_.rows_per_request > 0) return options_.rows_per_request;
-  if (feature_row_bytes_ == 0) return kFirstRows;
-  const int64_t input_row_bytes = source_.columns() * ValueSizeBytes(source_.type());
-  const int64_t widest = std::max(input_row_bytes, feature_row_bytes_);
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(kMessageSizeBytes / widest, 1, kMaxRowsPerRequest));
+BlockLimits TransformStreamCall::LimitsOfRequest() const {
+  if (options_.rows_per_request > 0) {
+    return {.rows = options_.rows_per_request, .bytes = std::numeric_limits<int64_t>::max()};
+  }
+  if (feature_row_bytes_ == 0) return {.rows = kFirstRows, .bytes = kMessageSizeBytes};
+  const int64_t rows = kMessageSizeBytes / feature_row_bytes_;
+  return {.rows = static_cast<int32_t>(std::clamp<int64_t>(rows, 1, kMaxRowsPerRequest)),
+          .bytes = kMessageSizeBytes};
 }
 
 absl::Status TransformStreamCall::Receive(Stream& stream, grpc::ClientContext& context) {

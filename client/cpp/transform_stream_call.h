@@ -39,10 +39,10 @@ class TransformStreamCall {
   // to its end.
   absl::Status Receive(Stream& stream, grpc::ClientContext& context);
   absl::Status HandleAnswer(v1::TransformStreamResponse answer);
-  // Waits for room in the window and returns how many rows the next request may have; 0 if the
+  // Waits for room in the window and returns how much the next request may have; 0 rows if the
   // stream is over.
-  int32_t WaitForRoom();
-  int32_t RowsPerRequest() const;
+  BlockLimits WaitForRoom();
+  BlockLimits LimitsOfRequest() const;
   void End();
 
   v1::TransformService::StubInterface& stub_;

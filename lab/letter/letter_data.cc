@@ -24,7 +24,7 @@ absl::StatusOr<LabeledRows> LoadLabeledRows(const std::string& path, const std::
                           cli::CsvReader::Open(std::move(file), label));
   reader->KeepLabels();
   LabeledRows data;
-  PHIMAP_ASSIGN_OR_RETURN(data.rows, reader->Next(kAllRows));
+  PHIMAP_ASSIGN_OR_RETURN(data.rows, reader->NextRows(kAllRows));
   std::map<std::string, double> numbers;
   for (const std::string& name : reader->TakeLabels()) {
     data.classes.push_back(numbers.emplace(name, numbers.size() + 1.0).first->second);

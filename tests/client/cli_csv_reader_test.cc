@@ -35,7 +35,7 @@ class CsvReaderTest : public testing::Test {
     if (!reader.ok()) return reader.status();
     std::vector<double> values;
     while (true) {
-      absl::StatusOr<client::RowBlock> block = (*reader)->Next(2);
+      absl::StatusOr<client::RowBlock> block = (*reader)->NextRows(2);
       if (!block.ok()) return block.status();
       if (block->empty()) return values;
       for (int32_t i = 0; i < block->rows; ++i) {
@@ -69,7 +69,7 @@ TEST_F(CsvReaderTest, LabelColumnIsLeftOutAndKept) {
   ASSERT_TRUE(reader.ok()) << reader.status();
   (*reader)->KeepLabels();
   EXPECT_THAT((*reader)->input_names(), ElementsAre("x", "y"));
-  const auto block = (*reader)->Next(10);
+  const auto block = (*reader)->NextRows(10);
   ASSERT_TRUE(block.ok());
   EXPECT_EQ(block->rows, 2);
   EXPECT_EQ(block->columns, 2);
@@ -140,11 +140,11 @@ TEST_F(CsvReaderTest, QuoteThatIsNeverClosedDoesNotSwallowALargeFile) {
 TEST_F(CsvReaderTest, RewindStartsAgainAtTheFirstRowEvenAfterAnInterrupt) {
   auto reader = Open("a\n1\n2\n");
   ASSERT_TRUE(reader.ok());
-  EXPECT_EQ((*reader)->Next(1)->At(0, 0), 1);
+  EXPECT_EQ((*reader)->NextRows(1)->At(0, 0), 1);
   ASSERT_TRUE((*reader)->CanRewind());
   (*reader)->Interrupt();
   ASSERT_TRUE((*reader)->Rewind().ok());
-  const auto block = (*reader)->Next(9);
+  const auto block = (*reader)->NextRows(9);
   ASSERT_TRUE(block.ok()) << block.status();
   EXPECT_EQ(block->rows, 2);
   EXPECT_EQ(block->At(0, 0), 1);
@@ -161,7 +161,7 @@ TEST_F(CsvReaderTest, InterruptEndsTheWaitForAPipe) {
   auto reader = CsvReader::Open(*std::move(file), "");
   ASSERT_TRUE(reader.ok());
   EXPECT_FALSE((*reader)->CanRewind());
-  auto next = std::async([&] { return (*reader)->Next(2).status(); });
+  auto next = std::async([&] { return (*reader)->NextRows(2).status(); });
   (*reader)->Interrupt();
   EXPECT_EQ(next.get().code(), absl::StatusCode::kCancelled);
   close(writer);

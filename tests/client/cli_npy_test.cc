@@ -42,9 +42,9 @@ class NpyTest : public testing::Test {
     auto file = InputFile::Open(folder_.Write("rows.npy", bytes));
     auto reader = NpyReader::Open(*std::move(file));
     if (!reader.ok()) return reader.status();
-    auto block = (*reader)->Next(1000);
+    auto block = (*reader)->NextRows(1000);
     if (!block.ok()) return block;
-    if (auto end = (*reader)->Next(1000); !end.ok()) return end;
+    if (auto end = (*reader)->NextRows(1000); !end.ok()) return end;
     return block;
   }
   TempFolder folder_;
@@ -151,8 +151,8 @@ TEST(CsvWriterTest, WritesTheShortestTextThatReadsBackTheSame) {
   ASSERT_TRUE((*writer)->Append(client::MakeRowBlock(absl::Span<const float>(values), 2)).ok());
   ASSERT_TRUE((*writer)->Finish().ok());
   EXPECT_EQ(folder.Read("out.csv"), "f0,f1\n0.1,0.33333334\n-0,1e-38\n");
-  auto rows = OpenRows(folder.Path("out.csv"), FileFormat::kCsv, "");
-  const auto block = (*rows)->Next(10);
+  auto rows = CsvReader::Open(*InputFile::Open(folder.Path("out.csv")), "");
+  const auto block = (*rows)->NextRows(10);
   ASSERT_TRUE(block.ok());
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(static_cast<float>(block->At(i / 2, i % 2)), values[i]);
@@ -195,6 +195,9 @@ TEST(FileFormatTest, FollowsTheExtensionUnlessItIsNamed) {
   EXPECT_EQ(*FormatOf("-", "csv", "--format"), FileFormat::kCsv);
   EXPECT_EQ(FormatOf("-", "", "--format").status().message(),
             "the format of '-' is not known from its name; say --format=csv or --format=npy");
+  EXPECT_EQ(*FormatOf("a.svmlight", "", "--format"), FileFormat::kSvmlight);
+  EXPECT_EQ(*FormatOf("a.libsvm", "", "--format"), FileFormat::kSvmlight);
+  EXPECT_EQ(*FormatOf("-", "svmlight", "--format"), FileFormat::kSvmlight);
   EXPECT_FALSE(FormatOf("a.txt", "", "--format").ok());
 }
 

@@ -23,11 +23,12 @@ class VersionDouble : public client::Client {
   int transforms = 0;
 
   absl::StatusOr<v1::Version> GetVersion(absl::string_view) override { return version; }
-  absl::StatusOr<client::TransformResult> Transform(absl::string_view reference, RowBlock rows,
+  absl::StatusOr<client::TransformResult> Transform(absl::string_view reference,
+                                                    client::ExampleBlock rows,
                                                     const client::TransformOptions&) override {
     EXPECT_EQ(reference, "letters@3");
     ++transforms;
-    return client::TransformResult{.version = version.ref(), .features = answer(rows)};
+    return client::TransformResult{.version = version.ref(), .features = answer(*rows.dense())};
   }
   absl::StatusOr<v1::Version> Build(const client::BuildOptions&, client::RowSource&,
                                     const client::BuildObserver&, client::CancelToken*) override {

@@ -30,16 +30,14 @@ RowBlock Rows(int32_t rows) {
 class EndlessRows : public RowSource {
  public:
   int32_t columns() const override { return kColumns; }
-  FloatType type() const override { return FloatType::kFloat64; }
-  absl::StatusOr<RowBlock> Next(int32_t) override { return Rows(1000); }
+  absl::StatusOr<ExampleBlock> Next(const BlockLimits&) override { return Rows(1000); }
 };
 
 // A pipe that nobody writes to: Next returns only when it is interrupted.
 class SilentRows : public RowSource {
  public:
   int32_t columns() const override { return kColumns; }
-  FloatType type() const override { return FloatType::kFloat64; }
-  absl::StatusOr<RowBlock> Next(int32_t) override {
+  absl::StatusOr<ExampleBlock> Next(const BlockLimits&) override {
     waiting.set_value();
     interrupted_.get_future().wait();
     return absl::CancelledError("interrupted");
@@ -164,7 +162,7 @@ TEST_F(BuildTest, ErrorOfTheServerSurfacesWhileTheSourceWaitsForInput) {
 
 TEST_F(BuildTest, ErrorOfTheSourceEndsTheBuildAndIsReturnedAsItIs) {
   class BadRows : public EndlessRows {
-    absl::StatusOr<RowBlock> Next(int32_t) override {
+    absl::StatusOr<ExampleBlock> Next(const BlockLimits&) override {
       return absl::InvalidArgumentError("rows.csv, line 9");
     }
   };

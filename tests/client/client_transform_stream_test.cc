@@ -110,9 +110,9 @@ TEST_F(TransformStreamTest, NeverRunsAheadOfTheAnswersByMoreThanTheWindow) {
   class CountingRows : public MemoryRowSource {
    public:
     using MemoryRowSource::MemoryRowSource;
-    absl::StatusOr<RowBlock> Next(int32_t max_rows) override {
-      auto block = MemoryRowSource::Next(max_rows);
-      taken += block->rows;
+    absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) override {
+      auto block = MemoryRowSource::Next(limits);
+      taken += block->rows();
       return block;
     }
     std::atomic<int> taken = 0;

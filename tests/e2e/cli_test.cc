@@ -442,7 +442,7 @@ TEST_F(CliTest, ADryRunNamesWhatIsMissingOrWrong) {
   EXPECT_THAT(with({}).err, HasSubstr("--input is required"));
   EXPECT_EQ(with({}).exit_code, 2);
   EXPECT_THAT(with({"--dry-run", "--rows=100"}).err, HasSubstr("--dry-run needs --input"));
-  EXPECT_THAT(with({"--input=" + kLetters, "--rows=100"}).err, HasSubstr("are for --dry-run"));
+  EXPECT_THAT(with({"--input=" + kLetters, "--rows=100"}).err, HasSubstr("is for --dry-run"));
   const ProcessResult few = with({"--dry-run", "--rows=99", "--columns=3"});
   EXPECT_EQ(few.exit_code, 5) << few.err;
   EXPECT_THAT(few.err, HasSubstr("99 rows, fewer than the 100 landmarks"));

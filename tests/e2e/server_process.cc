@@ -109,9 +109,10 @@ std::string HttpGet(const std::string& address, const std::string& path) {
   return body == std::string::npos ? "" : answer.substr(body + 4);
 }
 
-absl::StatusOr<client::RowBlock> GeneratedRows::Next(int32_t max_rows) {
-  const int32_t count = static_cast<int32_t>(std::min<int64_t>(max_rows, rows_ - next_));
-  if (count == 0) return client::RowBlock{};
+absl::StatusOr<client::ExampleBlock> GeneratedRows::Next(const client::BlockLimits& limits) {
+  const int32_t fitting = limits.RowsOf(columns_ * static_cast<int64_t>(sizeof(float)));
+  const int32_t count = static_cast<int32_t>(std::min<int64_t>(fitting, rows_ - next_));
+  if (count == 0) return client::ExampleBlock();
   std::vector<float> values(static_cast<size_t>(count) * columns_);
   uint64_t state = seed_ * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(next_);
   for (float& value : values) {

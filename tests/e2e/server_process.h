@@ -48,8 +48,7 @@ class GeneratedRows : public client::RowSource {
       : rows_(rows), columns_(columns), seed_(seed) {}
 
   int32_t columns() const override { return columns_; }
-  client::FloatType type() const override { return client::FloatType::kFloat32; }
-  absl::StatusOr<client::RowBlock> Next(int32_t max_rows) override;
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
   bool CanRewind() const override { return true; }
   absl::Status Rewind() override {
     next_ = 0;

@@ -1,0 +1,49 @@
+// The rows that a command reads: what the command line says of them, and a reader.
+#ifndef PHIMAP_CLIENT_CLI_INPUT_ROWS_H_
+#define PHIMAP_CLIENT_CLI_INPUT_ROWS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cli/file_format.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
+#include "client/cpp/row_source.h"
+
+namespace phimap::cli {
+
+struct InputArguments {
+  // "-" is standard input.
+  std::string path;
+  // "csv", "npy", "svmlight" or empty: by the extension.
+  std::string format;
+  // Of csv: the column that is not an input; empty for none.
+  std::string label;
+  // Of svmlight: numbers of a row; 0: what the file or the version has.
+  int32_t columns = 0;
+  // Of svmlight: the first index is 0.
+  bool zero_based = false;
+};
+
+absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
+
+// With `columns` set to those of the version, where the format does not tell them and nobody has.
+absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
+                                             absl::string_view reference);
+
+// A reader. `cancel` ends what it reads before it returns. Errors: kInvalidArgument for options of
+// another format.
+absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
+                                                            client::CancelToken& cancel);
+
+// The same with the labels of the rows: of csv the column `label`, of svmlight what a line begins
+// with.
+absl::StatusOr<std::unique_ptr<client::LabeledRowSource>> OpenLabeledRows(
+    const InputArguments& input, client::CancelToken& cancel);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_INPUT_ROWS_H_

@@ -1,0 +1,100 @@
+// Examples on their way to the server, and features on their way back, in the bytes of the wire:
+// they move into a message uncopied.
+#ifndef PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
+#define PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace phimap::client {
+
+enum class FloatType { kFloat32, kFloat64 };
+
+// 4 or 8.
+int64_t ValueSizeBytes(FloatType type);
+
+// A row-major block of rows, little-endian. INVARIANT: values_le.size() == rows * columns * value
+// size. A block of no rows is empty and has no columns.
+struct RowBlock {
+  FloatType type = FloatType::kFloat32;
+  int32_t rows = 0;
+  int32_t columns = 0;
+  std::string values_le = {};
+
+  bool empty() const { return rows == 0; }
+  // One value, widened. REQUIRES: 0 <= row < rows, 0 <= column < columns.
+  double At(int32_t row, int32_t column) const;
+};
+
+// A block of copies of `values`, row after row. REQUIRES: columns > 0 and values.size() is a
+// multiple of it.
+RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
+RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
+
+// Rows in compressed sparse row form: what is not named is 0. Little-endian.
+struct SparseBlock {
+  FloatType type = FloatType::kFloat64;
+  int32_t columns = 0;
+  // rows + 1 int64 offsets into the entries, from 0 on.
+  std::string row_offsets_le = {};
+  // int32, from 0, rising within a row.
+  std::string column_indices_le = {};
+  // Of `type`.
+  std::string values_le = {};
+
+  int32_t rows() const {
+    return row_offsets_le.empty() ? 0 : static_cast<int32_t>(row_offsets_le.size() / 8) - 1;
+  }
+};
+
+// A block of copies. `row_offsets` has a number for each row and one more. REQUIRES: column_indices
+// and values are as long as row_offsets.back() says.
+SparseBlock MakeSparseBlock(absl::Span<const int64_t> row_offsets,
+                            absl::Span<const int32_t> column_indices,
+                            absl::Span<const float> values, int32_t columns);
+SparseBlock MakeSparseBlock(absl::Span<const int64_t> row_offsets,
+                            absl::Span<const int32_t> column_indices,
+                            absl::Span<const double> values, int32_t columns);
+
+// Texts in UTF-8, or bytes of any meaning, for kernels of strings.
+struct StringBlock {
+  bool is_text = true;
+  std::vector<std::string> values = {};
+};
+
+// A block of one kind. Each example counts as a row.
+class ExampleBlock {
+ public:
+  ExampleBlock() = default;
+  ExampleBlock(RowBlock rows) : block_(std::move(rows)) {}           // NOLINT: implicit, it is one
+  ExampleBlock(SparseBlock rows) : block_(std::move(rows)) {}        // NOLINT
+  ExampleBlock(StringBlock strings) : block_(std::move(strings)) {}  // NOLINT
+
+  int32_t rows() const;
+  bool empty() const { return rows() == 0; }
+  // Numbers of a row; 0 of strings.
+  int32_t columns() const;
+  // Of all examples, as they are sent.
+  int64_t bytes() const;
+  // Null unless it is of that kind.
+  const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }
+  const SparseBlock* sparse() const { return std::get_if<SparseBlock>(&block_); }
+  const StringBlock* strings() const { return std::get_if<StringBlock>(&block_); }
+  RowBlock* dense() { return std::get_if<RowBlock>(&block_); }
+  SparseBlock* sparse() { return std::get_if<SparseBlock>(&block_); }
+  StringBlock* strings() { return std::get_if<StringBlock>(&block_); }
+  // Copies of rows first .. first + count - 1. REQUIRES: they are there.
+  ExampleBlock Slice(int32_t first, int32_t count) const;
+
+ private:
+  std::variant<RowBlock, SparseBlock, StringBlock> block_;
+};
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
