@@ -41,13 +41,6 @@ absl::Status TooManyEvaluations() {
       {{"limit", absl::StrCat(kMaxEvaluations)}}, kRetryDelayMs);
 }
 
-absl::Status Silent(absl::Duration limit) {
-  return MakeError(Code::kDeadlineExceeded, "IDLE_STREAM", "",
-                   absl::StrCat("nothing came for ", absl::FormatDuration(limit),
-                                " and the stream was not finished"),
-                   {{"limit", absl::FormatDuration(limit)}});
-}
-
 // Runs `step`, which may run out of memory.
 template <typename Result, typename Step>
 Result CatchOutOfMemory(const Step& step) {
@@ -72,7 +65,9 @@ void EvaluateCall::Start() {
   self_ = shared_from_this();
   if (!scope_.admission().ok()) return Fail(scope_.admission());
   if (under_way_ >= kMaxEvaluations) return Fail(TooManyEvaluations());
-  WatchIdle(environment_.idle_timeout);
+  idle_.emplace(
+      environment_.idle_timeout, weak_from_this(), [this] { return WaitingSince(); },
+      [this] { Fail(SilentStream(environment_.idle_timeout)); });
   WantRead();
 }
 
@@ -255,25 +250,10 @@ absl::Status EvaluateCall::Report(int fold, double fraction) {
   return absl::OkStatus();
 }
 
-void EvaluateCall::WatchIdle(absl::Duration wait) {
-  // A new alarm each time: one that rings is still in use until its callback has returned.
-  idle_ = std::make_unique<grpc::Alarm>();
-  idle_->Set(absl::ToChronoTime(absl::Now() + wait), [weak = weak_from_this()](bool rang) {
-    const std::shared_ptr<EvaluateCall> self = weak.lock();
-    if (rang && self != nullptr) self->LookForSilence();
-  });
-}
-
-void EvaluateCall::LookForSilence() {
-  absl::Time since;
-  {
-    MutexLock lock(&mutex_);
-    if (end_.has_value() || finished_) return;
-    since = std::min(waiting_since_, absl::Now());
-  }
-  const absl::Duration left = since + environment_.idle_timeout - absl::Now();
-  if (left > absl::ZeroDuration()) return WatchIdle(left);
-  Fail(Silent(environment_.idle_timeout));
+std::optional<absl::Time> EvaluateCall::WaitingSince() {
+  MutexLock lock(&mutex_);
+  if (end_.has_value() || finished_) return std::nullopt;
+  return waiting_since_;
 }
 
 void EvaluateCall::Fail(const absl::Status& error) {

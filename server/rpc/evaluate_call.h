@@ -10,13 +10,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "grpcpp/alarm.h"
 #include "grpcpp/support/server_callback.h"
 #include "phimap/v1/evaluation_service.pb.h"
 #include "server/build/job_queue.h"
 #include "server/build/memory_budget.h"
 #include "server/evaluate/evaluation_job.h"
 #include "server/registry/version_registry.h"
+#include "server/rpc/idle_alarm.h"
 #include "server/rpc/rpc_scope.h"
 #include "server/store/store.h"
 #include "server/sync/mutex.h"
@@ -98,9 +98,8 @@ class EvaluateCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::
   // Whether to go on; lets Transforms pass.
   absl::Status LookUp();
   absl::Status Report(int fold, double fraction);
-  // Wakes when the client may have been silent for too long.
-  void WatchIdle(absl::Duration wait);
-  void LookForSilence();
+  // For the alarm.
+  std::optional<absl::Time> WaitingSince() ABSL_LOCKS_EXCLUDED(mutex_);
   bool Ended() ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the call with `error`, if nothing else has.
   void Fail(const absl::Status& error) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -140,8 +139,7 @@ class EvaluateCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::
   absl::Time waiting_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   // gRPC's while writing_.
   v1::EvaluateResponse response_;
-  // Of Start, then of its own callback.
-  std::unique_ptr<grpc::Alarm> idle_;
+  std::optional<IdleAlarm> idle_;
 };
 
 }  // namespace phimap

@@ -51,7 +51,9 @@ void ExportCall::Start() {
   self_ = shared_from_this();
   if (!scope_.admission().ok()) return End(scope_.admission());
   if (under_way_ >= kMaxExports) return End(TooManyExports());
-  WatchReader(environment_.idle_timeout);
+  idle_.emplace(
+      environment_.idle_timeout, weak_from_this(), [this] { return WritingSince(); },
+      [this] { GiveUp(); });
   QueueNext();
 }
 
@@ -119,31 +121,17 @@ void ExportCall::OnWriteDone(bool ok) {
   QueueNext();
 }
 
-void ExportCall::WatchReader(absl::Duration wait) {
-  // A new alarm each time: one that rings is still in use until its callback has returned.
-  idle_ = std::make_unique<grpc::Alarm>();
-  idle_->Set(absl::ToChronoTime(absl::Now() + wait), [weak = weak_from_this()](bool rang) {
-    const std::shared_ptr<ExportCall> self = weak.lock();
-    if (rang && self != nullptr) self->LookForSilence();
-  });
+std::optional<absl::Time> ExportCall::WritingSince() {
+  MutexLock lock(&mutex_);
+  if (ended_) return std::nullopt;
+  return writing_since_;
 }
 
-// A status would wait behind the chunk that is not taken: the call is cancelled, which makes the
-// write fail.
-void ExportCall::LookForSilence() {
-  absl::Duration left;
-  {
-    MutexLock lock(&mutex_);
-    if (ended_) return;
-    const absl::Time now = absl::Now();
-    left = std::min(writing_since_, now) + environment_.idle_timeout - now;
-    if (left <= absl::ZeroDuration()) {
-      silent_ = true;
-      context_.TryCancel();
-      return;
-    }
-  }
-  WatchReader(left);
+void ExportCall::GiveUp() {
+  MutexLock lock(&mutex_);
+  if (ended_) return;
+  silent_ = true;
+  context_.TryCancel();
 }
 
 void ExportCall::End(const absl::Status& status) {

@@ -5,12 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "grpcpp/alarm.h"
 #include "grpcpp/support/server_callback.h"
 #include "phimap/v1/mapping_service.pb.h"
+#include "server/rpc/idle_alarm.h"
 #include "server/rpc/rpc_scope.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
@@ -55,8 +56,10 @@ class ExportCall final : public grpc::ServerWriteReactor<v1::ArtifactChunk>,
   absl::Status Read();
   absl::Status Open();
   void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  void WatchReader(absl::Duration wait);
-  void LookForSilence() ABSL_LOCKS_EXCLUDED(mutex_);
+  // For the alarm. A status would wait behind the chunk that is not taken: the call is cancelled,
+  // which makes the write fail.
+  std::optional<absl::Time> WritingSince() ABSL_LOCKS_EXCLUDED(mutex_);
+  void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Environment environment_;
   const grpc::CallbackServerContext& context_;
@@ -75,8 +78,7 @@ class ExportCall final : public grpc::ServerWriteReactor<v1::ArtifactChunk>,
   bool silent_ ABSL_GUARDED_BY(mutex_) = false;
   // The context is gone soon after.
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of Start, then of its own callback.
-  std::unique_ptr<grpc::Alarm> idle_;
+  std::optional<IdleAlarm> idle_;
   std::shared_ptr<ExportCall> self_;
 };
 

@@ -33,13 +33,6 @@ absl::Status TooManyImports() {
                    {{"limit", absl::StrCat(kMaxImports)}}, kRetryDelayMs);
 }
 
-absl::Status Silent(absl::Duration limit) {
-  return MakeError(Code::kDeadlineExceeded, "IDLE_STREAM", "",
-                   absl::StrCat("nothing came for ", absl::FormatDuration(limit),
-                                " and the stream was not finished"),
-                   {{"limit", absl::FormatDuration(limit)}});
-}
-
 }  // namespace
 
 ImportCall::ImportCall(const Environment& environment, const RpcMethod& method,
@@ -55,7 +48,9 @@ void ImportCall::Start() {
   self_ = shared_from_this();
   if (!scope_.admission().ok()) return End(scope_.admission());
   if (under_way_ >= kMaxImports) return End(TooManyImports());
-  WatchIdle(environment_.idle_timeout);
+  idle_.emplace(
+      environment_.idle_timeout, weak_from_this(), [this] { return WaitingSince(); },
+      [this] { End(SilentStream(environment_.idle_timeout)); });
   WantRead();
 }
 
@@ -137,25 +132,10 @@ absl::Status ImportCall::TakeDigest() {
   return absl::OkStatus();
 }
 
-void ImportCall::WatchIdle(absl::Duration wait) {
-  // A new alarm each time: one that rings is still in use until its callback has returned.
-  idle_ = std::make_unique<grpc::Alarm>();
-  idle_->Set(absl::ToChronoTime(absl::Now() + wait), [weak = weak_from_this()](bool rang) {
-    const std::shared_ptr<ImportCall> self = weak.lock();
-    if (rang && self != nullptr) self->LookForSilence();
-  });
-}
-
-void ImportCall::LookForSilence() {
-  absl::Time since;
-  {
-    MutexLock lock(&mutex_);
-    if (end_.has_value()) return;
-    since = std::min(waiting_since_, absl::Now());
-  }
-  const absl::Duration left = since + environment_.idle_timeout - absl::Now();
-  if (left > absl::ZeroDuration()) return WatchIdle(left);
-  End(Silent(environment_.idle_timeout));
+std::optional<absl::Time> ImportCall::WaitingSince() {
+  MutexLock lock(&mutex_);
+  if (end_.has_value()) return std::nullopt;
+  return waiting_since_;
 }
 
 void ImportCall::End(const absl::Status& status) {

@@ -8,10 +8,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "grpcpp/alarm.h"
 #include "grpcpp/support/server_callback.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/artifact_import.h"
+#include "server/rpc/idle_alarm.h"
 #include "server/rpc/rpc_scope.h"
 #include "server/schedule/task_pool.h"
 #include "server/sync/mutex.h"
@@ -69,9 +69,8 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   absl::Status TakeMapping();
   absl::Status TakeChunk();
   absl::Status TakeDigest();
-  // Wakes when the client may have been silent for too long.
-  void WatchIdle(absl::Duration wait);
-  void LookForSilence();
+  // For the alarm.
+  std::optional<absl::Time> WaitingSince() ABSL_LOCKS_EXCLUDED(mutex_);
   void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   void WantRead() ABSL_LOCKS_EXCLUDED(mutex_);
   // Decides under the lock, acts after it: gRPC may call back at once.
@@ -100,8 +99,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // Since when a message is awaited; InfiniteFuture while none is.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
-  // Of Start, then of its own callback.
-  std::unique_ptr<grpc::Alarm> idle_;
+  std::optional<IdleAlarm> idle_;
 };
 
 }  // namespace phimap
