@@ -1,8 +1,12 @@
 // Sparse rows beside the same rows dense, through F2 of an rbf kernel: the same bits, and what
-// share of the time. One call of some rows on one thread, without any server; and the product with
-// the landmarks alone.
+// share of the time. One call of some rows on one thread, without any server.
 //
-// Not part of bench/run. With --check it fails when sparse rows take more than --limit of the time.
+// Sparse rows pay for what they read of A', 9.4 MB at the shape that is the default, and for what
+// dense rows pay too: exponentials and W. docs/benchmarks.md has the figures. Rows that name more
+// than a quarter of their numbers are made dense, so a density above 0.25 shows what that costs.
+//
+// Not part of bench/run. With --check it fails when sparse rows take more than --limit of the time;
+// whether the bits are the same is always checked.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

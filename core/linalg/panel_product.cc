@@ -32,16 +32,6 @@ struct PanelTask {
   const T* ahead;  // the panel that comes next, or any memory; only ever prefetched
 };
 
-// One panel and the sparse rows it is applied to.
-template <typename T>
-struct SparsePanelTask {
-  const T* panel;
-  int64_t columns;  // of the panel that exist in W
-  SparseRowsRef<T> z;
-  T* const* y;  // as in PanelTask
-  int64_t first_column;
-};
-
 }  // namespace phimap
 #endif  // PHIMAP_CORE_LINALG_PANEL_PRODUCT_ONCE
 
@@ -268,50 +258,6 @@ int64_t PanelsAtOnce(int64_t rows) {
   return rows < kBlockRows ? GroupPanels(static_cast<int>(rows)) : 1;
 }
 
-// How many entries ahead their row of W is fetched: nothing but the entries tells which comes next.
-constexpr int64_t kSparseAhead = 24;
-
-// The sums of all rows are in the first-level cache, two vectors a row, and each entry adds to
-// those of its row: the steps of each chain are those of AddSteps with z_k ≠ 0, in the order of k.
-// Rows of W come in order too, each once.
-template <typename T>
-void RunSparsePanel(const SparsePanelTask<T>& task) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t width = 2 * lanes;
-  const int64_t rows = task.z.rows;
-  HWY_ALIGN T sums[kMaxSparseRows * 2 * HWY_MAX_BYTES / sizeof(T)];
-  HWY_ALIGN T totals[kMaxSparseRows * 2 * HWY_MAX_BYTES / sizeof(T)];
-  std::fill_n(totals, rows * width, T{0});
-  const SparseEntry<T>* HWY_RESTRICT entries = task.z.by_column;
-  const int64_t end = task.z.entries();
-  for (int64_t e = 0; e < end;) {
-    const int64_t block_end = (entries[e].column / kChainBlock + 1) * kChainBlock;
-    std::fill_n(sums, rows * width, T{0});
-    for (; e < end && entries[e].column < block_end; ++e) {
-      const T* const next =
-          task.panel + entries[std::min(e + kSparseAhead, end - 1)].column * width;
-      constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
-      for (int64_t j = 0; j < width; j += kLine) __builtin_prefetch(next + j, 0, 3);
-      const T* const w = task.panel + entries[e].column * width;
-      T* const sum = sums + entries[e].row * width;
-      const auto factor = hn::Set(d, entries[e].value);
-      hn::Store(hn::MulAdd(factor, hn::Load(d, w), hn::Load(d, sum)), d, sum);
-      hn::Store(hn::MulAdd(factor, hn::Load(d, w + lanes), hn::Load(d, sum + lanes)), d,
-                sum + lanes);
-    }
-    for (int64_t j = 0; j < rows * width; j += lanes) {
-      hn::Store(hn::Add(hn::Load(d, totals + j), hn::Load(d, sums + j)), d, totals + j);
-    }
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    std::copy_n(totals + i * width, task.columns, task.y[i] + task.first_column);
-  }
-}
-
-void MultiplySparseF32(const SparsePanelTask<float>& task) { RunSparsePanel(task); }
-void MultiplySparseF64(const SparsePanelTask<double>& task) { RunSparsePanel(task); }
-
 void MultiplyPanelsF32(const PanelTask<float>& task) { RunPanels<AddProduct>(task); }
 void MultiplyPanelsF64(const PanelTask<double>& task) { RunPanels<AddProduct>(task); }
 void L1DistancesF32(const PanelTask<float>& task) { RunPanels<AddDistance>(task); }
@@ -347,33 +293,6 @@ void SquaredNorms(const T* x, int64_t stride, int64_t rows, int64_t cols, T* out
   for (; i + 4 <= rows; i += 4) SquaredNormsOf<4>(x + i * stride, stride, cols, out + i);
   for (; i + 2 <= rows; i += 2) SquaredNormsOf<2>(x + i * stride, stride, cols, out + i);
   for (; i < rows; ++i) SquaredNormsOf<1>(x + i * stride, stride, cols, out + i);
-}
-
-// As SquaredNormsOf, of the numbers that are named.
-template <typename T>
-void SparseSquaredNorms(const SparseRowsRef<T>& x, T* out) {
-  const hn::CappedTag<T, 1> d;
-  for (int64_t i = 0; i < x.rows; ++i) {
-    T total = 0;
-    const int64_t end = x.offsets[i + 1];
-    for (int64_t entry = x.offsets[i]; entry < end;) {
-      const int64_t block_end = (x.columns[entry] / kChainBlock + 1) * kChainBlock;
-      T sum = 0;
-      for (; entry < end && x.columns[entry] < block_end; ++entry) {
-        const auto v = hn::Set(d, x.values[entry]);
-        sum = hn::GetLane(hn::MulAdd(v, v, hn::Set(d, sum)));
-      }
-      total += sum;
-    }
-    out[i] = total;
-  }
-}
-
-void SparseSquaredNormsF32(const SparseRowsRef<float>& x, float* out) {
-  SparseSquaredNorms(x, out);
-}
-void SparseSquaredNormsF64(const SparseRowsRef<double>& x, double* out) {
-  SparseSquaredNorms(x, out);
 }
 
 // 0 · v is 0 for finite v and NaN otherwise, and sums keep a NaN. Four sums hide the latency of the
@@ -422,10 +341,6 @@ HWY_EXPORT(MultiplyPanelsF32);
 HWY_EXPORT(MultiplyPanelsF64);
 HWY_EXPORT(L1DistancesF32);
 HWY_EXPORT(L1DistancesF64);
-HWY_EXPORT(MultiplySparseF32);
-HWY_EXPORT(MultiplySparseF64);
-HWY_EXPORT(SparseSquaredNormsF32);
-HWY_EXPORT(SparseSquaredNormsF64);
 HWY_EXPORT(PanelsAtOnce);
 HWY_EXPORT(PanelColumnsF32);
 HWY_EXPORT(PanelColumnsF64);
@@ -451,12 +366,6 @@ void MultiplyPanels(const PanelTask<double>& task) {
 }
 void DistancePanels(const PanelTask<float>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF32)(task); }
 void DistancePanels(const PanelTask<double>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF64)(task); }
-void SparsePanels(const SparsePanelTask<float>& task) {
-  HWY_DYNAMIC_DISPATCH(MultiplySparseF32)(task);
-}
-void SparsePanels(const SparsePanelTask<double>& task) {
-  HWY_DYNAMIC_DISPATCH(MultiplySparseF64)(task);
-}
 
 }  // namespace
 
@@ -556,20 +465,6 @@ void PanelMatrix<T>::Run(Step step, const T* z, int64_t z_stride, int64_t rows, 
   }
 }
 
-template <typename T>
-void PanelMatrix<T>::MultiplySparse(const SparseRowsRef<T>& z, T* const* y) const {
-  PHIMAP_CHECK(!triangular_ && z.rows <= kMaxSparseRows);
-  PHIMAP_CHECK(panels() == 0 || panel_columns_ == PanelColumns<T>());  // packed for this target
-  for (int64_t p = 0; p < panels(); ++p) {
-    const int64_t first_column = p * panel_columns_;
-    SparsePanels(SparsePanelTask<T>{.panel = elements_.data() + offsets_[p],
-                                    .columns = std::min(panel_columns_, columns_ - first_column),
-                                    .z = z,
-                                    .y = y,
-                                    .first_column = first_column});
-  }
-}
-
 template class PanelMatrix<float>;
 template class PanelMatrix<double>;
 
@@ -578,13 +473,6 @@ void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t col
 }
 void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out) {
   HWY_DYNAMIC_DISPATCH(SquaredNormsF64)(x, stride, rows, cols, out);
-}
-
-void ChainSquaredNorms(const SparseRowsRef<float>& x, float* out) {
-  HWY_DYNAMIC_DISPATCH(SparseSquaredNormsF32)(x, out);
-}
-void ChainSquaredNorms(const SparseRowsRef<double>& x, double* out) {
-  HWY_DYNAMIC_DISPATCH(SparseSquaredNormsF64)(x, out);
 }
 
 bool AllFinite(const float* values, int64_t count) {

@@ -23,29 +23,17 @@ namespace phimap {
 // Length of the chains, a part of arithmetic 1.
 inline constexpr int64_t kChainBlock = 512;
 
-// A number of a sparse row.
-template <typename T>
-struct SparseEntry {
-  int32_t column;
-  int32_t row;
-  T value;
-};
-
 // Most rows of a SparseRowsRef.
 inline constexpr int64_t kMaxSparseRows = 64;
 
 // At most kMaxSparseRows rows of which only some numbers are named, for products: entries
-// offsets[i] … offsets[i+1]−1 are row i's, their columns rising. Others are 0. `by_column` has the
-// same entries in the order of columns: a product reads W in order, and once for all rows.
+// offsets[i] … offsets[i+1]−1 are row i's, their columns rising. Others are 0.
 template <typename T>
 struct SparseRowsRef {
   int64_t rows = 0;
   const int64_t* offsets = nullptr;
   const int32_t* columns = nullptr;
   const T* values = nullptr;
-  const SparseEntry<T>* by_column = nullptr;
-
-  int64_t entries() const { return offsets[rows]; }
 };
 
 // A packed k×n matrix. Immutable after packing; thread-safe. Packed for the vector unit of this

@@ -22,7 +22,8 @@ namespace {
 // enough that a tile's features stay in the second-level cache.
 constexpr int64_t kTileRows = 40;
 
-// The same of sparse rows, which share what they name of A': the more, the less is read.
+// The same of sparse rows that are walked, which share what they name of A': the more, the less is
+// read.
 constexpr int64_t kSparseTileRows = kMaxSparseRows;
 constexpr int64_t kMaxTileRows = std::max(kTileRows, kSparseTileRows);
 
@@ -56,9 +57,10 @@ struct TypedBuffers {
   std::vector<T*> form_rows;  // of all forms, one after the other
 };
 
-// What a multiplication of a sparse row takes, over one of a dense row that shares its registers
-// with eleven others: each waits for memory of its own.
-constexpr double kSparseCost = 6;
+// What a multiplication of a walked sparse row takes, over one of a dense row that shares its
+// registers with eleven others: 4 to 3 with 1 to 25 % of 10,000 numbers named (bench/sparse_bench).
+// So rows that name more than one number in four are made dense.
+constexpr double kSparseCost = 4;
 
 // Where a row of a tile comes from and goes to.
 struct RowPlace {
@@ -136,17 +138,17 @@ class TypedEngine final : public Engine {
 
   double Multiplications(const ExamplesView& rows) const override {
     const double all = Engine::Multiplications(rows);
-    if (rows.sparse() == nullptr || !takes_sparse_) return all;
+    if (!Walks(rows)) return all;
     const int64_t passes = (uses_products_ ? 1 : 0) + form_rows_.size();
     const bool projects = input_projection_.columns() > 0;
     const double dense = projects ? static_cast<double>(input_projection_.multiplications())
                                   : static_cast<double>(passes * rows_.multiplications());
-    const double share = static_cast<double>(rows.sparse()->entries()) /
-                         (static_cast<double>(input_.columns) * std::max<double>(1, rows.rows()));
-    return all - dense * static_cast<double>(rows.rows()) * std::max(0.0, 1 - share * kSparseCost);
+    const double named =
+        static_cast<double>(rows.sparse()->entries()) / static_cast<double>(input_.columns);
+    return all - dense * (static_cast<double>(rows.rows()) - named * kSparseCost);
   }
 
-  // Sparse rows share no tile with dense ones, which would make them dense too.
+  // Walked rows share no tile with others, which would make them dense too.
   void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const override {
     std::vector<RowPlace>& tile = scratch.buffers_->tile;
     tile.clear();
@@ -154,12 +156,12 @@ class TypedEngine final : public Engine {
     for (TransformPart& part : parts) {
       PHIMAP_CHECK(CheckTakes(part.rows).ok());
       part.status = absl::OkStatus();
-      const bool sparse = part.rows.sparse() != nullptr;
-      if (!tile.empty() && sparse != (tile.back().part->rows.sparse() != nullptr)) {
+      const bool walks = Walks(part.rows);
+      if (!tile.empty() && walks != Walks(tile.back().part->rows)) {
         TransformTile(tile, *scratch.buffers_);
         tile.clear();
       }
-      const int64_t tile_rows = sparse && takes_sparse_ ? kSparseTileRows : kTileRows;
+      const int64_t tile_rows = walks ? kSparseTileRows : kTileRows;
       for (int64_t i = 0; i < part.rows.rows(); ++i) {
         tile.push_back({&part, i});
         if (static_cast<int64_t>(tile.size()) == tile_rows) {
@@ -183,6 +185,14 @@ class TypedEngine final : public Engine {
     if (!plan.input.projection.empty()) {
       input_projection_ = PanelMatrix<double>::Pack(plan.input.projection.view());
     }
+  }
+
+  // Whether rows stay sparse up to what reads the named numbers alone; the bits are the same.
+  bool Walks(const ExamplesView& rows) const {
+    const SparseRowsView* const sparse = rows.sparse();
+    return sparse != nullptr && takes_sparse_ &&
+           static_cast<double>(sparse->entries()) * kSparseCost <=
+               static_cast<double>(sparse->rows) * static_cast<double>(input_.columns);
   }
 
   absl::Status LoadFeatures(const ServingStages<T>& stages) {
@@ -313,9 +323,8 @@ class TypedEngine final : public Engine {
   void TransformTile(absl::Span<const RowPlace> tile, EngineScratch::Buffers& buffers) const {
     TypedBuffers<T>& typed = buffers.Typed<T>();
     const int64_t rows = tile.size();
-    const bool sparse = takes_sparse_ && tile[0].part->rows.sparse() != nullptr;
     typed.sparse.Clear();
-    if (sparse) {
+    if (Walks(tile[0].part->rows)) {
       RunSparseInputStage(tile, buffers);
     } else {
       RunInputStage(tile, buffers);
@@ -375,7 +384,6 @@ class TypedEngine final : public Engine {
       for (const RowPlace& place : tile) {
         typed.sparse.Add(*place.part->rows.sparse(), place.row, input_.scale);
       }
-      typed.sparse.Sort(input_.columns);
       return;
     }
     const int64_t rows = tile.size();
@@ -383,7 +391,6 @@ class TypedEngine final : public Engine {
     for (const RowPlace& place : tile) {
       buffers.sparse.Add(*place.part->rows.sparse(), place.row, input_.scale);
     }
-    buffers.sparse.Sort(input_.columns);
     Grow(typed.x, kMaxTileRows * x_stride_);
     Grow(buffers.projected, kMaxTileRows * stage_columns_);
     SetProjectedRows(buffers.projected.data(), rows, buffers);

@@ -33,37 +33,16 @@ class SparseTile {
     }
     offsets_.push_back(static_cast<int64_t>(values_.size()));
   }
-  // Puts the entries of all rows, of `columns` columns, into the order that ref() is read in. Cost:
-  // as many steps as there are columns and entries.
-  void Sort(int64_t columns) {
-    const int64_t rows = static_cast<int64_t>(offsets_.size()) - 1;
-    by_column_.resize(values_.size());
-    if (rows > 1) {
-      // Of each column where its next entry goes.
-      places_.assign(static_cast<size_t>(columns) + 1, 0);
-      for (const int32_t column : columns_) ++places_[column + 1];
-      for (int64_t j = 0; j < columns; ++j) places_[j + 1] += places_[j];
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t entry = offsets_[i]; entry < offsets_[i + 1]; ++entry) {
-        const int64_t place = rows > 1 ? places_[columns_[entry]]++ : entry;
-        by_column_[place] = {columns_[entry], static_cast<int32_t>(i), values_[entry]};
-      }
-    }
-  }
   bool empty() const { return offsets_.size() <= 1; }
-  // After Sort.
   SparseRowsRef<T> ref() const {
     return {static_cast<int64_t>(offsets_.size()) - 1, offsets_.data(), columns_.data(),
-            values_.data(), by_column_.data()};
+            values_.data()};
   }
 
  private:
   std::vector<int64_t> offsets_;
   std::vector<int32_t> columns_;
   std::vector<T> values_;
-  std::vector<int64_t> places_;
-  std::vector<SparseEntry<T>> by_column_;
 };
 
 }  // namespace phimap

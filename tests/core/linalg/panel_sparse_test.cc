@@ -1,5 +1,4 @@
 // Products of sparse rows have the bits of their dense form, on every vector unit.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -28,11 +27,11 @@ struct Rows {
   std::vector<int64_t> offsets = {0};
   std::vector<int32_t> columns;
   std::vector<T> values;
-  std::vector<SparseEntry<T>> by_column;
-  SparseRowsRef<T> ref() const {
-    return {static_cast<int64_t>(offsets.size()) - 1, offsets.data(), columns.data(), values.data(),
-            by_column.data()};
+  // The first `rows` of them.
+  SparseRowsRef<T> ref(int64_t rows) const {
+    return {rows, offsets.data(), columns.data(), values.data()};
   }
+  SparseRowsRef<T> ref() const { return ref(static_cast<int64_t>(offsets.size()) - 1); }
 };
 
 // What is not 0, and some zeros of either sign: they may be named or not.
@@ -46,12 +45,7 @@ Rows<T> Named(const Matrix<T>& dense) {
       rows.values.push_back(dense(i, k));
     }
     rows.offsets.push_back(static_cast<int64_t>(rows.values.size()));
-    for (int64_t entry = rows.offsets[i]; entry < rows.offsets[i + 1]; ++entry) {
-      rows.by_column.push_back({rows.columns[entry], static_cast<int32_t>(i), rows.values[entry]});
-    }
   }
-  std::stable_sort(rows.by_column.begin(), rows.by_column.end(),
-                   [](const auto& a, const auto& b) { return a.column < b.column; });
   return rows;
 }
 
@@ -75,30 +69,46 @@ Matrix<T> MostlyZeros(int64_t rows, int64_t depth, uint64_t seed) {
   return z;
 }
 
-TYPED_TEST(PanelSparseTest, ProductsHaveTheBitsOfTheDenseForm) {
-  using T = TypeParam;
-  for (const int64_t depth : {1, 2, 511, 512, 513, 1030, 2100}) {
-    for (const int64_t columns : {1, 15, 33, 70, 131, 200}) {
-      const Matrix<T> z = MostlyZeros<T>(15, depth, 1);
-      const Matrix<T> w = UniformRowsOf<T>({.rows = depth, .cols = columns, .seed = 2});
-      const Rows<T> sparse = Named(z);
-      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
-        const ForcedVectorTarget forced(target);
-        const auto packed = PanelMatrix<T>::Pack(w.view());
-        Matrix<T> expected(15, columns);
-        Matrix<T> actual(15, columns);
-        std::vector<T*> to_expected;
-        std::vector<T*> to_actual;
-        for (int64_t i = 0; i < 15; ++i) {
-          to_expected.push_back(expected.row(i));
-          to_actual.push_back(actual.row(i));
-        }
-        packed.Multiply(z.data(), depth, 15, to_expected.data());
-        packed.MultiplySparse(sparse.ref(), to_actual.data());
-        EXPECT_TRUE(SameBits(actual, expected)) << target.name << ": " << depth << " x " << columns;
-      }
+// On every target, for the first 1, 2, 15 and all of the rows.
+template <typename T>
+void ExpectBitsOfTheDenseForm(const Matrix<T>& z, int64_t columns) {
+  const Matrix<T> w = UniformRowsOf<T>({.rows = z.cols(), .cols = columns, .seed = 2});
+  const Rows<T> sparse = Named(z);
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    const auto packed = PanelMatrix<T>::Pack(w.view());
+    Matrix<T> expected(z.rows(), columns);
+    std::vector<T*> out;
+    for (int64_t i = 0; i < z.rows(); ++i) out.push_back(expected.row(i));
+    packed.Multiply(z.data(), z.cols(), z.rows(), out.data());
+    for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{15}, z.rows()}) {
+      Matrix<T> actual(rows, columns);
+      for (int64_t i = 0; i < rows; ++i) out[i] = actual.row(i);
+      packed.MultiplySparse(sparse.ref(rows), out.data());
+      EXPECT_TRUE(SameBits(actual.data(), expected.data(), actual.size()))
+          << target.name << ": " << rows << " of " << z.cols() << " x " << columns;
     }
   }
+}
+
+TYPED_TEST(PanelSparseTest, ProductsHaveTheBitsOfTheDenseForm) {
+  using T = TypeParam;
+  // Around a chain's block; and every number of panels that a row may keep sums of.
+  for (const int64_t depth : {1, 2, 511, 512, 513, 1030, 2100}) {
+    for (const int64_t columns : {1, 15, 33, 70, 131, 200, 260}) {
+      ExpectBitsOfTheDenseForm(MostlyZeros<T>(17, depth, 1), columns);
+    }
+  }
+}
+
+TYPED_TEST(PanelSparseTest, AsManyRowsAsThereMayBeHaveTheBitsOfTheDenseForm) {
+  using T = TypeParam;
+  ExpectBitsOfTheDenseForm(MostlyZeros<T>(kMaxSparseRows, 1500, 4), 150);
+}
+
+TYPED_TEST(PanelSparseTest, RowsThatNameEveryNumberHaveTheBitsOfTheDenseForm) {
+  using T = TypeParam;
+  ExpectBitsOfTheDenseForm(UniformRowsOf<T>({.rows = kMaxSparseRows, .cols = 1100, .seed = 5}), 70);
 }
 
 // A chain whose sum is −0 after a product that underflowed, before and after zeros.

@@ -161,12 +161,16 @@ TYPED_TEST(EngineSparseTest, ZerosMayBeNamedAndEitherFloatTypeMayCarryTheNumbers
     for (int64_t n = 0; n < dense.size(); n += 3) {
       if (dense.data()[n] == 0) dense.data()[n] = -0.0f;
     }
-    const auto some = [&](int64_t i, int64_t j) { return dense(i, j) != 0 || (i + j) % 4 == 0; };
     const Matrix<double> wide = Converted<double, float>(dense.view());
-    EXPECT_TRUE(SameBits(Transformed<T>(*engine, SparseOf(dense, some).view()), expected))
-        << shape.ToText();
-    EXPECT_TRUE(SameBits(Transformed<T>(*engine, SparseOf(wide, some).view()), expected))
-        << shape.ToText();
+    for (const int64_t step : {1, 4, 9}) {  // with few zeros rows are walked, with many made dense
+      const auto some = [&](int64_t i, int64_t j) {
+        return dense(i, j) != 0 || (i + j) % step == 0;
+      };
+      EXPECT_TRUE(SameBits(Transformed<T>(*engine, SparseOf(dense, some).view()), expected))
+          << shape.ToText() << " " << step;
+      EXPECT_TRUE(SameBits(Transformed<T>(*engine, SparseOf(wide, some).view()), expected))
+          << shape.ToText() << " " << step;
+    }
   }
 }
 
@@ -175,13 +179,14 @@ TYPED_TEST(EngineSparseTest, DenseAndSparsePartsOfOneCallLeaveNoTraceInEachOther
   for (const PlanShape& shape : this->Shapes()) {
     const auto engine = *Engine::Load(MakePlan(shape));
     const Matrix<float> dense = SparseFloats(shape, 104);
-    const SparseRowsOf<float> sparse = SparseOf(dense);
+    const SparseRowsOf<float> few = SparseOf(dense);
+    const SparseRowsOf<float> all = SparseOf(dense, [](int64_t, int64_t) { return true; });
+    const ExamplesView forms[] = {few.view(), WireRows(dense), all.view()};
     std::vector<TransformPart> parts;
     int64_t first = 0;
     for (const int64_t rows : {3, 50, 1, 0, 40, 10}) {
       TransformPart part;
-      part.rows = parts.size() % 2 == 0 ? ExamplesView(sparse.view()) : WireRows(dense);
-      part.rows = part.rows.Slice(first, rows);
+      part.rows = forms[parts.size() % 3].Slice(first, rows);
       parts.push_back(std::move(part));
       first += rows;
     }
@@ -232,6 +237,9 @@ TEST(EngineSparseRowsTest, SparseRowsAreExpectedToTakeTheTimeOfTheirNumbers) {
   const double few = engine->Multiplications(SparseOf(dense).view());
   EXPECT_LT(few, all / 8);
   EXPECT_GT(few, 0);
+  const auto named = [](int64_t step) { return [=](int64_t, int64_t j) { return j % step == 0; }; };
+  EXPECT_LE(engine->Multiplications(SparseOf(dense, named(4)).view()), all);
+  EXPECT_EQ(engine->Multiplications(SparseOf(dense, named(3)).view()), all);  // made dense
 }
 
 TEST(EngineSparseRowsTest, OtherColumnsAreRefusedWithBothNumbers) {
