@@ -25,10 +25,12 @@ absl::StatusOr<LabeledRows> LoadLabeledRows(const std::string& path, const std::
   reader->KeepLabels();
   LabeledRows data;
   PHIMAP_ASSIGN_OR_RETURN(data.rows, reader->NextRows(kAllRows));
-  std::map<std::string, double> numbers;
+  std::map<std::string, int32_t> numbers;
   for (const std::string& name : reader->TakeLabels()) {
-    data.classes.push_back(numbers.emplace(name, numbers.size() + 1.0).first->second);
+    const int32_t next = static_cast<int32_t>(numbers.size());
+    data.classes.push_back(numbers.emplace(name, next).first->second);
   }
+  data.class_count = static_cast<int32_t>(numbers.size());
   return data;
 }
 

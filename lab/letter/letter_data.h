@@ -13,8 +13,9 @@ namespace phimap::lab {
 
 struct LabeledRows {
   client::RowBlock rows;
-  // One for each row: classes 1, 2, … in the order in which their names first appear.
-  std::vector<double> classes;
+  // One for each row: classes 0, 1, … in the order in which their names first appear.
+  std::vector<int32_t> classes;
+  int32_t class_count = 0;
 };
 
 // All rows of a CSV file whose label is the column `label`.

@@ -197,7 +197,7 @@ absl::Status Demo::TrainAll() {
     for (size_t i = next++; i < trainings_.size() && !cancel_.cancelled(); i = next++) {
       Training& training = trainings_[i];
       const Split split = SplitRows(training.features.rows, training.seed);
-      training.accuracy = TestAccuracy(training.features, data_.classes, split);
+      training.accuracy = TestAccuracy(training.features, data_.classes, data_.class_count, split);
       training.features = {};
       const double fraction = static_cast<double>(++done) / trainings_.size();
       bar.Update({.label = "linear SVMs",
