@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <list>
@@ -25,6 +26,7 @@ using Code = grpc::StatusCode;
 struct OwnedBatch {
   std::optional<Batch> batch;
   std::string widened;
+  std::vector<Batch::Entry> entries;
 };
 
 template <typename Values>
@@ -65,10 +67,54 @@ grpc::Status DenseBatch(const v1::DenseRows& dense, OwnedBatch& out) {
   return grpc::Status::OK;
 }
 
+template <typename T>
+T NumberAt(const std::string& bytes, int64_t i) {
+  T number;
+  std::memcpy(&number, bytes.data() + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return number;
+}
+
+grpc::Status SparseBatch(const v1::SparseRows& sparse, OwnedBatch& out) {
+  const std::string& offsets = sparse.row_offsets_le();
+  const std::string& columns = sparse.column_indices_le();
+  const std::string& values = sparse.float64_le();
+  const size_t entries = columns.size() / sizeof(int32_t);
+  if (sparse.rows() < 1 || sparse.columns() < 1) return Refused("expected rows and columns");
+  if (offsets.size() != 8 * (static_cast<size_t>(sparse.rows()) + 1) ||
+      columns.size() != 4 * entries || values.size() != 8 * entries) {
+    return Refused("expected an offset for each row and the end, and a float64 for each column");
+  }
+  out.entries.resize(entries);
+  int64_t end = 0;
+  std::vector<absl::Span<const Batch::Entry>> rows;
+  for (int64_t i = 0; i < sparse.rows(); ++i) {
+    const int64_t begin = end;
+    end = NumberAt<int64_t>(offsets, i + 1);
+    if (NumberAt<int64_t>(offsets, i) != begin || end < begin ||
+        end > static_cast<int64_t>(entries)) {
+      return Refused("offsets rise from 0 to the number of entries");
+    }
+    int32_t last = -1;
+    for (int64_t e = begin; e < end; ++e) {
+      const auto column = NumberAt<int32_t>(columns, e);
+      if (column <= last || column >= sparse.columns()) return Refused("columns rise in a row");
+      out.entries[static_cast<size_t>(e)] = {column, NumberAt<double>(values, e)};
+      last = column;
+    }
+    rows.push_back(absl::MakeConstSpan(out.entries)
+                       .subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  }
+  if (end != static_cast<int64_t>(entries)) return Refused("entries that are in no row");
+  out.batch.emplace(sparse.columns(), std::move(rows));
+  return grpc::Status::OK;
+}
+
 grpc::Status BatchOf(const v1::Examples& examples, OwnedBatch& out) {
   switch (examples.kind_case()) {
     case v1::Examples::kDense:
       return DenseBatch(examples.dense(), out);
+    case v1::Examples::kSparse:
+      return SparseBatch(examples.sparse(), out);
     case v1::Examples::kBytes:
       out.batch.emplace(Batch::Kind::kBytes, 0, Views(examples.bytes().values()));
       return grpc::Status::OK;
@@ -76,7 +122,7 @@ grpc::Status BatchOf(const v1::Examples& examples, OwnedBatch& out) {
       out.batch.emplace(Batch::Kind::kText, 0, Views(examples.text().values()));
       return grpc::Status::OK;
     default:
-      return {Code::UNIMPLEMENTED, "this kernel server takes dense rows, bytes and text"};
+      return Refused("expected dense rows, sparse rows, bytes or text");
   }
 }
 
@@ -140,7 +186,18 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 }  // namespace
 
+Batch Batch::Only(size_t i) const {
+  return kind_ == Kind::kSparse ? Batch(columns_, {rows_[i]})
+                                : Batch(kind_, columns_, {examples_[i]});
+}
+
 double Batch::number(size_t i, int64_t j) const {
+  if (kind_ == Kind::kSparse) {
+    const auto found =
+        std::lower_bound(rows_[i].begin(), rows_[i].end(), j,
+                         [](const Entry& entry, int64_t column) { return entry.column < column; });
+    return found != rows_[i].end() && found->column == j ? found->value : 0;
+  }
   double value = 0;
   std::memcpy(&value, examples_[i].data() + 8 * j, sizeof(value));
   return value;
@@ -218,7 +275,7 @@ class KernelServer::Service final : public v1::KernelService::Service {
       if (absl::Status s = diagonal->second(left, values.data()); !s.ok()) return ToGrpc(s);
     }
     for (size_t i = 0; diagonal == options_.diagonals.end() && i < left.size(); ++i) {
-      const Batch one(left.kind(), left.columns(), {left[i]});
+      const Batch one = left.Only(i);
       if (absl::Status s = kernel(one, one, &values[i]); !s.ok()) return ToGrpc(s);
     }
     response.set_diagonal_float64_le(reinterpret_cast<const char*>(values.data()),

@@ -26,30 +26,45 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace phimap::client {
 
-// Examples of one kind, as a kernel sees them. Views of a message: nothing of it outlives the call.
+// Examples of one kind, as a kernel sees them: what was streamed to Build. Views of a message:
+// nothing of it outlives the call.
 class Batch {
  public:
-  enum class Kind { kDense, kBytes, kText };
+  enum class Kind { kDense, kSparse, kBytes, kText };
+  // A number of a sparse row; those of a row are in the order of their columns.
+  struct Entry {
+    int32_t column = 0;
+    double value = 0;
+  };
 
   Batch(Kind kind, int64_t columns, std::vector<absl::string_view> examples)
       : kind_(kind), columns_(columns), examples_(std::move(examples)) {}
+  // Of sparse rows, whose entries outlive it.
+  Batch(int64_t columns, std::vector<absl::Span<const Entry>> rows)
+      : kind_(Kind::kSparse), columns_(columns), rows_(std::move(rows)) {}
 
   Kind kind() const { return kind_; }
-  size_t size() const { return examples_.size(); }
-  // Numbers of a dense row; 0 of others.
+  size_t size() const { return kind_ == Kind::kSparse ? rows_.size() : examples_.size(); }
+  // Numbers of a row, dense or sparse; 0 of strings.
   int64_t columns() const { return columns_; }
   // Bytes or text; of a dense row its columns() float64 numbers, at any alignment.
   absl::string_view operator[](size_t i) const { return examples_[i]; }
-  // Number j of dense row i.
+  // Of sparse row i, those that are not 0.
+  absl::Span<const Entry> entries(size_t i) const { return rows_[i]; }
+  // Number j of row i, dense or sparse (which takes a search).
   double number(size_t i, int64_t j) const;
+  // Example i alone.
+  Batch Only(size_t i) const;
 
  private:
   const Kind kind_;
   const int64_t columns_;
   const std::vector<absl::string_view> examples_;
+  const std::vector<absl::Span<const Entry>> rows_;
 };
 
 // Writes K(left_i, right_j) to block[i · right.size() + j]. A pure function of its arguments,

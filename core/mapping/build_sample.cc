@@ -37,7 +37,7 @@ absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream) {
   PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec, stream.rows()));
   PHIMAP_RETURN_IF_ERROR(spec.CheckExamples(stream.kind(), stream.columns()));
   if (stream.gram() != nullptr) return stream.gram()->CheckComplete();
-  return stream.moments().CheckFinite();
+  return IsString(stream.kind()) ? absl::OkStatus() : stream.moments().CheckFinite();
 }
 
 BuildSample Divide(const BuildSpec& spec, StreamSample stream) {

@@ -163,7 +163,11 @@ absl::Status BuildSpec::CheckColumns(int64_t columns) const {
 }
 
 absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
-  if (outside.has_value() && kind != ExampleKind::kDense) {
+  if (outside.has_value() && !is_precomputed()) {
+    // What the service makes of them is its own affair.
+    return IsString(kind) ? absl::OkStatus() : CheckColumns(columns);
+  }
+  if (is_precomputed() && kind != ExampleKind::kDense) {
     return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
                      absl::StrCat(outside->ToText(), " is of dense rows; the stream is of ",
                                   ExampleKindName(kind), " ones"));

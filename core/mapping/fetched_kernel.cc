@@ -56,7 +56,7 @@ absl::Status FetchedKernel::FetchFromGram(Checkpoint checkpoint) {
 
 absl::Status FetchedKernel::FetchFromService(KernelSource& source, BuildProgress& progress,
                                              Checkpoint checkpoint) {
-  PHIMAP_ASSIGN_OR_RETURN(LandmarkChoice choice,
+  PHIMAP_ASSIGN_OR_RETURN(const LandmarkChoice choice,
                           ChooseLandmarks({.mapping = spec_.mapping,
                                            .seed = spec_.seed,
                                            .kernel = spec_.kernel,
@@ -69,22 +69,34 @@ absl::Status FetchedKernel::FetchFromService(KernelSource& source, BuildProgress
                                           NeverStop));
   landmarks_.block = {.kernel = spec_.outside->kernel,
                       .endpoint = spec_.outside->endpoint,
-                      .kind = ExternalFeatures::ExampleKind::kDense,
+                      .kind = StoredKindOf(sample_.stream.kind()),
                       .examples = {}};
-  const Matrix<double>& rows = choice.rows;
-  for (int64_t i = 0; i < rows.rows(); ++i) {
-    landmarks_.block.examples.emplace_back(reinterpret_cast<const char*>(rows.row(i)),
-                                           static_cast<size_t>(rows.cols()) * sizeof(double));
+  ExampleBlock landmarks = ExamplesOf(choice.rows);
+  for (int64_t i = 0; i < landmarks.rows(); ++i) {
+    landmarks_.block.examples.push_back(landmarks.Bytes(i));
   }
-  ServiceExamples examples(std::move(choice.rows), sample_.held_out.Clone(),
-                           sample_.FirstOfPool(kMaxOutsideSpectrumRows), source);
+  ServiceExamples examples(std::move(landmarks), ExamplesOf(sample_.held_out),
+                           ExamplesOf(sample_.FirstOfPool(kMaxOutsideSpectrumRows)), source);
   PHIMAP_ASSIGN_OR_RETURN(values_, FetchOutsideValues(spec_, examples, checkpoint));
   return absl::OkStatus();
 }
 
+ExampleBlock FetchedKernel::ExamplesOf(const Matrix<double>& rows) const {
+  const StreamSample& stream = sample_.stream;
+  ExampleBlock block(stream.kind(), of_strings() ? 0 : stream.columns());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    if (of_strings()) {
+      block.AddString(stream.strings()[static_cast<size_t>(rows(i, 0))]);
+    } else {
+      block.AddRow(rows.row(i));
+    }
+  }
+  return block;
+}
+
 LandmarkTask FetchedKernel::TaskFor(FloatType serving_type) const {
   return {.kernel = spec_.kernel,
-          .input = CopyOf(sample_.input),
+          .input = of_strings() ? InputStage{} : CopyOf(sample_.input),
           .landmarks = {},
           .serving_type = serving_type,
           .outside = &landmarks_};

@@ -11,12 +11,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/kernel/kernel_source.h"
 #include "core/mapping/build_kernel.h"
 #include "core/mapping/build_progress.h"
 #include "core/mapping/build_sample.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/outside_values.h"
+#include "core/plan/example_block.h"
+#include "core/plan/kernel_source.h"
 #include "core/plan/plan.h"
 
 namespace phimap {
@@ -47,6 +48,10 @@ class FetchedKernel final : public BuildKernel {
   absl::Status FetchFromGram(Checkpoint checkpoint);
   absl::Status FetchFromService(KernelSource& source, BuildProgress& progress,
                                 Checkpoint checkpoint);
+  // Strings stand in a sample by their places.
+  bool of_strings() const { return IsString(sample_.stream.kind()); }
+  // The rows of the sample as the service gets them.
+  ExampleBlock ExamplesOf(const Matrix<double>& rows) const;
   Matrix<double> HeldOutWithSelfValues(const BuiltMapping& mapping) const;
 
   const BuildSpec& spec_;

@@ -127,8 +127,8 @@ absl::Status GramExamples::Block(const Range& left, const Range& right, MatrixVi
 
 absl::Status ServiceExamples::Block(const Range& left, const Range& right, MatrixView<double> out,
                                     double* diagonal, KernelSource::Alive alive) {
-  return source_.Block(rows(left.part).view().Rows(left.first, left.count),
-                       rows(right.part).view().Rows(right.first, right.count), out, diagonal,
+  return source_.Block(examples(left.part).view().Slice(left.first, left.count),
+                       examples(right.part).view().Slice(right.first, right.count), out, diagonal,
                        alive);
 }
 

@@ -3,18 +3,19 @@
 #define PHIMAP_CORE_MAPPING_OUTSIDE_VALUES_H_
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/certificate/measurement.h"
-#include "core/kernel/kernel_source.h"
 #include "core/linalg/checkpoint.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/gram_sample.h"
 #include "core/mapping/kernel_verdict.h"
-#include "core/plan/plan.h"
+#include "core/plan/example_block.h"
+#include "core/plan/kernel_source.h"
 
 namespace phimap {
 
@@ -53,21 +54,21 @@ class GramExamples final : public OutsideExamples {
   const GramSample& sample_;
 };
 
-// Of rows that a service compares, which outlives this.
+// Of examples that a service compares, which outlives this.
 class ServiceExamples final : public OutsideExamples {
  public:
-  // Shapes: each n×p with the same p.
-  ServiceExamples(Matrix<double> landmarks, Matrix<double> held_out, Matrix<double> spectrum,
+  // All of one kind and as many columns.
+  ServiceExamples(ExampleBlock landmarks, ExampleBlock held_out, ExampleBlock spectrum,
                   KernelSource& source)
-      : rows_{std::move(landmarks), std::move(held_out), std::move(spectrum)}, source_(source) {}
-  int64_t count(OutsidePart part) const override { return rows(part).rows(); }
+      : parts_{std::move(landmarks), std::move(held_out), std::move(spectrum)}, source_(source) {}
+  int64_t count(OutsidePart part) const override { return examples(part).rows(); }
   absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
                      double* diagonal, KernelSource::Alive alive) override;
   double unit() const override { return source_.unit(); }
-  const Matrix<double>& rows(OutsidePart part) const { return rows_[static_cast<size_t>(part)]; }
+  const ExampleBlock& examples(OutsidePart part) const { return parts_[static_cast<size_t>(part)]; }
 
  private:
-  Matrix<double> rows_[3];
+  const ExampleBlock parts_[3];
   KernelSource& source_;
 };
 

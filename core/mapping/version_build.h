@@ -16,11 +16,11 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
-#include "core/kernel/kernel_source.h"
 #include "core/mapping/build_progress.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/stream_sample.h"
 #include "core/plan/artifact.h"
+#include "core/plan/kernel_source.h"
 
 namespace phimap {
 

@@ -5,6 +5,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/plan/example_block.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -41,7 +43,12 @@ absl::Status CheckOptionalVector(absl::string_view stage, absl::string_view what
   return CheckFiniteNumbers(stage, what, values.data(), values.size());
 }
 
-absl::Status CheckInput(const InputStage& input) {
+absl::Status CheckInput(const InputStage& input, bool of_strings) {
+  if (of_strings) {
+    const bool empty = input.columns == 0 && input.shift.empty() && input.scale.empty() &&
+                       input.projection.empty();
+    return empty ? absl::OkStatus() : Invalid("input", "strings pass no input stage");
+  }
   PHIMAP_RETURN_IF_ERROR(CheckDimension("input", "columns", input.columns));
   PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "shift", input.shift, input.columns));
   PHIMAP_RETURN_IF_ERROR(CheckOptionalVector("input", "scale", input.scale, input.columns));
@@ -141,13 +148,9 @@ struct FeatureCheck {
     if (f.kernel.empty() || f.endpoint.empty()) {
       return Invalid("features", "an external block needs a kernel and an endpoint");
     }
-    if (f.kind != ExternalFeatures::ExampleKind::kDense) return absl::OkStatus();
     for (const std::string& example : f.examples) {
-      if (static_cast<int64_t>(example.size()) == columns * static_cast<int64_t>(sizeof(double))) {
-        continue;
-      }
-      return Invalid("features", absl::StrCat("an example of ", example.size(), " bytes, expected ",
-                                              columns, " numbers of 8"));
+      const absl::Status good = ExampleBlock::CheckBytes(KindOf(f.kind), columns, example);
+      if (!good.ok()) return Invalid("features", good.message());
     }
     return absl::OkStatus();
   }
@@ -252,8 +255,44 @@ int64_t Plan::output_columns() const {
   return std::visit([](const auto& s) { return s.output_columns(); }, stages);
 }
 
+ExampleKind KindOf(ExternalFeatures::ExampleKind kind) {
+  switch (kind) {
+    case ExternalFeatures::ExampleKind::kDense:
+      return ExampleKind::kDense;
+    case ExternalFeatures::ExampleKind::kBytes:
+      return ExampleKind::kBytes;
+    case ExternalFeatures::ExampleKind::kText:
+      return ExampleKind::kText;
+    case ExternalFeatures::ExampleKind::kSparse:
+      return ExampleKind::kSparse;
+    case ExternalFeatures::ExampleKind::kRowNumbers:
+      break;
+  }
+  PHIMAP_CHECK(false);
+}
+
+ExternalFeatures::ExampleKind StoredKindOf(ExampleKind kind) {
+  switch (kind) {
+    case ExampleKind::kDense:
+      return ExternalFeatures::ExampleKind::kDense;
+    case ExampleKind::kBytes:
+      return ExternalFeatures::ExampleKind::kBytes;
+    case ExampleKind::kText:
+      return ExternalFeatures::ExampleKind::kText;
+    case ExampleKind::kSparse:
+      break;
+  }
+  return ExternalFeatures::ExampleKind::kSparse;
+}
+
 absl::Status Plan::Validate() const {
-  PHIMAP_RETURN_IF_ERROR(CheckInput(input));
+  const bool of_strings = std::visit(
+      [](const auto& s) {
+        const auto* const external = std::get_if<ExternalFeatures>(&s.features);
+        return external != nullptr && external->of_strings();
+      },
+      stages);
+  PHIMAP_RETURN_IF_ERROR(CheckInput(input, of_strings));
   return std::visit(
       [&](const auto& s) -> absl::Status {
         using T = typename std::decay_t<decltype(s)>::Element;

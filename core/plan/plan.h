@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/matrix.h"
+#include "core/plan/examples.h"
 #include "core/plan/rows.h"
 
 namespace phimap {
@@ -77,16 +78,28 @@ struct ExpansionFeatures {
 // the projection stage on it.
 struct ExternalFeatures {
   // kRowNumbers: nobody is asked for values, they come with the request.
-  enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3, kRowNumbers = 4 };
+  enum class ExampleKind : uint8_t {
+    kDense = 1,
+    kBytes = 2,
+    kText = 3,
+    kRowNumbers = 4,
+    kSparse = 5
+  };
   // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list;
   // of row numbers both are empty.
   std::string kernel;
   std::string endpoint;
   ExampleKind kind = ExampleKind::kDense;
-  // The landmarks themselves: float64 rows, bytes or text; or where in the stream each stood, from
-  // 0, in decimal.
+  // The landmarks themselves, as ExampleBlock::Bytes has them; or where in the stream each stood,
+  // from 0, in decimal.
   std::vector<std::string> examples;
+
+  bool of_strings() const { return kind == ExampleKind::kBytes || kind == ExampleKind::kText; }
 };
+
+// REQUIRES of the first: not row numbers.
+ExampleKind KindOf(ExternalFeatures::ExampleKind kind);
+ExternalFeatures::ExampleKind StoredKindOf(ExampleKind kind);
 
 // W absent.
 struct NoProjection {};

@@ -226,7 +226,7 @@ struct ProjectionEncoder {
 
 absl::Status DecodeInputStage(ByteReader& reader, InputStage& input) {
   input.columns = reader.Number<int64_t>();
-  reader.CheckRange("input columns", input.columns, 1, kMaxPlanDimension);
+  reader.CheckRange("input columns", input.columns, 0, kMaxPlanDimension);
   input.shift = DecodeVector<double>(reader, kMaxPlanDimension);
   input.scale = DecodeVector<double>(reader, kMaxPlanDimension);
   input.projection = DecodeMatrix<double>(reader);
@@ -238,7 +238,7 @@ ExternalFeatures DecodeExternal(ByteReader& reader) {
   external.kernel = reader.Text(kMaxNameBytes);
   external.endpoint = reader.Text(kMaxNameBytes);
   const int kind = reader.Number<uint8_t>();
-  reader.CheckRange("kind of examples", kind, 1, 4);
+  reader.CheckRange("kind of examples", kind, 1, 5);
   external.kind = static_cast<ExternalFeatures::ExampleKind>(kind);
   const int64_t count = reader.Number<uint32_t>();
   reader.CheckRange("examples", count, 1, kMaxPlanDimension);

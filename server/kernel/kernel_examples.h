@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "core/linalg/matrix.h"
 #include "core/plan/examples.h"
 #include "core/plan/plan.h"
 
@@ -27,7 +26,7 @@ class KernelExamples {
 
   // The landmarks of a version. REQUIRES: a plan that is valid, of columns as many.
   static std::shared_ptr<const KernelExamples> Of(const ExternalFeatures& block, int64_t columns);
-  static std::shared_ptr<const KernelExamples> Of(ConstMatrixView<double> rows);
+  static std::shared_ptr<const KernelExamples> Of(const ExamplesView& examples);
 
   int64_t count() const { return count_; }
   const v1::Examples& message() const { return *message_; }
@@ -42,9 +41,13 @@ class KernelExamples {
   std::string digest_;
 };
 
-// Adds rows to a dense block of float64 rows, or makes it. REQUIRES: not strings.
-void AppendRows(ConstMatrixView<double> rows, v1::Examples& examples);
-void AppendRows(const ExamplesView& rows, v1::Examples& examples);
+// Adds examples to those that are there, which are of the kind `as`: rows in float64, dense or
+// sparse, whichever they were; text as bytes where that is asked for. REQUIRES: both kinds are of
+// rows, or both of strings, and not bytes as text.
+void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& to);
+
+// Bytes that AppendExamples adds at most.
+int64_t AppendedBytes(const ExamplesView& examples, ExampleKind as);
 
 }  // namespace phimap
 

@@ -25,8 +25,21 @@ KernelQueue::KernelQueue(KernelService& service, const ExternalFeatures& block, 
                          bool want_diagonal)
     : service_(service),
       kernel_(block.kernel),
+      kind_(KindOf(block.kind)),
+      columns_(columns),
       right_(KernelExamples::Of(block, columns)),
       want_diagonal_(want_diagonal) {}
+
+absl::Status KernelQueue::CheckTakes(const ExamplesView& examples) const {
+  if (!IsString(kind_)) return CheckShape(examples, columns_);
+  if (examples.kind() == kind_ || examples.kind() == ExampleKind::kText) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "WRONG_KIND",
+      absl::StrCat("examples.", examples.kind_name()),
+      absl::StrCat("the version maps ", kind_ == ExampleKind::kBytes ? "bytes or text" : "text",
+                   ", got ", examples.kind_name()),
+      {{"actual", std::string(examples.kind_name())}});
+}
 
 absl::Status KernelQueue::CheckSize(const Request& request) const {
   const int64_t row_bytes = (right_->count() + 1) * static_cast<int64_t>(sizeof(double));

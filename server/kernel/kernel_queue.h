@@ -71,6 +71,12 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
 
   const std::string& kernel() const { return kernel_; }
   const KernelService& service() const { return service_; }
+  // What the service is asked about, of so many columns: what requests append are of this kind.
+  ExampleKind kind() const { return kind_; }
+  // Whether the service can be asked about such examples: rows of the landmarks' columns, dense or
+  // sparse; text, or bytes too if the landmarks are. INVALID_ARGUMENT (WRONG_KIND, WRONG_COLUMNS)
+  // with the field.
+  absl::Status CheckTakes(const ExamplesView& examples) const;
   // Of the landmarks.
   int64_t memory_bytes() const { return right_->bytes(); }
 
@@ -92,6 +98,8 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
 
   KernelService& service_;
   const std::string kernel_;
+  const ExampleKind kind_;
+  const int64_t columns_;
   const std::shared_ptr<const KernelExamples> right_;
   const bool want_diagonal_;
 

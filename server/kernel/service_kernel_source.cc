@@ -51,28 +51,35 @@ class Mailbox {
   std::optional<KernelService::Answer> answer_ ABSL_GUARDED_BY(mutex_);
 };
 
-absl::Status CheckSize(int64_t rows, int64_t columns, int64_t limit) {
-  const int64_t bytes = rows * columns * static_cast<int64_t>(sizeof(double));
+absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
+  const int64_t bytes = AppendedBytes(examples, examples.kind());
   // Half of a message: the other is for the other side of the block.
   if (bytes <= limit / 2) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_EXAMPLES_TOO_LARGE",
                    "spec.landmarks",
-                   absl::StrCat(rows, " examples of ", columns, " numbers take ", bytes,
+                   absl::StrCat(examples.rows(), " examples take ", bytes,
                                 " bytes, and a kernel service is sent at most ", limit / 2,
-                                " at a time; ask for fewer landmarks"),
+                                " at a time; ask for fewer landmarks, or cut the examples"),
                    {{"limit", absl::StrCat(limit / 2)}, {"actual", absl::StrCat(bytes)}});
+}
+
+// Where a block begins: another part of the same memory begins elsewhere.
+const void* PlaceOf(const ExamplesView& examples) {
+  if (examples.strings() != nullptr) return examples.strings()->values;
+  if (examples.sparse() != nullptr) return examples.sparse()->offsets;
+  return examples.dense()->data;
 }
 
 }  // namespace
 
-absl::Status ServiceKernelSource::Block(ConstMatrixView<double> left, ConstMatrixView<double> right,
+absl::Status ServiceKernelSource::Block(const ExamplesView& left, const ExamplesView& right,
                                         MatrixView<double> out, double* diagonal, Alive alive) {
   const int64_t limit = service_.max_message_bytes();
-  PHIMAP_RETURN_IF_ERROR(CheckSize(left.rows(), left.cols(), limit));
-  if (right_ == nullptr || right_data_ != right.data() || right_rows_ != right.rows()) {
-    PHIMAP_RETURN_IF_ERROR(CheckSize(right.rows(), right.cols(), limit));
+  PHIMAP_RETURN_IF_ERROR(CheckSize(left, limit));
+  if (right_ == nullptr || right_place_ != PlaceOf(right) || right_rows_ != right.rows()) {
+    PHIMAP_RETURN_IF_ERROR(CheckSize(right, limit));
     right_ = KernelExamples::Of(right);
-    right_data_ = right.data();
+    right_place_ = PlaceOf(right);
     right_rows_ = right.rows();
   }
   KernelBlockRequest request{.kernel = kernel_,
@@ -80,7 +87,7 @@ absl::Status ServiceKernelSource::Block(ConstMatrixView<double> left, ConstMatri
                              .left_count = left.rows(),
                              .right = right_,
                              .want_diagonal = diagonal != nullptr};
-  AppendRows(left, *request.left);
+  AppendExamples(left, left.kind(), *request.left);
   const auto mailbox = std::make_shared<Mailbox>();
   const KernelService::Cancel cancel = service_.Compute(
       std::move(request),

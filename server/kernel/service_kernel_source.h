@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "core/kernel/kernel_source.h"
+#include "core/plan/kernel_source.h"
 #include "server/kernel/kernel_service.h"
 
 namespace phimap {
 
 // The calling thread waits for each block, and asks whether it should 20 times a second. `right` is
-// taken for what it was when its memory is the same: rows must not change while this lives.
+// taken for what it was when its memory is the same: examples must not change while this lives.
 class ServiceKernelSource final : public KernelSource {
  public:
   // `service` outlives this.
@@ -21,8 +21,8 @@ class ServiceKernelSource final : public KernelSource {
 
   // Errors: those of KernelService; FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER) for a value that is
   // not finite, (KERNEL_EXAMPLES_TOO_LARGE) for examples that no message holds.
-  absl::Status Block(ConstMatrixView<double> left, ConstMatrixView<double> right,
-                     MatrixView<double> out, double* diagonal, Alive alive) override;
+  absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,
+                     double* diagonal, Alive alive) override;
   double unit() const override { return unit_; }
 
  private:
@@ -33,7 +33,7 @@ class ServiceKernelSource final : public KernelSource {
   double unit_ = 0x1p-53;
   // The last columns, and where they are.
   std::shared_ptr<const KernelExamples> right_;
-  const double* right_data_ = nullptr;
+  const void* right_place_ = nullptr;
   int64_t right_rows_ = 0;
 };
 

@@ -58,8 +58,7 @@ class VersionHandle {
   }
   // Whether it maps such examples: INVALID_ARGUMENT (WRONG_KIND, WRONG_COLUMNS) with the field.
   absl::Status CheckTakes(const ExamplesView& examples) const {
-    return kernel() != nullptr ? CheckShape(examples, record().input_columns)
-                               : engine().CheckTakes(examples);
+    return kernel() != nullptr ? kernel()->CheckTakes(examples) : engine().CheckTakes(examples);
   }
   // Numbers of an example.
   int64_t input_columns() const {

@@ -94,10 +94,12 @@ void MapByService(const std::shared_ptr<RowMapping>& mapping) {
   if (const absl::Status good = CheckExamples(examples); !good.ok()) {
     return mapping->done(WithFieldPrefix(good, mapping->wanted.field), examples);
   }
-  mapping->version.kernel()->Submit(
+  KernelQueue& kernel = *mapping->version.kernel();
+  kernel.Submit(
       {.count = examples.rows(),
-       .bytes = examples.rows() * examples.columns() * static_cast<int64_t>(sizeof(double)),
-       .append = [mapping](v1::Examples& to) { AppendRows(mapping->wanted.rows, to); },
+       .bytes = AppendedBytes(examples, kernel.kind()),
+       .append = [mapping, as = kernel.kind()](
+                     v1::Examples& to) { AppendExamples(mapping->wanted.rows, as, to); },
        .deadline = mapping->wanted.deadline,
        .cancelled = mapping->scope.cancelled(),
        .done = [mapping](absl::StatusOr<KernelRows> values) { GoOn(mapping, std::move(values)); }});

@@ -10,9 +10,11 @@
 
 With `phimapd --kernel_service=words=127.0.0.1:9000` the kernel is then `service(endpoint=words, kernel=overlap)`.
 
-A batch is a numpy array of float64 rows, a list of str or a list of bytes: what was streamed to Build. A kernel returns
-K(left_i, right_j) as anything that numpy makes an array of len(left) × len(right) of; it is a pure function of its
-arguments, and is called by several threads at a time. A ValueError tells the caller that examples are at fault.
+A batch is what was streamed to Build: a list of str, a list of bytes, a numpy array of float64 rows, or of sparse rows a
+`scipy.sparse.csr_matrix` (where scipy is not installed, the array). A kernel returns K(left_i, right_j) as anything that
+numpy makes an array of as many rows as `left` has examples and as many columns as `right` of, or a sparse matrix, which a
+product of two is; it is a pure function of its arguments, and is called by several threads at a time. A ValueError tells
+the caller that examples are at fault.
 """
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ import numpy.typing
 from phimap.v1 import examples_pb2, kernel_service_pb2, kernel_service_pb2_grpc
 
 Numbers = numpy.typing.NDArray[numpy.float64]
-Batch = Union[Numbers, Sequence[str], Sequence[bytes]]
+# The last is a scipy.sparse.csr_matrix.
+Batch = Union[Numbers, Sequence[str], Sequence[bytes], Any]
 Kernel = Callable[[Any, Any], Any]
 Diagonal = Callable[[Any], Any]
 
@@ -110,7 +113,7 @@ class _Servicer(kernel_service_pb2_grpc.KernelServiceServicer):
                            f"there is no kernel {request.kernel!r} here; there is {', '.join(sorted(self._kernels))}")
         right = self._columns.of(request)
         left = _batch(request.left)
-        block = _numbers(kernel(left, right), (len(left), len(right)), request.kernel)
+        block = _numbers(kernel(left, right), (_count(left), _count(right)), request.kernel)
         response = kernel_service_pb2.ComputeBlockResponse()
         response.block.rows, response.block.columns = block.shape
         response.block.float64_le = block.tobytes()
@@ -120,8 +123,8 @@ class _Servicer(kernel_service_pb2_grpc.KernelServiceServicer):
 
     def _diagonal(self, name: str, kernel: Kernel, left: Any) -> Numbers:
         if name in self._diagonals:
-            return _numbers(self._diagonals[name](left), (len(left),), name)
-        ones = [_numbers(kernel(left[i:i + 1], left[i:i + 1]), (1, 1), name)[0, 0] for i in range(len(left))]
+            return _numbers(self._diagonals[name](left), (_count(left),), name)
+        ones = [_numbers(kernel(left[i:i + 1], left[i:i + 1]), (1, 1), name)[0, 0] for i in range(_count(left))]
         return numpy.array(ones, "<f8")
 
 
@@ -166,11 +169,38 @@ def _batch(examples: examples_pb2.Examples) -> Batch:
         return list(examples.text.values)
     if kind == "bytes":
         return list(examples.bytes.values)
-    raise _Refused(grpc.StatusCode.UNIMPLEMENTED, "this kernel server takes dense rows, bytes and text")
+    if kind == "sparse":
+        return _csr(examples.sparse)
+    raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, "expected dense rows, sparse rows, bytes or text")
+
+
+def _csr(sparse: examples_pb2.SparseRows) -> Any:
+    """Sparse rows as scipy has them; dense where there is no scipy."""
+    offsets = numpy.frombuffer(sparse.row_offsets_le, "<i8")
+    columns = numpy.frombuffer(sparse.column_indices_le, "<i4")
+    values = numpy.frombuffer(sparse.float64_le, "<f8")
+    shape = (sparse.rows, sparse.columns)
+    lengths_fit = len(offsets) == sparse.rows + 1 and len(columns) == len(values)
+    if not lengths_fit or offsets[0] != 0 or offsets[-1] != len(values) or (numpy.diff(offsets) < 0).any():
+        raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, "offsets, columns and float64 values do not fit together")
+    if len(columns) and not 0 <= columns.min() <= columns.max() < sparse.columns:
+        raise _Refused(grpc.StatusCode.INVALID_ARGUMENT, f"a column that is not in 0..{sparse.columns - 1}")
+    try:
+        from scipy.sparse import csr_matrix
+    except ImportError:
+        rows = numpy.zeros(shape)
+        rows[numpy.repeat(numpy.arange(sparse.rows), numpy.diff(offsets)), columns] = values
+        return rows
+    return csr_matrix((values, columns, offsets), shape)
+
+
+def _count(batch: Batch) -> int:
+    """Examples of a batch; len() of a sparse matrix is an error."""
+    return int(batch.shape[0]) if hasattr(batch, "shape") else len(batch)
 
 
 def _numbers(values: Any, shape: tuple[int, ...], kernel: str) -> Numbers:
-    array = numpy.ascontiguousarray(values, "<f8")
+    array = numpy.ascontiguousarray(values.toarray() if hasattr(values, "toarray") else values, "<f8")
     if array.shape != shape:
         raise _Refused(grpc.StatusCode.INTERNAL, f"kernel {kernel!r} returned the shape {array.shape}, expected {shape}")
     return array

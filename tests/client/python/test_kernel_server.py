@@ -1,9 +1,12 @@
 """phimap.kernel_server: kernels in Python, called by a real phimapd and as any client would."""
 from __future__ import annotations
 
+import sys
+
 import grpc
 import numpy as np
 import pytest
+import scipy.sparse
 
 import phimap
 from phimap.kernel_server import KernelServer
@@ -98,6 +101,75 @@ def test_dense_rows_come_as_arrays_of_either_type(words):
                                                    right_examples=dense("float64_le", numbers.astype("<f8"))))
     np.testing.assert_array_equal(np.frombuffer(answer.block.float64_le).reshape(2, 2), numbers @ numbers.T)
     assert seen[0][0].dtype == seen[0][1].dtype == np.float64
+
+
+def sparse_examples(matrix, **changes):
+    csr = scipy.sparse.csr_matrix(matrix)
+    fields = {"rows": csr.shape[0], "columns": csr.shape[1], "row_offsets_le": csr.indptr.astype("<i8").tobytes(),
+              "column_indices_le": csr.indices.astype("<i4").tobytes(), "float64_le": csr.data.astype("<f8").tobytes()}
+    return examples_pb2.Examples(sparse=examples_pb2.SparseRows(**{**fields, **changes}))
+
+
+@pytest.fixture
+def thin():
+    """Rows of which every third number is kept."""
+    numbers = np.random.default_rng(5).standard_normal((120, 9))
+    numbers.flat[np.arange(numbers.size) % 3 != 0] = 0
+    numbers[4] = 0
+    return numbers
+
+
+@pytest.mark.parametrize("has_scipy", [True, False])
+def test_sparse_rows_come_as_scipy_has_them_and_dense_where_there_is_no_scipy(thin, has_scipy, monkeypatch):
+    seen = []
+
+    def linear(left, right):
+        seen.append((left, right))
+        return left @ right.T
+
+    if not has_scipy:
+        monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with KernelServer({"linear": linear}) as server, grpc.insecure_channel(server.address) as channel:
+        stub = kernel_service_pb2_grpc.KernelServiceStub(channel)
+        answer = stub.ComputeBlock(kernel_service_pb2.ComputeBlockRequest(
+            kernel="linear", left=sparse_examples(thin[:7]), right_examples=sparse_examples(thin[2:5]), want_diagonal=True))
+        for changes in ({"rows": 6}, {"columns": 2}, {"float64_le": bytes(8)}):
+            with pytest.raises(grpc.RpcError) as refused:
+                stub.ComputeBlock(kernel_service_pb2.ComputeBlockRequest(
+                    kernel="linear", left=sparse_examples(thin[:7], **changes), right_examples=sparse_examples(thin[2:5])))
+            assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    np.testing.assert_allclose(np.frombuffer(answer.block.float64_le).reshape(7, 3), thin[:7] @ thin[2:5].T, atol=1e-12)
+    np.testing.assert_allclose(np.frombuffer(answer.diagonal_float64_le), (thin[:7] ** 2).sum(1), atol=1e-12)
+    left = seen[0][0]
+    if not has_scipy:
+        assert isinstance(left, np.ndarray)
+        np.testing.assert_array_equal(left, thin[:7])
+    else:
+        assert scipy.sparse.isspmatrix_csr(left)
+        np.testing.assert_array_equal(left.toarray(), thin[:7])
+
+
+def test_a_kernel_of_sparse_rows_gives_the_features_of_the_built_in_one(tmp_path, thin):
+    kinds = set()
+
+    def linear(left, right):
+        kinds.update({type(left), type(right)})
+        return left @ right.T
+
+    sparse = scipy.sparse.csr_matrix(thin)
+    with KernelServer({"linear": linear}) as kernels, Phimapd(tmp_path, f"--kernel_service=here={kernels.address}") as phimapd:
+        with phimap.Client(phimapd.address) as client:
+            spec = "f2(landmarks=12, serving_type=float64)"
+            client.build("served", sparse, spec=spec, kernel="service(endpoint=here, kernel=linear)")
+            client.build("built-in", sparse, spec=spec, kernel="linear()")
+            served = client.transform("served", sparse)
+            assert kinds == {scipy.sparse.csr_matrix}
+            # Signs of features are those of the pivots, which are chosen alike.
+            np.testing.assert_allclose(served @ served.T, thin @ thin.T, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(served, client.transform("built-in", sparse), rtol=0, atol=1e-6)
+            # Dense rows are sent to the service as the landmarks are.
+            np.testing.assert_array_equal(client.transform("served", thin), served)
+            assert kinds == {scipy.sparse.csr_matrix}
 
 
 def test_a_server_needs_a_kernel_and_an_address_of_its_own():

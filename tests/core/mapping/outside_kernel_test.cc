@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,12 +18,14 @@
 #include "core/mapping/gram_sample.h"
 #include "core/mapping/outside_values.h"
 #include "core/plan/artifact.h"
+#include "core/plan/example_block.h"
 #include "core/plan/residual.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
+#include "tests/support/sparse_rows.h"
 
 namespace phimap {
 namespace {
@@ -274,19 +276,55 @@ TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
   }
 }
 
+// Rows of five digits, and the words that they make.
+Matrix<double> Digits(int64_t rows, uint64_t seed) {
+  Matrix<double> digits = testing::UniformRows({.rows = rows, .cols = kColumns, .seed = seed});
+  for (int64_t k = 0; k < digits.size(); ++k) {
+    digits.data()[k] = std::floor(10 * std::abs(digits.data()[k]));
+  }
+  return digits;
+}
+std::vector<std::string> WordsOf(const Matrix<double>& digits) {
+  std::vector<std::string> words;
+  for (int64_t i = 0; i < digits.rows(); ++i) {
+    std::string& word = words.emplace_back();
+    for (int64_t j = 0; j < digits.cols(); ++j) {
+      word.push_back(static_cast<char>('0' + digits(i, j)));
+    }
+  }
+  return words;
+}
+
+// What a service makes of examples of any kind; of a word its digits.
+Matrix<double> NumbersOf(const ExamplesView& examples) {
+  Matrix<double> numbers = Matrix<double>::Uninit(examples.rows(), kColumns);
+  for (int64_t i = 0; i < numbers.rows(); ++i) {
+    if (examples.strings() == nullptr) {
+      examples.CopyRow(i, numbers.row(i));
+      continue;
+    }
+    for (int64_t j = 0; j < kColumns; ++j) {
+      numbers(i, j) = (*examples.strings())[i][static_cast<size_t>(j)] - '0';
+    }
+  }
+  return numbers;
+}
+
 // Computes the kernel where a service would, and keeps count.
 class LocalSource final : public KernelSource {
  public:
-  absl::Status Block(ConstMatrixView<double> left, ConstMatrixView<double> right,
-                     MatrixView<double> out, double* diagonal, Alive alive) override {
+  absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,
+                     double* diagonal, Alive alive) override {
     ++calls;
+    kinds.insert(left.kind());
+    kinds.insert(right.kind());
     values += left.rows() * right.rows();
     largest_call = std::max(largest_call, left.rows() * right.rows());
     if (absl::Status status = alive(); !status.ok()) return status;
     if (calls == fails_at) return absl::UnavailableError("the service is gone");
     const KernelExpression kernel = MustParseKernel(kRbf);
-    const Matrix<double> x = Converted<double, double>(left);
-    const Matrix<double> block = NaiveKernelMatrix(kernel, x, Converted<double, double>(right));
+    const Matrix<double> x = NumbersOf(left);
+    const Matrix<double> block = NaiveKernelMatrix(kernel, x, NumbersOf(right));
     for (int64_t i = 0; i < block.rows(); ++i) {
       std::copy_n(block.row(i), block.cols(), out.row(i));
       if (diagonal != nullptr)
@@ -297,6 +335,7 @@ class LocalSource final : public KernelSource {
   double unit() const override { return 0x1p-53; }
 
   int64_t calls = 0;
+  std::set<ExampleKind> kinds;
   int64_t values = 0;
   int64_t largest_call = 0;
   int64_t fails_at = -1;
@@ -307,6 +346,12 @@ class LocalSource final : public KernelSource {
     return static_cast<double>(testing::NaiveKernel(node, x, y, cols));
   }
 };
+
+Matrix<double> LandmarksOf(const ExternalFeatures& block) {
+  ExampleBlock examples(KindOf(block.kind), block.of_strings() ? 0 : kColumns);
+  for (const std::string& example : block.examples) examples.AddBytes(example);
+  return NumbersOf(examples.view());
+}
 
 TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
   const Matrix<double> stream = Rows();
@@ -327,18 +372,61 @@ TEST(ServiceKernelTest, PlanHoldsTheLandmarksAndTheNameOfTheService) {
     EXPECT_EQ(block.endpoint, "here");
     EXPECT_EQ(block.kernel, "rbf");
     // The same landmarks, drawn from the same stream: the same features but for round-off.
-    Matrix<double> landmarks =
-        Matrix<double>::Uninit(static_cast<int64_t>(block.examples.size()), kColumns);
-    for (size_t i = 0; i < block.examples.size(); ++i) {
-      std::memcpy(landmarks.row(static_cast<int64_t>(i)), block.examples[i].data(),
-                  block.examples[i].size());
-    }
     const Matrix<double> features =
-        FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, landmarks));
+        FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
     const BuiltVersion built_in = MustBuild(SpecOf(c.mapping, kRbf), stream);
     EXPECT_LE(LargestDifference(features, FeaturesFrom(built_in, x)), 1e-9);
     EXPECT_EQ(static_cast<double>(source.values), CountOutsideValues(spec.mapping, 24, 30, 256));
     EXPECT_LE(source.largest_call, kValuesOfCall);
+  }
+}
+
+// One stream in each form: the service is asked about what came, and the features are those of the
+// built-in kernel on the numbers.
+TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
+  const Matrix<double> stream = testing::Thinned(Digits(kRows, 1), 2);
+  const Matrix<double> x = Digits(40, 8);
+  const auto sparse = testing::SparseOf(stream);
+  const std::vector<std::string> words = WordsOf(stream);
+  std::vector<const std::string*> pointers;
+  for (const std::string& word : words) pointers.push_back(&word);
+  const int64_t word_bytes = kRows * kColumns;
+  const struct {
+    ExamplesView stream;
+    ExampleKind kind;
+    int64_t columns;
+  } kForms[] = {
+      {WireRows(stream), ExampleKind::kDense, kColumns},
+      {sparse.view(), ExampleKind::kSparse, kColumns},
+      {StringsView{ExampleKind::kText, pointers.data(), kRows, word_bytes}, ExampleKind::kText, 0},
+      {StringsView{ExampleKind::kBytes, pointers.data(), kRows, word_bytes}, ExampleKind::kBytes,
+       0},
+  };
+  std::vector<Named> mappings(std::begin(kMappings), std::end(kMappings));
+  mappings.push_back(kRounded);
+  mappings.push_back({"given", "f2(landmarks=24, policy=given, serving_type=float64)"});
+  for (const Named& c : mappings) {
+    SCOPED_TRACE(c.name);
+    const BuiltVersion built_in = MustBuild(SpecOf(c.mapping, kRbf), stream);
+    for (const auto& form : kForms) {
+      SCOPED_TRACE(std::string(ExampleKindName(form.kind)));
+      LocalSource source;
+      const absl::StatusOr<BuiltVersion> version =
+          Build(SpecOf(c.mapping, kService), form.stream, 7, &source);
+      ASSERT_TRUE(version.ok()) << version.status();
+      EXPECT_EQ(source.kinds, std::set<ExampleKind>{form.kind});
+      EXPECT_EQ(version->input_columns, form.columns);
+      const absl::StatusOr<Artifact> artifact = DecodeArtifact(version->bytes);
+      ASSERT_TRUE(artifact.ok()) << artifact.status();
+      const auto& block = std::get<ExternalFeatures>(std::get<1>(artifact->plan.stages).features);
+      EXPECT_EQ(KindOf(block.kind), form.kind);
+      const Matrix<double> features =
+          FeaturesFrom(*version, NaiveKernelMatrix(MustParseKernel(kRbf), x, LandmarksOf(block)));
+      EXPECT_LE(LargestDifference(features, FeaturesFrom(built_in, x)), 1e-9);
+      // What was measured does not depend on the form.
+      EXPECT_EQ(version->certificate.held_out_rows, built_in.certificate.held_out_rows);
+      EXPECT_LT(version->certificate.serving_error->max, 1e-12);
+    }
   }
 }
 

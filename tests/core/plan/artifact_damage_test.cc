@@ -64,6 +64,7 @@ std::string Encoded(const PlanShape& shape) {
 
 std::string EncodedExternal() {
   Plan plan = MakePlan({.feature_count = 2, .w = WKind::kDense, .outputs = 2});
+  plan.input = {};
   std::get<0>(plan.stages).features = ExternalFeatures{.kernel = "k",
                                                        .endpoint = "e:1",
                                                        .kind = ExternalFeatures::ExampleKind::kText,

@@ -118,6 +118,7 @@ TEST(ArtifactTest, ExternalBlockSurvives) {
                           .feature_count = 3,
                           .centre = true,
                           .w = WKind::kTriangular});
+    plan.input = {};
     std::get<1>(plan.stages).features =
         ExternalFeatures{.kernel = "strings",
                          .endpoint = "similarity.example:7000",

@@ -234,7 +234,7 @@ TEST(EngineTest, ExternalBlockTakesItsValuesForItsRows) {
                         .feature_count = kValues,
                         .centre = true,
                         .w = WKind::kTriangular});
-  plan.input = {.columns = 3};
+  plan.input = {};
   auto& stages = std::get<1>(plan.stages);
   stages.features =
       ExternalFeatures{.kernel = "k",

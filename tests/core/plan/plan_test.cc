@@ -174,8 +174,16 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
       {"external rows that are shifted", plain,
        [](Plan& p) {
          p.input.shift.assign(static_cast<size_t>(p.input.columns), 1.0);
-         Stages(p).features = External(ExternalFeatures::ExampleKind::kText, 2);
+         Stages(p).features = External(ExternalFeatures::ExampleKind::kDense, 2);
+         for (std::string& row : std::get<ExternalFeatures>(Stages(p).features).examples) {
+           row.assign(static_cast<size_t>(p.input.columns) * 8, 'x');
+         }
        }},
+      {"external strings that have columns", plain,
+       [](Plan& p) { Stages(p).features = External(ExternalFeatures::ExampleKind::kText, 2); }},
+      {"external sparse rows that are none", plain,
+       [](Plan& p) { Stages(p).features = External(ExternalFeatures::ExampleKind::kSparse, 2); }},
+      {"no columns of rows", plain, [](Plan& p) { p.input.columns = 0; }},
       {"row numbers with an endpoint", plain,
        [](Plan& p) {
          ExternalFeatures block =

@@ -71,7 +71,10 @@ class KernelQueueTest : public ::testing::Test {
     if (change) change(*asked);
     queue_->Submit({.count = 1,
                     .bytes = kColumns * static_cast<int64_t>(sizeof(double)),
-                    .append = [asked](v1::Examples& to) { AppendRows(asked->row.view(), to); },
+                    .append =
+                        [asked](v1::Examples& to) {
+                          AppendExamples(testing::WireRows(asked->row), ExampleKind::kDense, to);
+                        },
                     .deadline = asked->deadline,
                     .cancelled = &asked->cancelled,
                     .done =

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,28 +97,61 @@ class ScriptedKernel final : public v1::KernelService::Service {
   }
 
  private:
-  static std::vector<double> NumbersOf(const v1::Examples& examples) {
-    const std::string& bytes = examples.dense().float64_le();
-    std::vector<double> numbers(bytes.size() / sizeof(double));
+  using Rows = std::vector<std::vector<double>>;
+
+  template <typename T>
+  static std::vector<T> ArrayOf(const std::string& bytes) {
+    std::vector<T> numbers(bytes.size() / sizeof(T));
     std::memcpy(numbers.data(), bytes.data(), bytes.size());
     return numbers;
+  }
+  // Strings are numbers in decimal, one after the other.
+  template <typename Strings>
+  static Rows RowsOfStrings(const Strings& strings) {
+    Rows rows;
+    for (const std::string& string : strings) {
+      std::istringstream words(string);
+      rows.emplace_back(std::istream_iterator<double>(words), std::istream_iterator<double>());
+    }
+    return rows;
+  }
+  static Rows RowsOf(const v1::Examples& examples) {
+    if (examples.has_text()) return RowsOfStrings(examples.text().values());
+    if (examples.has_bytes()) return RowsOfStrings(examples.bytes().values());
+    if (examples.has_sparse()) {
+      const v1::SparseRows& sparse = examples.sparse();
+      const auto offsets = ArrayOf<int64_t>(sparse.row_offsets_le());
+      const auto columns = ArrayOf<int32_t>(sparse.column_indices_le());
+      const auto values = ArrayOf<double>(sparse.float64_le());
+      Rows rows(sparse.rows(), std::vector<double>(sparse.columns()));
+      for (int i = 0; i < sparse.rows(); ++i) {
+        for (int64_t e = offsets[i]; e < offsets[i + 1]; ++e) rows[i][columns[e]] = values[e];
+      }
+      return rows;
+    }
+    const auto numbers = ArrayOf<double>(examples.dense().float64_le());
+    Rows rows;
+    for (int i = 0; i < examples.dense().rows(); ++i) {
+      const auto begin = numbers.begin() + i * examples.dense().columns();
+      rows.emplace_back(begin, begin + examples.dense().columns());
+    }
+    return rows;
   }
 
   static void Compute(const v1::ComputeBlockRequest& request, const v1::Examples& right,
                       v1::ComputeBlockResponse& response) {
-    const int columns = right.dense().columns();
-    const std::vector<double> x = NumbersOf(request.left());
-    const std::vector<double> y = NumbersOf(right);
+    const Rows x = RowsOf(request.left());
+    const Rows y = RowsOf(right);
     std::vector<double> block;
     std::vector<double> diagonal;
-    for (int i = 0; i < request.left().dense().rows(); ++i) {
-      for (int j = 0; j < right.dense().rows(); ++j) {
-        block.push_back(Kernel(&x[i * columns], &y[j * columns], columns));
+    for (const std::vector<double>& row : x) {
+      for (const std::vector<double>& column : y) {
+        block.push_back(Kernel(row.data(), column.data(), static_cast<int>(row.size())));
       }
       diagonal.push_back(1);
     }
-    response.mutable_block()->set_rows(request.left().dense().rows());
-    response.mutable_block()->set_columns(right.dense().rows());
+    response.mutable_block()->set_rows(static_cast<int>(x.size()));
+    response.mutable_block()->set_columns(static_cast<int>(y.size()));
     response.mutable_block()->set_float64_le(block.data(), block.size() * sizeof(double));
     if (request.want_diagonal()) {
       response.set_diagonal_float64_le(diagonal.data(), diagonal.size() * sizeof(double));

@@ -1,10 +1,11 @@
 // Where the values of a kernel come from that is not computed here.
-#ifndef PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_
-#define PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_
+#ifndef PHIMAP_CORE_PLAN_KERNEL_SOURCE_H_
+#define PHIMAP_CORE_PLAN_KERNEL_SOURCE_H_
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "core/linalg/matrix.h"
+#include "core/plan/examples.h"
 
 namespace phimap {
 
@@ -19,10 +20,11 @@ class KernelSource {
   // out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless that is null, as the
   // kernel says: finite and of this shape, and nothing more is promised.
   //
-  // Shapes: left n×p, right m×p, out n×m, diagonal n. Columns that are asked for again are cheaper
-  //         than others: the same `right` in one call after the other.
+  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n. Columns
+  //         that are asked for again are cheaper than others: the same `right`, in the same memory,
+  //         in one call after the other.
   // Errors: what `alive` says; and those of the service, which name it.
-  virtual absl::Status Block(ConstMatrixView<double> left, ConstMatrixView<double> right,
+  virtual absl::Status Block(const ExamplesView& left, const ExamplesView& right,
                              MatrixView<double> out, double* diagonal, Alive alive) = 0;
 
   // The unit round-off of the widest type that all values came in: 2⁻²⁴ once one block was float32,
@@ -32,4 +34,4 @@ class KernelSource {
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_KERNEL_KERNEL_SOURCE_H_
+#endif  // PHIMAP_CORE_PLAN_KERNEL_SOURCE_H_

@@ -1,0 +1,60 @@
+// Examples of one kind that own their memory, and the bytes that a plan keeps of one.
+#ifndef PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
+#define PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/examples.h"
+
+namespace phimap {
+
+// Bytes of an example (docs/formats.md, external block): a dense row is its numbers in float64; a
+// sparse one the columns of its n entries as int32 and then their values as float64, 12·n bytes;
+// strings are what they are. Not thread-safe; moves keep views valid.
+class ExampleBlock {
+ public:
+  // REQUIRES: columns is that of the rows, 0 of strings.
+  ExampleBlock(ExampleKind kind, int64_t columns) : kind_(kind), columns_(columns) {}
+
+  ExampleKind kind() const { return kind_; }
+  int64_t rows() const { return rows_; }
+
+  // REQUIRES: a kind of rows, `columns` numbers.
+  void AddRow(const double* row);
+  // REQUIRES: a kind of strings.
+  void AddString(std::string string);
+  // REQUIRES: CheckBytes is OK.
+  void AddBytes(absl::string_view bytes);
+
+  // Until something is added.
+  ExamplesView view() const;
+  std::string Bytes(int64_t i) const;
+
+  // Whether these can be the bytes of such an example; the message says what is wrong.
+  static absl::Status CheckBytes(ExampleKind kind, int64_t columns, absl::string_view bytes);
+
+ private:
+  void AddEntry(int32_t column, double value);
+  void EndRow();
+
+  ExampleKind kind_;
+  int64_t columns_;
+  int64_t rows_ = 0;
+  // Of rows; of sparse ones the entries alone.
+  std::vector<double> values_;
+  std::vector<int32_t> indices_;
+  std::vector<int64_t> offsets_ = {0};
+  // Apart, so that they stay where they are.
+  std::vector<std::unique_ptr<const std::string>> strings_;
+  std::vector<const std::string*> views_;
+  int64_t string_bytes_ = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
