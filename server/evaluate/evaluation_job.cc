@@ -100,19 +100,16 @@ absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& versi
   PHIMAP_ASSIGN_OR_RETURN(const std::optional<OutsideKernel> outside,
                           OutsideKernel::Parse(record.kernel_text));
   if (!outside.has_value()) return absl::OkStatus();
-  if (outside->source == OutsideKernel::Source::kService) {
-    return MakeError(absl::StatusCode::kUnimplemented, "EXTERNAL_FEATURES", "reference",
-                     absl::StrCat("the kernel of version ", record.number, " of \"", record.mapping,
-                                  "\" is computed by a service; transform the rows, and learn from "
-                                  "the features yourself"));
-  }
   if (!learner.is_kernel_learner()) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
                    absl::StrCat(learner.ToText(),
                                 " compares rows by the version's kernel, and that of "
                                 "version ",
-                                record.number, " of \"", record.mapping,
-                                "\" is not computed here: its values come with the rows"));
+                                record.number, " of \"", record.mapping, "\" is not computed here",
+                                outside->source == OutsideKernel::Source::kService
+                                    ? ", but by a service"
+                                    : ": its values come with the rows",
+                                "; take a learner of features"));
 }
 
 EvaluationJob::EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory)

@@ -37,8 +37,8 @@ struct EvaluationOutcome {
 absl::Status CheckLearner(const LearnerSpec& learner);
 
 // Whether the learner can be evaluated on rows of this version. Errors name fields of the spec:
-// FAILED_PRECONDITION (NO_KERNEL: a learner on the kernel itself, of a version whose kernel values
-// come with its rows), UNIMPLEMENTED (EXTERNAL_FEATURES: a kernel service would have to be called).
+// FAILED_PRECONDITION (NO_KERNEL: a learner on the kernel itself, of a version whose kernel is not
+// computed here).
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
 // Memory is reserved before it is taken, and given back with the job. Not thread-safe: Add and Run
@@ -52,10 +52,11 @@ class EvaluationJob {
   const EvaluationSpec& spec() const { return spec_; }
   int64_t rows() const { return rows_.rows(); }
 
-  // Takes rows with their labels. Errors name fields of LabeledExamples ("examples.dense.rows[3]",
-  // "labels"), and metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE,
-  // RESOURCE_EXHAUSTED (BUILD_MEMORY). After an error the job is of no use. REQUIRES: `labels`
-  // yields one text for each row.
+  // Takes rows with their labels, as the version's engine sees them: of a kernel service its
+  // values. Errors name fields of LabeledExamples ("examples.dense.rows[3]", "labels"), and
+  // metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED
+  // (BUILD_MEMORY). After an error the job is of no use. REQUIRES: `labels` yields one text for
+  // each row.
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 

@@ -9,11 +9,13 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
+#include "server/kernel/kernel_examples.h"
 #include "server/rpc/evaluation_from_proto.h"
 #include "server/rpc/evaluation_to_proto.h"
 #include "server/rpc/examples_from_proto.h"
 #include "server/rpc/features_to_proto.h"
 #include "server/rpc/request_message.h"
+#include "server/rpc/service_rows.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -157,7 +159,38 @@ void EvaluateCall::TakeExamples() {
   if (expects_ != Expects::kExamples) return Fail(Unexpected("spec", "it in the first message"));
   const absl::StatusOr<ExamplesView> rows = ReadExamples();
   if (!rows.ok()) return Fail(WithFieldPrefix(rows.status(), "examples."));
+  if (job_->version().kernel() != nullptr) return AskService(*rows);
   Queue(environment_.ingest, [self = shared_from_this(), rows = *rows] { self->AddNow(rows); });
+}
+
+void EvaluateCall::AskService(const ExamplesView& rows) {
+  const absl::string_view field = RowsField(rows.kind());
+  if (const absl::Status good = CheckExamples(rows); !good.ok()) {
+    return Fail(WithFieldPrefix(InStream(WithFieldPrefix(good, field), job_->rows()), "examples."));
+  }
+  KernelQueue& kernel = *job_->version().kernel();
+  kernel.Submit({.count = rows.rows(),
+                 .bytes = AppendedBytes(rows, kernel.kind()),
+                 .append = [self = shared_from_this(), rows,
+                            as = kernel.kind()](v1::Examples& to) { AppendExamples(rows, as, to); },
+                 .deadline = scope_.deadline(),
+                 .cancelled = scope_.cancelled(),
+                 .done =
+                     [self = shared_from_this(), field](absl::StatusOr<KernelRows> values) {
+                       self->Answered(field, std::move(values));
+                     }});
+}
+
+// On a thread of gRPC's.
+void EvaluateCall::Answered(absl::string_view field, absl::StatusOr<KernelRows> values) {
+  if (!values.ok()) {
+    return Fail(WithFieldPrefix(WithFieldPrefix(values.status(), field), "examples."));
+  }
+  const auto rows = std::make_shared<ServiceRows>(*std::move(values), *job_->version().kernel());
+  Queue(environment_.ingest, [self = shared_from_this(), rows] {
+    const absl::Status finite = rows->Fill();
+    finite.ok() ? self->AddNow(rows->rows()) : self->Fail(finite);
+  });
 }
 
 void EvaluateCall::AddNow(const ExamplesView& rows) {

@@ -87,6 +87,9 @@ class EvaluateCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1::
   void TakeFinish();
   void StreamEnded();
   absl::StatusOr<ExamplesView> ReadExamples() const;
+  // Asks the version's kernel service about rows, and goes on with its values.
+  void AskService(const ExamplesView& rows);
+  void Answered(absl::string_view field, absl::StatusOr<KernelRows> values);
   // On an ingest thread.
   void AddNow(const ExamplesView& rows);
   // On a learning thread.

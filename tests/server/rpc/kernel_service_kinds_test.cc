@@ -130,6 +130,31 @@ class KernelServiceKindsTest : public ServerFixture, public ::testing::WithParam
     return Ask("served", InForm(GetParam(), Rows(7, 9)), response == nullptr ? &ignored : response);
   }
 
+  // Learns whether the second number is positive.
+  grpc::Status Evaluate(const std::string& mapping, const v1::Examples& rows,
+                        const v1::Examples& sent, v1::Evaluation* evaluation,
+                        const std::string& learner = "linear_svm(C=1)") {
+    grpc::ClientContext context;
+    const auto stream = evaluations_->Evaluate(&context);
+    v1::EvaluateRequest request;
+    request.mutable_spec()->set_reference(mapping);
+    request.mutable_spec()->set_learner(learner);
+    stream->Write(request);
+    *request.mutable_examples()->mutable_examples() = sent;
+    const auto numbers = ArrayOf<float>(rows.dense().float32_le());
+    for (size_t k = 1; k < numbers.size(); k += kColumns) {
+      request.mutable_examples()->add_labels(numbers[k] > 0 ? "plus" : "minus");
+    }
+    for (int block = 0; block < 2; ++block) stream->Write(request);
+    request.mutable_finish()->set_row_count(2 * rows.dense().rows());
+    stream->Write(request);
+    v1::EvaluateResponse response;
+    while (stream->Read(&response)) {
+      if (response.has_evaluation()) *evaluation = response.evaluation();
+    }
+    return stream->Finish();
+  }
+
   Gate hang_;
   v1::Version version_;
 };
@@ -310,6 +335,43 @@ TEST_P(KernelServiceKindsTest, AServiceThatHangsIsGoneOrNotListedIsItsOwnError) 
     EXPECT_EQ(gone.error_code(), Code::UNAVAILABLE);
     EXPECT_EQ(FactsOf(gone).reason, "KERNEL_SERVICE_UNAVAILABLE") << gone.error_message();
   }
+}
+
+TEST_P(KernelServiceKindsTest, EvaluateLearnsWhatItWouldOfTheBuiltInKernel) {
+  ScriptedKernel kernel;
+  StartWith(kernel.address());
+  const std::string f2 = "f2(landmarks=10, serving_type=float64)";
+  ASSERT_TRUE(BuildServed(f2).ok());
+  ASSERT_TRUE(BuildOf("built-in", f2, kBuiltIn, Rows(kRows, 1)).ok());
+  const v1::Examples rows = Rows(100, 4);
+  const int before = kernel.calls();
+  v1::Evaluation served;
+  const grpc::Status asked = Evaluate("served", rows, InForm(GetParam(), rows), &served);
+  ASSERT_TRUE(asked.ok()) << asked.error_message();
+  EXPECT_EQ(kernel.calls() - before, 2);
+  v1::Evaluation built_in;
+  ASSERT_TRUE(Evaluate("built-in", rows, rows, &built_in).ok());
+  ASSERT_EQ(served.classes_size(), 2);
+  EXPECT_EQ(served.error(), built_in.error());
+  EXPECT_LT(served.error(), 0.4);
+
+  const grpc::Status on_kernel =
+      Evaluate("served", rows, InForm(GetParam(), rows), &served, "kernel_svm(C=1)");
+  EXPECT_EQ(on_kernel.error_code(), Code::FAILED_PRECONDITION);
+  EXPECT_EQ(FactsOf(on_kernel).reason, "NO_KERNEL") << on_kernel.error_message();
+
+  kernel.Say([](const v1::ComputeBlockRequest&, v1::ComputeBlockResponse& r) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::memcpy(r.mutable_block()->mutable_float64_le()->data(), &nan, sizeof(nan));
+    return grpc::Status::OK;
+  });
+  const grpc::Status lied = Evaluate("served", rows, InForm(GetParam(), rows), &served);
+  EXPECT_EQ(lied.error_code(), Code::FAILED_PRECONDITION);
+  EXPECT_EQ(FactsOf(lied).reason, "KERNEL_SERVICE_ANSWER") << lied.error_message();
+  kernel.Stop();
+  const grpc::Status gone = Evaluate("served", rows, InForm(GetParam(), rows), &served);
+  EXPECT_EQ(gone.error_code(), Code::UNAVAILABLE);
+  EXPECT_EQ(FactsOf(gone).reason, "KERNEL_SERVICE_UNAVAILABLE") << gone.error_message();
 }
 
 }  // namespace

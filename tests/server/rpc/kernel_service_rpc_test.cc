@@ -391,23 +391,6 @@ TEST_F(KernelServiceRpcTest, OnlyServicesOnTheListAreCalled) {
   EXPECT_EQ(kernel.calls(), calls);
 }
 
-TEST_F(KernelServiceRpcTest, EvaluateSaysThatItDoesNotAskServices) {
-  ScriptedKernel kernel;
-  StartWith(kernel.address());
-  ASSERT_TRUE(BuildOf("f2(landmarks=10)").ok());
-  grpc::ClientContext context;
-  const auto stream = evaluations_->Evaluate(&context);
-  v1::EvaluateRequest request;
-  request.mutable_spec()->set_reference("letter");
-  stream->Write(request);
-  v1::EvaluateResponse response;
-  while (stream->Read(&response)) {
-  }
-  const grpc::Status status = stream->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_EQ(FactsOf(status).reason, "EXTERNAL_FEATURES") << status.error_message();
-}
-
 TEST_F(KernelServiceRpcTest, AProxyOfTheEnvironmentIsNotAsked) {
   ASSERT_EQ(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
   ASSERT_EQ(setenv("grpc_proxy", "http://127.0.0.1:1", 1), 0);
