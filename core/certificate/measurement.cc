@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -147,19 +148,47 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
   return errors;
 }
 
+// Held-out rows as an engine takes them: of strings, those whose places the rows say.
+class HeldOutExamples {
+ public:
+  HeldOutExamples(ConstMatrixView<double> rows, const std::vector<std::string>* strings) {
+    PHIMAP_CHECK(rows.stride() == rows.cols());
+    if (strings == nullptr) {
+      view_ = RowsView{.data = reinterpret_cast<const char*>(rows.data()),
+                       .type = FloatType::kFloat64,
+                       .rows = rows.rows(),
+                       .columns = rows.cols()};
+      return;
+    }
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      named_.push_back(&(*strings)[static_cast<size_t>(rows(i, 0))]);
+      bytes += static_cast<int64_t>(named_.back()->size());
+    }
+    // What is text may be taken for bytes, but not the other way round.
+    view_ = StringsView{ExampleKind::kText, named_.data(), rows.rows(), bytes};
+  }
+  HeldOutExamples(const HeldOutExamples&) = delete;
+  HeldOutExamples& operator=(const HeldOutExamples&) = delete;
+
+  const ExamplesView& view() const { return view_; }
+
+ private:
+  std::vector<const std::string*> named_;
+  ExamplesView view_;
+};
+
 // ρ of each row as it would be answered.
 std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served) {
   std::vector<double> residuals(static_cast<size_t>(served.rows()));
-  const RowsView rows = {.data = reinterpret_cast<const char*>(task.rows.row(0)),
-                         .type = FloatType::kFloat64,
-                         .rows = task.rows.rows(),
-                         .columns = task.rows.cols()};
+  const HeldOutExamples examples(task.rows, task.strings);
+  const ExamplesView& rows = examples.view();
   if (task.served->serving_type() == FloatType::kFloat64) {
     task.residual->Compute(rows, served.data(), residuals.data());
     return residuals;
   }
-  for (int64_t begin = 0; begin < rows.rows; begin += kTileRows) {
-    const int64_t count = std::min(kTileRows, rows.rows - begin);
+  for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
+    const int64_t count = std::min(kTileRows, rows.rows() - begin);
     const Matrix<float> features = Converted<float, double>(served.view().Rows(begin, count));
     task.residual->Compute(rows.Slice(begin, count), features.data(), residuals.data() + begin);
   }
@@ -226,18 +255,15 @@ constexpr int64_t kTileMultiplications = 64'000'000;
 // Features of each row into `out`, which has the engine's columns and serving type. OUT_OF_RANGE
 // as Engine, with the row of a tile; and whatever `control` returns.
 template <typename Float>
-absl::Status TransformTiles(const Engine& engine, ConstMatrixView<double> rows,
-                            MatrixView<Float> out, const TileControl& control) {
+absl::Status TransformTiles(const Engine& engine, const ExamplesView& rows, MatrixView<Float> out,
+                            const TileControl& control) {
   const int64_t tile_rows = std::max<int64_t>(
       48, kTileMultiplications / std::max<int64_t>(1, engine.multiplications_per_row()));
   const int64_t tiles = (rows.rows() + tile_rows - 1) / tile_rows;
   std::vector<absl::Status> statuses(static_cast<size_t>(tiles));
   const auto transform = [&](int64_t t) {
     const int64_t first = t * tile_rows;
-    TransformPart part{.rows = RowsView{.data = reinterpret_cast<const char*>(&rows(first, 0)),
-                                        .type = FloatType::kFloat64,
-                                        .rows = std::min(tile_rows, rows.rows() - first),
-                                        .columns = rows.cols()},
+    TransformPart part{.rows = rows.Slice(first, std::min(tile_rows, rows.rows() - first)),
                        .features = &out(first, 0),
                        .status = absl::OkStatus()};
     EngineScratch scratch;
@@ -251,9 +277,11 @@ absl::Status TransformTiles(const Engine& engine, ConstMatrixView<double> rows,
 
 }  // namespace
 
-absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
-                                          const TileControl& control) {
-  PHIMAP_CHECK(rows.stride() == rows.cols());
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> places,
+                                          const TileControl& control,
+                                          const std::vector<std::string>* strings) {
+  const HeldOutExamples examples(places, strings);
+  const ExamplesView& rows = examples.view();
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Engine> engine, Engine::Load(plan));
   if (engine->serving_type() == FloatType::kFloat64) {
     Matrix<double> features = Matrix<double>::Uninit(rows.rows(), engine->output_columns());
@@ -289,12 +317,13 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   const auto stopped = [](const absl::Status& status) {
     return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
   };
-  const absl::StatusOr<Matrix<double>> served = FeaturesOf(
-      *task.served, task.rows, {control.threads_ref(), [&](double f) { return control(0.1 * f); }});
+  const absl::StatusOr<Matrix<double>> served =
+      FeaturesOf(*task.served, task.rows,
+                 {control.threads_ref(), [&](double f) { return control(0.1 * f); }}, task.strings);
   if (stopped(served.status())) return served.status();
-  const absl::StatusOr<Matrix<double>> reference =
-      FeaturesOf(*task.reference, exact_rows,
-                 {control.threads_ref(), [&](double f) { return control(0.1 + 0.1 * f); }});
+  const absl::StatusOr<Matrix<double>> reference = FeaturesOf(
+      *task.reference, exact_rows,
+      {control.threads_ref(), [&](double f) { return control(0.1 + 0.1 * f); }}, task.strings);
   if (stopped(reference.status())) return reference.status();
   if (!served.ok() || !reference.ok()) {
     return MakeError(
@@ -307,7 +336,11 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
   certificate.mean_squared_norm = MeanSquaredNorm(*served);
   if (!task.kernel.has_value() && task.known == nullptr) return absl::OkStatus();
   Matrix<double> x;
-  if (task.known == nullptr) x = AfterInputStage(task.reference->input, exact_rows);
+  if (task.strings != nullptr) {
+    x = Converted<double, double>(task.rows);
+  } else if (task.known == nullptr) {
+    x = AfterInputStage(task.reference->input, exact_rows);
+  }
   Matrix<double> seen;
   if (task.kernel_input != nullptr) seen = AfterInputStage(*task.kernel_input, task.rows);
   std::vector<double> residuals;

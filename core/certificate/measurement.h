@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,8 +48,10 @@ struct MeasurementTask {
   // The plan as served, and the same plan in float64 without any rounding to the serving type.
   const Plan* served = nullptr;
   const Plan* reference = nullptr;
-  // Held-out rows as they came, h×p.
+  // Held-out rows as they came, h×p. REQUIRES: no gaps.
   ConstMatrixView<double> rows;
+  // Of strings: where they are, by the places that rows of one number say; null of other rows.
+  const std::vector<std::string>* strings = nullptr;
   // The same rows for the reference plan, and for the kernel; empty: as they came.
   ConstMatrixView<double> reference_rows;
   // The kernel, on rows that went through the input stage, or through `kernel_input` where that is
@@ -98,10 +101,11 @@ struct MeasurementShape {
 Work WorkOfMeasurement(const MeasurementShape& shape);
 int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads);
 
-// The plan's features of each row, widened to float64. OUT_OF_RANGE as Engine, and whatever
-// `control` returns between tiles.
+// The plan's features of each row, widened to float64; of a plan of strings, of those whose places
+// in `strings` the rows say. OUT_OF_RANGE as Engine, and whatever `control` returns between tiles.
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
-                                          const TileControl& control);
+                                          const TileControl& control,
+                                          const std::vector<std::string>* strings = nullptr);
 
 }  // namespace phimap
 

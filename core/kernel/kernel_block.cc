@@ -1,9 +1,11 @@
 #include "core/kernel/kernel_block.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/kernel/kernel_evaluator.h"
+#include "core/kernel/string_kernel.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/panel_product.h"
 #include "core/status/check.h"
@@ -35,9 +37,77 @@ struct RowValues {
   }
 };
 
+// The strings that the rows of x stand for.
+std::vector<const std::string*> StringsOf(const KernelProgram& program, ConstMatrixView<double> x) {
+  PHIMAP_CHECK(program.string_table() != nullptr && x.cols() == 1);
+  std::vector<const std::string*> strings;
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    const auto place = static_cast<size_t>(x(i, 0));
+    PHIMAP_CHECK(place < program.string_table()->size());
+    strings.push_back(&(*program.string_table())[place]);
+  }
+  return strings;
+}
+
+// k_m(x, x) of each string, for each string kernel m.
+RowValues SelfStrings(const KernelProgram& program, ConstMatrixView<double> x) {
+  RowValues self;
+  self.Allocate(program.strings().size(), x.rows());
+  NgramCounts scratch;
+  std::vector<double> squares(program.strings().size());
+  const std::vector<const std::string*> strings = StringsOf(program, x);
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    StringSquares(program.strings(), *strings[i], scratch, squares.data());
+    for (size_t m = 0; m < squares.size(); ++m) {
+      self.values(static_cast<int64_t>(m), i) = squares[m];
+    }
+  }
+  return self;
+}
+
+// How many of the strings from `first` on are indexed at one time: an index takes far more memory
+// than its strings.
+int64_t IndexedAtOnce(const std::vector<StringKernel>& kernels,
+                      const std::vector<const std::string*>& strings, int64_t first) {
+  int64_t bytes = 0;
+  int64_t end = first;
+  while (end < static_cast<int64_t>(strings.size())) {
+    bytes += IndexedBytes(kernels, static_cast<int64_t>(strings[end]->size()));
+    if (bytes > kMaxBlockIndexedBytes && end > first) break;
+    ++end;
+  }
+  return end - first;
+}
+
+// k_m(x_i, z_j) for all pairs, for each string kernel m.
+std::vector<Matrix<double>> StringValues(const KernelProgram& program, ConstMatrixView<double> x,
+                                         ConstMatrixView<double> z) {
+  std::vector<Matrix<double>> values;
+  for (size_t m = 0; m < program.strings().size(); ++m) {
+    values.push_back(Matrix<double>::Uninit(x.rows(), z.rows()));
+  }
+  const std::vector<const std::string*> of_x = StringsOf(program, x);
+  const std::vector<const std::string*> of_z = StringsOf(program, z);
+  NgramCounts scratch;
+  std::vector<double*> out(values.size());
+  std::vector<double> self(values.size());
+  for (int64_t first = 0; first < z.rows();) {
+    const int64_t count = IndexedAtOnce(program.strings(), of_z, first);
+    const StringIndex index(program.strings(),
+                            {of_z.begin() + first, of_z.begin() + first + count});
+    for (int64_t i = 0; i < x.rows(); ++i) {
+      for (size_t m = 0; m < values.size(); ++m) out[m] = values[m].row(i) + first;
+      index.Values(*of_x[i], scratch, out.data(), self.data());
+    }
+    first += count;
+  }
+  return values;
+}
+
 // xᵀA_m x of each row, for each form m.
 RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   RowValues forms;
+  if (!program.strings().empty()) return SelfStrings(program, x);
   forms.Allocate(program.forms().size(), x.rows());
   for (size_t m = 0; m < program.forms().size(); ++m) {
     PHIMAP_CHECK(program.forms()[m].columns == x.cols());
@@ -96,6 +166,7 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
   Matrix<double> l1_distances;
   if (program.uses_l1_distances()) l1_distances = L1Distances(x, z);
   std::vector<Matrix<double>> forms;
+  if (!program.strings().empty()) forms = StringValues(program, x, z);
   for (const BilinearForm& form : program.forms()) forms.push_back(FormProducts(form, x, z));
   const RowValues z_factors = FactorsOf(program, z, z_norms);
   const RowValues x_factors = FactorsOf(program, x, x_norms);
@@ -123,6 +194,21 @@ std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView
   const RowValues forms = SelfForms(program, x);
   const RowValues factors = Factors(program, forms, x_norms, x.rows());
   EvaluateSelf(program, x_norms.data(), forms.pointers.data(), factors.pointers.data(), x.rows(),
+               diagonal.data());
+  return diagonal;
+}
+
+std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares) {
+  PHIMAP_CHECK(squares.cols() == static_cast<int64_t>(program.strings().size()));
+  RowValues self;
+  self.Allocate(program.strings().size(), squares.rows());
+  for (int64_t i = 0; i < squares.rows(); ++i) {
+    for (int64_t m = 0; m < squares.cols(); ++m) self.values(m, i) = squares(i, m);
+  }
+  std::vector<double> diagonal(static_cast<size_t>(squares.rows()));
+  const std::vector<double> norms(diagonal.size(), 0.0);
+  const RowValues factors = Factors(program, self, norms, squares.rows());
+  EvaluateSelf(program, norms.data(), self.pointers.data(), factors.pointers.data(), squares.rows(),
                diagonal.data());
   return diagonal;
 }

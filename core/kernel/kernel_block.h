@@ -10,8 +10,16 @@
 
 namespace phimap {
 
+// Of strings of so many bytes, counted once for each unit and n (IndexedBytes), an index is made at
+// one time; of one string that is longer too.
+inline constexpr int64_t kMaxBlockIndexedBytes = int64_t{1} << 20;
+
 // ‖x_i‖² of each row.
 std::vector<double> SquaredNorms(ConstMatrixView<double> x);
+
+// Of a kernel of strings, x and z are the places of strings in the program's table: rows of one
+// number (KernelExpression::Over). Their values are found by an index of z's strings
+// (string_kernel.h), some megabytes at a time, and no norm is looked at.
 
 // out_ij = K(x_i, z_j). Shapes: x n×p, z m×p, norms n and m (SquaredNorms), out n×m; out aliases
 // nothing. Accuracy: as EvaluateKernel, on products from BLAS. Cost: 2nmp flops for each product,
@@ -24,6 +32,10 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
 // K(x_i, x_i) of each row, from ‖x_i‖² and, for a program with forms, x: an rbf gives exactly 1.
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
+
+// The same of strings whose k_m(x, x) are known for each kernel m of strings (StringSquares): a row
+// for each string.
+std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares);
 
 // Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of 256 rows; the strict upper
 // triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's. The same

@@ -361,6 +361,7 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
         top += kChunk;
         break;
       case KernelOpCode::kPushForm:
+      case KernelOpCode::kPushString:
         top += kChunk;
         std::copy_n(in.forms[op.n] + begin, kChunk, top);
         break;
@@ -432,7 +433,7 @@ struct PaddedOperands {
     operands.l1_distances = copy(in.l1_distances, l1_distances);
     operands.offsets = copy(in.offsets, offsets);
     if (in.forms != nullptr) {
-      for (size_t m = 0; m < program.forms().size(); ++m) {
+      for (size_t m = 0; m < program.form_count(); ++m) {
         form_pointers[m] = copy(in.forms[m], forms + m * kChunk);
       }
       operands.forms = form_pointers;

@@ -82,6 +82,10 @@ std::string ToText(const Node& node) {
       return "cosine()";
     case Node::Kind::kBilinear:
       return FormText(*node.form);
+    case Node::Kind::kSpectrum:
+    case Node::Kind::kJaccard:
+      return absl::StrCat(node.kind == Node::Kind::kSpectrum ? "spectrum" : "jaccard",
+                          "(n=", node.ngram, ", unit=", StringUnitName(node.unit), ")");
     case Node::Kind::kWeight:
       return WeightText(node);
     case Node::Kind::kExp:
@@ -171,6 +175,17 @@ absl::Status CheckPsd(const Node& node) {
   return absl::OkStatus();
 }
 
+template <typename Is>
+bool AnyLeaf(const Node& node, const Is& is) {
+  if (node.children.empty()) return is(node);
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [&](const NodePtr& child) { return AnyLeaf(*child, is); });
+}
+
+bool IsOfStrings(const Node& node) {
+  return node.kind == Node::Kind::kSpectrum || node.kind == Node::Kind::kJaccard;
+}
+
 bool Any(Node::Kind kind, const Node& node) {
   if (node.kind == kind) return true;
   return std::any_of(node.children.begin(), node.children.end(),
@@ -218,6 +233,23 @@ bool KernelExpression::IsScaledLinear(double* factor) const {
   if (node->kind != Node::Kind::kLinear) return false;
   *factor = product;
   return true;
+}
+
+bool KernelExpression::TakesStrings() const {
+  return AnyLeaf(*root_, [](const Node& leaf) { return IsOfStrings(leaf); });
+}
+
+bool KernelExpression::TakesBytes() const {
+  return TakesStrings() && !AnyLeaf(*root_, [](const Node& leaf) {
+           return IsOfStrings(leaf) && leaf.unit != StringUnit::kByte;
+         });
+}
+
+KernelExpression KernelExpression::Over(
+    std::shared_ptr<const std::vector<std::string>> strings) const {
+  KernelExpression kernel = *this;
+  kernel.strings_ = std::move(strings);
+  return kernel;
 }
 
 absl::Status KernelExpression::CheckPositiveSemidefinite() const { return CheckPsd(*root_); }

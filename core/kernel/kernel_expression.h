@@ -1,4 +1,5 @@
-// Kernel expressions: similarities K(x, y) on dense rows that compose, with a text form.
+// Kernel expressions: similarities K(x, y) on rows of numbers, or on strings, that compose, with a
+// text form.
 //
 //   linear()                         xᵀy
 //   poly(degree=q, gamma=1, coef0=0) (γ xᵀy + r)^q, integer 1 ≤ q ≤ 64
@@ -10,10 +11,15 @@
 //                                    to the serving type
 //   cosine()                         xᵀy/(‖x‖‖y‖); 0 where a norm is 0
 //   bilinear(matrix=[a, b; b, c])    xᵀAy for a symmetric A; diagonal=[a, c] for a diagonal one
+//   spectrum(n=3, unit=character)    Σ c_x(g)·c_y(g) over the n-grams g of two strings
+//   jaccard(n=3, unit=character)     |G_x ∩ G_y|/|G_x ∪ G_y| of their sets of n-grams; both of
+//                                    1 ≤ n ≤ 64 characters, bytes or words (string_kernel.h), and
+//                                    in one expression with each other and with constants alone
 //   weight(norm_power=p)             f(x)·f(y) with f = ‖x‖^p for an integer −16 ≤ p ≤ 16,
 //   weight(gaussian=a)               … exp(−a‖x‖²),
 //   weight(constant=c)               … c; so f(x)·K(x, y)·f(y) is weight(…)*K
-//   exp(K)   normalize(K)            e^K; K/√(K(x,x)·K(y,y)), for rows of K(x, x) > 0
+//   exp(K)   normalize(K)            e^K; K/√(K(x,x)·K(y,y)), for rows of K(x, x) > 0; of
+//                                    strings 0 where K(x, x) is
 //   c*K   K1 + K2   K1*K2   ( K )    the algebra; * binds tighter than +
 //
 // γ is a number (> 0 for rbf and laplacian) or one of `scale`, `median`.
@@ -32,6 +38,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/kernel/bilinear_form.h"
+#include "core/kernel/string_kernel.h"
 
 namespace phimap {
 
@@ -46,6 +53,8 @@ struct KernelNode {
     kDelta,
     kCosine,
     kBilinear,
+    kSpectrum,
+    kJaccard,
     kWeight,
     kScaled,
     kSum,
@@ -68,6 +77,9 @@ struct KernelNode {
   double weight_parameter = 1;
   // kBilinear.
   std::shared_ptr<const BilinearForm> form;
+  // kSpectrum, kJaccard.
+  int32_t ngram = 1;
+  StringUnit unit = StringUnit::kCharacter;
   // One child of kScaled, kExp and kNormalized, two or more of kSum and kProduct.
   std::vector<std::shared_ptr<const KernelNode>> children;
   // Where the node starts in the text it was parsed from, counted from 1; 0 if it was not parsed.
@@ -103,6 +115,14 @@ class KernelExpression {
   bool IsTranslationInvariant() const;
   // A delta is part of it: values jump where rows become equal.
   bool HasDelta() const;
+  // Whether it is a kernel of strings, and whether those may be bytes that are no text: every
+  // spectrum and jaccard of it counts bytes. No kernel is of strings and of rows of numbers.
+  bool TakesStrings() const;
+  bool TakesBytes() const;
+  // The same, of strings that stand in a matrix by their place in `strings`: rows of one number.
+  // What is compiled from it can be evaluated by KernelBlock. REQUIRES: TakesStrings().
+  KernelExpression Over(std::shared_ptr<const std::vector<std::string>> strings) const;
+  const std::shared_ptr<const std::vector<std::string>>& strings() const { return strings_; }
   // c · xᵀy with c ≥ 0 for some c, returned through `factor`: such a mapping folds into one matrix.
   bool IsScaledLinear(double* factor) const;
   // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite: OK,
@@ -117,6 +137,7 @@ class KernelExpression {
 
  private:
   std::shared_ptr<const KernelNode> root_;
+  std::shared_ptr<const std::vector<std::string>> strings_;
 };
 
 }  // namespace phimap

@@ -94,7 +94,16 @@ class KernelParser {
     if (name == "exp") return Function(KernelNode::Kind::kExp, column, depth);
     if (name == "normalize") return Function(KernelNode::Kind::kNormalized, column, depth);
     PHIMAP_ASSIGN_OR_RETURN(Call call, Call::ParseArguments(scanner_, std::move(name), column));
-    return Leaf(call);
+    PHIMAP_ASSIGN_OR_RETURN(NodePtr leaf, Leaf(call));
+    const bool strings =
+        leaf->kind == KernelNode::Kind::kSpectrum || leaf->kind == KernelNode::Kind::kJaccard;
+    const bool constant =
+        leaf->kind == KernelNode::Kind::kWeight && leaf->weight == KernelNode::Weight::kConstant;
+    PHIMAP_RETURN_IF_ERROR(TakesWhatOthersTake(*leaf, call.name(),
+                                               strings    ? Takes::kStrings
+                                               : constant ? Takes::kAnything
+                                                          : Takes::kNumbers));
+    return leaf;
   }
 
   // A kernel of a kernel, behind its name.
@@ -114,6 +123,8 @@ class KernelParser {
     if (call.name() == "delta") return Plain(call, KernelNode::Kind::kDelta);
     if (call.name() == "cosine") return Plain(call, KernelNode::Kind::kCosine);
     if (call.name() == "bilinear") return Bilinear(call);
+    if (call.name() == "spectrum") return Strings(call, KernelNode::Kind::kSpectrum);
+    if (call.name() == "jaccard") return Strings(call, KernelNode::Kind::kJaccard);
     if (call.name() == "weight") return Weight(call);
     if (call.name() == "precomputed" || call.name() == "service") {
       return ExpressionError(call.column(),
@@ -125,12 +136,38 @@ class KernelParser {
         call.column(),
         absl::StrCat("unknown kernel '", call.name(),
                      "'; expected linear, poly, sigmoid, rbf, laplacian, delta, cosine, bilinear, "
-                     "weight, exp or normalize"));
+                     "spectrum, jaccard, weight, exp or normalize"));
   }
 
   absl::StatusOr<NodePtr> Plain(Call& call, KernelNode::Kind kind) {
     PHIMAP_RETURN_IF_ERROR(call.OnlyHas({}));
     return Counted(KernelNode{.kind = kind, .column = call.column()});
+  }
+
+  absl::StatusOr<NodePtr> Strings(Call& call, KernelNode::Kind kind) {
+    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"n", "unit"}));
+    KernelNode node{.kind = kind, .column = call.column()};
+    PHIMAP_ASSIGN_OR_RETURN(const int64_t n, call.TakeInteger("n", 1, kMaxNgram, true, 0));
+    node.ngram = static_cast<int32_t>(n);
+    constexpr absl::string_view kUnits[] = {"character", "byte", "word"};
+    PHIMAP_ASSIGN_OR_RETURN(const int unit, call.TakeWord("unit", kUnits, 0));
+    node.unit = static_cast<StringUnit>(unit + 1);
+    return Counted(std::move(node));
+  }
+
+  // What the leaves of an expression are of: one of the two.
+  enum class Takes { kAnything, kNumbers, kStrings };
+  absl::Status TakesWhatOthersTake(const KernelNode& node, const std::string& name, Takes takes) {
+    if (takes_ == Takes::kAnything) {
+      takes_ = takes;
+      first_ = name;
+    }
+    if (takes == takes_ || takes == Takes::kAnything) return absl::OkStatus();
+    const bool strings = takes == Takes::kStrings;
+    return ExpressionError(
+        node.column, absl::StrCat(name, " is of ", strings ? "strings" : "rows of numbers", " and ",
+                                  first_, " of ", strings ? "rows of numbers" : "strings",
+                                  ": one expression is of one of the two"));
   }
 
   absl::StatusOr<NodePtr> Sigmoid(Call& call) {
@@ -257,6 +294,8 @@ class KernelParser {
 
   ExpressionScanner scanner_;
   int nodes_ = 0;
+  Takes takes_ = Takes::kAnything;
+  std::string first_;  // the leaf that says so
 };
 
 }  // namespace

@@ -105,6 +105,16 @@ class Compiler {
       case KernelNode::Kind::kBilinear:
         ops.push_back({.code = Code::kPushForm, .n = IndexOf(parts_.forms, *node.form)});
         return;
+      case KernelNode::Kind::kSpectrum:
+      case KernelNode::Kind::kJaccard: {
+        const StringKernel kernel{.measure = node.kind == KernelNode::Kind::kSpectrum
+                                                 ? StringMeasure::kSpectrum
+                                                 : StringMeasure::kJaccard,
+                                  .unit = node.unit,
+                                  .n = node.ngram};
+        ops.push_back({.code = Code::kPushString, .n = IndexOf(parts_.strings, kernel)});
+        return;
+      }
       case KernelNode::Kind::kWeight:
         return EmitFactor(WeightOf(node), ops);
       default:
@@ -135,8 +145,12 @@ class Compiler {
     Ops inner;
     Emit(*node.children[0], inner);
     ops.insert(ops.end(), inner.begin(), inner.end());
+    // A short string has no n-grams: nothing is wrong with it, and φ of it is 0.
+    const bool of_strings = std::any_of(inner.begin(), inner.end(), [](const KernelOp& op) {
+      return op.code == Code::kPushString;
+    });
     inner.push_back({.code = Code::kSquareRoot});
-    inner.push_back({.code = Code::kInverse});
+    inner.push_back({.code = of_strings ? Code::kInverseOrZero : Code::kInverse});
     EmitFactor(std::move(inner), ops);
     ops.push_back({.code = Code::kMultiply});
   }
@@ -161,6 +175,7 @@ bool Effect(Code code, StackEffect* effect) {
     case Code::kPushSquaredDistance:
     case Code::kPushL1Distance:
     case Code::kPushForm:
+    case Code::kPushString:
     case Code::kPushFactor:
     case Code::kPushShiftedProduct:
       *effect = {0, 1};
@@ -204,8 +219,30 @@ KernelProgram::Shape ShapeOf(const std::vector<KernelOp>& ops) {
   return KernelProgram::Shape::kAny;
 }
 
+// What an operation names is there; and of strings nothing else is read.
+absl::Status CheckNamed(const KernelOp& op, size_t i, size_t factors,
+                        const KernelProgramParts& parts) {
+  const bool of_numbers = op.code == Code::kPushSquaredDistance || op.code == Code::kPushForm ||
+                          op.code == Code::kPushL1Distance || op.code == Code::kPushShiftedProduct;
+  if (of_numbers && !parts.strings.empty()) {
+    return BadProgram(i, "a kernel of strings reads rows of numbers");
+  }
+  const bool names_factor = op.code == Code::kPushFactor;
+  const bool names_string = op.code == Code::kPushString;
+  if (!names_factor && !names_string && op.code != Code::kPushForm) return absl::OkStatus();
+  const size_t count = names_factor   ? factors
+                       : names_string ? parts.strings.size()
+                                      : parts.forms.size();
+  if (op.n >= 0 && op.n < static_cast<int64_t>(count)) return absl::OkStatus();
+  return BadProgram(i, absl::StrCat(names_factor   ? "factor "
+                                    : names_string ? "string kernel "
+                                                   : "form ",
+                                    op.n, " of ", count));
+}
+
 // One list of operations, of the program or of a factor, which may name `factors` factors.
-absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors, size_t forms) {
+absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors,
+                      const KernelProgramParts& parts) {
   if (ops.empty()) return BadProgram(0, "expected at least 1 operation, got 0");
   int depth = 0;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -229,13 +266,7 @@ absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors, size_t f
     if (ops[i].code == Code::kCosSinTurns && i + 1 != ops.size()) {
       return BadProgram(i, "a pair of cosine and sine is not the last operation");
     }
-    const bool names_factor = ops[i].code == Code::kPushFactor;
-    if (!names_factor && ops[i].code != Code::kPushForm) continue;
-    const int64_t count = static_cast<int64_t>(names_factor ? factors : forms);
-    if (ops[i].n < 0 || ops[i].n >= count) {
-      return BadProgram(i,
-                        absl::StrCat(names_factor ? "factor " : "form ", ops[i].n, " of ", count));
-    }
+    PHIMAP_RETURN_IF_ERROR(CheckNamed(ops[i], i, factors, parts));
   }
   if (depth != (ops.back().code == Code::kCosSinTurns ? 2 : 1)) {
     return BadProgram(ops.size(), absl::StrCat("ends with ", depth, " results"));
@@ -263,6 +294,26 @@ absl::Status CheckForm(const BilinearForm& form) {
   return absl::OkStatus();
 }
 
+absl::Status CheckStringKernels(const KernelProgramParts& parts) {
+  if (!parts.strings.empty() && !parts.forms.empty()) {
+    return BadProgram(0, "kernels of strings beside bilinear forms");
+  }
+  for (size_t m = 0; m < parts.strings.size(); ++m) {
+    const StringKernel& kernel = parts.strings[m];
+    if (std::count(parts.strings.begin(), parts.strings.end(), kernel) > 1) {
+      return BadProgram(0, absl::StrCat("string kernel ", m, " is there twice"));
+    }
+    const int measure = static_cast<int>(kernel.measure);
+    const int unit = static_cast<int>(kernel.unit);
+    if (measure < 1 || measure > 2 || unit < 1 || unit > 3 || kernel.n < 1 ||
+        kernel.n > kMaxNgram) {
+      return BadProgram(0, absl::StrCat("a string kernel of measure ", measure, ", unit ", unit,
+                                        ", n ", kernel.n));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCount(absl::string_view what, size_t count, int limit) {
   if (count <= static_cast<size_t>(limit)) return absl::OkStatus();
   return MakeError(
@@ -275,6 +326,8 @@ absl::Status CheckSize(const KernelProgramParts& parts) {
       CheckCount("different weights and norms", parts.factors.size(), kMaxKernelFactors));
   PHIMAP_RETURN_IF_ERROR(
       CheckCount("different bilinear forms", parts.forms.size(), kMaxKernelForms));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("different kernels of strings", parts.strings.size(), kMaxKernelForms));
   size_t ops = parts.ops.size();
   for (const std::vector<KernelOp>& factor : parts.factors) ops += factor.size();
   return CheckCount("operations", ops, kMaxKernelOps);
@@ -283,16 +336,24 @@ absl::Status CheckSize(const KernelProgramParts& parts) {
 absl::Status CheckParts(const KernelProgramParts& parts) {
   PHIMAP_RETURN_IF_ERROR(CheckSize(parts));
   for (const BilinearForm& form : parts.forms) PHIMAP_RETURN_IF_ERROR(CheckForm(form));
+  PHIMAP_RETURN_IF_ERROR(CheckStringKernels(parts));
   // A factor may name those before it.
   for (size_t i = 0; i < parts.factors.size(); ++i) {
-    PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts.forms.size()));
+    PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts));
     for (const KernelOp& op : parts.factors[i]) {
       if (op.code == Code::kPushShiftedProduct || op.code == Code::kCosSinTurns) {
         return BadProgram(i, "a factor reads an offset or leaves two numbers");
       }
     }
   }
-  return CheckOps(parts.ops, parts.factors.size(), parts.forms.size());
+  PHIMAP_RETURN_IF_ERROR(CheckOps(parts.ops, parts.factors.size(), parts));
+  for (size_t i = 0; i < parts.ops.size() && !parts.strings.empty(); ++i) {
+    // In a factor it stands for a norm, of which a constant weight makes nothing.
+    if (parts.ops[i].code == Code::kPushProduct) {
+      return BadProgram(i, "a kernel of strings reads products");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -305,7 +366,7 @@ KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
   PHIMAP_CHECK(!expression.NeedsScale() && !expression.NeedsMedian());
   absl::StatusOr<KernelProgram> program = FromParts(Compiler().Run(expression.root()));
   PHIMAP_CHECK(program.ok());  // the parser asked CheckCompiles
-  return *std::move(program);
+  return program->Over(expression.strings());
 }
 
 absl::Status KernelProgram::CheckCompiles(const KernelExpression& expression) {
@@ -323,11 +384,11 @@ absl::StatusOr<KernelProgram> KernelProgram::FromParts(KernelProgramParts parts)
   };
   KernelProgram program;
   program.uses_norms_ = anywhere(Code::kPushSquaredDistance) || !parts.factors.empty();
-  program.uses_products_ =
-      anywhere(Code::kPushSquaredDistance) ||
-      std::any_of(parts.ops.begin(), parts.ops.end(), [](const KernelOp& op) {
-        return op.code == Code::kPushProduct || op.code == Code::kPushShiftedProduct;
-      });
+  program.uses_products_ = anywhere(Code::kPushSquaredDistance) ||
+                           std::any_of(parts.ops.begin(), parts.ops.end(), [&](const KernelOp& op) {
+                             return (op.code == Code::kPushProduct && parts.strings.empty()) ||
+                                    op.code == Code::kPushShiftedProduct;
+                           });
   program.uses_l1_distances_ = anywhere(Code::kPushL1Distance);
   program.uses_offsets_ = anywhere(Code::kPushShiftedProduct);
   program.results_ = parts.ops.back().code == Code::kCosSinTurns ? 2 : 1;

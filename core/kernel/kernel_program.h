@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/bilinear_form.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/string_kernel.h"
 
 namespace phimap {
 
@@ -52,6 +54,7 @@ enum class KernelOpCode : uint8_t {
   kSquareRoot = 25,      // t ← √t
   kInverse = 26,         // t ← 1/t for t > 0, NaN otherwise
   kInverseOrZero = 27,   // t ← 1/t for t > 0, 0 otherwise
+  kPushString = 28,      // push k_n(x, a_j), the n-th kernel of strings
 };
 
 struct KernelOp {
@@ -75,6 +78,8 @@ struct KernelProgramParts {
   std::vector<KernelOp> ops;
   std::vector<std::vector<KernelOp>> factors;
   std::vector<BilinearForm> forms;
+  // Of strings, in place of products, distances and forms. Their values are evaluated as forms'.
+  std::vector<StringKernel> strings = {};
   friend bool operator==(const KernelProgramParts&, const KernelProgramParts&) = default;
 };
 
@@ -99,6 +104,16 @@ class KernelProgram {
   const std::vector<KernelOp>& ops() const { return parts_->ops; }
   const std::vector<std::vector<KernelOp>>& factors() const { return parts_->factors; }
   const std::vector<BilinearForm>& forms() const { return parts_->forms; }
+  const std::vector<StringKernel>& strings() const { return parts_->strings; }
+  // Values beside products and distances that it reads of each pair: of forms, or of strings.
+  size_t form_count() const { return parts_->forms.size() + parts_->strings.size(); }
+  // KernelExpression::Over; null for a program that is not of a build.
+  const std::shared_ptr<const std::vector<std::string>>& string_table() const { return table_; }
+  KernelProgram Over(std::shared_ptr<const std::vector<std::string>> table) const {
+    KernelProgram program = *this;
+    program.table_ = std::move(table);
+    return program;
+  }
   // What must be computed before it runs; a factor needs norms and forms too.
   bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
@@ -108,7 +123,7 @@ class KernelProgram {
   int results() const { return results_; }
   // Whether all there is beside the operations are products, norms and offsets.
   bool is_plain() const {
-    return !uses_l1_distances_ && parts_->factors.empty() && parts_->forms.empty();
+    return !uses_l1_distances_ && parts_->factors.empty() && form_count() == 0;
   }
   bool is_identity() const {
     return parts_->ops.size() == 1 && parts_->ops[0].code == KernelOpCode::kPushProduct;
@@ -123,6 +138,7 @@ class KernelProgram {
  private:
   // Shared: programs are copied freely.
   std::shared_ptr<const KernelProgramParts> parts_;
+  std::shared_ptr<const std::vector<std::string>> table_;
   bool uses_products_ = true;
   bool uses_norms_ = false;
   bool uses_l1_distances_ = false;

@@ -86,6 +86,11 @@ RoundedValue Inverse(const RoundedValue& t) {
   return {1 / t.high, 1 / t.low, 0, t.relative + t.absolute / t.low + 1};
 }
 
+// What is exactly 0 stays so.
+RoundedValue InverseOrZero(const RoundedValue& t) {
+  return t.low == 0 && t.high == 0 && t.absolute == 0 ? Exactly(0) : Inverse(t);
+}
+
 RoundedValue Tanh(const RoundedValue& t) {
   // Its slope is at most 1, and t·tanh'(t)/tanh(t) too.
   return {std::tanh(t.low), std::tanh(t.high), t.absolute, t.relative + kFunctionRoundings};
@@ -121,6 +126,7 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
         stack.push_back(operands.l1_distance);
         break;
       case KernelOpCode::kPushForm:
+      case KernelOpCode::kPushString:
         stack.push_back(operands.forms[op.n]);
         break;
       case KernelOpCode::kPushFactor:
@@ -154,8 +160,10 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
         stack.push_back(SquareRoot(pop(), unit));
         break;
       case KernelOpCode::kInverse:
-      case KernelOpCode::kInverseOrZero:
         stack.push_back(Inverse(pop()));
+        break;
+      case KernelOpCode::kInverseOrZero:
+        stack.push_back(InverseOrZero(pop()));
         break;
       default:  // cosines and sines: slope 1, and no kernel has them
         stack.push_back({-1, 1, pop().error() + kFunctionRoundings, 0});
@@ -187,7 +195,7 @@ KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
                                               const std::vector<double>& norms,
                                               const std::vector<int64_t>& members) const {
   Group group;
-  group.form_norms.resize(program_.forms().size());
+  group.form_norms.resize(program_.form_count());
   std::vector<double> applied(static_cast<size_t>(columns_));
   for (const int64_t j : members) {
     const double* row = rows.row(j);
@@ -196,7 +204,10 @@ KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
     double l1_norm = 0;
     for (int64_t k = 0; k < columns_; ++k) l1_norm += std::abs(row[k]);
     group.l1_norm = std::max(group.l1_norm, l1_norm);
-    for (size_t m = 0; m < group.form_norms.size(); ++m) {
+    for (size_t m = 0; m < program_.strings().size(); ++m) {
+      group.form_norms[m] = std::max(group.form_norms[m], std::sqrt(row[m]));
+    }
+    for (size_t m = 0; m < program_.forms().size(); ++m) {
       program_.forms()[m].Apply(row, applied.data());
       double square = 0;
       for (const double value : applied) square += value * value;
@@ -223,6 +234,11 @@ void KernelRounding::WidenFactors(const std::vector<RoundedValue>& factors, Grou
 // K(x, x)'s operands: distances are 0, and a square has no cancellation.
 RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_norm) const {
   RoundedOperands self;
+  if (!program_.strings().empty()) {
+    // Exact, and rounded once.
+    for (int64_t m = 0; m < columns_; ++m) self.forms.push_back({x[m], x[m], 0, 1});
+    return self;
+  }
   self.product = {squared_norm, squared_norm, 0, sum_};
   self.squared_distance = Exactly(0);
   self.l1_distance = Exactly(0);
@@ -263,7 +279,12 @@ double KernelRounding::Of(const double* x, double squared_norm, double largest) 
     pair.squared_distance = {near * near, far * far,
                              sum_ / 2 * (squared_norm + group.norm * group.norm), 0};
     pair.l1_distance = {0, l1_norm + group.l1_norm, 0, sum_};
-    for (const double form_norm : group.form_norms) {
+    // Never negative, and at most √(k_m(x, x)·k_m(a, a)).
+    for (size_t m = 0; m < program_.strings().size(); ++m) {
+      pair.forms.push_back({0, std::sqrt(x[m]) * group.form_norms[m], 0, 1});
+    }
+    for (size_t m = 0; m < program_.forms().size(); ++m) {
+      const double form_norm = group.form_norms[m];
       pair.forms.push_back({-norm * form_norm, norm * form_norm, sum_ * norm * form_norm, 0});
     }
     for (size_t m = 0; m < factors.size(); ++m) {

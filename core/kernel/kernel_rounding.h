@@ -48,8 +48,8 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
 // u·√(p/3) of itself then, twice which is what counts here, and never less than 4u.
 class KernelRounding {
  public:
-  // For a plan's rows, r×p, r ≥ 1, after the input stage. Cost: r times the operations of the
-  // factors and forms.
+  // For a plan's rows, r×p, r ≥ 1, after the input stage; of strings, a row is k_m(a, a) of each
+  // kernel of strings. Cost: r times the operations of the factors and forms.
   KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows, double unit);
 
   // The bound over u. `largest`: what |K(x, a_j)| is at most. Cost: the operations, for a kernel
@@ -62,7 +62,7 @@ class KernelRounding {
     double norm = 0;
     double least_norm = std::numeric_limits<double>::infinity();
     double l1_norm = 0;
-    std::vector<double> form_norms;  // ‖A_m a‖
+    std::vector<double> form_norms;  // ‖A_m a‖; of strings √k_m(a, a)
     std::vector<RoundedValue> factors;
   };
 

@@ -67,8 +67,12 @@ ValueWork WorkOfValue(const KernelExpression& kernel, int64_t columns) {
   const KernelProgram program = KernelProgram::Compile(kernel.Resolved(1, 1));
   const double passes =
       (program.uses_l1_distances() ? 1 : 0) + static_cast<double>(program.forms().size());
+  // Of a string kernel, over a value of an rbf: measured 20 to 150 ns on strings of 256 bytes, from
+  // counting one's n-grams and from those that it shares with others.
+  constexpr double kElementsOfString = 60;
   return {.products = program.uses_products() ? 1.0 : 0.0,
-          .elements = static_cast<double>(program.ops().size()) / kRbfOps +
+          .elements = kElementsOfString * static_cast<double>(program.strings().size()) +
+                      static_cast<double>(program.ops().size()) / kRbfOps +
                       passes * kElementsOfColumn * static_cast<double>(columns)};
 }
 

@@ -5,7 +5,9 @@
 #include "core/certificate/measurement.h"
 #include "core/certificate/self_check.h"
 #include "core/certificate/spectrum.h"
+#include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
+#include "core/kernel/string_kernel.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/rpcholesky.h"
 #include "core/landmark/split.h"
@@ -16,6 +18,8 @@
 #include "core/mapping/outside_values.h"
 #include "core/mapping/polynomial_mapping.h"
 #include "core/mapping/random_projection.h"
+#include "core/mapping/stream_sample.h"
+#include "core/plan/plan.h"
 #include "core/status/check.h"
 
 namespace phimap {
@@ -30,6 +34,9 @@ constexpr double kElementsOfPair = 20;
 constexpr double kWeightOfOutsideValue = 1000;
 // What every build has to do, however small: 0.3 ms.
 constexpr double kFixedElements = 1e5;
+
+// A string, for forecasts: nobody knows how long those of a stream will be.
+constexpr int64_t kLikelyStringBytes = 256;
 
 // A stream as a build sees it.
 struct SampleShape {
@@ -142,6 +149,10 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
   return cost;
 }
 
+bool OfStrings(const BuildSpec& spec) {
+  return !spec.outside.has_value() && spec.kernel.TakesStrings();
+}
+
 int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
                       FloatType serving_type) {
   const int64_t width = FloatTypeBytes(serving_type);
@@ -154,7 +165,16 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
                         (4 * columns + width * mapping.output_columns);
   // Pivots; eigenvalues, and five effective dimensions.
   const int64_t pivots = mapping.rank > 0 ? kDouble * (mapping.rank + kMaxEigenvalues + 5 * 3) : 0;
-  return kArtifactFrameBytes + width * mapping.plan_numbers + input + check + pivots;
+  const int64_t numbers = kArtifactFrameBytes + width * mapping.plan_numbers + pivots;
+  // Strings pass no input stage, and none is made up for the self-check.
+  if (OfStrings(spec)) return numbers + kLikelyStringBytes * spec.mapping.landmarks;
+  return numbers + input + check;
+}
+
+// An engine's index of the landmarks' n-grams, and those that each thread makes of a block's.
+int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
+  if (!OfStrings(spec)) return 0;
+  return StringIndex::kBytesPerUnit * (kMaxIndexedBytes + threads * kMaxBlockIndexedBytes);
 }
 
 MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
@@ -231,7 +251,7 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
   // All values, and the columns of those that the plan takes.
   const auto values = static_cast<int64_t>(2 * kDouble * OutsideValueCount(spec, sample));
-  return values + rows +
+  return values + rows + StringIndexBytes(spec, threads) +
          std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
                    mapping.build_bytes, mapping.kept_bytes + measuring,
                    mapping.kept_bytes + encoding, pairs,
@@ -263,6 +283,9 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
   cost.sample_bytes = spec.is_precomputed() ? GramSampleBytes(spec, columns)
                                             : sample_rows * (columns + 1) * kDouble;
+  if (OfStrings(spec)) {
+    cost.sample_bytes += StringSampleBytes(sample.kept + spec.mapping.given_rows());
+  }
   cost.compute_bytes = ComputeBytes(spec, sample, columns, threads);
   return cost;
 }

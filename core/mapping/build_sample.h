@@ -22,6 +22,8 @@ struct BuildSample {
   // What rows go through before any kernel sees them: standardisation, centring, or nothing.
   InputStage input;
 
+  // Strings stand in every matrix by their places in the stream's sample.
+  bool of_strings() const { return IsString(stream.kind()); }
   // A shift would make zeros other numbers, and sparse rows dense: they are scaled only.
   bool shifts() const { return stream.kind() == ExampleKind::kDense; }
   // Rows that landmarks were drawn from.

@@ -40,6 +40,8 @@ bool SurvivesProjection(const KernelNode& node) {
     case KernelNode::Kind::kLaplacian:
     case KernelNode::Kind::kDelta:
     case KernelNode::Kind::kBilinear:
+    case KernelNode::Kind::kSpectrum:
+    case KernelNode::Kind::kJaccard:
       return false;
     default:
       return std::all_of(node.children.begin(), node.children.end(),
@@ -53,7 +55,7 @@ absl::Status CheckProjected(const BuildSpec& spec) {
   }
   return NotApplicable(spec.mapping, spec.kernel,
                        "with input_dimensions is of kernels of Euclidean distances and inner "
-                       "products, not of laplacian, delta or bilinear");
+                       "products, not of laplacian, delta, bilinear or strings");
 }
 
 absl::Status CheckPolynomial(const BuildSpec& spec) {
@@ -127,6 +129,11 @@ absl::Status CheckOutside(const BuildSpec& spec) {
 absl::Status BuildSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
   if (outside.has_value()) return CheckOutside(*this);
+  if (standardize && kernel.TakesStrings()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "standardize",
+        absl::StrCat(kernel.ToText(), " is a kernel of strings, which have no columns"));
+  }
   PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
   switch (mapping.kind) {
     case MappingKind::kF1:
@@ -172,11 +179,26 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
                      absl::StrCat(outside->ToText(), " is of dense rows; the stream is of ",
                                   ExampleKindName(kind), " ones"));
   }
-  if (!IsString(kind)) return CheckColumns(columns);
-  return MakeError(
-      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
-      absl::StrCat(kernel.ToText(), " is a kernel of rows of numbers; the stream is of ",
-                   ExampleKindName(kind)));
+  const auto not_applicable = [&](absl::string_view of) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+                     absl::StrCat(kernel.ToText(), " is a kernel of ", of,
+                                  "; the stream's examples are ", ExampleKindName(kind)));
+  };
+  if (!IsString(kind)) {
+    return kernel.TakesStrings() ? not_applicable("strings") : CheckColumns(columns);
+  }
+  if (!kernel.TakesStrings()) return not_applicable("rows of numbers");
+  if (kind == ExampleKind::kBytes && !kernel.TakesBytes()) {
+    return not_applicable("text (of bytes it is with unit=byte)");
+  }
+  // Places in the sample are numbers of float32 too.
+  constexpr int64_t kMaxPlaces = int64_t{1} << 24;
+  const int64_t places = ReservoirCapacity(PoolRows(1)) + mapping.landmarks;
+  if (places <= kMaxPlaces) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "pool_rows",
+                   absl::StrCat("a pool of strings has at most ", kMaxPlaces,
+                                " with held-out ones and landmarks, got ", places),
+                   {{"limit", absl::StrCat(kMaxPlaces)}, {"actual", absl::StrCat(places)}});
 }
 
 int64_t BuildSpec::PoolRows(int64_t columns) const {

@@ -1,17 +1,24 @@
 #include "core/mapping/computed_kernel.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
 #include "core/certificate/definiteness.h"
 #include "core/certificate/self_check.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_program.h"
+#include "core/kernel/string_kernel.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/input_projection.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/plan_pair.h"
 #include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
@@ -44,6 +51,7 @@ absl::Status ComputedKernel::Resolve() {
                             MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
   }
   kernel_ = spec_.kernel.Resolved(scale, median);
+  if (sample_.of_strings()) kernel_ = kernel_.Over(sample_.stream.strings());
   return absl::OkStatus();
 }
 
@@ -66,6 +74,7 @@ absl::Status ComputedKernel::Choose(BuildProgress& progress) {
                       [&](double f) { return progress.Report(BuildStep::kChoose, "choose", f); }));
   pool_trace_residual_ = choice.pool_trace_residual;
   const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
+  PHIMAP_RETURN_IF_ERROR(CheckStrings(rows));
   anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
   for (int64_t i = 0; i < anchors_.rows(); ++i) {
     std::copy_n(rows.row(i % rows.rows()), rows.cols(), anchors_.row(i));
@@ -77,6 +86,23 @@ absl::Status ComputedKernel::Choose(BuildProgress& progress) {
                   .projection = {}};
   landmarks_ = AfterInputStage(input_, rows);
   return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::CheckStrings(ConstMatrixView<double> places) const {
+  if (!sample_.of_strings()) return absl::OkStatus();
+  const std::vector<std::string>& strings = *sample_.stream.strings();
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < places.rows(); ++i) {
+    bytes += static_cast<int64_t>(strings[static_cast<size_t>(places(i, 0))].size());
+  }
+  const int64_t indexed = IndexedBytes(KernelProgram::Compile(kernel_).strings(), bytes);
+  if (indexed <= kMaxIndexedBytes) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "LANDMARKS_TOO_LONG", "spec.landmarks",
+      absl::StrCat("the ", places.rows(), " landmarks are ", bytes,
+                   " bytes, which with each unit and n of the kernel make ", indexed, "; at most ",
+                   kMaxIndexedBytes, " are allowed: ask for fewer landmarks, or cut the examples"),
+      {{"limit", absl::StrCat(kMaxIndexedBytes)}, {"actual", absl::StrCat(indexed)}});
 }
 
 absl::Status ComputedKernel::Probe(BuildProgress& progress) {
@@ -111,6 +137,7 @@ absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping)
 }
 
 std::optional<SelfCheck> ComputedKernel::GoldenVectors(const BuiltMapping& mapping) const {
+  if (sample_.of_strings()) return std::nullopt;  // none is made up
   const StreamSample& stream = sample_.stream;
   const Matrix<float> rows = stream.MadeUpRows(
       SelfCheckRows(stream.columns(), mapping.served.output_columns()), spec_.seed);
@@ -122,6 +149,7 @@ std::optional<SelfCheck> ComputedKernel::GoldenVectors(const BuiltMapping& mappi
 absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
                                      const TileControl& control, Certificate& certificate) const {
   task.rows = sample_.held_out.view();
+  if (sample_.of_strings()) task.strings = sample_.stream.strings().get();
   // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
   Matrix<double> reference_rows;
   if (kernel_.HasDelta() && spec_.mapping.has_landmarks()) {

@@ -23,7 +23,7 @@ class ComputedKernel final : public BuildKernel {
  public:
   // Resolves gamma, chooses the landmarks and looks at the kernel on them; reports to
   // BuildStep::kChoose. `spec` and `sample` outlive what comes. Errors: ScaleGamma, MedianGamma,
-  // ChooseLandmarks, ProbeDefiniteness, VerdictOn.
+  // ChooseLandmarks, ProbeDefiniteness, VerdictOn, FAILED_PRECONDITION (LANDMARKS_TOO_LONG).
   static absl::StatusOr<std::unique_ptr<BuildKernel>> Prepare(const BuildSpec& spec,
                                                               const BuildSample& sample,
                                                               BuildProgress& progress);
@@ -43,6 +43,8 @@ class ComputedKernel final : public BuildKernel {
   ComputedKernel(const BuildSpec& spec, const BuildSample& sample);
   absl::Status Resolve();
   absl::Status Choose(BuildProgress& progress);
+  // A plan holds every n-gram of its landmarks.
+  absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
 
   const BuildSpec& spec_;

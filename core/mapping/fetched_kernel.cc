@@ -86,7 +86,7 @@ ExampleBlock FetchedKernel::ExamplesOf(const Matrix<double>& rows) const {
   ExampleBlock block(stream.kind(), of_strings() ? 0 : stream.columns());
   for (int64_t i = 0; i < rows.rows(); ++i) {
     if (of_strings()) {
-      block.AddString(stream.strings()[static_cast<size_t>(rows(i, 0))]);
+      block.AddString((*stream.strings())[static_cast<size_t>(rows(i, 0))]);
     } else {
       block.AddRow(rows.row(i));
     }

@@ -46,6 +46,14 @@ ServingStages<T> StagesIn(const StageNumbers& stages) {
   ServingStages<T> typed;
   if (stages.external.has_value()) {
     typed.features = *stages.external;
+  } else if (!stages.program.strings().empty()) {
+    // The rows are places in the table of the build.
+    StringFeatures features{.strings = {}, .program = stages.program.Over(nullptr)};
+    for (int64_t i = 0; i < stages.rows.rows(); ++i) {
+      features.strings.push_back(
+          (*stages.program.string_table())[static_cast<size_t>(stages.rows(i, 0))]);
+    }
+    typed.features = std::move(features);
   } else if (!stages.expansion.coefficients.empty()) {
     const std::vector<double>& wide = stages.expansion.coefficients;
     typed.features = ExpansionFeatures<T>{stages.expansion.degree, stages.expansion.columns,
@@ -86,6 +94,9 @@ absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair&
     plans.served.input.columns = static_cast<int64_t>(stages.external->examples.size());
   }
   plans.reference.input = CopyOf(plans.served.input);
+  if (!stages.program.strings().empty()) {
+    plans.served.input.columns = plans.reference.input.columns = 0;
+  }
   plans.reference.stages = StagesIn<double>(stages);
   if (as.serving_type == FloatType::kFloat32) {
     plans.served.stages = StagesIn<float>(stages);

@@ -24,6 +24,10 @@ Reservoir::Form FormOf(ExampleKind kind) {
 
 }  // namespace
 
+int64_t StringSampleBytes(int64_t strings) {
+  return strings * static_cast<int64_t>(sizeof(std::string)) + kMaxSampledStringBytes;
+}
+
 struct StreamSample::State {
   State(const BuildSpec& spec, int64_t columns, ExampleKind kind)
       : kind(kind),
@@ -34,7 +38,7 @@ struct StreamSample::State {
         moments(columns),
         reservoir(ReservoirCapacity(pool_rows), columns, spec.seed, FormOf(kind)) {
     if (spec.is_precomputed()) gram.emplace(spec, columns);
-    if (IsString(kind)) strings.resize(static_cast<size_t>(reservoir.capacity() + given_rows));
+    if (IsString(kind)) strings->resize(static_cast<size_t>(reservoir.capacity() + given_rows));
   }
 
   // Takes the rows of a block that are landmarks by their place; the others are left.
@@ -48,8 +52,9 @@ struct StreamSample::State {
   // Keeps a string in a place.
   absl::Status Keep(const std::string& string, int64_t place) {
     string_bytes += static_cast<int64_t>(string.size());
-    string_bytes -= static_cast<int64_t>(strings[place].size());
-    strings[place] = string;
+    string_bytes -= static_cast<int64_t>((*strings)[place].size());
+    std::string(string).swap(
+        (*strings)[place]);  // an assignment would keep the room of a longer one
     if (string_bytes <= kMaxSampledStringBytes) return absl::OkStatus();
     return MakeError(absl::StatusCode::kResourceExhausted, "SAMPLE_TOO_LARGE", "spec.pool_rows",
                      absl::StrCat("the sample of at most ", reservoir.capacity(),
@@ -70,7 +75,7 @@ struct StreamSample::State {
   // Rows on their way, widened to float64.
   Matrix<double> block;
   // By slot of the reservoir, and those that are given after them.
-  std::vector<std::string> strings;
+  std::shared_ptr<std::vector<std::string>> strings = std::make_shared<std::vector<std::string>>();
   int64_t string_bytes = 0;
 };
 
@@ -88,7 +93,9 @@ int64_t StreamSample::rows() const {
 }
 int64_t StreamSample::columns() const { return state_->reservoir.columns(); }
 ExampleKind StreamSample::kind() const { return state_->kind; }
-const std::vector<std::string>& StreamSample::strings() const { return state_->strings; }
+std::shared_ptr<const std::vector<std::string>> StreamSample::strings() const {
+  return state_->strings;
+}
 const ColumnMoments& StreamSample::moments() const { return state_->moments; }
 const Reservoir& StreamSample::reservoir() const { return state_->reservoir; }
 int64_t StreamSample::pool_rows() const {
@@ -106,7 +113,9 @@ int64_t StreamSample::memory_bound_bytes() const {
   const int64_t copies = state_->copies_pool ? 3 : 1;
   // A vector doubles when it grows.
   const int64_t rows = copies * state_->reservoir.capacity() + 3 * state_->given_rows;
-  return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double));
+  return rows * (columns() + 1) * static_cast<int64_t>(sizeof(double)) +
+         (IsString(kind()) ? StringSampleBytes(state_->reservoir.capacity() + state_->given_rows)
+                           : 0);
 }
 
 absl::Status StreamSample::CheckBlock(const ExamplesView& examples) const {

@@ -20,6 +20,9 @@ namespace phimap {
 // Most bytes of strings that a sample holds.
 inline constexpr int64_t kMaxSampledStringBytes = int64_t{256} << 20;
 
+// Bytes of memory that a sample of at most so many strings may grow to.
+int64_t StringSampleBytes(int64_t strings);
+
 // Columns of the sample of a stream that begins with such a block: 1 for strings, of which each is
 // known by its slot.
 inline int64_t SampleColumns(const ExamplesView& first) {
@@ -57,7 +60,7 @@ class StreamSample {
   // With kernel precomputed(), in the place of all these; null otherwise.
   const GramSample* gram() const;
   // Of strings: those that are kept, each where the number that stands for it says.
-  const std::vector<std::string>& strings() const;
+  std::shared_ptr<const std::vector<std::string>> strings() const;
   // The first rows of the stream, under policy `given`: given.rows() × columns().
   ConstMatrixView<double> given() const;
   // Rows of normal numbers with each column's mean and deviation: of the stream's kind, but

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_evaluator.h"
+#include "core/kernel/string_kernel.h"
 #include "core/linalg/panel_product.h"
 #include "core/plan/sparse_tile.h"
 #include "core/status/check.h"
@@ -35,14 +36,19 @@ constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 template <typename T>
 struct SelfValues {
   AlignedArray<T> numbers;
+  int64_t rows = 0;
   std::vector<const T*> forms;
   std::vector<T*> factors;
 };
 
 template <typename T>
 struct TypedBuffers {
-  AlignedArray<T> x;          // tile rows × input-stage columns
-  SparseTile<T> sparse;       // in place of x
+  AlignedArray<T> x;     // tile rows × input-stage columns
+  SparseTile<T> sparse;  // in place of x
+  // Of one string: its n-grams, and the values of each kernel of strings with the plan's.
+  NgramCounts ngrams;
+  std::vector<double> string_values;
+  std::vector<double*> string_rows;
   AlignedArray<T> norms;      // tile rows
   AlignedArray<T> z;          // tile rows × features, or outputs if there is no projection
   AlignedArray<T> distances;  // tile rows × features: L1 distances beside products
@@ -56,6 +62,11 @@ struct TypedBuffers {
   std::vector<T*> distance_rows;
   std::vector<T*> form_rows;  // of all forms, one after the other
 };
+
+// What an n-gram of a string takes, in multiplications: to be counted and looked up, and for each
+// string of the plan that has it.
+constexpr double kLookupCost = 4000;
+constexpr double kPostingCost = 100;
 
 // What a multiplication of a walked sparse row takes, over one of a dense row that shares its
 // registers with eleven others: 4 to 3 with 1 to 25 % of 10,000 numbers named (bench/sparse_bench).
@@ -120,7 +131,8 @@ class TypedEngine final : public Engine {
     int64_t forms = 0;
     for (const PanelMatrix<T>& form : form_rows_) forms += form.memory_bytes();
     return input_projection_.memory_bytes() + rows_.memory_bytes() + projection_.memory_bytes() +
-           forms + static_cast<int64_t>(expansion_.columns.size() * sizeof(int32_t)) +
+           forms + strings_.memory_bytes() +
+           static_cast<int64_t>(expansion_.columns.size() * sizeof(int32_t)) +
            static_cast<int64_t>(expansion_.coefficients.size() * sizeof(T)) +
            static_cast<int64_t>(
                (row_norms_.size() + row_self_.numbers.size() + offsets_.size() + centre_.size()) *
@@ -138,6 +150,11 @@ class TypedEngine final : public Engine {
 
   double Multiplications(const ExamplesView& rows) const override {
     const double all = Engine::Multiplications(rows);
+    if (rows.strings() != nullptr) {
+      const double byte =
+          kLookupCost * strings_.lookups_per_byte() + kPostingCost * strings_.postings_per_byte();
+      return all + byte * static_cast<double>(rows.bytes());
+    }
     if (!Walks(rows)) return all;
     const int64_t passes = (uses_products_ ? 1 : 0) + form_rows_.size();
     const bool projects = input_projection_.columns() > 0;
@@ -146,6 +163,22 @@ class TypedEngine final : public Engine {
     const double named =
         static_cast<double>(rows.sparse()->entries()) / static_cast<double>(input_.columns);
     return all - dense * (static_cast<double>(rows.rows()) - named * kSparseCost);
+  }
+
+  bool takes_strings() const override { return strings_.strings() > 0; }
+  bool takes_bytes() const override { return takes_bytes_; }
+
+  absl::Status CheckTakes(const ExamplesView& examples) const override {
+    if (!takes_strings()) return Engine::CheckTakes(examples);
+    const StringsView* strings = examples.strings();
+    if (strings != nullptr && (takes_bytes_ || strings->kind == ExampleKind::kText)) {
+      return absl::OkStatus();
+    }
+    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND",
+                     absl::StrCat("examples.", examples.kind_name()),
+                     absl::StrCat("the version maps ", takes_bytes_ ? "bytes or text" : "text",
+                                  ", got ", examples.kind_name()),
+                     {{"actual", std::string(examples.kind_name())}});
   }
 
   // Walked rows share no tile with others, which would make them dense too.
@@ -232,6 +265,9 @@ class TypedEngine final : public Engine {
       row_count_ = feature_count_;
       return absl::OkStatus();
     }
+    if (const auto* strings = std::get_if<StringFeatures>(&stages.features)) {
+      return LoadStrings(*strings);
+    }
     // Its values are the rows.
     is_external_ = true;
     uses_products_ = false;
@@ -240,6 +276,70 @@ class TypedEngine final : public Engine {
     stage_columns_ = feature_count_;
     x_stride_ = SpreadStride<T>(stage_columns_);
     return absl::OkStatus();
+  }
+
+  absl::Status LoadStrings(const StringFeatures& features) {
+    program_ = features.program;
+    row_count_ = static_cast<int64_t>(features.strings.size());
+    uses_products_ = false;
+    takes_bytes_ =
+        std::all_of(program_.strings().begin(), program_.strings().end(),
+                    [](const StringKernel& kernel) { return kernel.unit == StringUnit::kByte; });
+    std::vector<const std::string*> strings;
+    for (const std::string& string : features.strings) strings.push_back(&string);
+    strings_ = StringIndex(program_.strings(), strings);
+    row_norms_.assign(static_cast<size_t>(row_count_), T{0});
+    ReserveSelfValues(row_count_, row_self_);
+    if (row_self_.factors.empty()) return absl::OkStatus();
+    NgramCounts scratch;
+    std::vector<double> squares(program_.strings().size());
+    for (int64_t j = 0; j < row_count_; ++j) {
+      StringSquares(program_.strings(), features.strings[j], scratch, squares.data());
+      SetSelfValue(squares.data(), j, row_self_);
+    }
+    EvaluateFactors(program_, row_norms_.data(), row_self_.forms.data(), row_count_,
+                    row_self_.factors.data());
+    row_factor_pointers_.assign(row_self_.factors.begin(), row_self_.factors.end());
+    return absl::OkStatus();
+  }
+
+  // k_m(x, x) of row i for each kernel m of strings: exact in float64, and rounded once.
+  void SetSelfValue(const double* squares, int64_t i, SelfValues<T>& self) const {
+    for (size_t m = 0; m < self.forms.size(); ++m) {
+      self.numbers.data()[static_cast<int64_t>(m) * self.rows + i] = static_cast<T>(squares[m]);
+    }
+  }
+
+  // k_m(x, a_j) of row i of a tile, for each kernel m of strings, and k_m(x, x); rounded likewise.
+  void EvaluateStrings(const std::string& x, int64_t i, int64_t rows,
+                       TypedBuffers<T>& typed) const {
+    const auto kernels = static_cast<int64_t>(program_.strings().size());
+    typed.string_values.resize(static_cast<size_t>(kernels * (row_count_ + 1)));
+    typed.string_rows.clear();
+    for (int64_t m = 0; m < kernels; ++m) {
+      typed.string_rows.push_back(typed.string_values.data() + m * row_count_);
+    }
+    double* const squares = typed.string_values.data() + kernels * row_count_;
+    strings_.Values(x, typed.ngrams, typed.string_rows.data(), squares);
+    for (int64_t m = 0; m < kernels; ++m) {
+      T* const row = typed.form_rows[m * rows + i];
+      for (int64_t j = 0; j < row_count_; ++j) row[j] = static_cast<T>(typed.string_rows[m][j]);
+    }
+    SetSelfValue(squares, i, typed.self);
+  }
+
+  // Room for the forms and factors of `rows` rows.
+  void ReserveSelfValues(int64_t rows, SelfValues<T>& self) const {
+    const int64_t forms = static_cast<int64_t>(program_.form_count());
+    const int64_t factors = static_cast<int64_t>(program_.factors().size());
+    Grow(self.numbers, (forms + factors) * rows);
+    self.rows = rows;
+    self.forms.clear();
+    self.factors.clear();
+    for (int64_t m = 0; m < forms; ++m) self.forms.push_back(self.numbers.data() + m * rows);
+    for (int64_t m = 0; m < factors; ++m) {
+      self.factors.push_back(self.numbers.data() + (forms + m) * rows);
+    }
   }
 
   // A·a_j for each form A and each row, rounded once.
@@ -324,7 +424,9 @@ class TypedEngine final : public Engine {
     TypedBuffers<T>& typed = buffers.Typed<T>();
     const int64_t rows = tile.size();
     typed.sparse.Clear();
-    if (Walks(tile[0].part->rows)) {
+    if (takes_strings()) {
+      RunStrings(tile, typed);
+    } else if (Walks(tile[0].part->rows)) {
       RunSparseInputStage(tile, buffers);
     } else {
       RunInputStage(tile, buffers);
@@ -344,6 +446,17 @@ class TypedEngine final : public Engine {
       projection_.Multiply(typed.z.data(), z_stride, rows, typed.y_rows.data());
     }
     for (int64_t i = 0; i < rows; ++i) CheckRow(typed, i, tile[i]);
+  }
+
+  // In place of the input stage and of products.
+  void RunStrings(absl::Span<const RowPlace> tile, TypedBuffers<T>& typed) const {
+    const int64_t rows = tile.size();
+    const int64_t kernels = static_cast<int64_t>(program_.strings().size());
+    SetRows(typed.forms, kernels * rows, typed.form_rows);
+    ReserveSelfValues(rows, typed.self);
+    for (int64_t i = 0; i < rows; ++i) {
+      EvaluateStrings((*tile[i].part->rows.strings())[tile[i].row], i, rows, typed);
+    }
   }
 
   // float64 whatever the input type, rounded once.
@@ -450,14 +563,18 @@ class TypedEngine final : public Engine {
       }
       rows_.L1Distances(typed.x.data(), x_stride_, rows, distances);
     }
-    if (program_.uses_norms() && sparse) {
+    if (takes_strings()) {
+      std::fill_n(typed.norms.data(), rows, T{0});
+      EvaluateFactors(program_, typed.norms.data(), typed.self.forms.data(), rows,
+                      typed.self.factors.data());
+    } else if (program_.uses_norms() && sparse) {
       ChainSquaredNorms(typed.sparse.ref(), typed.norms.data());
     } else if (program_.uses_norms()) {
       ChainSquaredNorms(typed.x.data(), x_stride_, rows, stage_columns_, typed.norms.data());
     }
     if (program_.is_identity()) {
       // The products, or distances, themselves.
-    } else if (program_.factors().empty() && program_.forms().empty()) {
+    } else if (program_.factors().empty() && program_.form_count() == 0) {
       for (int64_t i = 0; i < rows; ++i) {
         KernelOperands<T> operands = OperandsOf(typed, i, z[i]);
         if (uses_l1_distances_) operands.l1_distances = distances[i];
@@ -486,12 +603,14 @@ class TypedEngine final : public Engine {
   // A kernel with forms or factors.
   void EvaluateComposed(TypedBuffers<T>& typed, int64_t rows, T* const* distances,
                         T* const* z) const {
-    const int64_t forms = static_cast<int64_t>(form_rows_.size());
-    SetRows(typed.forms, forms * rows, typed.form_rows);
-    for (int64_t m = 0; m < forms; ++m) {
-      form_rows_[m].Multiply(typed.x.data(), x_stride_, rows, typed.form_rows.data() + m * rows);
+    const int64_t forms = static_cast<int64_t>(program_.form_count());
+    if (!takes_strings()) {
+      SetRows(typed.forms, forms * rows, typed.form_rows);
+      for (int64_t m = 0; m < forms; ++m) {
+        form_rows_[m].Multiply(typed.x.data(), x_stride_, rows, typed.form_rows.data() + m * rows);
+      }
+      SetSelfValues(typed.x.data(), x_stride_, rows, typed.norms.data(), typed.self);
     }
-    SetSelfValues(typed.x.data(), x_stride_, rows, typed.norms.data(), typed.self);
     typed.row_forms.resize(forms);
     typed.row_factors.resize(typed.self.factors.size());
     for (int64_t i = 0; i < rows; ++i) {
@@ -528,7 +647,9 @@ class TypedEngine final : public Engine {
         absl::StrCat(
             "kernel values or features of this row overflow ", FloatTypeName(serving_type()),
             program_.factors().empty() ? "" : ", or K(x, x) that it is divided by is not > 0",
-            "; scale the inputs, build with standardize, or serve in float64"),
+            program_.strings().empty()
+                ? "; scale the inputs, build with standardize, or serve in float64"
+                : "; scale the kernel down, or serve in float64"),
         {{"row", absl::StrCat(place.row)}});
   }
 
@@ -550,7 +671,9 @@ class TypedEngine final : public Engine {
   bool uses_l1_distances_ = false;
   bool is_l1_stage_ = false;
   bool is_external_ = false;
-  bool takes_sparse_ = false;              // sparse rows need not become dense
+  bool takes_sparse_ = false;  // sparse rows need not become dense
+  StringIndex strings_;        // of a plan of strings
+  bool takes_bytes_ = false;
   std::vector<PanelMatrix<T>> form_rows_;  // A·a_j of each form
   SelfValues<T> row_self_;
   std::vector<const T*> row_factor_pointers_;

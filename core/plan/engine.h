@@ -59,8 +59,8 @@ class Engine {
   // std::bad_alloc.
   static absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan);
 
-  // Of the rows that it takes. Those of an external block are K(x, ·) of each landmark in turn, and
-  // may have one number more, K(x, x), which the engine passes over.
+  // Of the rows that it takes; 0 of strings. Those of an external block are K(x, ·) of each
+  // landmark in turn, and may have one number more, K(x, x), which the engine passes over.
   virtual int64_t input_columns() const = 0;
   virtual bool is_external() const { return false; }
   bool TakesColumns(int64_t columns) const {
@@ -76,9 +76,12 @@ class Engine {
   virtual double Multiplications(const ExamplesView& rows) const {
     return static_cast<double>(rows.rows()) * static_cast<double>(multiplications_per_row());
   }
+  // Whether it maps strings, of which there are 0 columns: texts, and other bytes too?
+  virtual bool takes_strings() const { return false; }
+  virtual bool takes_bytes() const { return false; }
   // Whether the plan maps such examples: INVALID_ARGUMENT (WRONG_KIND; WRONG_COLUMNS with both
   // numbers; field "examples.KIND" or "examples.KIND.columns") if it does not.
-  absl::Status CheckTakes(const ExamplesView& examples) const;
+  virtual absl::Status CheckTakes(const ExamplesView& examples) const;
 
   // Maps every row of every part; rows of several parts share tiles. Allocates only to grow
   // `scratch`.

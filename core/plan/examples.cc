@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/kernel/utf8.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -69,6 +70,12 @@ absl::Status CheckSparse(const SparseRowsView& rows) {
 absl::Status CheckStrings(const StringsView& strings) {
   for (int64_t i = 0; i < strings.rows; ++i) {
     const int64_t bytes = static_cast<int64_t>(strings[i].size());
+    if (strings.kind == ExampleKind::kText && !IsUtf8(strings[i])) {
+      return MakeError(Code::kInvalidArgument, "NOT_UTF8", absl::StrCat("values[", i, "]"),
+                       "expected text in UTF-8, got bytes that are not; send them as bytes, for a "
+                       "kernel with unit=byte, or convert the text",
+                       {{"row", absl::StrCat(i)}});
+    }
     if (bytes <= kMaxStringBytes) continue;
     return MakeError(Code::kInvalidArgument, "TOO_LONG", absl::StrCat("values[", i, "]"),
                      absl::StrCat("expected at most ", kMaxStringBytes, " bytes, got ", bytes,

@@ -108,9 +108,10 @@ absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self
 
 // What remains to be checked of a block whose shape and lengths are right, in one pass: that every
 // value is finite (NOT_FINITE), offsets never fall or lead out of the entries (BAD_OFFSETS),
-// columns are in range and rise within a row (BAD_COLUMN), and strings are no longer than
-// kMaxStringBytes (TOO_LONG). INVALID_ARGUMENT that names the first offence: rows[i].columns[j] of
-// dense rows, column_indices[e] and values[e] of sparse ones, with the row, values[i] of strings.
+// columns are in range and rise within a row (BAD_COLUMN), texts are UTF-8 (NOT_UTF8) and strings
+// no longer than kMaxStringBytes (TOO_LONG). INVALID_ARGUMENT that names the first offence:
+// rows[i].columns[j] of dense rows, column_indices[e] and values[e] of sparse ones, with the row,
+// values[i] of strings.
 absl::Status CheckExamples(const ExamplesView& examples);
 
 }  // namespace phimap

@@ -5,7 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "core/kernel/string_kernel.h"
 #include "core/plan/example_block.h"
+#include "core/plan/examples.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -101,6 +103,7 @@ template <typename T>
 struct FeatureCheck {
   int64_t columns;
   absl::Status operator()(const ProductFeatures<T>& f) const {
+    if (!f.program.strings().empty()) return Invalid("features", "products with strings");
     PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
     PHIMAP_RETURN_IF_ERROR(CheckRows(f.rows, columns));
     PHIMAP_RETURN_IF_ERROR(
@@ -140,6 +143,27 @@ struct FeatureCheck {
       }
     }
     return CheckFiniteNumbers("features", "coefficients", f.coefficients.data(), count);
+  }
+  absl::Status operator()(const StringFeatures& f) const {
+    if (f.program.strings().empty() || f.program.results() != 1) {
+      return Invalid("features", "the program of strings has no kernel of strings");
+    }
+    PHIMAP_RETURN_IF_ERROR(CheckProgram<T>(f.program, columns));
+    int64_t bytes = 0;
+    for (const std::string& string : f.strings) {
+      bytes += static_cast<int64_t>(string.size());
+      if (static_cast<int64_t>(string.size()) > kMaxStringBytes) {
+        return Invalid("features", absl::StrCat("a string of ", string.size(), " bytes, at most ",
+                                                kMaxStringBytes));
+      }
+    }
+    const int64_t indexed = IndexedBytes(f.program.strings(), bytes);
+    if (indexed > kMaxIndexedBytes) {
+      return Invalid("features",
+                     absl::StrCat("strings of ", indexed, " bytes for all units and n, at most ",
+                                  kMaxIndexedBytes));
+    }
+    return CheckDimension("features", "strings", static_cast<int64_t>(f.strings.size()));
   }
   absl::Status operator()(const ExternalFeatures& f) const {
     const int64_t count = f.examples.size();
@@ -232,6 +256,7 @@ int64_t ServingStages<T>::feature_count() const {
     int64_t operator()(const L1Features<T>& f) const { return f.rows.rows(); }
     int64_t operator()(const ExternalFeatures& f) const { return f.examples.size(); }
     int64_t operator()(const ExpansionFeatures<T>& f) const { return f.coefficients.size(); }
+    int64_t operator()(const StringFeatures& f) const { return f.strings.size(); }
   };
   return std::visit(Count{}, features);
 }
@@ -289,7 +314,8 @@ absl::Status Plan::Validate() const {
   const bool of_strings = std::visit(
       [](const auto& s) {
         const auto* const external = std::get_if<ExternalFeatures>(&s.features);
-        return external != nullptr && external->of_strings();
+        return std::holds_alternative<StringFeatures>(s.features) ||
+               (external != nullptr && external->of_strings());
       },
       stages);
   PHIMAP_RETURN_IF_ERROR(CheckInput(input, of_strings));

@@ -73,6 +73,17 @@ struct ExpansionFeatures {
   std::vector<T> coefficients;
 };
 
+// Most bytes of the strings of a plan, counted once for each unit and n of its kernels: what an
+// engine holds of them is up to StringIndex::kBytesPerUnit times as much.
+inline constexpr int64_t kMaxIndexedBytes = int64_t{8} << 20;
+
+// Kernels of strings with fixed ones, then an elementwise map. There is no input stage: the plan
+// has 0 columns.
+struct StringFeatures {
+  std::vector<std::string> strings;
+  KernelProgram program;
+};
+
 // Features that are computed elsewhere (by a user's own kernel service, or by whoever asks): z
 // arrives from outside, K(x, example_j) for each example. The engine takes it for its rows and runs
 // the projection stage on it.
@@ -136,7 +147,9 @@ struct SparseProjection {
 template <typename T>
 struct ServingStages {
   using Element = T;
-  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures, ExpansionFeatures<T>> features;
+  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures, ExpansionFeatures<T>,
+               StringFeatures>
+      features;
   // μ: one number for each feature, or empty for 0.
   std::vector<T> centre;
   std::variant<NoProjection, TriangularProjection<T>, DenseProjection<T>, SparseProjection<T>>
@@ -155,7 +168,8 @@ struct Plan {
   FloatType serving_type() const {
     return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
-  // Of an example. Of an external block the engine's rows have others: a value for each landmark.
+  // Of an example. Of an external block the engine's rows have others: a value for each landmark;
+  // 0: it maps strings.
   int64_t input_columns() const { return input.columns; }
   int64_t output_columns() const;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/plan/examples.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -24,7 +25,8 @@ enum FeatureKind : uint8_t {
   kExpansion = 4,
   kExternal = 5,
   kShiftedProduct = 6,
-  kComposed = 7
+  kComposed = 7,
+  kStrings = 8
 };
 enum ProjectionKind : uint8_t {
   kNone = 0,
@@ -163,6 +165,45 @@ absl::Status WrongKind(int kind) {
                                                   : " whose program needs kind 7"));
 }
 
+// Kernels and strings. A factor is encoded as that of a composed program.
+void EncodeStrings(ByteWriter& writer, const StringFeatures& f) {
+  writer.Number<uint8_t>(kStrings);
+  EncodeOps(writer, f.program.ops());
+  EncodeExtras(writer, f.program);
+  writer.Number<uint32_t>(static_cast<uint32_t>(f.program.strings().size()));
+  for (const StringKernel& kernel : f.program.strings()) {
+    writer.Number<uint8_t>(static_cast<uint8_t>(kernel.measure));
+    writer.Number<uint8_t>(static_cast<uint8_t>(kernel.unit));
+    writer.Number<int32_t>(kernel.n);
+  }
+  writer.Number<uint32_t>(static_cast<uint32_t>(f.strings.size()));
+  for (const std::string& string : f.strings) writer.Text(string);
+}
+
+absl::StatusOr<StringFeatures> DecodeStrings(ByteReader& reader) {
+  KernelProgramParts parts;
+  parts.ops = DecodeOps(reader);
+  DecodeExtras(reader, parts);
+  const int64_t kernels = reader.Number<uint32_t>();
+  reader.CheckRange("kernels of strings", kernels, 1, kMaxKernelForms);
+  for (int64_t i = 0; i < kernels && reader.ok(); ++i) {
+    StringKernel kernel;
+    kernel.measure = static_cast<StringMeasure>(reader.Number<uint8_t>());
+    kernel.unit = static_cast<StringUnit>(reader.Number<uint8_t>());
+    kernel.n = reader.Number<int32_t>();
+    parts.strings.push_back(kernel);
+  }
+  StringFeatures features;
+  const int64_t count = reader.Number<uint32_t>();
+  reader.CheckRange("strings", count, 1, kMaxPlanDimension);
+  for (int64_t i = 0; i < count && reader.ok(); ++i) {
+    features.strings.push_back(reader.Text(kMaxStringBytes));
+  }
+  PHIMAP_RETURN_IF_ERROR(reader.status());
+  PHIMAP_ASSIGN_OR_RETURN(features.program, KernelProgram::FromParts(std::move(parts)));
+  return features;
+}
+
 struct FeatureEncoder {
   ByteWriter& writer;
   template <typename T>
@@ -188,6 +229,7 @@ struct FeatureEncoder {
     EncodeVector(writer, f.columns);
     EncodeVector(writer, f.coefficients);
   }
+  void operator()(const StringFeatures& f) const { EncodeStrings(writer, f); }
   void operator()(const ExternalFeatures& f) const {
     writer.Number<uint8_t>(kExternal);
     writer.Text(f.kernel);
@@ -264,6 +306,8 @@ absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   PHIMAP_RETURN_IF_ERROR(reader.status());
   if (kind == kExternal) {
     stages.features = DecodeExternal(reader);
+  } else if (kind == kStrings) {
+    PHIMAP_ASSIGN_OR_RETURN(stages.features, DecodeStrings(reader));
   } else if (kind == kExpansion) {
     stages.features = DecodeExpansion<T>(reader);
   } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed) {

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
+#include "core/kernel/string_kernel.h"
 #include "core/plan/input_stage.h"
 #include "core/plan/squared_norm.h"
 #include "core/status/check.h"
@@ -52,10 +54,46 @@ std::optional<Residual::Rounding> ExternalRounding(const ServingStages<T>& stage
   return rounding;
 }
 
+// k_m(x, x) of each string and each kernel m of strings.
+template <typename StringAt>
+Matrix<double> SquaresOf(const KernelProgram& kernel, int64_t count, const StringAt& string_at) {
+  Matrix<double> squares = Matrix<double>::Uninit(count, kernel.strings().size());
+  NgramCounts scratch;
+  for (int64_t i = 0; i < count; ++i) {
+    StringSquares(kernel.strings(), string_at(i), scratch, squares.row(i));
+  }
+  return squares;
+}
+
+// As RoundingOf, of an F2 of strings.
+template <typename T>
+std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
+                                                 const StringFeatures& features,
+                                                 const KernelProgram& kernel) {
+  const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
+  if (triangle == nullptr || !stages.centre.empty() || !(features.program == kernel)) {
+    return std::nullopt;
+  }
+  const Matrix<double> squares =
+      SquaresOf(kernel, static_cast<int64_t>(features.strings.size()),
+                [&](int64_t i) -> const std::string& { return features.strings[i]; });
+  const std::vector<double> diagonal = StringDiagonal(kernel, squares.view());
+  const double u = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53);
+  Residual::Rounding rounding;
+  rounding.largest = *std::max_element(diagonal.begin(), diagonal.end());
+  rounding.unit = u * std::sqrt(static_cast<double>(triangle->order) *
+                                SquaredNorm(triangle->elements.data(), triangle->elements.size()));
+  rounding.kernel.emplace(kernel, squares.view(), u);
+  return rounding;
+}
+
 // What η is made of, or nothing for stages that are not those of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
+  if (const auto* strings = std::get_if<StringFeatures>(&stages.features)) {
+    return StringRounding(stages, *strings, kernel);
+  }
   const auto* features = std::get_if<ProductFeatures<T>>(&stages.features);
   if (features == nullptr || !stages.centre.empty()) return std::nullopt;
   const Matrix<T>& rows = features->rows;
@@ -173,15 +211,29 @@ void Residual::ComputeExternal(const ExamplesView& rows, const void* features, d
   }
 }
 
+Residual::Seen Residual::See(const ExamplesView& rows) const {
+  Seen seen;
+  if (const StringsView* strings = rows.strings()) {
+    seen.x = SquaresOf(kernel_, strings->rows,
+                       [&](int64_t i) -> const std::string& { return (*strings)[i]; });
+    seen.norms.assign(static_cast<size_t>(strings->rows), 0.0);
+    seen.self = StringDiagonal(kernel_, seen.x.view());
+    return seen;
+  }
+  seen.x = AsServed(rows);
+  seen.norms = NormsOf(seen.x.view());
+  seen.self = KernelDiagonal(kernel_, seen.x.view(), seen.norms);
+  return seen;
+}
+
 void Residual::Compute(const ExamplesView& rows, const void* features, double* out) const {
   if (is_external_) return ComputeExternal(rows, features, out);
   for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
-    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
-    const std::vector<double> norms = NormsOf(x.view());
-    const std::vector<double> self = KernelDiagonal(kernel_, x.view(), norms);
-    for (int64_t i = 0; i < x.rows(); ++i) {
-      const double left = std::max(0.0, self[i] - Kept(features, begin + i));
-      out[begin + i] = left + Allowance(FeatureError(x.row(i), norms[i], self[i]), self[i]);
+    const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
+    for (int64_t i = 0; i < seen.x.rows(); ++i) {
+      const double left = std::max(0.0, seen.self[i] - Kept(features, begin + i));
+      out[begin + i] =
+          left + Allowance(FeatureError(seen.x.row(i), seen.norms[i], seen.self[i]), seen.self[i]);
     }
   }
 }
@@ -197,13 +249,11 @@ void Residual::Lengths(const ExamplesView& rows, double* self, double* rounding)
     return;
   }
   for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
-    const Matrix<double> x = AsServed(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
-    const std::vector<double> norms = NormsOf(x.view());
-    const std::vector<double> diagonal = KernelDiagonal(kernel_, x.view(), norms);
-    std::copy(diagonal.begin(), diagonal.end(), self + begin);
-    for (int64_t i = 0; i < x.rows(); ++i) {
-      const double error = FeatureError(x.row(i), norms[i], diagonal[i]);
-      rounding[begin + i] = error > 0 ? error / std::sqrt(diagonal[i]) : 0;
+    const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
+    std::copy(seen.self.begin(), seen.self.end(), self + begin);
+    for (int64_t i = 0; i < seen.x.rows(); ++i) {
+      const double error = FeatureError(seen.x.row(i), seen.norms[i], seen.self[i]);
+      rounding[begin + i] = error > 0 ? error / std::sqrt(seen.self[i]) : 0;
     }
   }
 }

@@ -62,17 +62,25 @@ class Residual {
   // are off at most, over their length. Cost and threads: as Compute.
   void Lengths(const ExamplesView& rows, double* self, double* rounding) const;
 
-  // η of a row after the input stage, of ‖x‖² and K(x, x); of values from elsewhere x and its norm
-  // are not looked at.
+  // η of a row after the input stage, of ‖x‖² and K(x, x). Of strings x is k_m(x, x) of each kernel
+  // of strings, and of values from elsewhere it is not looked at.
   double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
 
  private:
+  // Some rows, what FeatureError reads of them, and K(x, x).
+  struct Seen {
+    Matrix<double> x;
+    std::vector<double> norms;
+    std::vector<double> self;
+  };
+
   Residual() = default;
   static std::optional<Residual> OfExternal(const Plan& plan);
   Matrix<double> AsServed(const ExamplesView& rows) const;
+  Seen See(const ExamplesView& rows) const;
   double Kept(const void* features, int64_t i) const;
   void ComputeExternal(const ExamplesView& rows, const void* features, double* out) const;
   double Allowance(double feature_error, double self) const;

@@ -99,7 +99,15 @@ absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& versi
   const VersionRecord& record = version.record();
   PHIMAP_ASSIGN_OR_RETURN(const std::optional<OutsideKernel> outside,
                           OutsideKernel::Parse(record.kernel_text));
-  if (!outside.has_value()) return absl::OkStatus();
+  if (!outside.has_value()) {
+    if (!learner.is_kernel_learner() || !version.engine().takes_strings()) return absl::OkStatus();
+    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
+                     absl::StrCat(learner.ToText(),
+                                  " compares rows of numbers by the version's kernel, and that of "
+                                  "version ",
+                                  record.number, " of \"", record.mapping,
+                                  "\" compares strings; take a learner of features"));
+  }
   if (!learner.is_kernel_learner()) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
                    absl::StrCat(learner.ToText(),

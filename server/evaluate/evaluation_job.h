@@ -38,7 +38,7 @@ absl::Status CheckLearner(const LearnerSpec& learner);
 
 // Whether the learner can be evaluated on rows of this version. Errors name fields of the spec:
 // FAILED_PRECONDITION (NO_KERNEL: a learner on the kernel itself, of a version whose kernel is not
-// computed here).
+// computed here or is of strings).
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
 // Memory is reserved before it is taken, and given back with the job. Not thread-safe: Add and Run

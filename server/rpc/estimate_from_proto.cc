@@ -27,15 +27,18 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   PHIMAP_ASSIGN_OR_RETURN(const BuildSpec spec, BuildSpecFromProto(request.spec()));
   PHIMAP_RETURN_IF_ERROR(builds.CheckKernel(spec));
   PHIMAP_RETURN_IF_ERROR(CheckCount("rows", request.rows(), Reservoir::kMaxStreamRows));
-  PHIMAP_RETURN_IF_ERROR(CheckCount("columns", request.columns(), kMaxColumns));
+  // Strings have none, and count as one.
+  const bool of_strings = !spec.outside.has_value() && spec.kernel.TakesStrings();
+  const int64_t columns = of_strings ? 1 : request.columns();
+  PHIMAP_RETURN_IF_ERROR(CheckCount("columns", columns, kMaxColumns));
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(CheckStreamRows(spec, request.rows())));
-  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(request.columns())));
-  const BuildEstimate estimate = estimator.Estimate(spec, request.rows(), request.columns());
+  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckColumns(columns)));
+  const BuildEstimate estimate = estimator.Estimate(spec, request.rows(), columns);
   response->set_peak_memory_bytes(estimate.cost.memory_bytes());
   response->set_artifact_size_bytes(estimate.cost.artifact_bytes);
   response->set_flops(estimate.cost.work.flops());
   response->set_seconds(estimate.seconds);
-  response->set_reserved_memory_bytes(ReservedBytes(spec, request.columns(), estimator.threads()));
+  response->set_reserved_memory_bytes(ReservedBytes(spec, columns, estimator.threads()));
   response->set_memory_limit_bytes(builds.memory_limit_bytes());
   return absl::OkStatus();
 }

@@ -189,6 +189,12 @@ absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& reque
 absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows) {
   const int64_t columns = version.input_columns();
   if (version.TakesColumns(rows.columns)) return absl::OkStatus();
+  if (columns == 0) {
+    return BadInput("WRONG_DATATYPE", "inputs[x].datatype",
+                    "the model maps text or bytes, which this protocol does not carry here: call "
+                    "Transform of phimap.v1.TransformService",
+                    {});
+  }
   const std::string expected = absl::StrCat("[-1, ", columns, "]");
   const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
   return BadInput("WRONG_COLUMNS", "inputs[x].shape",

@@ -58,8 +58,11 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
   if (!found.ok()) return InModelFields(found.status(), kModelAskedFor);
   response->set_name(found->mapping);
   response->set_platform(kModelPlatform);
-  Describe(kInputName, DatatypeOf(FloatType::kFloat32), found->input_columns,
-           response->add_inputs());
+  // Strings come over the API alone: there is no input that ModelInfer would take.
+  if (found->input_columns > 0) {
+    Describe(kInputName, DatatypeOf(FloatType::kFloat32), found->input_columns,
+             response->add_inputs());
+  }
   const bool single = found->serving_type == FloatTypeName(FloatType::kFloat32);
   Describe(kFeaturesName, DatatypeOf(single ? FloatType::kFloat32 : FloatType::kFloat64),
            found->output_columns, response->add_outputs());

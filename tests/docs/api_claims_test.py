@@ -23,6 +23,7 @@ INSIDE = {
     "BUILD_NOT_FOUND": "told as NO_SUCH_BUILD",
     "FILE_TOO_LARGE": "of small files that the store reads when it starts",
     "NEWEST_VERSION_CHANGED": "nobody fences yet",
+    "NOT_UTF8": "a request with such a text does not parse: MALFORMED_REQUEST",
     "NO_SPECTRUM": "the certificate of a kernel that is 0 on the sample has none",
     "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
     "UNRESOLVED_GAMMA": "the kernel of a version has numbers only",

@@ -58,6 +58,10 @@ def sparse(offsets=(0, 2), columns=(1, 3)):
         column_indices_le=numpy.array(columns, "<i4").tobytes(), float32_le=numpy.ones(2, "<f4").tobytes()))
 
 
+def text(*values):
+    return examples_pb2.Examples(text=examples_pb2.TextExamples(values=values))
+
+
 def spec(text="f1(landmarks=3)", kernel="rbf(gamma=1)", mapping="m", build_id=None, **fields):
     message = api.BuildSpec(mapping=mapping, build_id=str(build_id or uuid.uuid4()), kernel=kernel, **fields)
     message.spec.text = text
@@ -123,6 +127,12 @@ class Phimapd:
 
     def build(self, mapping="m", rows=ROWS, **fields):
         *_, last = self.mappings.Build(iter(build_of(rows, mapping=mapping, **fields)))
+        return last.version
+
+    def build_text(self, mapping):
+        *_, last = self.mappings.Build(iter([
+            spec(mapping=mapping, kernel="jaccard(n=1, unit=word)"), api.BuildRequest(examples=text("a b", "b c", "c")),
+            api.BuildRequest(finish=api.BuildFinish(row_count=3))]))
         return last.version
 
     def transform(self, examples, reference="m", **fields):
@@ -247,6 +257,10 @@ class ApiErrorsTest(unittest.TestCase):
         self.fails("Transform", "BAD_OFFSETS", "INVALID_ARGUMENT", phimapd.transform, sparse(offsets=(0, 3)))
         self.fails("Transform", "BAD_COLUMN", "INVALID_ARGUMENT", phimapd.transform, sparse(columns=(1, 4)))
         self.fails("Transform", "WRONG_KIND", "INVALID_ARGUMENT", phimapd.transform, kind(text={"values": ["x"]}))
+        phimapd.build_text("words")
+        phimapd.transform(text("a word"), "words")
+        self.fails("Transform", "WRONG_KIND", "INVALID_ARGUMENT", phimapd.transform, dense(ROWS), "words")
+        self.fails("Transform", "TOO_LONG", "INVALID_ARGUMENT", phimapd.transform, text("x" * (1 << 20) + "x"), "words")
         self.fails("Transform", "DIGEST_MISMATCH", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS),
                    expected_digest="0" * 64)
         self.fails("Transform", "NO_RESIDUAL", "FAILED_PRECONDITION", phimapd.transform, dense(ROWS), residual=True)
@@ -305,6 +319,13 @@ class ApiErrorsTest(unittest.TestCase):
                 ("WRONG_COLUMNS", "INVALID_ARGUMENT", dense(ROWS[:, :3]))):
             self.fails_to_build(phimapd, reason, code,
                                 [spec(), api.BuildRequest(examples=dense(ROWS)), api.BuildRequest(examples=rows)])
+        for reason, code, examples in (
+                ("KERNEL_NOT_APPLICABLE", "INVALID_ARGUMENT", dense(ROWS)),
+                ("TOO_LONG", "INVALID_ARGUMENT", text("x" * (1 << 20) + "x"))):
+            self.fails_to_build(phimapd, reason, code, [spec(kernel="jaccard(n=2)"), api.BuildRequest(examples=examples)])
+        self.fails_to_build(phimapd, "LANDMARKS_TOO_LONG", "FAILED_PRECONDITION",
+                            [spec(text="f1(landmarks=9)", kernel="jaccard(n=2)"), api.BuildRequest(examples=text(*["x" * (1 << 20)] * 9)),
+                             api.BuildRequest(finish=api.BuildFinish(row_count=9))])
         for reason, rows in (("BAD_OFFSETS", sparse(offsets=(0, 3))), ("BAD_COLUMN", sparse(columns=(3, 1)))):
             self.fails_to_build(phimapd, reason, "INVALID_ARGUMENT", [spec(), api.BuildRequest(examples=rows)])
         self.fails_to_build(phimapd, "ROW_COUNT", "DATA_LOSS", build_of(ROWS, count=51))
@@ -390,6 +411,10 @@ class ApiErrorsTest(unittest.TestCase):
         for reason, examples in (("BAD_OFFSETS", sparse(offsets=(0, 3))), ("BAD_COLUMN", sparse(columns=(1, 4))),
                                  ("WRONG_KIND", examples_pb2.Examples(text={"values": ["x"]}))):
             self.fails_to_evaluate(phimapd, reason, "INVALID_ARGUMENT", [first, labeled(examples, ["a"])])
+        self.fails_to_evaluate(phimapd, "TOO_LONG", "INVALID_ARGUMENT",
+                               [labeled_spec(reference="words"), labeled(text("x" * (1 << 20) + "x"), ["a"])])
+        self.fails_to_evaluate(phimapd, "NO_KERNEL", "FAILED_PRECONDITION",
+                               [labeled_spec(reference="words", learner="kernel_svm()")])
         self.fails_to_evaluate(phimapd, "DIGEST_MISMATCH", "FAILED_PRECONDITION",
                                [labeled_spec(expected_digest="0" * 64)])
         self.fails_to_evaluate(phimapd, "NO_KERNEL", "FAILED_PRECONDITION",

@@ -56,6 +56,7 @@ struct FeatureValues {
     return z;
   }
   std::vector<long double> operator()(const ExternalFeatures&) const { PHIMAP_CHECK(false); }
+  std::vector<long double> operator()(const StringFeatures&) const { PHIMAP_CHECK(false); }
   std::vector<long double> operator()(const ExpansionFeatures<T>& f) const {
     std::vector<long double> z(f.coefficients.begin(), f.coefficients.end());
     for (size_t i = 0; i < f.columns.size(); ++i) {

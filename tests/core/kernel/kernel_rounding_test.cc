@@ -4,10 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/string_kernel.h"
 #include "core/plan/engine.h"
 #include "core/plan/plan.h"
+#include "core/random/random_stream.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
@@ -105,6 +111,88 @@ TEST(KernelRoundingTest, BoundsTheErrorOfEveryKernelInFloat32AndIsNotFarFromIt) 
       closest = std::max(closest, error / bound);
     }
     EXPECT_GT(closest, 1 / c.slack);
+  }
+}
+
+// Strings of some repeated letters: counts from 1 to some hundreds.
+std::vector<std::string> Strings(int64_t count, uint64_t seed) {
+  const RandomStream random(seed, StreamId::kSelfCheck);
+  std::vector<std::string> strings(static_cast<size_t>(count));
+  uint64_t draw = 0;
+  for (std::string& string : strings) {
+    string.resize(3 + random.UniformBelow(draw++, 400));
+    for (char& c : string) c = static_cast<char>('a' + random.UniformBelow(draw++, 3));
+  }
+  return strings;
+}
+
+Matrix<float> StringValuesInFloat32(const KernelProgram& program, const std::vector<std::string>& x,
+                                    const std::vector<std::string>& a) {
+  ServingStages<float> stages;
+  stages.features = StringFeatures{.strings = a, .program = program};
+  Plan plan;
+  plan.input.columns = 0;
+  plan.stages = std::move(stages);
+  const auto engine = Engine::Load(plan);
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  std::vector<const std::string*> named;
+  for (const std::string& string : x) named.push_back(&string);
+  const auto rows = static_cast<int64_t>(x.size());
+  Matrix<float> values(rows, static_cast<int64_t>(a.size()));
+  TransformPart part{.rows = StringsView{ExampleKind::kText, named.data(), rows, 0},
+                     .features = values.data()};
+  EngineScratch scratch;
+  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  EXPECT_TRUE(part.status.ok()) << part.status;
+  return values;
+}
+
+TEST(KernelRoundingTest, BoundsTheErrorOfKernelsOfStringsToo) {
+  const std::vector<std::string> a = Strings(40, 1);
+  const std::vector<std::string> x = Strings(200, 2);
+  for (const char* text :
+       {"spectrum(n=5)", "jaccard(n=6)", "normalize(spectrum(n=4))", "exp(3*jaccard(n=6))",
+        "0.3*spectrum(n=2)*spectrum(n=3)*jaccard(n=5)",
+        "normalize(spectrum(n=2) + 0.7*jaccard(n=4, unit=byte) + weight(constant=3))"}) {
+    SCOPED_TRACE(text);
+    const KernelExpression kernel = testing::MustParseKernel(text);
+    const KernelProgram program = KernelProgram::Compile(kernel);
+    const auto kernels = static_cast<int64_t>(program.strings().size());
+    NgramCounts scratch;
+    Matrix<double> squares(40, kernels);
+    for (int64_t j = 0; j < 40; ++j) {
+      StringSquares(program.strings(), a[j], scratch, squares.row(j));
+    }
+    const KernelRounding rounding(program, squares.view(), kUnit);
+    const Matrix<float> values = StringValuesInFloat32(program, x, a);
+    // The same in float64, which is nearly exact.
+    auto all = std::make_shared<std::vector<std::string>>(x);
+    all->insert(all->end(), a.begin(), a.end());
+    Matrix<double> places(240, 1);
+    for (int64_t i = 0; i < 240; ++i) places(i, 0) = static_cast<double>(i);
+    const ConstMatrixView<double> view = std::as_const(places).view();
+    Matrix<double> exact(200, 40);
+    KernelBlock(KernelProgram::Compile(kernel.Over(all)), view.Rows(0, 200),
+                std::vector<double>(200), view.Rows(200, 40), std::vector<double>(40),
+                exact.view());
+    double closest = 0;
+    std::vector<double> square(static_cast<size_t>(kernels));
+    for (int64_t i = 0; i < 200; ++i) {
+      double largest = 0;
+      double error = 0;
+      for (int64_t j = 0; j < 40; ++j) {
+        largest = std::max(largest, std::abs(exact(i, j)));
+        error = std::max(error, std::abs(values(i, j) - exact(i, j)));
+      }
+      StringSquares(program.strings(), x[i], scratch, square.data());
+      const double bound = kUnit * rounding.Of(square.data(), 0, largest);
+      ASSERT_LE(error, bound) << "row " << i;
+      closest = std::max(closest, bound > 0 ? error / bound : 0);
+    }
+    // Counts under 2^24 are exact in float32 too.
+    if (std::string(text) != "spectrum(n=5)") {
+      EXPECT_GT(closest, 0.02);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 #include "core/landmark/reservoir.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/kernel_pca.h"
+#include "core/mapping/stream_sample.h"
 #include "core/mapping/version_build.h"
 #include "core/plan/artifact.h"
 #include "core/plan/plan.h"
@@ -188,6 +189,21 @@ TEST(BuildCostGrowthTest, AnEndlessStreamHasTheSampleOfALongOne) {
   EXPECT_EQ(endless.sample_bytes, StreamSample(spec, 16).memory_bound_bytes());
   EXPECT_EQ(endless.work.flops(), longer.work.flops());
   EXPECT_GT(endless.work.elements, longer.work.elements);
+}
+
+// Strings are of no columns, and their values of no products; what is held of them is bounded.
+TEST(BuildCostGrowthTest, KernelsOfStringsAskForNoProductsOverColumns) {
+  const BuildSpec spec = SpecOf("f2(landmarks=100)", "spectrum(n=3) + jaccard(n=2)");
+  const BuildCost endless = CostOfBuild(spec, Reservoir::kMaxStreamRows, 1);
+  EXPECT_EQ(endless.sample_bytes, StreamSample(spec, 1, ExampleKind::kText).memory_bound_bytes());
+  EXPECT_GE(endless.sample_bytes, kMaxSampledStringBytes);
+  EXPECT_LE(endless.memory_bytes(), int64_t{1} << 31);
+  const BuildSpec rows = SpecOf("f2(landmarks=100)", "laplacian(gamma=1)");
+  const BuildCost of_text = CostOfBuild(spec, 5000, 1);
+  const BuildCost of_rows = CostOfBuild(rows, 5000, 1);
+  EXPECT_EQ(of_text.work.product_flops, of_rows.work.product_flops);
+  EXPECT_GT(of_text.work.elements, 10 * of_rows.work.elements);
+  EXPECT_GT(of_text.artifact_bytes, of_rows.artifact_bytes);
 }
 
 TEST(BuildCostGrowthTest, TheLargestBuildHasACost) {

@@ -72,6 +72,16 @@ std::string EncodedExternal() {
   return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
 }
 
+std::string EncodedStrings() {
+  Plan plan = MakePlan({.feature_count = 3, .w = WKind::kTriangular});
+  plan.input = {.columns = 0};
+  const absl::StatusOr<KernelExpression> kernel =
+      KernelExpression::Parse("normalize(spectrum(n=2) + jaccard(n=1, unit=word))");
+  std::get<0>(plan.stages).features =
+      StringFeatures{.strings = {"a b", "", "bc bc"}, .program = KernelProgram::Compile(*kernel)};
+  return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
+}
+
 // One small artifact of each kind of stage.
 std::vector<std::string> SmallArtifacts() {
   return {Encoded({.columns = 3,
@@ -99,7 +109,8 @@ std::vector<std::string> SmallArtifacts() {
           Encoded({.columns = 2, .features = testing::FeatureKind::kSinCos, .feature_count = 4}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kPhase, .feature_count = 3}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kMonomials, .feature_count = 3}),
-          EncodedExternal()};
+          EncodedExternal(),
+          EncodedStrings()};
 }
 
 bool IsRefusal(const absl::Status& status) {
@@ -167,7 +178,7 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
   }
   // The kinds of stages: first byte of the features section; after centre (count and padding to 64)
   // of the projection section.
-  for (const uint8_t kind : {3, 8, 99, 255}) {
+  for (const uint8_t kind : {3, 9, 99, 255}) {
     std::string bytes = SmallArtifacts()[0];
     testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
     FixChecksums(bytes);
@@ -286,7 +297,13 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     const RowsView rows{reinterpret_cast<const char*>(row.data()), FloatType::kFloat64, 1,
                         (*engine)->input_columns()};
     std::vector<double> features((*engine)->output_columns());
-    TransformPart part{.rows = rows, .features = features.data(), .status = absl::OkStatus()};
+    const std::string text = "a bc bc";
+    const std::string* const place = &text;
+    const StringsView strings{ExampleKind::kText, &place, 1, 7};
+    const bool of_strings = (*engine)->takes_strings();
+    TransformPart part{.rows = of_strings ? ExamplesView(strings) : ExamplesView(rows),
+                       .features = features.data(),
+                       .status = absl::OkStatus()};
     EngineScratch scratch;
     (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
   }

@@ -119,5 +119,18 @@ TEST(ExamplesTest, StringsKnowTheirBytesAndAreRefusedWhenTooLong) {
   EXPECT_EQ(DetailOf(status)->field, "values[1]");
 }
 
+TEST(ExamplesTest, TextIsUtf8AndBytesAreAnything) {
+  const std::string good = "b\xc3\xa4r";
+  const std::string bad = "b\xc3r";
+  const std::string* const places[] = {&good, &bad};
+  EXPECT_TRUE(CheckExamples(StringsView{ExampleKind::kBytes, places, 2, 7}).ok());
+  EXPECT_TRUE(CheckExamples(StringsView{ExampleKind::kText, places, 1, 4}).ok());
+  const absl::Status status = CheckExamples(StringsView{ExampleKind::kText, places, 2, 7});
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DetailOf(status)->reason, "NOT_UTF8");
+  EXPECT_EQ(DetailOf(status)->field, "values[1]");
+  EXPECT_EQ(DetailOf(status)->metadata.at("row"), "1");
+}
+
 }  // namespace
 }  // namespace phimap

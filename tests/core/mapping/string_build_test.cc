@@ -1,0 +1,185 @@
+// Mappings of text and bytes, from stream to features.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/mapping/stream_sample.h"
+#include "core/plan/artifact.h"
+#include "core/plan/engine.h"
+#include "core/plan/residual.h"
+#include "core/random/random_stream.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/support/naive_linalg.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using ::testing::HasSubstr;
+using testing::SpecOf;
+
+// Words of a few syllables, one to six of them.
+struct Texts {
+  explicit Texts(int64_t count, uint64_t seed = 3) {
+    const char* const syllables[] = {"ka", "lo", "mi", "ter", "son", "a", "ü"};
+    const RandomStream random(seed, StreamId::kSelfCheck);
+    uint64_t draw = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      std::string text;
+      const uint64_t words = 1 + random.UniformBelow(draw++, 6);
+      for (uint64_t w = 0; w < words; ++w) {
+        if (w > 0) text += " ";
+        for (uint64_t s = 0; s <= random.UniformBelow(draw, 3); ++s) {
+          text += syllables[random.UniformBelow(draw++, 7)];
+        }
+        ++draw;
+      }
+      values.push_back(text);
+    }
+    for (const std::string& value : values) {
+      places.push_back(&value);
+      bytes += static_cast<int64_t>(value.size());
+    }
+  }
+  StringsView view(ExampleKind kind = ExampleKind::kText) const {
+    return {kind, places.data(), static_cast<int64_t>(values.size()), bytes};
+  }
+  std::vector<std::string> values;
+  std::vector<const std::string*> places;
+  int64_t bytes = 0;
+};
+
+Matrix<double> KernelOf(const std::string& text, const std::vector<std::string>& strings) {
+  const auto table = std::make_shared<const std::vector<std::string>>(strings);
+  const KernelProgram program = KernelProgram::Compile(KernelExpression::Parse(text)->Over(table));
+  const auto n = static_cast<int64_t>(strings.size());
+  Matrix<double> places(n, 1);
+  for (int64_t i = 0; i < n; ++i) places(i, 0) = static_cast<double>(i);
+  const std::vector<double> norms = SquaredNorms(places.view());
+  Matrix<double> out(n, n);
+  KernelBlock(program, places.view(), norms, places.view(), norms, out.view());
+  return out;
+}
+
+template <typename T>
+Matrix<T> Features(const Engine& engine, const StringsView& strings) {
+  Matrix<T> y(strings.rows, engine.output_columns());
+  TransformPart part{.rows = strings, .features = y.data(), .status = absl::OkStatus()};
+  EngineScratch scratch;
+  engine.Transform(absl::MakeSpan(&part, 1), scratch);
+  EXPECT_TRUE(part.status.ok()) << part.status;
+  return y;
+}
+
+TEST(StringBuildTest, EveryMappingOfLandmarksTakesText) {
+  const Texts texts(400);
+  for (const char* mapping :
+       {"f1(landmarks=30)", "f2(landmarks=30)", "f2(landmarks=30, policy=rpcholesky)",
+        "f2(landmarks=30, policy=given)", "f3(landmarks=30, dimensions=10)",
+        "kpca(landmarks=30, dimensions=5)", "kpca(landmarks=30, dimensions=5, centred=true)"}) {
+    for (const char* kernel : {"normalize(spectrum(n=3))", "exp(jaccard(n=2))",
+                               "0.5*jaccard(n=1, unit=word) + jaccard(n=3, unit=byte)"}) {
+      SCOPED_TRACE(absl::StrCat(mapping, " of ", kernel));
+      const absl::StatusOr<BuiltVersion> built = Build(SpecOf(mapping, kernel), texts.view());
+      ASSERT_TRUE(built.ok()) << built.status();
+      EXPECT_EQ(Build(SpecOf(mapping, kernel), texts.view(), 7)->bytes, built->bytes);
+      EXPECT_EQ(built->input_columns, 0);
+      for (const std::string& warning : built->certificate.warnings) {
+        EXPECT_THAT(warning, ::testing::Not(HasSubstr("residuals"))) << warning;
+      }
+      EXPECT_EQ(built->certificate.stream_rows, 400);
+      const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
+      ASSERT_TRUE(artifact.ok()) << artifact.status();
+      const auto again = EncodeArtifact(*artifact);
+      EXPECT_EQ(*again, built->bytes);
+      const auto engine = *Engine::Load(artifact->plan);
+      const Matrix<float> all = Features<float>(*engine, texts.view());
+      // A row alone, and rows over the tile.
+      for (const int64_t i : {0, 47, 399}) {
+        const Matrix<float> one = Features<float>(*engine, texts.view().Slice(i, 1));
+        EXPECT_TRUE(testing::SameBits(one.data(), all.row(i), one.size()));
+      }
+    }
+  }
+}
+
+// F2 is the projection onto the landmarks' span: with all examples as landmarks it has their
+// kernel.
+TEST(StringBuildTest, FeaturesOfF2HaveTheKernelOfTheirLandmarks) {
+  const Texts texts(41);
+  const char* const kernel = "normalize(spectrum(n=1) + spectrum(n=2))";
+  const BuildSpec spec = SpecOf("f2(landmarks=40, policy=given, serving_type=float64)", kernel);
+  const absl::StatusOr<BuiltVersion> built = Build(spec, texts.view());
+  ASSERT_TRUE(built.ok()) << built.status();
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built->bytes);
+  const auto engine = *Engine::Load(artifact->plan);
+  const Matrix<double> f = Features<double>(*engine, texts.view());
+  const Matrix<double> k = KernelOf(kernel, texts.values);
+  for (int64_t i = 0; i < 40; ++i) {
+    for (int64_t j = 0; j < 40; ++j) {
+      double product = 0;
+      for (int64_t c = 0; c < f.cols(); ++c) product += f(i, c) * f(j, c);
+      EXPECT_NEAR(product, k(i, j), 1e-6) << i << " " << j;
+    }
+  }
+  // And ρ bounds what is missing of every pair.
+  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  ASSERT_TRUE(residual.has_value());
+  std::vector<double> rho(41);
+  residual->Compute(texts.view(), f.data(), rho.data());
+  for (int64_t i = 0; i < 41; ++i) {
+    for (int64_t j = 0; j < 41; ++j) {
+      double product = 0;
+      for (int64_t c = 0; c < f.cols(); ++c) product += f(i, c) * f(j, c);
+      EXPECT_LE(std::abs(k(i, j) - product), std::sqrt(rho[i] * rho[j]) + 1e-12);
+    }
+  }
+}
+
+TEST(StringBuildTest, F1IsTheKernelWithTheLandmarks) {
+  const Texts texts(31);
+  const BuildSpec spec = SpecOf("f1(landmarks=30, policy=given)", "spectrum(n=2, unit=byte)");
+  const absl::StatusOr<BuiltVersion> built = Build(spec, texts.view(ExampleKind::kBytes));
+  ASSERT_TRUE(built.ok()) << built.status();
+  const auto engine = *Engine::Load(DecodeArtifact(built->bytes)->plan);
+  EXPECT_TRUE(engine->CheckTakes(texts.view(ExampleKind::kBytes)).ok());
+  EXPECT_TRUE(engine->CheckTakes(texts.view()).ok());
+  const Matrix<float> f = Features<float>(*engine, texts.view(ExampleKind::kBytes));
+  const Matrix<double> k = KernelOf("spectrum(n=2, unit=byte)", texts.values);
+  for (int64_t i = 0; i < 31; ++i) {
+    for (int64_t j = 0; j < 30; ++j) EXPECT_EQ(f(i, j), k(i, j));
+  }
+}
+
+TEST(StringBuildTest, KindsThatDoNotSuitTheKernelAreRefused) {
+  const Texts texts(60);
+  const auto reason = [](const absl::StatusOr<BuiltVersion>& built) {
+    EXPECT_FALSE(built.ok());
+    return DetailOf(built.status())->reason;
+  };
+  const BuildSpec text = SpecOf("f2(landmarks=5)", "jaccard(n=2)");
+  EXPECT_EQ(reason(Build(text, texts.view(ExampleKind::kBytes))), "KERNEL_NOT_APPLICABLE");
+  EXPECT_EQ(reason(Build(SpecOf("f2(landmarks=5)", "linear()"), texts.view())),
+            "KERNEL_NOT_APPLICABLE");
+  EXPECT_EQ(reason(Build(text, Matrix<double>(60, 3))), "KERNEL_NOT_APPLICABLE");
+  BuildSpec standardized = text;
+  standardized.standardize = true;
+  EXPECT_EQ(DetailOf(standardized.Validate())->field, "standardize");
+  const absl::StatusOr<BuiltVersion> built = Build(text, texts.view());
+  ASSERT_TRUE(built.ok()) << built.status();
+  const auto engine = *Engine::Load(DecodeArtifact(built->bytes)->plan);
+  EXPECT_THAT(std::string(engine->CheckTakes(texts.view(ExampleKind::kBytes)).message()),
+              HasSubstr("maps text, got bytes"));
+  EXPECT_EQ(DetailOf(engine->CheckTakes(RowsView{}))->reason, "WRONG_KIND");
+}
+
+}  // namespace
+}  // namespace phimap

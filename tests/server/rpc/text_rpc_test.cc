@@ -1,0 +1,219 @@
+// Text and bytes through Build, Transform, TransformStream and Evaluate.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using Code = grpc::StatusCode;
+using ::testing::HasSubstr;
+
+// Sentences of two kinds: of one and the other half of the words, and some that all have.
+std::string Sentence(int i) {
+  static const char* const words[] = {"sun", "sea", "sand", "ship", "snow", "ice", "frost", "ski"};
+  std::string sentence = i % 5 == 0 ? "the" : "a";
+  for (int k = 0; k < 4; ++k) {
+    absl::StrAppend(&sentence, " ", words[(i % 2) * 4 + (i * 7 + k * (i / 3 + 1)) % 4]);
+  }
+  return sentence;
+}
+
+v1::Examples Text(int count, int first = 0) {
+  v1::Examples examples;
+  for (int i = 0; i < count; ++i) examples.mutable_text()->add_values(Sentence(first + i));
+  return examples;
+}
+
+v1::Examples Bytes(int count) {
+  v1::Examples examples;
+  for (int i = 0; i < count; ++i) {
+    examples.mutable_bytes()->add_values(absl::StrCat(Sentence(i), std::string("\xff\x00\x80", 3)));
+  }
+  return examples;
+}
+
+class TextRpcTest : public ServerFixture {
+ protected:
+  TextRpcTest() { Start(); }
+
+  static v1::BuildSpec SpecOf(const std::string& kernel, const std::string& mapping) {
+    v1::BuildSpec spec = Spec("words", mapping);
+    spec.set_kernel(kernel);
+    return spec;
+  }
+  grpc::Status BuildOf(const v1::Examples& examples, const std::string& kernel,
+                       const std::string& mapping = "f2(landmarks=8)",
+                       std::optional<v1::Version>* version = nullptr) {
+    v1::BuildSpec spec = SpecOf(kernel, mapping);
+    spec.set_build_id(absl::StrCat("00000000-0000-4000-8000-000000000", next_id_++));
+    BuildStream stream(*mappings_);
+    stream.Send(spec);
+    stream.Send(examples);
+    stream.SendFinish(examples.text().values_size() + examples.bytes().values_size());
+    stream.HalfClose();
+    const grpc::Status status = stream.Finish();
+    if (version != nullptr) *version = stream.version();
+    return status;
+  }
+  static v1::TransformRequest Request(v1::Examples examples) {
+    v1::TransformRequest request;
+    request.set_reference("words");
+    *request.mutable_examples() = std::move(examples);
+    return request;
+  }
+  // F1's features in float32 are the kernel's values themselves.
+  static float FeatureAt(const v1::TransformResponse& response, int row, int column) {
+    float value = 0;
+    const v1::DenseRows& rows = response.features();
+    const size_t at = sizeof(value) * static_cast<size_t>(row * rows.columns() + column);
+    std::memcpy(&value, rows.float32_le().data() + at, sizeof(value));
+    return value;
+  }
+};
+
+TEST_F(TextRpcTest, TextIsBuiltAndMappedWithResiduals) {
+  std::optional<v1::Version> version;
+  const grpc::Status built =
+      BuildOf(Text(200), "normalize(spectrum(n=3))", "f2(landmarks=8)", &version);
+  ASSERT_TRUE(built.ok()) << built.error_message();
+  EXPECT_EQ(version->input_columns(), 0);
+  EXPECT_EQ(version->kernel_text(), "normalize(spectrum(n=3, unit=character))");
+  EXPECT_EQ(version->certificate().stream_rows(), 200);
+  v1::TransformRequest request = Request(Text(30, 1000));
+  request.set_residual(true);
+  v1::TransformResponse response;
+  const grpc::Status mapped = Transform(request, &response);
+  ASSERT_TRUE(mapped.ok()) << mapped.error_message();
+  EXPECT_EQ(response.features().rows(), 30);
+  EXPECT_EQ(response.features().columns(), version->output_columns());
+  ASSERT_EQ(response.residuals_size(), 30);
+  for (const double residual : response.residuals()) EXPECT_GE(residual, 0);
+  Restart();
+  v1::TransformResponse again;
+  ASSERT_TRUE(Transform(request, &again).ok());
+  EXPECT_EQ(again.SerializeAsString(), response.SerializeAsString());
+}
+
+TEST_F(TextRpcTest, FeaturesOfF1AreSharedNgrams) {
+  v1::Examples landmarks;
+  for (const char* text : {"banana", "bandana", "x", "", "nab", "an"}) {
+    landmarks.mutable_text()->add_values(text);
+  }
+  ASSERT_TRUE(BuildOf(landmarks, "spectrum(n=2)", "f1(landmarks=5, policy=given)").ok());
+  v1::Examples examples;
+  examples.mutable_text()->add_values("banana");  // ba, an 2, na 2
+  examples.mutable_text()->add_values("");
+  v1::TransformResponse response;
+  ASSERT_TRUE(Transform(Request(examples), &response).ok());
+  const float expected[] = {9, 1 + 4 + 2, 0, 0, 2 + 0};
+  for (int j = 0; j < 5; ++j) {
+    EXPECT_EQ(FeatureAt(response, 0, j), j == 4 ? 2 : expected[j]) << j;
+    EXPECT_EQ(FeatureAt(response, 1, j), 0) << j;
+  }
+}
+
+TEST_F(TextRpcTest, BytesThatAreNoTextAreMappedByKernelsOfBytes) {
+  ASSERT_TRUE(BuildOf(Bytes(100), "jaccard(n=2, unit=byte)").ok());
+  v1::TransformResponse bytes, text;
+  ASSERT_TRUE(Transform(Request(Bytes(10)), &bytes).ok());
+  EXPECT_EQ(bytes.features().rows(), 10);
+  ASSERT_TRUE(Transform(Request(Text(10)), &text).ok()) << "text is bytes too";
+}
+
+TEST_F(TextRpcTest, StreamsOfTextHaveTheFeaturesOfOneCall) {
+  ASSERT_TRUE(BuildOf(Text(100), "jaccard(n=1, unit=word)").ok());
+  v1::TransformResponse whole;
+  ASSERT_TRUE(Transform(Request(Text(40)), &whole).ok());
+  grpc::ClientContext context;
+  const auto stream = transforms_->TransformStream(&context);
+  std::string features;
+  v1::TransformStreamRequest request;
+  request.set_reference("words");
+  for (int first = 0; first < 40; first += 8) {
+    *request.mutable_examples() = Text(8, first);
+    v1::TransformStreamResponse response;
+    ASSERT_TRUE(stream->Write(request));
+    ASSERT_TRUE(stream->Read(&response));
+    features += response.features().float32_le();
+    request.clear_reference();
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(features, whole.features().float32_le());
+}
+
+TEST_F(TextRpcTest, WrongKindsAreRefusedByField) {
+  ASSERT_TRUE(BuildOf(Text(60), "spectrum(n=2)").ok());
+  const auto refused = [&](const grpc::Status& status, const char* reason, const char* field) {
+    EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT) << status.error_message();
+    EXPECT_EQ(FactsOf(status).reason, reason) << status.error_message();
+    EXPECT_EQ(FactsOf(status).field, field) << status.error_message();
+  };
+  v1::TransformResponse response;
+  refused(Transform(Request(UniformExamples(2, 3)), &response), "WRONG_KIND", "examples.dense");
+  refused(Transform(Request(SparseUniformExamples(2, 3)), &response), "WRONG_KIND",
+          "examples.sparse");
+  refused(Transform(Request(Bytes(2)), &response), "WRONG_KIND", "examples.bytes");
+  v1::Examples longer = Text(2);
+  longer.mutable_text()->mutable_values(1)->assign((1 << 20) + 1, 'x');
+  refused(Transform(Request(longer), &response), "TOO_LONG", "examples.text.values[1]");
+  refused(BuildOf(longer, "spectrum(n=2)"), "TOO_LONG", "examples.text.values[1]");
+  refused(BuildOf(Bytes(60), "spectrum(n=2)"), "KERNEL_NOT_APPLICABLE", "spec.kernel");
+  refused(BuildOf(Text(60), "rbf(gamma=1)"), "KERNEL_NOT_APPLICABLE", "spec.kernel");
+  refused(BuildOf(Text(60), "spectrum(n=2)*linear()"), "BAD_EXPRESSION", "spec.kernel");
+}
+
+TEST_F(TextRpcTest, EvaluatesLearnersOfFeaturesAndRefusesThoseOfTheKernel) {
+  ASSERT_TRUE(BuildOf(Text(100), "jaccard(n=1, unit=word)").ok());
+  for (const char* learner : {"", "kernel_svm()", "kernel_sgd()"}) {
+    grpc::ClientContext context;
+    const auto stream = evaluations_->Evaluate(&context);
+    v1::EvaluateRequest request;
+    request.mutable_spec()->set_reference("words");
+    request.mutable_spec()->set_learner(learner);
+    stream->Write(request);
+    v1::LabeledExamples& labeled = *request.mutable_examples();
+    *labeled.mutable_examples() = Text(100);
+    for (int i = 0; i < 100; ++i) labeled.add_labels(i % 2 == 0 ? "summer" : "winter");
+    stream->Write(request);
+    request.mutable_finish()->set_row_count(100);
+    stream->Write(request);
+    stream->WritesDone();
+    std::optional<v1::Evaluation> evaluation;
+    v1::EvaluateResponse response;
+    while (stream->Read(&response)) {
+      if (response.has_evaluation()) evaluation = response.evaluation();
+    }
+    const grpc::Status status = stream->Finish();
+    if (*learner == '\0') {
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      ASSERT_TRUE(evaluation.has_value());
+      EXPECT_LE(evaluation->error(), 0.1);  // no word is of both kinds but the first
+    } else {
+      EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION);
+      EXPECT_EQ(FactsOf(status).reason, "NO_KERNEL");
+    }
+  }
+}
+
+TEST_F(TextRpcTest, EstimatesNeedNoColumns) {
+  v1::EstimateBuildRequest request;
+  *request.mutable_spec() = SpecOf("spectrum(n=3)", "f2(landmarks=50)");
+  request.set_rows(100'000);
+  grpc::ClientContext context;
+  v1::EstimateBuildResponse response;
+  const grpc::Status status = mappings_->EstimateBuild(&context, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_GT(response.seconds(), 0);
+  EXPECT_LT(response.seconds(), 60);
+  EXPECT_LT(response.peak_memory_bytes(), int64_t{2} << 30);
+}
+
+}  // namespace
+}  // namespace phimap::testing
