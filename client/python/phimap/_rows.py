@@ -1,14 +1,15 @@
 """What users hand in as rows, as a stream of blocks.
 
 Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, scipy.sparse matrices, and iterators of any of
-these (a generator of blocks). float32 stays float32 and float64 stays float64; float16 becomes float32, every other
+these (a generator of blocks). For kernels of strings a block is a list of str, or of bytes, or a one-dimensional array
+or pandas Series of these. float32 stays float32 and float64 stays float64; float16 becomes float32, every other
 number float64. Nothing is converted or copied here: a block is a view that is written once, into its message.
 """
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,6 +42,8 @@ class Block(Protocol):
 def block_of(values: Any, accepts_sparse: bool) -> Block:
     """The block that `values` are. A sparse one that the server does not accept is made dense, part by part, as it is
     written into messages. InvalidArgument says what is expected and what came."""
+    if (strings := strings_of(values)) is not None:
+        return StringsBlock(strings)
     if is_sparse(values) and accepts_sparse:
         return SparseBlock(values)
     if is_sparse(values):
@@ -130,6 +133,71 @@ class SparseBlock:
 
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
         out[...] = self.csr.toarray()
+
+
+# What the wire takes for a string, beside itself: a tag and a length of at most 4 bytes.
+_STRING_OVERHEAD_BYTES = 5
+
+
+class StringsBlock:
+    """Texts or bytes, each of which is an example."""
+
+    columns = 0
+    dtype = FLOAT32  # nobody's: there are no numbers
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values  # all str, or all bytes
+        self.rows = len(values)
+
+    @property
+    def are_texts(self) -> bool:
+        return isinstance(self.values[0], str)
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        ends = self._ends
+        return max(1, int(np.searchsorted(ends, ends[start] + max_bytes, side="right")) - 1 - start)
+
+    @functools.cached_property
+    def _ends(self) -> np.ndarray[Any, Any]:
+        """Bytes of all strings before each."""
+        sizes = [len(_encoded(value, i)) + _STRING_OVERHEAD_BYTES for i, value in enumerate(self.values)]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    def part(self, start: int, stop: int) -> Block:
+        return StringsBlock(self.values[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        raise NotImplementedError
+
+
+def _encoded(value: str | bytes, row: int) -> bytes:
+    try:
+        return value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"rows[{row}]: expected text that UTF-8 can hold: {error}", field=f"rows[{row}]") from None
+
+
+def strings_of(values: Any) -> list[Any] | None:
+    """The strings that `values` are a sequence of; None of anything else. InvalidArgument if only some are."""
+    if isinstance(values, (str, bytes)):
+        return None
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1 or values.dtype.kind not in "OSU":
+            return None
+        values = values.tolist()
+    elif _is_series(values):
+        values = values.tolist()
+    elif not isinstance(values, (list, tuple)):
+        return None
+    if not values or not isinstance(values[0], (str, bytes)):
+        return None
+    kind = str if isinstance(values[0], str) else bytes
+    for row, value in enumerate(values):
+        if not isinstance(value, kind):
+            raise InvalidArgument(f"rows[{row}]: expected {kind.__name__} as the first, got {_shown(value)}",
+                                  field=f"rows[{row}]")
+    # numpy's own kinds of str and bytes are as good; in a list no later change is seen.
+    return list(values)
 
 
 @dataclass(frozen=True)
@@ -287,8 +355,8 @@ def _array(values: Any) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise InvalidArgument(f"rows: expected as many values in each row: {error}") from None
     if array.ndim == 0:
-        raise InvalidArgument("rows: expected an array, a list of lists, a DataFrame, a sparse matrix or an iterator of "
-                              f"blocks of these, got {_shown(values)}")
+        raise InvalidArgument("rows: expected an array, a list of lists, a DataFrame, a sparse matrix, a list of texts or an "
+                              f"iterator of blocks of these, got {_shown(values)}")
     if array.dtype == object:
         try:
             array = array.astype(FLOAT64)
@@ -338,6 +406,11 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
 def _is_frame(values: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, pandas.DataFrame)
+
+
+def _is_series(values: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.Series)
 
 
 def is_sparse(values: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock
+from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
 from phimap.errors import Internal
 from phimap.v1 import evaluation_service_pb2 as evaluation_service_pb
 from phimap.v1 import examples_pb2 as examples_pb
@@ -72,8 +72,8 @@ def sparse_probe() -> bytes:
 
 
 def _with_examples(head: bytes, field: int, block: Block) -> bytes:
-    if isinstance(block, SparseBlock):
-        examples = _sparse_examples(block)
+    if isinstance(block, (SparseBlock, StringsBlock)):
+        examples = _sparse_examples(block) if isinstance(block, SparseBlock) else _string_examples(block)
         return head + _tag(field) + _varint(len(examples)) + examples
     value_bytes = block.rows * block.columns * block.dtype.itemsize
     shape = examples_pb.DenseRows(rows=block.rows, columns=block.columns).SerializeToString()
@@ -102,6 +102,12 @@ def _sparse_examples(block: SparseBlock) -> bytes:
     else:
         rows.float64_le = values
     return examples_pb.Examples(sparse=rows).SerializeToString()
+
+
+def _string_examples(block: StringsBlock) -> bytes:
+    if block.are_texts:
+        return examples_pb.Examples(text=examples_pb.TextExamples(values=block.values)).SerializeToString()
+    return examples_pb.Examples(bytes=examples_pb.BytesExamples(values=block.values)).SerializeToString()
 
 
 def features_of(answer: bytes, rows: int,

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from phimap._access import access_key, server_or_default
 from phimap._pins import reference_to
+from phimap._rows import strings_of
 from phimap.client import Client
 from phimap.errors import Error, NotFound
 from phimap.progress import ProgressArgument
@@ -48,18 +49,20 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
-        """Builds a version from the rows of X; with the parameter `version`, looks that one up. y is ignored."""
+        """Builds a version from the rows of X, or from the texts that X is a list of if the kernel is one of strings; with
+        the parameter `version`, looks that one up. y is ignored."""
         X = self._validated(X, reset=True)
+        rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
         client = _client(self.server)
         if self.version is not None:
             version = client.get_version(self.version)
-            if version.input_columns != X.shape[1]:
-                raise ValueError(f"X has {X.shape[1]} features, but {reference_to(version)} is expecting "
+            if version.input_columns != columns:
+                raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
                                  f"{version.input_columns} features as input")
             return self._use(version)
         mapping, fresh = (self.mapping, False) if self.mapping is not None else (self._fresh_name(), True)
         version = client.build(
-            mapping, X, spec=self._text(X.shape[0]), kernel=self.kernel, standardize=self.standardize, seed=self.seed,
+            mapping, X, spec=self._text(rows), kernel=self.kernel, standardize=self.standardize, seed=self.seed,
             timeout=self.timeout, progress=self.progress)
         self.made_ = (client.server, mapping, None if fresh else version.ref.number)
         return self._use(version)
@@ -128,7 +131,8 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         known = {name: value for name, value in named.items() if value is not None}
         estimator = cls(**known, kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
                         version=reference, server=server)
-        estimator.n_features_in_ = version.input_columns
+        if version.input_columns > 0:
+            estimator.n_features_in_ = version.input_columns
         return estimator._use(version)
 
     def _use(self: _Self, version: mapping_pb.Version) -> _Self:
@@ -174,6 +178,11 @@ class _Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return 1
 
     def _validated(self, X: Any, reset: bool) -> Any:
+        if (texts := strings_of(X)) is not None:
+            # As of scikit-learn's own vectorizers: such an X has no features that were seen.
+            for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
+                self.__dict__.pop(attribute, None)
+            return texts
         # Rows that the server would refuse are refused here, in scikit-learn's own words.
         how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
                "ensure_min_samples": self._least_rows() if reset else 1}
@@ -235,7 +244,8 @@ class F2(_Mapping):
         landmarks: how many rows of X span the features; cut to the rows of X, with a warning. Landmarks that depend on
             the others give no feature of their own.
         kernel: "rbf(gamma=scale)", "poly(degree=2, gamma=1, coef0=1)", "laplacian()", "cosine()", … or sums and products
-            of them.
+            of them. Of text "normalize(spectrum(n=3))", "jaccard(n=1, unit=word)" and the like: X is then a list of str,
+            or of bytes for kernels with unit=byte.
         standardize: shift and scale each column to mean 0 and variance 1, as measured over X.
         seed: of all random choices; the same X, parameters and seed give the same features, bit for bit.
         input_dimensions: evaluate the kernel on so many random sums and differences of the columns; None is on the columns.

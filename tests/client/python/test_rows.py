@@ -58,7 +58,7 @@ def test_a_missing_value_of_a_frame_is_nan():
     (np.zeros(3), "expected 2 dimensions, rows × columns, got 1: one row x is x.reshape(1, -1)"),
     (np.zeros((2, 2, 2)), "expected 2 dimensions, rows × columns, got 3"),
     (np.zeros((3, 0)), "expected at least 1 column, got 0"),
-    (None, "expected an array, a list of lists, a DataFrame, a sparse matrix or an iterator of blocks of these, got NoneType"),
+    (None, "expected an array, a list of lists, a DataFrame, a sparse matrix, a list of texts or an iterator of blocks of these, got NoneType"),
     ("letter.csv", "or an iterator of blocks of these, got str 'letter.csv'"),
     ({"a": [1]}, "or an iterator of blocks of these, got dict"),
     ([[1, 2], [3]], "expected as many values in each row: "),
