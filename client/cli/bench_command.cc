@@ -13,6 +13,10 @@ absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) 
     PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                             context.client.GetVersion(options.reference));
     options.columns = version.input_columns();
+    if (options.columns == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.reference, " maps strings; bench makes up rows of numbers, and no strings"));
+    }
   }
   if (options.server_pid != 0 && absl::IsNotFound(UseOf(options.server_pid).status())) {
     return absl::InvalidArgumentError(

@@ -48,9 +48,13 @@ void RenderHead(std::string& out, absl::string_view title, const v1::Version& ve
   absl::StrAppend(&out, title, "\n");
   Line(out, "mapping", version.mapping_text());
   Line(out, "kernel", version.kernel_text());
+  const bool of_strings = version.input_columns() == 0;
   Line(out, "columns",
-       absl::StrCat(version.input_columns(), " in, ", version.output_columns(), " out"),
-       absl::StrCat("numbers of a row, features of a row, ", TypeText(version.serving_type())));
+       absl::StrCat(of_strings ? "strings" : absl::StrCat(version.input_columns()), " in, ",
+                    version.output_columns(), " out"),
+       absl::StrCat(
+           of_strings ? "examples, features of each, " : "numbers of a row, features of a row, ",
+           TypeText(version.serving_type())));
   Line(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
   if (version.has_create_time()) {
     Line(out, "created",

@@ -9,8 +9,10 @@ namespace phimap::cli {
 
 std::string RenderEstimate(int64_t rows, int32_t columns, const v1::EstimateBuildResponse& estimate,
                            int width) {
-  std::string out = absl::StrCat("a build of ", WithThousands(rows), " rows of ", columns,
-                                 columns == 1 ? " column" : " columns", " would take\n");
+  const std::string what =
+      columns == 0 ? " strings"
+                   : absl::StrCat(" rows of ", columns, columns == 1 ? " column" : " columns");
+  std::string out = absl::StrCat("a build of ", WithThousands(rows), what, " would take\n");
   constexpr char kLine[] = "  %-10s%-14s%s\n";
   absl::StrAppendFormat(
       &out, kLine, "memory", SizeText(estimate.peak_memory_bytes()),

@@ -18,11 +18,10 @@ struct Extension {
   FileFormat format;
 };
 
-constexpr Extension kExtensions[] = {{".csv", FileFormat::kCsv},
-                                     {".npy", FileFormat::kNpy},
-                                     {".svmlight", FileFormat::kSvmlight},
-                                     {".libsvm", FileFormat::kSvmlight},
-                                     {".svm", FileFormat::kSvmlight}};
+constexpr Extension kExtensions[] = {
+    {".csv", FileFormat::kCsv},           {".npy", FileFormat::kNpy},
+    {".svmlight", FileFormat::kSvmlight}, {".libsvm", FileFormat::kSvmlight},
+    {".svm", FileFormat::kSvmlight},      {".txt", FileFormat::kText}};
 
 }  // namespace
 
@@ -31,9 +30,10 @@ absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view na
   if (named == "csv") return FileFormat::kCsv;
   if (named == "npy") return FileFormat::kNpy;
   if (named == "svmlight") return FileFormat::kSvmlight;
+  if (named == "text") return FileFormat::kText;
   if (!named.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(option, ": expected csv, npy or svmlight, got '", named, "'"));
+        absl::StrCat(option, ": expected csv, npy, svmlight or text, got '", named, "'"));
   }
   for (const Extension& extension : kExtensions) {
     if (absl::EndsWithIgnoreCase(path, extension.ending)) return extension.format;
@@ -45,7 +45,7 @@ absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view na
 
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
                                                       std::optional<int64_t> row_count) {
-  if (format == FileFormat::kSvmlight) {
+  if (format == FileFormat::kSvmlight || format == FileFormat::kText) {
     return absl::InvalidArgumentError(
         absl::StrCat("--output: features are dense rows; expected csv or npy for ", path));
   }

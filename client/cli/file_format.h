@@ -13,11 +13,11 @@
 
 namespace phimap::cli {
 
-enum class FileFormat { kCsv, kNpy, kSvmlight };
+enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
 
-// The format of `path`: `named` ("csv", "npy" or "svmlight") if it is given, else by the extension
-// in any case of letters. "-" has no extension: kInvalidArgument, saying which `option` to give; so
-// has another extension. Pure.
+// The format of `path`: `named` ("csv", "npy", "svmlight" or "text") if it is given, else by the
+// extension in any case of letters. "-" has no extension: kInvalidArgument, saying which `option`
+// to give; so has another extension. Pure.
 absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
                                     absl::string_view option);
 

@@ -7,6 +7,8 @@
 #include "client/cli/input_file.h"
 #include "client/cli/npy_reader.h"
 #include "client/cli/svmlight_reader.h"
+#include "client/cli/text_column_reader.h"
+#include "client/cli/text_lines_reader.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
@@ -20,6 +22,15 @@ absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
   if (format == FileFormat::kSvmlight && !input.label.empty()) {
     return absl::InvalidArgumentError(
         "--label names a column of a CSV file; the label of svmlight is what its line begins with");
+  }
+  if (format == FileFormat::kText && !input.label.empty()) {
+    return absl::InvalidArgumentError(
+        "--label names a column of a CSV file; a file of texts has no labels");
+  }
+  if (format != FileFormat::kCsv && !input.text.empty()) {
+    return absl::InvalidArgumentError(
+        "--text names a column of a CSV file; of a file with a text on each line say "
+        "--format=text");
   }
   if (format != FileFormat::kSvmlight && input.zero_based) {
     return absl::InvalidArgumentError("--zero-based is of svmlight files, which have indices");
@@ -68,9 +79,14 @@ absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments
   PHIMAP_ASSIGN_OR_RETURN(OpenedInput opened, OpenFile(input));
   switch (opened.format) {
     case FileFormat::kCsv:
+      if (!input.text.empty()) {
+        return TextColumnReader::Open(std::move(opened.file), input.text, input.label);
+      }
       return CsvReader::Open(std::move(opened.file), input.label);
     case FileFormat::kNpy:
       return NpyReader::Open(std::move(opened.file));
+    case FileFormat::kText:
+      return std::make_unique<TextLinesReader>(std::move(opened.file));
     case FileFormat::kSvmlight:
       break;
   }
@@ -91,8 +107,17 @@ absl::StatusOr<std::unique_ptr<client::LabeledRowSource>> OpenLabeledRows(
         "--input: expected a CSV file, which has a column of labels, or svmlight; the columns of "
         "npy have no names");
   }
+  if (opened.format == FileFormat::kText) {
+    return absl::InvalidArgumentError(
+        "--input: a file of texts has no labels; expected a CSV file with a column of texts and "
+        "one "
+        "of labels: --text=COLUMN --label=COLUMN");
+  }
   if (input.label.empty()) {
     return absl::InvalidArgumentError("--label is required of a CSV file: the column of labels");
+  }
+  if (!input.text.empty()) {
+    return TextColumnReader::Open(std::move(opened.file), input.text, input.label);
   }
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
                           CsvReader::Open(std::move(opened.file), input.label));

@@ -18,10 +18,12 @@ namespace phimap::cli {
 struct InputArguments {
   // "-" is standard input.
   std::string path;
-  // "csv", "npy", "svmlight" or empty: by the extension.
+  // "csv", "npy", "svmlight", "text" or empty: by the extension.
   std::string format;
   // Of csv: the column that is not an input; empty for none.
   std::string label;
+  // Of csv: the column of texts, which are then the examples; empty: rows of numbers.
+  std::string text;
   // Of svmlight: numbers of a row; 0: what the file or the version has.
   int32_t columns = 0;
   // Of svmlight: the first index is 0.

@@ -49,13 +49,18 @@ struct Arguments {
 };
 
 constexpr char kInputHelp[] =
-    "File of rows, by its extension csv, npy or svmlight; - is standard input and needs --format";
+    "File of rows, by its extension csv, npy, svmlight or txt (a text on each line); - is standard "
+    "input and needs --format";
 
 void AddInputFormat(CLI::App& command, InputArguments& input, const char* label_help) {
   command
-      .add_option("--format", input.format,
-                  "Format of the input: csv (with a header), npy, or svmlight (sparse rows)")
-      ->check(CLI::IsMember({"csv", "npy", "svmlight"}));
+      .add_option(
+          "--format", input.format,
+          "Format of the input: csv (with a header), npy, svmlight (sparse rows), or text (one "
+          "on each line, for kernels of strings)")
+      ->check(CLI::IsMember({"csv", "npy", "svmlight", "text"}));
+  command.add_option("--text", input.text,
+                     "Column of the CSV file that holds texts, which are the examples");
   command.add_option("--label", input.label, label_help);
   command.add_flag("--zero-based", input.zero_based,
                    "The indices of an svmlight file begin with 0, not with 1");

@@ -27,7 +27,8 @@ absl::StatusOr<FileFormat> OutputFormatOf(const TransformArguments& arguments,
   const absl::StatusOr<FileFormat> by_name = FormatOf(arguments.output, "", "--output-format");
   if (by_name.ok()) return *by_name;
   // Features are dense.
-  return input_format == FileFormat::kSvmlight ? FileFormat::kCsv : input_format;
+  const bool dense = input_format == FileFormat::kCsv || input_format == FileFormat::kNpy;
+  return dense ? input_format : FileFormat::kCsv;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "core/kernel/utf8.h"
+#include "core/status/utf8.h"
 
 namespace phimap {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
-#include "core/kernel/utf8.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
+#include "core/status/utf8.h"
 #include "gtest/gtest.h"
 
 namespace phimap {

@@ -1,6 +1,6 @@
 // Texts as sequences of characters.
-#ifndef PHIMAP_CORE_KERNEL_UTF8_H_
-#define PHIMAP_CORE_KERNEL_UTF8_H_
+#ifndef PHIMAP_CORE_STATUS_UTF8_H_
+#define PHIMAP_CORE_STATUS_UTF8_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ bool IsUtf8(absl::string_view text);
 
 }  // namespace phimap
 
-#endif  // PHIMAP_CORE_KERNEL_UTF8_H_
+#endif  // PHIMAP_CORE_STATUS_UTF8_H_

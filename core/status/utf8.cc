@@ -1,4 +1,4 @@
-#include "core/kernel/utf8.h"
+#include "core/status/utf8.h"
 
 namespace phimap {
 

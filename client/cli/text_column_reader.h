@@ -1,0 +1,59 @@
+// Texts from a column of a CSV file.
+#ifndef PHIMAP_CLIENT_CLI_TEXT_COLUMN_READER_H_
+#define PHIMAP_CLIENT_CLI_TEXT_COLUMN_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/csv_tokenizer.h"
+#include "client/cli/input_file.h"
+#include "client/cpp/row_source.h"
+
+namespace phimap::cli {
+
+// The first record is the header; of each later one the cell of one column is a text, another's its
+// label, and all others are passed over. Blank lines are no records. In UTF-8; errors are
+// kInvalidArgument and name file, line and what was expected. Memory: one block of texts.
+//
+// Thread-safety: as RowSource.
+class TextColumnReader : public client::LabeledRowSource {
+ public:
+  // Reads the header. `label`: the name of the column of labels, of which none are kept if it is
+  // empty.
+  static absl::StatusOr<std::unique_ptr<TextColumnReader>> Open(std::unique_ptr<InputFile> file,
+                                                                const std::string& text,
+                                                                const std::string& label);
+
+  int32_t columns() const override { return 0; }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
+  bool CanRewind() const override { return file_->CanRewind(); }
+  absl::Status Rewind() override;
+  void Interrupt() override { file_->Interrupt(); }
+  std::vector<std::string> TakeLabels() override;
+
+ private:
+  explicit TextColumnReader(std::unique_ptr<InputFile> file)
+      : file_(std::move(file)), tokenizer_(*file_) {}
+
+  absl::Status ReadHeader();
+  absl::StatusOr<int> ColumnNamed(const std::string& name, const char* option) const;
+  // The next record with cells; false at the end.
+  absl::StatusOr<bool> NextRecord();
+  absl::Status LineError(const std::string& message) const;
+
+  const std::unique_ptr<InputFile> file_;
+  CsvTokenizer tokenizer_;
+  CsvRecord record_;
+  std::vector<std::string> header_;
+  int text_column_ = 0;
+  int label_column_ = -1;
+  std::vector<std::string> labels_;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_TEXT_COLUMN_READER_H_
