@@ -4,8 +4,8 @@
 //   edit_distance_kernel 127.0.0.1:9000 &
 //   phimapd --data_dir=/tmp/phimap --kernel_service=words=127.0.0.1:9000 &
 //
-// Then service(endpoint=words, kernel=edit) is a kernel of words: of text, of bytes, or of rows
-// that hold the codes of a word's letters and 0 behind its end.
+// Then service(endpoint=words, kernel=edit) is a kernel of words, which are streamed and mapped as
+// text or bytes; a letter is a byte here.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -38,22 +38,12 @@ int EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-std::vector<std::string> WordsOf(const Batch& batch) {
-  std::vector<std::string> words;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    std::string& word = words.emplace_back();
-    if (batch.kind() != Batch::Kind::kDense) word = std::string(batch[i]);
-    for (int64_t k = 0; k < batch.columns() && batch.number(i, k) != 0; ++k) {
-      word.push_back(static_cast<char>(batch.number(i, k)));
-    }
-  }
-  return words;
-}
-
 absl::Status EditKernel(const Batch& left, const Batch& right, double* block) {
-  const std::vector<std::string> columns = WordsOf(right);
-  for (const std::string& row : WordsOf(left)) {
-    for (const std::string& column : columns) *block++ = std::exp(-EditDistance(row, column));
+  if (left.kind() != Batch::Kind::kText && left.kind() != Batch::Kind::kBytes) {
+    return absl::InvalidArgumentError("edit compares words: send text or bytes");
+  }
+  for (size_t i = 0; i < left.size(); ++i) {
+    for (size_t j = 0; j < right.size(); ++j) *block++ = std::exp(-EditDistance(left[i], right[j]));
   }
   return absl::OkStatus();
 }

@@ -3,8 +3,11 @@
     python edit_distance.py 127.0.0.1:9000 &
     phimapd --data_dir=/tmp/phimap --kernel_service=words=127.0.0.1:9000 &
 
-Then `service(endpoint=words, kernel=edit)` is a kernel of words: of text, of bytes, or of rows that hold the codes of a
-word's letters and 0 behind its end, as `rows_of` makes them.
+Then `service(endpoint=words, kernel=edit)` is a kernel of words, which are streamed and mapped as they are:
+
+    client.build("words", ["walk", "walks", "walked", "talk"], spec="f2(landmarks=3)",
+                 kernel="service(endpoint=words, kernel=edit)")
+    client.transform("words", ["talking"])
 """
 import math
 import sys
@@ -23,19 +26,10 @@ def edit_distance(a, b):
     return row[-1]
 
 
-def rows_of(words, columns):
-    return numpy.array([[ord(letter) for letter in word.ljust(columns, "\0")] for word in words], "<f8")
-
-
-def words_of(batch):
-    if not isinstance(batch, numpy.ndarray):
-        return batch
-    return ["".join(map(chr, row[:numpy.count_nonzero(row)].astype(int))) for row in batch]
-
-
 def edit_kernel(left, right):
-    columns = words_of(right)
-    return [[math.exp(-edit_distance(a, b)) for b in columns] for a in words_of(left)]
+    if isinstance(left, numpy.ndarray):
+        raise ValueError("edit compares words: send text or bytes")
+    return [[math.exp(-edit_distance(a, b)) for b in right] for a in left]
 
 
 def main():

@@ -16,7 +16,6 @@ from phimapd import Phimapd
 SOURCE = pathlib.Path(os.environ["PHIMAP_SOURCE"])
 EXAMPLE = SOURCE / "client/python/examples/edit_distance.py"
 PROGRAMS = {"python": [sys.executable, str(EXAMPLE)], "cpp": [os.environ["EDIT_DISTANCE_KERNEL"]]}
-COLUMNS = 9
 KERNEL = "service(endpoint={}, kernel=edit)"
 
 # 27 stems with 8 endings.
@@ -49,16 +48,16 @@ def kernels():
 
 def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_nothing_with_it(kernels, tmp_path):
     example = runpy.run_path(str(EXAMPLE))
-    rows = example["rows_of"](WORDS, COLUMNS)
     gram = np.array(example["edit_kernel"](WORDS, WORDS))
     flags = [f"--kernel_service={name}={program.address}" for name, program in kernels.items()]
     with Phimapd(tmp_path, *flags) as phimapd, phimap.Client(phimapd.address) as client:
         features = {}
         for language in kernels:
-            version = client.build(language, rows, spec="f2(landmarks=60, serving_type=float64)",
+            version = client.build(language, WORDS, spec="f2(landmarks=60, serving_type=float64)",
                                    kernel=KERNEL.format(language))
             assert version.certificate.policy == "uniform"
-            features[language], residuals = client.transform_with_residuals(language, rows)
+            assert version.input_columns == 0
+            features[language], residuals = client.transform_with_residuals(language, WORDS)
             # What F2 promises of every pair.
             error = np.abs(gram - features[language] @ features[language].T)
             bound = np.sqrt(np.outer(residuals, residuals))
@@ -67,8 +66,20 @@ def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_n
             assert (residuals < 1e-9).sum() >= 60
         np.testing.assert_allclose(features["python"], features["cpp"], rtol=0, atol=1e-6)
 
+        # The same words as bytes are other examples with the same kernel.
+        octets = [word.encode() for word in WORDS]
+        client.build("octets", octets, spec="f2(landmarks=60, serving_type=float64)", kernel=KERNEL.format("cpp"))
+        np.testing.assert_allclose(client.transform("octets", octets), features["cpp"], rtol=0, atol=1e-6)
+
+        with pytest.raises(phimap.InvalidArgument) as numbers:
+            client.transform("cpp", np.zeros((2, 3)))
+        assert numbers.value.reason == "WRONG_KIND"
+        with pytest.raises(phimap.FailedPrecondition) as refused:
+            client.build("numbers", np.zeros((20, 3)), spec="f2(landmarks=2)", kernel=KERNEL.format("cpp"))
+        assert "edit compares words: send text or bytes" in str(refused.value)
+
         kernels["cpp"].kill()
         with pytest.raises(phimap.Unavailable) as gone:
-            client.transform("cpp", rows[:3], timeout=60)
+            client.transform("cpp", WORDS[:3], timeout=60)
         assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"
-        np.testing.assert_array_equal(client.transform("python", rows), features["python"])
+        np.testing.assert_array_equal(client.transform("python", WORDS), features["python"])
