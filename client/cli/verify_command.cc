@@ -85,8 +85,9 @@ absl::Status Compare(const RowBlock& expected, const RowBlock& actual, int32_t f
 absl::Status CheckGoldenVectors(const v1::Certificate& certificate) {
   if (!certificate.has_self_check()) {
     return absl::FailedPreconditionError(
-        "the version has no golden vectors: it was built on a machine without fused multiply-add, "
-        "or the features of every row that was tried are 0 or overflow");
+        "the version has no golden vectors: it maps strings, of which none is made up, or it was "
+        "built on a machine without fused multiply-add, or the features of every row that was "
+        "tried are 0 or overflow");
   }
   const v1::SelfCheck& check = certificate.self_check();
   if (check.rows().rows() < 1 || check.features().rows() != check.rows().rows()) {

@@ -85,6 +85,18 @@ TEST_F(TextTest, LinesAndColumnsHaveTheSameFeatures) {
   EXPECT_EQ(std::count(done.out.begin(), done.out.end(), '\n'), 201);  // a header, and 200 rows
 }
 
+TEST_F(TextTest, AVersionOfTextsGoesToAnotherName) {
+  ASSERT_EQ(Build("words", File(lines_, "texts.txt")).exit_code, 0);
+  const std::string file = folder_.path() + "/words.phimap";
+  ASSERT_EQ(Phimap({"export", "words", "--output=" + file}).exit_code, 0);
+  const ProcessResult done = Phimap({"import", file, "--name=other"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  const auto features = [&](const std::string& name) {
+    return Phimap({"transform", name, "--input=-", "--format=text", "--output=-"}, lines_).out;
+  };
+  EXPECT_EQ(features("other"), features("words"));
+}
+
 TEST_F(TextTest, LabeledTextsAreEvaluated) {
   const std::string csv = File(csv_, "texts.csv");
   ASSERT_EQ(Build("words", csv, {"--text=text"}).exit_code, 0);
@@ -119,6 +131,7 @@ TEST_F(TextTest, WhatDoesNotSuitIsExplained) {
        "--text names a column of a CSV file"},
       {{"evaluate", "words", "--input=" + lines}, "--text=COLUMN --label=COLUMN"},
       {{"bench", "words"}, "words maps strings"},
+      {{"verify", "words"}, "it maps strings, of which none is made up"},
       {{"transform", "words", "--input=-", "--format=csv", "--output=-"},
        "the version maps text, got dense"},
   };
