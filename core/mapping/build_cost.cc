@@ -314,4 +314,11 @@ int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads) {
   return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns, threads).memory_bytes();
 }
 
+int64_t ReservedBytes(const BuildSpec& spec, ExampleKind kind, int64_t columns, int threads) {
+  const int64_t told = ReservedBytes(spec, columns, threads);
+  if (!spec.outside.has_value() || !IsString(kind)) return told;
+  const int64_t kept = ReservoirCapacity(spec.PoolRows(columns)) + spec.mapping.given_rows();
+  return told + 2 * StringSampleBytes(kept);
+}
+
 }  // namespace phimap

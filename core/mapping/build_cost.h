@@ -43,6 +43,10 @@ BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
 
 // The memory of a build whose stream is as long as it may be.
 int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads = 1);
+// The same of a stream that began with examples of this kind. A spec whose kernel a service
+// computes does not tell whether they are strings, which are kept in the sample and, those that the
+// service is asked about, once more.
+int64_t ReservedBytes(const BuildSpec& spec, ExampleKind kind, int64_t columns, int threads);
 
 }  // namespace phimap
 

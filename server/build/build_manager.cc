@@ -208,8 +208,9 @@ absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec,
   const int64_t columns = SampleColumns(first);
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckExamples(first.kind(), columns)));
   // How long the stream will be is not known.
-  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation memory,
-                          memory_.Reserve(ReservedBytes(spec, columns, options_.compute_threads)));
+  PHIMAP_ASSIGN_OR_RETURN(
+      MemoryBudget::Reservation memory,
+      memory_.Reserve(ReservedBytes(spec, first.kind(), columns, options_.compute_threads)));
   return BuildJob::Work{StreamSample(spec, columns, first.kind()), std::move(memory)};
 }
 

@@ -509,5 +509,17 @@ TEST(OutsideKernelTest, MemoryOfAGramMatrixIsBounded) {
             CostOfBuild(spec, kMaxColumns, kMaxColumns).sample_bytes);
 }
 
+// The sample, and as many bytes again for what the service is asked about.
+TEST(OutsideKernelTest, MemoryOfStringsIsReservedOnceTheyAreKnownToBeStrings) {
+  const BuildSpec spec = SpecOf("f2(landmarks=24)", kService);
+  for (const ExampleKind kind : {ExampleKind::kText, ExampleKind::kBytes}) {
+    EXPECT_GE(ReservedBytes(spec, kind, 1, 1),
+              StreamSample(spec, 1, kind).memory_bound_bytes() + kMaxSampledStringBytes);
+  }
+  for (const ExampleKind kind : {ExampleKind::kDense, ExampleKind::kSparse}) {
+    EXPECT_EQ(ReservedBytes(spec, kind, 5, 1), ReservedBytes(spec, 5));
+  }
+}
+
 }  // namespace
 }  // namespace phimap
