@@ -198,7 +198,8 @@ TEST(FileFormatTest, FollowsTheExtensionUnlessItIsNamed) {
   EXPECT_EQ(*FormatOf("a.svmlight", "", "--format"), FileFormat::kSvmlight);
   EXPECT_EQ(*FormatOf("a.libsvm", "", "--format"), FileFormat::kSvmlight);
   EXPECT_EQ(*FormatOf("-", "svmlight", "--format"), FileFormat::kSvmlight);
-  EXPECT_FALSE(FormatOf("a.txt", "", "--format").ok());
+  EXPECT_EQ(*FormatOf("a.txt", "", "--format"), FileFormat::kText);
+  EXPECT_FALSE(FormatOf("a.doc", "", "--format").ok());
 }
 
 }  // namespace
