@@ -59,6 +59,12 @@ TEST(ProjectionBoundsTest, DataSetsHaveTheirGoldenValues) {
   EXPECT_NEAR(DataSetMargin(Tier::kLiteral, 0.5, literal), 0.25, 1e-15);
 }
 
+// Theorem 6's remark: its bound may be negative, and says nothing then. It is not cut off at 0.
+TEST(ProjectionBoundsTest, TheMarginOfADataSetMayBeNegative) {
+  EXPECT_NEAR(DataSetMargin(Tier::kLiteral, 0.1, 0.5), -1.9, 1e-15);
+  EXPECT_NEAR(DataSetMargin(Tier::kDerived, 0.1, 0.5), -1.7, 1e-15);
+}
+
 TEST(ProjectionBoundsTest, ProjectedKernelsHaveTheirGoldenValue) {
   // β = 1: with probability 1 − 1/n.
   EXPECT_EQ(ProjectedKernelDimensions(0.2, 1000, 1.0 / 1000), 2392);
