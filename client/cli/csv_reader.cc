@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/cell_number.h"
 #include "core/status/status_macros.h"
+#include "core/status/utf8.h"
 
 namespace phimap::cli {
 namespace {
@@ -134,7 +135,9 @@ absl::StatusOr<bool> CsvReader::SkipBlankEnd() {
 absl::Status CsvReader::AppendRow(std::vector<double>& values) {
   for (int i = 0; i < record_.size(); ++i) {
     if (i == label_column_) {
-      if (keep_labels_) labels_.emplace_back(record_.cell(i));
+      if (!keep_labels_) continue;
+      if (!IsUtf8(record_.cell(i))) return CellError(i, "expected text in UTF-8 for a label");
+      labels_.emplace_back(record_.cell(i));
       continue;
     }
     double value = 0;

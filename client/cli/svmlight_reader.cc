@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/cell_number.h"
 #include "core/status/status_macros.h"
+#include "core/status/utf8.h"
 
 namespace phimap::cli {
 namespace {
@@ -133,7 +134,9 @@ absl::Status SvmlightReader::TakeLabel(absl::string_view& rest) {
     return lines_.Error(absl::StrCat("expected a label before the entries, got ", Quoted(token)));
   }
   rest = behind;
-  if (keep_labels_) labels_.push_back(LabelText(token));
+  if (!keep_labels_) return absl::OkStatus();
+  if (!IsUtf8(token)) return lines_.Error("expected text in UTF-8 for a label");
+  labels_.push_back(LabelText(token));
   return absl::OkStatus();
 }
 
@@ -175,7 +178,7 @@ absl::StatusOr<int32_t> SvmlightReader::ColumnOf(absl::string_view index) const 
                      number == 0 ? "; if those of the file begin with 0, say --zero-based" : ""));
   }
   if (column >= options_.columns) {
-    return lines_.Error(absl::StrCat("index ", number, " is over the last of ", options_.columns,
+    return lines_.Error(absl::StrCat("index ", number, " is over the largest of ", options_.columns,
                                      " columns, ", options_.columns - 1 + base));
   }
   return static_cast<int32_t>(column);

@@ -85,7 +85,8 @@ absl::Status Compare(const RowBlock& expected, const RowBlock& actual, int32_t f
 absl::Status CheckGoldenVectors(const v1::Certificate& certificate) {
   if (!certificate.has_self_check()) {
     return absl::FailedPreconditionError(
-        "the version has no golden vectors: it maps strings, of which none is made up, or it was "
+        "the version has no golden vectors: it maps strings, of which none is made up, or its "
+        "kernel is computed by a service or comes with the rows, or it was "
         "built on a machine without fused multiply-add, or the features of every row that was "
         "tried are 0 or overflow");
   }

@@ -1,7 +1,10 @@
 #include "client/cpp/grpc_status.h"
 
+#include <optional>
+
 #include "absl/strings/match.h"
 #include "client/cpp/error_decoder.h"
+#include "core/status/error.h"
 
 namespace phimap::client {
 
@@ -11,7 +14,11 @@ absl::Status FromGrpc(const grpc::Status& status) {
 }
 
 bool IsBrokenConnection(const absl::Status& status) {
-  if (status.code() == absl::StatusCode::kUnavailable) return true;
+  if (status.code() == absl::StatusCode::kUnavailable) {
+    // It is the server that speaks, of a service behind it that it has asked again and again.
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    return !detail.has_value() || !absl::StartsWith(detail->reason, "KERNEL_SERVICE_");
+  }
   // What gRPC 1.51 says when the transport goes away between two operations of a stream.
   return status.code() == absl::StatusCode::kUnknown &&
          absl::StrContains(status.message(), "Stream removed");

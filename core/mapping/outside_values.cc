@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/certificate/definiteness.h"
 #include "core/status/check.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
@@ -88,11 +89,32 @@ absl::StatusOr<KernelVerdict> VerdictOnValues(const BuildSpec& spec, const Outsi
   return VerdictOn(text, spec.mapping, probe);
 }
 
+// K(x, x) of held-out rows is what a kernel allows: 0 at least, and K(x, y)² ≤ K(x, x)·K(y, y).
+// What the probe of the landmarks' own values cannot see.
+absl::Status CheckSelfValues(const BuildSpec& spec, const OutsideValues& values) {
+  if (spec.mapping.kind == MappingKind::kF1) return absl::OkStatus();  // it takes similarities
+  for (int64_t i = 0; i < values.held_out.rows(); ++i) {
+    const double self = values.known.diagonal[static_cast<size_t>(i)];
+    for (int64_t j = 0; j < values.held_out.cols(); ++j) {
+      const double both = values.held_out(i, j);
+      const double largest = std::max(0.0, self) * std::max(0.0, values.gram(j, j));
+      if (self >= 0 && both * both <= largest * (1 + kSymmetryTolerance)) continue;
+      return MakeError(
+          absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+          absl::StrCat(spec.KernelText(), " is not positive semidefinite: K(x, x) of a row is ",
+                       self, " and K(x, y) with landmark ", j, " is ", both, ", whose K(y, y) is ",
+                       values.gram(j, j), "; K(x, y)² is at most K(x, x)·K(y, y)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FetchHeldOut(const BuildSpec& spec, Fetcher& fetcher, OutsideValues& values) {
   const Range all = fetcher.All(OutsidePart::kHeldOut);
   values.known.diagonal.resize(static_cast<size_t>(all.count));
   PHIMAP_ASSIGN_OR_RETURN(values.held_out, fetcher.Fetch(all, fetcher.All(OutsidePart::kLandmarks),
                                                          values.known.diagonal.data()));
+  PHIMAP_RETURN_IF_ERROR(CheckSelfValues(spec, values));
   if (PairValueCount(spec.mapping, all.count) == 0) return absl::OkStatus();
   for (int64_t t = 0; t < PairTileCount(all.count); ++t) {
     const PairTile tile = PairTileAt(all.count, t);

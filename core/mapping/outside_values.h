@@ -90,8 +90,9 @@ struct OutsideValues {
 // Asks for all of them, in tiles of kValuesOfCall or a row, and checks what a kernel has to be:
 // symmetric on the landmarks to 1e-5 of the largest of K(x, x), K(y, y) and |K(x, y)| (F1 takes any
 // similarity: the warning says what is found), and without a negative eigenvalue on the first
-// kMaxProbeRows landmarks. FAILED_PRECONDITION (NOT_SYMMETRIC, NOT_POSITIVE_SEMIDEFINITE, field
-// "kernel"); and what `examples` or `checkpoint` return.
+// kMaxProbeRows landmarks, nor a held-out row with K(x, y)² > K(x, x)·K(y, y). FAILED_PRECONDITION
+// (NOT_SYMMETRIC, NOT_POSITIVE_SEMIDEFINITE, field "kernel"); and what `examples` or `checkpoint`
+// return.
 absl::StatusOr<OutsideValues> FetchOutsideValues(const BuildSpec& spec, OutsideExamples& examples,
                                                  Checkpoint checkpoint);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -206,8 +207,10 @@ void Residual::ComputeExternal(const ExamplesView& rows, const void* features, d
   for (int64_t i = 0; i < rows.rows(); ++i) {
     rows.CopyRow(i, row.data());
     const double self = std::max(0.0, row.back());
-    out[i] =
-        std::max(0.0, self - Kept(features, i)) + Allowance(FeatureError(nullptr, 0, self), self);
+    const double left = self - Kept(features, i);
+    const double allowance = Allowance(FeatureError(nullptr, 0, self), self);
+    out[i] = row.back() < 0 || left < -allowance ? std::numeric_limits<double>::infinity()
+                                                 : std::max(0.0, left) + allowance;
   }
 }
 

@@ -53,9 +53,11 @@ class Residual {
   // x) as their last number.
   bool is_external() const { return is_external_; }
 
-  // out[i] of row i, in float64. `features` are what the plan's engine made of the rows, in the
-  // serving type. Cost: input + output columns operations a row, and the square of the input
-  // columns for each bilinear form of the kernel. Pure, thread-safe, calls no BLAS.
+  // out[i] of row i, in float64; infinity where K(x, x) came from elsewhere and is less than the
+  // features are long, which no kernel is: nothing is known then. `features` are what the plan's
+  // engine made of the rows, in the serving type. Cost: input + output columns operations a row,
+  // and the square of the input columns for each bilinear form of the kernel. Pure, thread-safe,
+  // calls no BLAS.
   void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
   // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features

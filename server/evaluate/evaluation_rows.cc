@@ -1,6 +1,7 @@
 #include "server/evaluate/evaluation_rows.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -75,6 +76,12 @@ absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> o
   self_kernel_.resize(begin + slice.rows());
   rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
+  if (!residual->is_external()) return absl::OkStatus();
+  // K(x, x) that came may be less than the features are long, and no margin is larger for that.
+  for (int64_t i = 0; i < out.rows(); ++i) {
+    double& self = self_kernel_[begin + static_cast<size_t>(i)];
+    self = std::max(self, std::inner_product(out.row(i), out.row(i) + out.cols(), out.row(i), 0.0));
+  }
   return absl::OkStatus();
 }
 

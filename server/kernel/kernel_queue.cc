@@ -134,7 +134,10 @@ void KernelQueue::Send(Batch batch) {
 }
 
 void KernelQueue::Answered(Batch batch, const KernelService::Answer& answer) {
-  if (absl::IsFailedPrecondition(answer.status()) && batch.size() > 1) {
+  // One example may be what the service refuses, dies of or takes too long for.
+  const bool one_may_be_at_fault =
+      absl::IsFailedPrecondition(answer.status()) || absl::IsUnavailable(answer.status());
+  if (one_may_be_at_fault && batch.size() > 1) {
     {
       MutexLock lock(&mutex_);
       calls_ += static_cast<int>(batch.size()) - 1;

@@ -106,12 +106,21 @@ TEST_F(SvmlightReaderTest, LabelsAreKeptInOneWritingOfEachNumber) {
 }
 
 TEST_F(SvmlightReaderTest, ARowWithoutItsLabelIsAnErrorOnlyWhereLabelsAreWanted) {
-  auto reader = *Open("1 1:1\n2:1\n");
-  EXPECT_TRUE(ReadAll(*reader, {}).ok());
+  auto reader = *Open("1 1:1\n2:1 3:4\n");
+  const auto rows = ReadAll(*reader, {});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(*rows, ElementsAre(ElementsAre(1, 0, 0), ElementsAre(0, 1, 4)));
   ASSERT_TRUE(reader->Rewind().ok());
   reader->KeepLabels();
   EXPECT_THAT(ReadAll(*reader, {}).status().message(),
               HasSubstr("line 2: expected a label before the entries, got '2:1'"));
+}
+
+TEST_F(SvmlightReaderTest, LabelsAreTextInUtf8) {
+  auto reader = *Open("\xc3\xa9 1:1\ncaf\xe9 1:1\n");
+  reader->KeepLabels();
+  EXPECT_THAT(ReadAll(*reader, {}).status().message(),
+              HasSubstr("line 2: expected text in UTF-8 for a label"));
 }
 
 TEST_F(SvmlightReaderTest, ErrorsNameTheLineWhatWasExpectedAndWhatCame) {
@@ -129,10 +138,10 @@ TEST_F(SvmlightReaderTest, ErrorsNameTheLineWhatWasExpectedAndWhatCame) {
                                             "begin with 0, say --zero-based"));
   EXPECT_THAT(ErrorOf("1 -1:1\n", {.columns = 9, .zero_based = true}),
               HasSubstr("indices begin with 0, got -1"));
-  EXPECT_THAT(ErrorOf("1 10:1\n"), HasSubstr("index 10 is over the last of 9 columns, 9"));
+  EXPECT_THAT(ErrorOf("1 10:1\n"), HasSubstr("index 10 is over the largest of 9 columns, 9"));
   EXPECT_THAT(ErrorOf("1 9:1\n", {.columns = 9, .zero_based = true}),
-              HasSubstr("index 9 is over the last of 9 columns, 8"));
-  EXPECT_THAT(ErrorOf("1 70000:1\n", {}), HasSubstr("over the last of 65536 columns"));
+              HasSubstr("index 9 is over the largest of 9 columns, 8"));
+  EXPECT_THAT(ErrorOf("1 70000:1\n", {}), HasSubstr("over the largest of 65536 columns"));
 }
 
 TEST_F(SvmlightReaderTest, RowsAreTheSameInBlocksOfAnySizeAndAfterARewind) {

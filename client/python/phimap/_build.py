@@ -86,7 +86,7 @@ class BuildSession:
         # The server has, or had, all rows.
         self.finished_sending = False
         self.version: mapping_pb.Version | None = None
-        self._step: tuple[Any, ...] = ()
+        self._furthest = 0.0
 
     def wants_rows(self, source: Any) -> bool:
         """After `accepted`: whether rows go out. Rewinds the source when they go out again."""
@@ -126,10 +126,10 @@ class BuildSession:
             self.version = event.version
 
     def _note_progress(self, job: mapping_pb.BuildJob) -> None:
-        step = (job.state, job.phase, job.fraction)
-        if self.finished_sending and step != self._step:
+        # A build that begins again and fails where it failed before has made none.
+        if self.finished_sending and job.fraction > self._furthest:
             self._retries.progressed()
-        self._step = step
+        self._furthest = max(self._furthest, job.fraction)
 
     def result(self) -> mapping_pb.Version:
         """When the stream has ended."""
@@ -142,6 +142,8 @@ class BuildSession:
         # The server may notice a broken stream later than we do, and holds the id until then.
         still_held = isinstance(error, Aborted) and self._retries.attempt > 1
         can_go_on = self.finished_sending or rewinds or not self._rows_sent
+        # The server has asked the service again and again already.
+        can_go_on = can_go_on and not error.reason.startswith("KERNEL_SERVICE_")
         wait = self._retries.wait_after(error, codes=True, also=still_held) if can_go_on else None
         if wait is not None:
             return wait

@@ -320,6 +320,28 @@ def test_a_deadline_leaves_the_build_and_says_how_to_follow_it():
     assert f"build() with build_id='{spec.build_id}'" in raised.value.__notes__[0]
 
 
+def test_progress_that_was_made_before_begins_no_attempts_anew():
+    session = BuildSession(Spec.of("m", SPEC, "linear()", False, 0, None),
+                           Retries(RetryPolicy.of({"maxAttempts": 3, "initialBackoff": "0s", "maxBackoff": "0s",
+                                                   "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}),
+                                   Deadline(None)), lambda progress: None, None)
+    session.finish()
+
+    def computes(fraction):
+        session.take(mapping_service_pb.BuildResponse(progress=mapping_pb.BuildJob(
+            state=mapping_pb.BuildJob.COMPUTING, fraction=fraction)))
+
+    for _ in range(2):
+        computes(0.5)
+        assert session.wait_after(phimap.Unavailable("gone"), rewinds=True) == 0
+    computes(0.6)
+    for _ in range(2):
+        assert session.wait_after(phimap.Unavailable("gone"), rewinds=True) == 0
+    computes(0.5)
+    with pytest.raises(phimap.Unavailable):
+        session.wait_after(phimap.Unavailable("gone"), rewinds=True)
+
+
 @pytest.mark.parametrize("arguments, kind, message", [
     ({"seed": None}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got None"),
     ({"seed": -1}, ValueError, r"seed: expected an integer, 0..2\*\*64-1, got -1"),

@@ -82,4 +82,8 @@ def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_n
         with pytest.raises(phimap.Unavailable) as gone:
             client.transform("cpp", WORDS[:3], timeout=60)
         assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"
+        # The server has asked again and again: the client does not build again and again.
+        with pytest.raises(phimap.Unavailable) as gone:
+            client.build("late", WORDS, spec="f2(landmarks=60)", kernel=KERNEL.format("cpp"))
+        assert gone.value.reason == "KERNEL_SERVICE_UNAVAILABLE"
         np.testing.assert_array_equal(client.transform("python", WORDS), features["python"])

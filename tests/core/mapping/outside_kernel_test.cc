@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -190,6 +191,12 @@ TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
     for (int64_t j = 0; j < features.cols(); ++j) kept += features(i, j) * features(i, j);
     EXPECT_NEAR(rho[i], std::max(0.0, 1 - kept) + allowance, 1e-12);
   }
+  // Of a K(x, x) that the other values show to be wrong nothing is promised.
+  for (const double self : {-1.0, 0.0, 1e-3}) {
+    for (int64_t i = 0; i < x.rows(); ++i) rows(i, values.cols()) = self;
+    residual->Compute(WireRows(rows), served.data(), rho.data());
+    EXPECT_EQ(rho, std::vector<double>(rho.size(), std::numeric_limits<double>::infinity()));
+  }
 }
 
 TEST(PrecomputedTest, TheSameStreamInOtherBlocksGivesTheSameBytes) {
@@ -328,7 +335,7 @@ class LocalSource final : public KernelSource {
     for (int64_t i = 0; i < block.rows(); ++i) {
       std::copy_n(block.row(i), block.cols(), out.row(i));
       if (diagonal != nullptr)
-        diagonal[i] = NaiveKernel(kernel.root(), x.row(i), x.row(i), x.cols());
+        diagonal[i] = self_factor * NaiveKernel(kernel.root(), x.row(i), x.row(i), x.cols());
     }
     return absl::OkStatus();
   }
@@ -339,6 +346,8 @@ class LocalSource final : public KernelSource {
   int64_t values = 0;
   int64_t largest_call = 0;
   int64_t fails_at = -1;
+  // Of K(x, x) where it is asked for by itself.
+  double self_factor = 1;
 
  private:
   static double NaiveKernel(const KernelNode& node, const double* x, const double* y,
@@ -427,6 +436,21 @@ TEST(ServiceKernelTest, ExamplesOfEveryKindGiveTheFeaturesOfTheBuiltInKernel) {
       EXPECT_EQ(version->certificate.held_out_rows, built_in.certificate.held_out_rows);
       EXPECT_LT(version->certificate.serving_error->max, 1e-12);
     }
+  }
+}
+
+TEST(ServiceKernelTest, SelfValuesThatNoKernelHasAreRefusedButByF1) {
+  for (const double factor : {-1.0, 0.5}) {
+    for (const char* mapping : {"f2(landmarks=24)", "kpca(landmarks=24, dimensions=3)"}) {
+      LocalSource source;
+      source.self_factor = factor;
+      const absl::Status status =
+          Build(SpecOf(mapping, kService), WireRows(Rows()), 0, &source).status();
+      EXPECT_EQ(ReasonOf(status), "NOT_POSITIVE_SEMIDEFINITE") << status;
+    }
+    LocalSource source;
+    source.self_factor = factor;
+    EXPECT_TRUE(Build(SpecOf("f1(landmarks=24)", kService), WireRows(Rows()), 0, &source).ok());
   }
 }
 

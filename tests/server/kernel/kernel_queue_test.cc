@@ -100,17 +100,17 @@ class KernelQueueTest : public ::testing::Test {
     EXPECT_EQ(diagonal, 1);
   }
 
-  // The service waits at the gate, and refuses a block with a bad number.
-  void HoldAnswers() {
+  // The service waits at the gate, and refuses a block with a bad number, with `code`.
+  void HoldAnswers(grpc::StatusCode code = grpc::StatusCode::INVALID_ARGUMENT) {
     gate_.Close();
-    kernel_.Say([this](const v1::ComputeBlockRequest& request, v1::ComputeBlockResponse&) {
+    kernel_.Say([this, code](const v1::ComputeBlockRequest& request, v1::ComputeBlockResponse&) {
       gate_.Wait();
       const std::string& bytes = request.left().dense().float64_le();
       for (size_t at = 0; at < bytes.size(); at += sizeof(double)) {
         double number = 0;
         std::memcpy(&number, bytes.data() + at, sizeof(number));
         if (number == kBadNumber) {
-          return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such example");
+          return grpc::Status(code, "no such example");
         }
       }
       return grpc::Status::OK;
@@ -161,6 +161,25 @@ TEST_F(KernelQueueTest, NobodyGetsTheErrorOfAnothersExample) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_SERVICE_ERROR");
   EXPECT_NE(refused.message().find("no such example"), std::string::npos) << refused;
+}
+
+TEST_F(KernelQueueTest, NobodyFailsForAnExampleThatTheServiceDiesOf) {
+  HoldAnswers(grpc::StatusCode::UNAVAILABLE);
+  std::vector<std::shared_ptr<Asked>> all;
+  for (int i = 0; i < KernelQueue::kCalls; ++i) {
+    all.push_back(Ask(i));
+    AwaitCalls(i + 1);
+  }
+  const auto good = Ask(0.5);
+  const auto bad = Ask(kBadNumber);
+  const auto other = Ask(0.25);
+  gate_.Open();
+  for (const auto& asked : all) ExpectValues(*asked);
+  ExpectValues(*good);
+  ExpectValues(*other);
+  const absl::Status failed = bad->Wait().status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(DetailOf(failed)->reason, "KERNEL_SERVICE_UNAVAILABLE");
 }
 
 TEST_F(KernelQueueTest, RequestsThatWereGivenUpAreNotAskedFor) {
