@@ -148,6 +148,10 @@ void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& o
         &out, "  %-8g %20.6f %34s\n", certified.alpha(), certified.rows_margin(),
         certified.has_margin() ? absl::StrFormat("%.6f", certified.margin()) : "-");
   }
+  AppendParagraph(out, "  ",
+                  "of rows to come: if the version was not built from these rows, which the server "
+                  "cannot tell",
+                  width);
 }
 
 }  // namespace

@@ -53,10 +53,9 @@ class Residual {
   // x) as their last number.
   bool is_external() const { return is_external_; }
 
-  // out[i] of row i, in float64; infinity where K(x, x) came from elsewhere and is less than the
-  // features are long, which no kernel is: nothing is known then. `features` are what the plan's
-  // engine made of the rows, in the serving type. Cost: input + output columns operations a row,
-  // and the square of the input columns for each bilinear form of the kernel. Pure, thread-safe,
+  // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖². `features`: what
+  // the plan's engine made of the rows, in the serving type. Cost: input + output columns
+  // operations a row, the square of the input columns for each bilinear form. Pure, thread-safe,
   // calls no BLAS.
   void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
