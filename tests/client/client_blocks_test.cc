@@ -15,7 +15,7 @@ namespace {
 template <typename T>
 std::vector<T> NumbersOf(const std::string& bytes) {
   std::vector<T> numbers(bytes.size() / sizeof(T));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
   return numbers;
 }
 
