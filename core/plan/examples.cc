@@ -146,15 +146,18 @@ void ExamplesView::CopyRow(int64_t i, double* out) const {
 }
 
 absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values) {
+  const bool numbers = examples.strings() == nullptr;
+  const int64_t actual = examples.columns();
+  if (numbers && (actual == columns || (self_values && actual == columns + 1))) {
+    return absl::OkStatus();
+  }
   const std::string field = absl::StrCat("examples.", examples.kind_name());
-  if (examples.strings() != nullptr) {
+  if (!numbers) {
     return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND", field,
                      absl::StrCat("the version maps rows of ", columns,
                                   " numbers, dense or sparse; got ", examples.kind_name()),
                      {{"actual", std::string(examples.kind_name())}});
   }
-  const int64_t actual = examples.columns();
-  if (actual == columns || (self_values && actual == columns + 1)) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
       absl::StrCat(
