@@ -119,6 +119,21 @@ class KernelQueueTest : public ::testing::Test {
   void AwaitCalls(int count) {
     while (kernel_.calls() < count) std::this_thread::yield();
   }
+  // A bad row waits with good ones and is asked for with them; they get their values, it gets this.
+  absl::Status ErrorOfBadAmongGood(grpc::StatusCode code) {
+    HoldAnswers(code);
+    std::vector<std::shared_ptr<Asked>> good;
+    for (int i = 0; i < KernelQueue::kCalls; ++i) {
+      good.push_back(Ask(i));
+      AwaitCalls(i + 1);
+    }
+    good.push_back(Ask(0.5));
+    const auto bad = Ask(kBadNumber);
+    good.push_back(Ask(0.25));
+    gate_.Open();
+    for (const auto& asked : good) ExpectValues(*asked);
+    return bad->Wait().status();
+  }
 
   prometheus::Registry registry_;
   KernelMetrics metrics_;
@@ -144,40 +159,14 @@ TEST_F(KernelQueueTest, WhatComesWhileCallsAreUnderWayGoesTogether) {
 }
 
 TEST_F(KernelQueueTest, NobodyGetsTheErrorOfAnothersExample) {
-  HoldAnswers();
-  std::vector<std::shared_ptr<Asked>> all;
-  for (int i = 0; i < KernelQueue::kCalls; ++i) {
-    all.push_back(Ask(i));
-    AwaitCalls(i + 1);
-  }
-  const auto good = Ask(0.5);
-  const auto bad = Ask(kBadNumber);
-  const auto other = Ask(0.25);
-  gate_.Open();
-  for (const auto& asked : all) ExpectValues(*asked);
-  ExpectValues(*good);
-  ExpectValues(*other);
-  const absl::Status refused = bad->Wait().status();
+  const absl::Status refused = ErrorOfBadAmongGood(grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_SERVICE_ERROR");
   EXPECT_NE(refused.message().find("no such example"), std::string::npos) << refused;
 }
 
 TEST_F(KernelQueueTest, NobodyFailsForAnExampleThatTheServiceDiesOf) {
-  HoldAnswers(grpc::StatusCode::UNAVAILABLE);
-  std::vector<std::shared_ptr<Asked>> all;
-  for (int i = 0; i < KernelQueue::kCalls; ++i) {
-    all.push_back(Ask(i));
-    AwaitCalls(i + 1);
-  }
-  const auto good = Ask(0.5);
-  const auto bad = Ask(kBadNumber);
-  const auto other = Ask(0.25);
-  gate_.Open();
-  for (const auto& asked : all) ExpectValues(*asked);
-  ExpectValues(*good);
-  ExpectValues(*other);
-  const absl::Status failed = bad->Wait().status();
+  const absl::Status failed = ErrorOfBadAmongGood(grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(failed.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(DetailOf(failed)->reason, "KERNEL_SERVICE_UNAVAILABLE");
 }
