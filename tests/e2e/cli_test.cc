@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/server_process.h"
+#include "tests/e2e/cli_fixture.h"
 
 namespace phimap::e2e {
 namespace {
@@ -21,12 +21,8 @@ using testing::Not;
 
 const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
 
-class CliTest : public testing::Test {
+class CliTest : public CliFixture {
  protected:
-  ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
-    return RunProcess(arguments, input);
-  }
   ProcessResult BuildLetters(const std::string& name, const std::string& mapping,
                              std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"build",
@@ -39,21 +35,11 @@ class CliTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Phimap(arguments);
   }
-  // A CSV file of the given text.
-  std::string File(const std::string& text, const std::string& name = "rows.csv") {
-    const std::string path = folder_.path() + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
   void ExpectNothingStored() {
     const ProcessResult list = Phimap({"list", "--json"});
     EXPECT_EQ(list.exit_code, 0) << list.err;
     EXPECT_THAT(list.out, Not(HasSubstr("newest_version")));
   }
-
-  TemporaryFolder folder_;
-  TemporaryFolder data_;
-  ServerProcess server_{data_.path()};
 };
 
 std::string FirstLines(const std::string& path, int count) {

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "phimap/v1/evaluation_service.pb.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "tests/e2e/server_process.h"
+#include "tests/e2e/cli_fixture.h"
 
 namespace phimap::e2e {
 namespace {
@@ -21,12 +21,8 @@ using testing::HasSubstr;
 const std::string kCancer = PHIMAP_SOURCE_DIR "/lab/data/cancer.csv";
 const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
 
-class EvaluateTest : public testing::Test {
+class EvaluateTest : public CliFixture {
  protected:
-  ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
-    return RunProcess(arguments, input);
-  }
   void Build(const std::string& name, const std::string& input, const std::string& mapping) {
     const ProcessResult built =
         Phimap({"build", name, "--input=" + input, "--label=label", "--mapping=" + mapping,
@@ -48,15 +44,6 @@ class EvaluateTest : public testing::Test {
     EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(done.out, &evaluation).ok());
     return evaluation;
   }
-  std::string File(const std::string& text, const std::string& name) {
-    const std::string path = folder_.path() + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-
-  TemporaryFolder folder_;
-  TemporaryFolder data_;
-  ServerProcess server_{data_.path()};
 };
 
 TEST_F(EvaluateTest, FindsTheErrorOfRealDataAndDrawsIt) {

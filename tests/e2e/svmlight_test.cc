@@ -2,8 +2,6 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 #include <utility>
@@ -13,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "phimap/v1/evaluation_service.pb.h"
-#include "tests/e2e/server_process.h"
+#include "tests/e2e/cli_fixture.h"
 
 namespace phimap::e2e {
 namespace {
@@ -22,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr int kColumns = 40;
 
-class SvmlightTest : public testing::Test {
+class SvmlightTest : public CliFixture {
  protected:
   SvmlightTest() {
     std::mt19937_64 random(5);
@@ -50,10 +48,6 @@ class SvmlightTest : public testing::Test {
     }
   }
 
-  ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
-    return RunProcess(arguments, input);
-  }
   ProcessResult Build(const std::string& name, const std::string& input,
                       std::vector<std::string> more) {
     std::vector<std::string> arguments = {"build",
@@ -65,21 +59,9 @@ class SvmlightTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Phimap(arguments);
   }
-  std::string File(const std::string& text, const std::string& name) {
-    const std::string path = folder_.path() + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
   std::string csv_;
   std::string sparse_;
-  TemporaryFolder folder_;
-  TemporaryFolder data_;
-  ServerProcess server_{data_.path()};
 };
 
 TEST_F(SvmlightTest, FeaturesHaveTheBytesOfThoseFromTheDenseFile) {

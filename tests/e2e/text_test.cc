@@ -1,21 +1,19 @@
 // Texts as a user of the command line gives them.
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/server_process.h"
+#include "tests/e2e/cli_fixture.h"
 
 namespace phimap::e2e {
 namespace {
 
 using testing::HasSubstr;
 
-class TextTest : public testing::Test {
+class TextTest : public CliFixture {
  protected:
   TextTest() {
     const char* const words[] = {"sun", "sea", "sand", "surf", "snow", "ice", "frost", "ski"};
@@ -30,10 +28,6 @@ class TextTest : public testing::Test {
     }
   }
 
-  ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});
-    return RunProcess(arguments, input);
-  }
   ProcessResult Build(const std::string& name, const std::string& input,
                       std::vector<std::string> more = {}) {
     std::vector<std::string> arguments = {"build", name, "--input=" + input,
@@ -42,21 +36,9 @@ class TextTest : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Phimap(arguments);
   }
-  std::string File(const std::string& text, const std::string& name) {
-    const std::string path = folder_.path() + "/" + name;
-    std::ofstream(path, std::ios::binary) << text;
-    return path;
-  }
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
 
   std::string csv_;
   std::string lines_;
-  TemporaryFolder folder_;
-  TemporaryFolder data_;
-  ServerProcess server_{data_.path()};
 };
 
 TEST_F(TextTest, LinesAndColumnsHaveTheSameFeatures) {
