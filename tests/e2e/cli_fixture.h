@@ -12,7 +12,9 @@
 
 namespace phimap::e2e {
 
-class CliFixture : public testing::Test {
+inline const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
+
+class CliFixture : public ::testing::Test {
  protected:
   ProcessResult Phimap(std::vector<std::string> arguments, const std::string& input = "") {
     arguments.insert(arguments.begin(), {PHIMAP_BINARY, "--server=" + server_.address()});

@@ -16,10 +16,8 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-
-const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CliTest : public CliFixture {
  protected:

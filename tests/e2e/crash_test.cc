@@ -20,7 +20,7 @@ namespace phimap::e2e {
 namespace {
 
 constexpr int kKills = 100;
-constexpr int kColumns = 4;
+constexpr int kCrashColumns = 4;
 
 // A build that the client started: what it was told about it.
 struct Attempt {
@@ -52,7 +52,7 @@ class Builder {
       Attempt attempt{
           .mapping = mapping_,
           .build_id = absl::StrCat("00000000-0000-4000-8000-", absl::Dec(seed_, absl::kZeroPad12))};
-      GeneratedRows rows(200, kColumns, seed_);
+      GeneratedRows rows(200, kCrashColumns, seed_);
       const absl::StatusOr<v1::Version> version =
           client_->Build({.mapping = mapping_,
                           .mapping_text = "f2(landmarks=20)",
@@ -97,11 +97,11 @@ Versions VisibleVersions(client::Client& client) {
 
 // Every version answers with features, so its artifact is whole: its digest was checked on reading.
 void ExpectIntact(client::Client& client, const Versions& versions) {
-  const std::vector<float> row(kColumns, 0.25f);
+  const std::vector<float> row(kCrashColumns, 0.25f);
   for (const auto& [key, digest] : versions) {
-    const auto result = client.Transform(absl::StrCat(key.first, "@", key.second),
-                                         client::MakeRowBlock(absl::MakeConstSpan(row), kColumns),
-                                         {.expected_digest = digest});
+    const auto result = client.Transform(
+        absl::StrCat(key.first, "@", key.second),
+        client::MakeRowBlock(absl::MakeConstSpan(row), kCrashColumns), {.expected_digest = digest});
     EXPECT_TRUE(result.ok()) << key.first << "@" << key.second << ": " << result.status();
   }
 }

@@ -16,10 +16,9 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const std::string kCancer = PHIMAP_SOURCE_DIR "/lab/data/cancer.csv";
-const std::string kLetters = PHIMAP_SOURCE_DIR "/lab/data/letter.csv";
 
 class EvaluateTest : public CliFixture {
  protected:

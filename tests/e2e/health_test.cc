@@ -10,7 +10,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // The timeout is for busy machines; an answer takes a millisecond.
 ProcessResult Health(const std::string& target, const std::string& service = "") {

@@ -12,7 +12,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 absl::StatusOr<v1::Version> BuildSmall(client::Client& client, const std::string& name) {
   GeneratedRows rows(200, 4, 3);
@@ -103,8 +103,9 @@ TEST(LifecycleTest, TheReadyLineNamesTheUnixSocketToo) {
   const std::string path = folder.path() + "/phimapd.sock";
   Process server({PHIMAPD_BINARY, "--data_dir=" + folder.path() + "/data", "--listen=127.0.0.1:0",
                   "--http=none", "--unix_listen=" + path});
-  EXPECT_THAT(server.ReadLine(),
-              testing::MatchesRegex("phimapd ready: grpc=127.0.0.1:[0-9]+ http=none unix=" + path));
+  EXPECT_THAT(
+      server.ReadLine(),
+      ::testing::MatchesRegex("phimapd ready: grpc=127.0.0.1:[0-9]+ http=none unix=" + path));
 }
 
 TEST(LifecycleTest, AReadOnlyOrMissingParentFolderIsNamed) {

@@ -21,9 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int kColumns = 4;
+constexpr int kRollingColumns = 4;
 constexpr int kVersions = 3;
-constexpr int kRows = 5;
+constexpr int kRollingRows = 5;
 constexpr int kCallers = 4;
 constexpr int kMoves = 30;
 // Between two moves; so over a thousand calls in all.
@@ -32,7 +32,7 @@ constexpr int kStreamRows = 64;
 
 client::RowBlock Row(int i) {
   const std::vector<float> values = {0.1f * i, -0.2f, 0.3f * i, 0.05f};
-  return client::MakeRowBlock(absl::MakeConstSpan(values), kColumns);
+  return client::MakeRowBlock(absl::MakeConstSpan(values), kRollingColumns);
 }
 
 // What each version answers, asked for by its number before any alias exists.
@@ -46,7 +46,7 @@ class RollingAliasTest : public ::testing::Test {
   RollingAliasTest() {
     const auto client = server_.Connect();
     for (int i = 1; i <= kVersions; ++i) {
-      GeneratedRows rows(200, kColumns, i);
+      GeneratedRows rows(200, kRollingColumns, i);
       // Features of one length: what is mixed cannot show in the shape alone.
       const auto version = client->Build({.mapping = "letters",
                                           .mapping_text = "f1(landmarks=20)",
@@ -56,7 +56,7 @@ class RollingAliasTest : public ::testing::Test {
       EXPECT_TRUE(version.ok()) << version.status();
       Expected& expected = expected_[i];
       expected.digest = version->ref().digest();
-      for (int row = 0; row < kRows; ++row) {
+      for (int row = 0; row < kRollingRows; ++row) {
         const auto mapped = client->Transform(absl::StrCat("letters@", i), Row(row));
         EXPECT_TRUE(mapped.ok()) << mapped.status();
         expected.features.push_back(mapped->features.values_le);
@@ -95,9 +95,9 @@ class RollingAliasTest : public ::testing::Test {
   void Call(int first) {
     const auto client = server_.Connect();
     for (int i = first; !stop_; ++i) {
-      const auto result = client->Transform("letters@prod", Row(i % kRows));
+      const auto result = client->Transform("letters@prod", Row(i % kRollingRows));
       if (result.ok()) {
-        ExpectOneVersion(result->version, result->features.values_le, i % kRows);
+        ExpectOneVersion(result->version, result->features.values_le, i % kRollingRows);
       } else {
         ++lost_;
         ADD_FAILURE() << result.status();
@@ -112,10 +112,12 @@ class RollingAliasTest : public ::testing::Test {
     while (!stop_) {
       std::vector<float> values;
       for (int i = 0; i < kStreamRows; ++i) {
-        const client::RowBlock row = Row(i % kRows);
-        for (int j = 0; j < kColumns; ++j) values.push_back(static_cast<float>(row.At(0, j)));
+        const client::RowBlock row = Row(i % kRollingRows);
+        for (int j = 0; j < kRollingColumns; ++j)
+          values.push_back(static_cast<float>(row.At(0, j)));
       }
-      client::MemoryRowSource rows(client::MakeRowBlock(absl::MakeConstSpan(values), kColumns));
+      client::MemoryRowSource rows(
+          client::MakeRowBlock(absl::MakeConstSpan(values), kRollingColumns));
       std::string features;
       const auto result = client->TransformStream("letters@prod", rows,
                                                   [&](client::RowBlock block) {
@@ -131,7 +133,7 @@ class RollingAliasTest : public ::testing::Test {
       ++streams_;
       const size_t bytes = features.size() / kStreamRows;
       for (int i = 0; i < kStreamRows; ++i) {
-        ExpectOneVersion(result->version, features.substr(i * bytes, bytes), i % kRows);
+        ExpectOneVersion(result->version, features.substr(i * bytes, bytes), i % kRollingRows);
       }
     }
   }
@@ -199,7 +201,7 @@ TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
     const int64_t target = 1 + ++moves % kVersions;
     const auto moved = client->SetAlias("letters", "prod", target, "*");
     EXPECT_TRUE(moved.ok()) << moved.status();
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kRollingRows; ++i) {
       const auto mapped = client->Transform("letters@prod", Row(i));
       EXPECT_TRUE(mapped.ok()) << mapped.status();
       if (!mapped.ok()) continue;

@@ -14,7 +14,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr double kMiB = 1 << 20;
 // The libraries, the threads and the first pages of every kind.

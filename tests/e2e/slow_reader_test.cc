@@ -11,18 +11,18 @@
 namespace phimap::e2e {
 namespace {
 
-constexpr int kRows = 1024;
+constexpr int kSlowRows = 1024;
 constexpr int kFeatures = 4000;
 constexpr int kRequests = 60;
 
-// kRows rows of one column: 4 KiB that become 16 MiB of features.
+// kSlowRows rows of one column: 4 KiB that become 16 MiB of features.
 v1::TransformStreamRequest Request(int number) {
   v1::TransformStreamRequest request;
   if (number == 0) request.set_reference("wide");
   v1::DenseRows& rows = *request.mutable_examples()->mutable_dense();
-  rows.set_rows(kRows);
+  rows.set_rows(kSlowRows);
   rows.set_columns(1);
-  rows.set_float32_le(std::string(kRows * 4, '\0'));
+  rows.set_float32_le(std::string(kSlowRows * 4, '\0'));
   return request;
 }
 
@@ -50,7 +50,7 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   ASSERT_TRUE(stream->WritesDone());
   // Long enough for the server to have computed them all, had it read them: an answer takes 20 ms
   // to compute and many times that to carry here.
-  const std::vector<float> row(kRows, 0.0f);
+  const std::vector<float> row(kSlowRows, 0.0f);
   const auto other = server.Connect();
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(other->Transform("wide", client::MakeRowBlock(absl::MakeConstSpan(row), 1)).ok());
@@ -59,7 +59,7 @@ TEST(SlowReaderTest, AnswersThatNobodyFetchesStayWithinTheWindow) {
   int answers = 1;
   while (stream->Read(&response)) {
     ++answers;
-    EXPECT_EQ(response.features().rows(), kRows);
+    EXPECT_EQ(response.features().rows(), kSlowRows);
     EXPECT_EQ(response.features().columns(), kFeatures);
   }
   const grpc::Status status = stream->Finish();

@@ -16,9 +16,9 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-constexpr int kColumns = 40;
+constexpr int kSvmlightColumns = 40;
 
 class SvmlightTest : public CliFixture {
  protected:
@@ -26,14 +26,14 @@ class SvmlightTest : public CliFixture {
     std::mt19937_64 random(5);
     std::bernoulli_distribution named(0.1);
     csv_ = "label";
-    for (int j = 0; j < kColumns; ++j) absl::StrAppend(&csv_, ",x", j);
+    for (int j = 0; j < kSvmlightColumns; ++j) absl::StrAppend(&csv_, ",x", j);
     csv_ += "\n";
     for (int i = 0; i < 300; ++i) {
       // Class 1 has one column that class -1 has not, and the other way round.
       const int label = i % 2 == 0 ? 1 : -1;
       absl::StrAppend(&csv_, label);
       absl::StrAppend(&sparse_, label > 0 ? "+1" : "-1");
-      for (int j = 0; j < kColumns; ++j) {
+      for (int j = 0; j < kSvmlightColumns; ++j) {
         const bool marker = j == (label > 0 ? 3 : 30);
         if (!marker && (j == 3 || j == 30 || !named(random))) {
           csv_ += ",0";

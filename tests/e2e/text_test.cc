@@ -11,7 +11,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class TextTest : public CliFixture {
  protected:

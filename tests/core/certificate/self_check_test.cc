@@ -17,7 +17,7 @@ namespace {
 using testing::MakePlan;
 using testing::UniformFloatRows;
 
-constexpr int64_t kColumns = 6;
+constexpr int64_t kPlanColumns = 6;
 
 std::vector<float> FloatsOf(const std::string& bytes) {
   std::vector<float> values(bytes.size() / sizeof(float));
@@ -38,10 +38,10 @@ class SelfCheckTest : public ::testing::Test {
   }
 
   Plan PlanOf(const char* kernel) {
-    return MakePlan({.columns = kColumns, .feature_count = 9, .kernel = kernel});
+    return MakePlan({.columns = kPlanColumns, .feature_count = 9, .kernel = kernel});
   }
 
-  const Matrix<float> rows_ = UniformFloatRows({.rows = 4, .cols = kColumns, .seed = 3});
+  const Matrix<float> rows_ = UniformFloatRows({.rows = 4, .cols = kPlanColumns, .seed = 3});
 };
 
 TEST_F(SelfCheckTest, RowsThatHaveFeaturesStayWhereTheyAre) {
@@ -69,7 +69,8 @@ TEST_F(SelfCheckTest, UnderASharpKernelEachRowIsMovedToWhereFeaturesAreNotZero) 
     EXPECT_GE(features[9 * i + i], 1.0f / 1024) << i;
     // Not the landmark itself.
     EXPECT_LT(features[9 * i + i], 1) << i;
-    EXPECT_FALSE(std::equal(anchors.row(i), anchors.row(i) + kColumns, &rows[i * kColumns]));
+    EXPECT_FALSE(
+        std::equal(anchors.row(i), anchors.row(i) + kPlanColumns, &rows[i * kPlanColumns]));
   }
   const auto engine = *Engine::Load(plan);
   EXPECT_TRUE(*VerifySelfCheck(*engine, *check));
@@ -92,8 +93,8 @@ TEST_F(SelfCheckTest, RowsWhoseFeaturesOverflowAreMovedToWhereTheyDoNot) {
 TEST_F(SelfCheckTest, ARowWithoutFeaturesToCompareIsLeftOut) {
   const Plan plan = PlanOf("linear()");
   Matrix<float> rows = rows_.Clone();
-  std::fill_n(rows.row(1), kColumns, 0.0f);
-  std::fill_n(rows.row(2), kColumns, 3e38f);
+  std::fill_n(rows.row(1), kPlanColumns, 0.0f);
+  std::fill_n(rows.row(2), kPlanColumns, 3e38f);
   const auto check = MakeSelfCheck(plan, rows, {});
   ASSERT_TRUE(check.has_value());
   EXPECT_EQ(check->rows, 2);

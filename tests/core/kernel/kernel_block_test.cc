@@ -16,23 +16,24 @@ using testing::MustParseKernel;
 using testing::NaiveKernelMatrix;
 using testing::UniformRows;
 
-constexpr const char* kKernels[] = {"linear()",
-                                    "poly(degree=3, gamma=0.5, coef0=1)",
-                                    "rbf(gamma=0.4)",
-                                    "rbf(gamma=1) + 0.1*linear()",
-                                    "laplacian(gamma=0.7)",
-                                    "sigmoid(gamma=0.4, coef0=0.1)",
-                                    "delta() + rbf(gamma=1)",
-                                    "cosine()",
-                                    "bilinear(diagonal=[1, 0, 2, 3, 0.5, 1])",
-                                    "weight(norm_power=1)*cosine()",
-                                    "weight(norm_power=-1)",
-                                    "weight(gaussian=0.5)*exp(linear())",
-                                    "weight(constant=3)",
-                                    "normalize(poly(degree=2, coef0=1))",
-                                    "normalize(bilinear(diagonal=[1, 1, 2, 3, 0.5, 1]) + delta())",
-                                    "normalize(weight(norm_power=2) + laplacian(gamma=1))",
-                                    "exp(cosine() + 0.3*bilinear(diagonal=[1, 0, 2, 3, 0.5, 1]))"};
+constexpr const char* kBlockKernels[] = {
+    "linear()",
+    "poly(degree=3, gamma=0.5, coef0=1)",
+    "rbf(gamma=0.4)",
+    "rbf(gamma=1) + 0.1*linear()",
+    "laplacian(gamma=0.7)",
+    "sigmoid(gamma=0.4, coef0=0.1)",
+    "delta() + rbf(gamma=1)",
+    "cosine()",
+    "bilinear(diagonal=[1, 0, 2, 3, 0.5, 1])",
+    "weight(norm_power=1)*cosine()",
+    "weight(norm_power=-1)",
+    "weight(gaussian=0.5)*exp(linear())",
+    "weight(constant=3)",
+    "normalize(poly(degree=2, coef0=1))",
+    "normalize(bilinear(diagonal=[1, 1, 2, 3, 0.5, 1]) + delta())",
+    "normalize(weight(norm_power=2) + laplacian(gamma=1))",
+    "exp(cosine() + 0.3*bilinear(diagonal=[1, 0, 2, 3, 0.5, 1]))"};
 // Products of 6 terms under 1 in magnitude: (6 + 2)·6·2^-53; the cube of numbers under 4 multiplies
 // errors by 48, exp by 0.4 · 4; 0.3 of a form of up to 7.5 by e^(1 + 2.25) · 2.25 < 60. Together
 // under 5e-13. ‖x‖⁻² is under 20 on these rows.
@@ -41,7 +42,7 @@ constexpr double kTolerance = 5e-13;
 TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
   const Matrix<double> x = UniformRows({.rows = 33, .cols = 6, .seed = 1});
   const Matrix<double> z = UniformRows({.rows = 70, .cols = 6, .seed = 2});
-  for (const char* text : kKernels) {
+  for (const char* text : kBlockKernels) {
     const KernelExpression kernel = MustParseKernel(text);
     Matrix<double> out(33, 70);
     KernelBlock(KernelProgram::Compile(kernel), x.view(), SquaredNorms(x.view()), z.view(),
@@ -56,7 +57,7 @@ TEST(KernelBlockTest, BlockIsTheKernelOfEachPair) {
 TEST(KernelBlockTest, GramFillsTheLowerTriangleOnlyForSizesAroundItsTiles) {
   for (const int64_t n : {1, 2, 255, 256, 257, 520}) {
     const Matrix<double> x = UniformRows({.rows = n, .cols = 6, .seed = 3});
-    for (const char* text : kKernels) {
+    for (const char* text : kBlockKernels) {
       const KernelExpression kernel = MustParseKernel(text);
       Matrix<double> out = Matrix<double>::Uninit(n, n);
       std::fill_n(out.data(), out.size(), -77.0);
@@ -89,7 +90,7 @@ TEST(KernelBlockTest, DiagonalOfAnRbfIsExactlyOne) {
 
 TEST(KernelBlockTest, DiagonalIsTheKernelOfEachRowWithItself) {
   const Matrix<double> x = UniformRows({.rows = 70, .cols = 6, .seed = 7});
-  for (const char* text : kKernels) {
+  for (const char* text : kBlockKernels) {
     const KernelExpression kernel = MustParseKernel(text);
     const std::vector<double> diagonal =
         KernelDiagonal(KernelProgram::Compile(kernel), x.view(), SquaredNorms(x.view()));

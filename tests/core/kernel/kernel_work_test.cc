@@ -10,9 +10,7 @@
 namespace phimap {
 namespace {
 
-KernelExpression MustParse(const std::string& text) {
-  return KernelExpression::Parse(text).value();
-}
+KernelExpression Parsed(const std::string& text) { return KernelExpression::Parse(text).value(); }
 
 TEST(KernelWorkTest, CountsTheDimensionsOfTheFeatureSpace) {
   struct {
@@ -35,7 +33,7 @@ TEST(KernelWorkTest, CountsTheDimensionsOfTheFeatureSpace) {
       {"poly(degree=64, coef0=1)", 65536, std::nullopt},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(FeatureDimension(MustParse(c.kernel), c.columns), c.dimension) << c.kernel;
+    EXPECT_EQ(FeatureDimension(Parsed(c.kernel), c.columns), c.dimension) << c.kernel;
   }
 }
 
@@ -44,7 +42,7 @@ TEST(KernelWorkTest, NoGramMatrixHasAHigherRank) {
   const Matrix<double> rows = testing::NormalRows({.rows = 60, .cols = 3});
   for (const char* text : {"linear()", "poly(degree=2, coef0=1)", "poly(degree=3, coef0=0)",
                            "linear() + poly(degree=2, coef0=0)"}) {
-    const KernelExpression kernel = MustParse(text);
+    const KernelExpression kernel = Parsed(text);
     Matrix<double> gram(60, 60);
     ASSERT_TRUE(
         KernelGram(KernelProgram::Compile(kernel), rows.view(), gram.view(), NeverStop).ok());
@@ -66,18 +64,18 @@ TEST(KernelWorkTest, TilesCoverTheTriangle) {
 }
 
 TEST(KernelWorkTest, ValuesAreMeasuredInThoseOfAnRbf) {
-  EXPECT_EQ(WorkOfValue(MustParse("rbf(gamma=median)"), 4).elements, 1);
-  EXPECT_LT(WorkOfValue(MustParse("linear()"), 4).elements, 0.5);
-  EXPECT_GT(WorkOfValue(MustParse("rbf(gamma=1) + rbf(gamma=2)"), 4).elements, 2);
+  EXPECT_EQ(WorkOfValue(Parsed("rbf(gamma=median)"), 4).elements, 1);
+  EXPECT_LT(WorkOfValue(Parsed("linear()"), 4).elements, 0.5);
+  EXPECT_GT(WorkOfValue(Parsed("rbf(gamma=1) + rbf(gamma=2)"), 4).elements, 2);
 }
 
 TEST(KernelWorkTest, AKernelThatAsksForNoProductIsChargedNone) {
   for (const char* kernel : {"delta()", "laplacian(gamma=1)", "2*delta() + laplacian(gamma=2)"}) {
-    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(MustParse(kernel), 5)).product_flops, 0)
+    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(Parsed(kernel), 5)).product_flops, 0)
         << kernel;
   }
   for (const char* kernel : {"linear()", "rbf(gamma=1)", "rbf(gamma=1)*laplacian(gamma=2)"}) {
-    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(MustParse(kernel), 5)).product_flops, 120)
+    EXPECT_EQ(WorkOfKernelBlock(3, 4, 5, WorkOfValue(Parsed(kernel), 5)).product_flops, 120)
         << kernel;
   }
 }

@@ -25,14 +25,14 @@ using testing::MustTrain;
 using testing::NoisyRows;
 using testing::RealData;
 
-struct ToolModel {
+struct LinearToolModel {
   std::vector<int> labels;
   // One line a feature, the bias last; one number a class, or one for two classes.
   std::vector<std::vector<double>> w;
 };
 
-ToolModel ReadToolModel(const std::string& path) {
-  ToolModel model;
+LinearToolModel ReadLinearToolModel(const std::string& path) {
+  LinearToolModel model;
   bool weights = false;
   for (const std::string& line : testing::LinesOf(path)) {
     const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
@@ -51,19 +51,19 @@ ToolModel ReadToolModel(const std::string& path) {
   return model;
 }
 
-ToolModel TrainWithTool(const LabeledRows& rows, const std::string& options) {
+LinearToolModel TrainWithTool(const LabeledRows& rows, const std::string& options) {
   const testing::ScratchFolder folder;
   testing::WriteSvmFile(rows, folder.File("rows"));
   testing::MustRun(absl::StrCat(PHIMAP_LIBLINEAR_TRAIN, " -s 2 ", options, " ", folder.File("rows"),
                                 " ", folder.File("model")));
-  return ReadToolModel(folder.File("model"));
+  return ReadLinearToolModel(folder.File("model"));
 }
 
 // Two classes: the program solves the problem that we give the library, digit for digit.
 TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
   for (const char* name : {"ionosphere.csv", "cancer.csv", "spam.csv"}) {
     const LabeledRows rows = RealData(name);
-    const ToolModel tool = TrainWithTool(rows, "-c 2 -e 0.01 -B 1");
+    const LinearToolModel tool = TrainWithTool(rows, "-c 2 -e 0.01 -B 1");
     const std::unique_ptr<const Model> model =
         MustTrain("linear_svm(C=2, tolerance=0.01, bias=1)", rows, 1);
     const LinearWeights& weights = *model->linear();
@@ -83,7 +83,7 @@ TEST(LinearSvmTest, TwoClassesAreTheModelOfLiblinearsProgram) {
 // by the condition of the Hessian, some 1e3 here; 1e-8 leaves room.
 TEST(LinearSvmTest, ManyClassesAreTheModelOfLiblinearsProgram) {
   const LabeledRows rows = Every(RealData("letter.csv"), 0, 5);
-  const ToolModel tool = TrainWithTool(rows, "-c 1 -e 0.001");
+  const LinearToolModel tool = TrainWithTool(rows, "-c 1 -e 0.001");
   const std::unique_ptr<const Model> model =
       MustTrain("linear_svm(C=1, tolerance=0.001, bias=0)", rows, 1);
   const LinearWeights& weights = *model->linear();

@@ -207,7 +207,7 @@ TEST(MarginTest, PercentilesAreQuantiles) {
       EXPECT_EQ(percentiles[static_cast<size_t>(q)], *quantile) << q << " of " << n;
     }
   }
-  EXPECT_THAT(Percentiles({}), testing::IsEmpty());
+  EXPECT_THAT(Percentiles({}), ::testing::IsEmpty());
 }
 
 TEST(MarginTest, OfRowsItIsTheLargestThatAShareOfThemMissesAtMost) {

@@ -15,14 +15,14 @@ namespace {
 
 using testing::NormalRows;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUntouched = std::numeric_limits<double>::quiet_NaN();
 // Sums of at most 40 terms of size about 3: 40 · 2^-53 · 40 · 9 < 2e-12.
 constexpr double kTolerance = 2e-12;
 
 // A rows×cols block inside of a larger matrix that is NaN elsewhere.
 struct Embedded {
   Embedded(int64_t rows, int64_t cols, uint64_t seed) : storage(rows + 2, cols + 5) {
-    std::fill_n(storage.data(), storage.size(), kNaN);
+    std::fill_n(storage.data(), storage.size(), kUntouched);
     const Matrix<double> numbers = NormalRows({.rows = rows, .cols = cols, .seed = seed});
     for (int64_t i = 0; i < rows; ++i) {
       std::copy_n(numbers.row(i), cols, storage.row(i + 1) + 3);
@@ -44,12 +44,12 @@ struct Embedded {
 };
 
 // L of the lower triangle; above it NaN, which must never be read.
-Embedded LowerTriangle(int64_t n, uint64_t seed) {
+Embedded EmbeddedTriangle(int64_t n, uint64_t seed) {
   Embedded l(n, n, seed);
   for (int64_t i = 0; i < n; ++i) {
     l.view(i, i) = 2 + std::abs(l.view(i, i));
     for (int64_t j = 0; j < i; ++j) l.view(i, j) /= static_cast<double>(n);
-    for (int64_t j = i + 1; j < n; ++j) l.view(i, j) = kNaN;
+    for (int64_t j = i + 1; j < n; ++j) l.view(i, j) = kUntouched;
   }
   return l;
 }
@@ -83,7 +83,7 @@ TEST(BlasTest, BetaZeroOverwritesNaN) {
   const Embedded a(4, 3, 1);
   const Embedded b(5, 3, 2);
   Embedded out(4, 5, 3);
-  for (int64_t i = 0; i < 4; ++i) std::fill_n(out.view.row(i), 5, kNaN);
+  for (int64_t i = 0; i < 4; ++i) std::fill_n(out.view.row(i), 5, kUntouched);
   MultiplyTransposed(1, a.view, b.view, 0, out.view);
   for (int64_t i = 0; i < 4; ++i) {
     for (int64_t j = 0; j < 5; ++j) EXPECT_FALSE(std::isnan(out.view(i, j)));
@@ -134,7 +134,7 @@ TEST(BlasTest, SymmetricRankUpdateTouchesTheLowerTriangleOnly) {
 
 TEST(BlasTest, TriangularProductsAndSolvesReadTheLowerTriangleOnly) {
   for (const int64_t m : {1, 2, 30}) {
-    const Embedded l = LowerTriangle(m, 1);
+    const Embedded l = EmbeddedTriangle(m, 1);
     const Embedded x(m, 9, 2);
     Embedded product(m, 9, 2);
     MultiplyLowerTriangle(l.view, product.view);

@@ -20,7 +20,7 @@ using testing::FeaturesFrom;
 using testing::MustBuild;
 using testing::SpecOf;
 
-struct Case {
+struct AccuracyCase {
   const char* name;
   const char* kernel;
   int64_t landmarks;
@@ -32,7 +32,7 @@ struct Case {
   int64_t rank = 0;  // 0: not known
 };
 
-const Case kCases[] = {
+const AccuracyCase kAccuracyCases[] = {
     {"rbf", "rbf(gamma=0.1)", 300, 10},
     {"rbf, rough", "rbf(gamma=5)", 200, 4},
     {"rbf far from the origin", "rbf(gamma=0.1)", 200, 8, false, 1, 1000},
@@ -50,7 +50,7 @@ const Case kCases[] = {
     {"product", "rbf(gamma=0.05)*poly(degree=2, coef0=1)", 200, 5},
 };
 
-Matrix<double> RowsOf(const Case& c) {
+Matrix<double> RowsOf(const AccuracyCase& c) {
   Matrix<double> x = testing::NormalRows({.rows = c.landmarks, .cols = c.columns, .seed = 31});
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = c.spread * x.data()[i] + c.offset;
   return x;
@@ -58,7 +58,7 @@ Matrix<double> RowsOf(const Case& c) {
 
 // K from the rows as they came, standardised by the textbook's formula, and the kernel that was
 // resolved: no code of the build but the two numbers in its kernel's text.
-Matrix<double> GramOf(const Case& c, const BuiltVersion& version, Matrix<double> x) {
+Matrix<double> GramOf(const AccuracyCase& c, const BuiltVersion& version, Matrix<double> x) {
   for (int64_t k = 0; c.standardize && k < x.cols(); ++k) {
     long double mean = 0;
     long double square = 0;
@@ -80,7 +80,7 @@ struct Errors {
   double residual_low = 0;  // min (K(x,x) − ‖F‖²) / max K
 };
 
-Errors Measure(const Case& c, const char* serving_type) {
+Errors Measure(const AccuracyCase& c, const char* serving_type) {
   const Matrix<double> x = RowsOf(c);
   const BuiltVersion version = MustBuild(
       SpecOf("f2(landmarks=" + std::to_string(c.landmarks) + ", serving_type=" + serving_type + ")",
@@ -111,7 +111,7 @@ Errors Measure(const Case& c, const char* serving_type) {
 }
 
 TEST(F2AccuracyTest, Float32ServingReproducesTheKernelOfTheLandmarks) {
-  for (const Case& c : kCases) {
+  for (const AccuracyCase& c : kAccuracyCases) {
     const Errors errors = Measure(c, "float32");
     const double tolerance = static_cast<double>(c.landmarks) * 0x1p-24;
     EXPECT_NEAR(errors.tolerance, tolerance, 1e-6 * tolerance) << c.name;
@@ -122,7 +122,7 @@ TEST(F2AccuracyTest, Float32ServingReproducesTheKernelOfTheLandmarks) {
 }
 
 TEST(F2AccuracyTest, Float64ServingReproducesTheKernelOfTheLandmarks) {
-  for (const Case& c : kCases) {
+  for (const AccuracyCase& c : kAccuracyCases) {
     const Errors errors = Measure(c, "float64");
     const double tolerance = static_cast<double>(c.landmarks) * 0x1p-53;
     EXPECT_NEAR(errors.tolerance, tolerance, 1e-6 * tolerance) << c.name;

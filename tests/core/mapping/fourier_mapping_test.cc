@@ -52,7 +52,7 @@ const ProductFeatures<double>& Features(const Plan& plan) {
   return std::get<ProductFeatures<double>>(std::get<1>(plan.stages).features);
 }
 
-double Dot(const double* a, const double* b, int64_t count) {
+double InnerProduct(const double* a, const double* b, int64_t count) {
   double sum = 0;
   for (int64_t k = 0; k < count; ++k) sum += a[k] * b[k];
   return sum;
@@ -177,7 +177,7 @@ TEST(FourierMappingTest, OrthogonalFrequenciesAreSoWithinBlocksAndHaveTheirLengt
       chi_squared += z * z;
     }
     for (int64_t j = 0; j <= i; ++j) {
-      const double product = Dot(rows.row(i), rows.row(j), kColumns) * kTurn * kTurn;
+      const double product = InnerProduct(rows.row(i), rows.row(j), kColumns) * kTurn * kTurn;
       if (i == j) {
         EXPECT_NEAR(product, chi_squared, 1e-12 * chi_squared);
       } else if (i / kColumns == j / kColumns) {

@@ -30,8 +30,8 @@ using testing::NormalRows;
 using testing::SpecOf;
 using testing::WireRows;
 
-constexpr char kKernel[] = "rbf(gamma=0.2)";
-constexpr GramRandomization kAll[] = {
+constexpr char kRandomizedKernel[] = "rbf(gamma=0.2)";
+constexpr GramRandomization kRandomizations[] = {
     {.sparsify = 4}, {.quantise = true}, {.sparsify = 4, .quantise = true}};
 
 // Points about `clusters` centres far from each other, fewer about each than about the one before:
@@ -50,7 +50,7 @@ Matrix<double> Clusters(int64_t rows, int64_t clusters, int64_t cols) {
 
 LandmarkTask TaskOf(const Matrix<double>& landmarks) {
   UseOneBlasThread();
-  return {.kernel = MustParseKernel(kKernel),
+  return {.kernel = MustParseKernel(kRandomizedKernel),
           .input = {.columns = landmarks.cols()},
           .landmarks = landmarks.view(),
           .serving_type = FloatType::kFloat64};
@@ -58,7 +58,7 @@ LandmarkTask TaskOf(const Matrix<double>& landmarks) {
 
 // K(S, S), or centred.
 Matrix<double> GramOf(const Matrix<double>& landmarks, bool centred) {
-  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), landmarks, landmarks);
   if (!centred) return k;
   const int64_t m = k.rows();
   std::vector<double> means(m);
@@ -107,7 +107,7 @@ TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequal
   for (const bool centred : {false, true}) {
     Matrix<double> vectors = GramOf(landmarks, centred);
     const std::vector<double> rising = SymmetricEigenvectors(vectors.view()).value();
-    for (const GramRandomization& randomization : kAll) {
+    for (const GramRandomization& randomization : kRandomizations) {
       const absl::StatusOr<KernelPca> pca = BuildMeasuredKernelPca(
           TaskOf(landmarks),
           {.components = 4, .centred = centred, .seed = 3, .gram = randomization}, NeverStop);
@@ -133,7 +133,7 @@ TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequal
 // by modulus are of either sign, and those by value come with a shift.
 TEST(KernelPcaRandomizedTest, ComponentsAreTheHighestEigenvaluesAlsoWhereOthersAreOfLargerModulus) {
   const Matrix<double> landmarks = NormalRows({.rows = 300, .cols = 8, .seed = 9});
-  for (const GramRandomization& randomization : kAll) {
+  for (const GramRandomization& randomization : kRandomizations) {
     const KernelPcaTask task{.components = 6, .centred = false, .seed = 3, .gram = randomization};
     LandmarkTask far = TaskOf(landmarks);
     far.kernel = MustParseKernel("rbf(gamma=1)");
@@ -204,7 +204,7 @@ TEST(KernelPcaRandomizedTest, OneRotationBringsTheFeaturesOfKWithinTheoremThree)
   constexpr int64_t kRows = 900;
   const Matrix<double> landmarks = Clusters(kRows, kComponents, 5);
   const Matrix<double> fresh = Clusters(60, kComponents, 5);
-  const Matrix<double> v = NaiveKernelMatrix(MustParseKernel(kKernel), fresh, landmarks);
+  const Matrix<double> v = NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), fresh, landmarks);
   Matrix<double> vectors = GramOf(landmarks, false);
   const std::vector<double> rising = SymmetricEigenvectors(vectors.view()).value();
   Matrix<double> alpha(kComponents, kRows);
@@ -267,7 +267,7 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound
   constexpr double kScale = 12;
   const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 3, .seed = 5});
   const Matrix<double> x = NormalRows({.rows = 5, .cols = 3, .seed = 6});
-  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), x, landmarks);
   for (const bool centred : {false, true}) {
     KernelPcaTask task{.components = 3, .centred = centred, .seed = 7};
     const absl::StatusOr<KernelPca> exact = BuildKernelPca(TaskOf(landmarks), task, NeverStop);

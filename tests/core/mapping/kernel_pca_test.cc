@@ -29,7 +29,7 @@ using testing::NormalRows;
 using testing::SpecOf;
 using testing::WireRows;
 
-constexpr char kKernel[] = "rbf(gamma=0.2)";
+constexpr char kPcaKernel[] = "rbf(gamma=0.2)";
 
 absl::StatusOr<KernelPca> BuildFrom(const Matrix<double>& landmarks, const char* kernel,
                                     const KernelPcaTask& pca) {
@@ -48,7 +48,7 @@ struct Oracle {
   std::vector<double> means;
 };
 Oracle OracleOf(const Matrix<double>& landmarks, bool centred) {
-  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kPcaKernel), landmarks, landmarks);
   const int64_t m = k.rows();
   Oracle oracle{.values = {}, .vectors = Matrix<double>(m, m), .means = std::vector<double>(m)};
   if (centred) {
@@ -74,10 +74,10 @@ Oracle OracleOf(const Matrix<double>& landmarks, bool centred) {
 TEST(KernelPcaTest, FeaturesAreTheDefiningEquationWithLapacksEigenvectors) {
   const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 4, .seed = 1});
   const Matrix<double> x = NormalRows({.rows = 40, .cols = 4, .seed = 2});
-  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kPcaKernel), x, landmarks);
   for (const bool centred : {false, true}) {
     const absl::StatusOr<KernelPca> pca =
-        BuildFrom(landmarks, kKernel, {.components = 6, .centred = centred, .seed = 3});
+        BuildFrom(landmarks, kPcaKernel, {.components = 6, .centred = centred, .seed = 3});
     ASSERT_TRUE(pca.ok()) << pca.status();
     EXPECT_LE(pca->residual, 1e-10);
     const Oracle oracle = OracleOf(landmarks, centred);
@@ -114,7 +114,7 @@ TEST(KernelPcaTest, FeaturesOfTheLandmarksAreOrthogonalWithTheEigenvaluesAsSquar
   const Matrix<double> landmarks = NormalRows({.rows = 120, .cols = 3, .seed = 4});
   for (const bool centred : {false, true}) {
     const absl::StatusOr<KernelPca> pca =
-        BuildFrom(landmarks, kKernel, {.components = 8, .centred = centred, .seed = 5});
+        BuildFrom(landmarks, kPcaKernel, {.components = 8, .centred = centred, .seed = 5});
     ASSERT_TRUE(pca.ok());
     const Matrix<double> f = MustTransformWide(pca->served, WireRows(landmarks));
     double sum = 0;
@@ -176,7 +176,7 @@ TEST(KernelPcaTest, AKernelWhoseLeadingPairsAreNegativeIsRefused) {
 TEST(KernelPcaTest, OnePointHasNoComponents) {
   const Matrix<double> landmarks(20, 3);
   const absl::Status status =
-      BuildFrom(landmarks, kKernel, {.components = 2, .centred = true, .seed = 1}).status();
+      BuildFrom(landmarks, kPcaKernel, {.components = 2, .centred = true, .seed = 1}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(DetailOf(status)->reason, "ZERO_KERNEL");
 }
@@ -198,7 +198,7 @@ TEST(KernelPcaTest, ABuildApproximatesItsKernelInEitherType) {
 
 TEST(KernelPcaTest, CentredFeaturesAreNotMeasuredAgainstTheKernel) {
   const Matrix<double> x = NormalRows({.rows = 600, .cols = 3, .seed = 9});
-  const BuiltVersion built = MustBuild(SpecOf("kpca(landmarks=200, dimensions=5)", kKernel), x);
+  const BuiltVersion built = MustBuild(SpecOf("kpca(landmarks=200, dimensions=5)", kPcaKernel), x);
   EXPECT_EQ(built.output_columns, 5);
   EXPECT_FALSE(built.certificate.kernel_error.has_value());
   EXPECT_TRUE(built.certificate.serving_error.has_value());
@@ -212,7 +212,7 @@ TEST(KernelPcaTest, BytesDependOnTheSeedAlone) {
     const std::string mapping =
         std::string("kpca(landmarks=80, dimensions=4, centred=") + centred + ")";
     for (const uint64_t seed : {1, 2}) {
-      const BuildSpec spec = SpecOf(mapping, kKernel, false, seed);
+      const BuildSpec spec = SpecOf(mapping, kPcaKernel, false, seed);
       const std::string bytes = MustBuild(spec, x).bytes;
       EXPECT_EQ(MustBuild(spec, x).bytes, bytes);
       different.insert(bytes);

@@ -50,7 +50,7 @@ std::vector<int64_t> CountsOf(const Matrix<double>& landmarks) {
   return counts;
 }
 
-LandmarkTask TaskOf(const Matrix<double>& landmarks) {
+LandmarkTask TheoremTask(const Matrix<double>& landmarks) {
   UseOneBlasThread();
   return {.kernel = MustParseKernel("delta()"),
           .input = {.columns = 1},
@@ -110,7 +110,7 @@ TEST(MarginTheoremsTest, F1IsSeparableButForTheError) {
         const int category = static_cast<int>(landmarks(j, 0));
         alpha.push_back(Sign(category) / static_cast<double>(counts[category]));
       }
-      const Matrix<double> features = FeaturesOf(*BuildF1(TaskOf(landmarks)));
+      const Matrix<double> features = FeaturesOf(*BuildF1(TheoremTask(landmarks)));
       const double allowed = kError + static_cast<double>(missed) / kCategories;
       count += ErrorAtMargin(features, alpha, 0, missed) > allowed ? 1 : 0;
     }
@@ -128,7 +128,7 @@ TEST(MarginTheoremsTest, F2IsSeparableAtHalfTheMarginButForTheError) {
     int count = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
       const Matrix<double> landmarks = Draw(d, trial);
-      const Matrix<double> features = FeaturesOf(*BuildF2(TaskOf(landmarks), NeverStop));
+      const Matrix<double> features = FeaturesOf(*BuildF2(TheoremTask(landmarks), NeverStop));
       const double allowed = kError + static_cast<double>(missed) / kCategories;
       const double error =
           ErrorAtMargin(features, Separator(features, CountsOf(landmarks)), kMargin / 2, missed);
@@ -149,8 +149,9 @@ TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
     int count = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
       const Matrix<double> landmarks = Draw(d2, trial);
-      const Matrix<double> features = FeaturesOf(*BuildF3(
-          TaskOf(landmarks), {.dimensions = d3, .seed = static_cast<uint64_t>(trial)}, NeverStop));
+      const Matrix<double> features =
+          FeaturesOf(*BuildF3(TheoremTask(landmarks),
+                              {.dimensions = d3, .seed = static_cast<uint64_t>(trial)}, NeverStop));
       const std::vector<double> w = Separator(features, CountsOf(landmarks));
       count += ErrorAtMargin(features, w, kMargin / 4) > kError ? 1 : 0;
     }

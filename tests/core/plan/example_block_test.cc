@@ -12,12 +12,12 @@
 namespace phimap {
 namespace {
 
-const std::vector<std::vector<double>> kRows = {{0, 2, 0, -1}, {0, 0, 0, 0}, {5, 0, 0, 7}};
+const std::vector<std::vector<double>> kBlockRows = {{0, 2, 0, -1}, {0, 0, 0, 0}, {5, 0, 0, 7}};
 
 TEST(ExampleBlockTest, ABlockOfItsExamplesBytesIsTheSame) {
   for (const ExampleKind kind : {ExampleKind::kDense, ExampleKind::kSparse}) {
     ExampleBlock block(kind, 4);
-    for (const std::vector<double>& row : kRows) block.AddRow(row.data());
+    for (const std::vector<double>& row : kBlockRows) block.AddRow(row.data());
     ExampleBlock again(kind, 4);
     for (int64_t i = 0; i < block.rows(); ++i) {
       ASSERT_TRUE(ExampleBlock::CheckBytes(kind, 4, block.Bytes(i)).ok());
@@ -30,7 +30,7 @@ TEST(ExampleBlockTest, ABlockOfItsExamplesBytesIsTheSame) {
     for (int64_t i = 0; i < 3; ++i) {
       std::vector<double> row(4);
       again.view().CopyRow(i, row.data());
-      EXPECT_EQ(row, kRows[static_cast<size_t>(i)]);
+      EXPECT_EQ(row, kBlockRows[static_cast<size_t>(i)]);
     }
   }
 }

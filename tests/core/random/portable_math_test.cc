@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr int kDraws = 400000;
+constexpr int kArguments = 400000;
 // The oracle is long double libm: 64 bits of mantissa where it is the 80-bit type, so its own error
 // is 2^-10 ULP here.
 static_assert(LDBL_MANT_DIG >= 64);
@@ -33,7 +33,7 @@ TEST(PortableMathTest, ExpIsWithinOneUlp) {
   RandomCursor draws = Draws();
   double worst = 0;
   for (double range : {1e-9, 1e-3, 0.35, 1.0, 40.0, 708.0}) {
-    for (int i = 0; i < kDraws / 4; ++i) {
+    for (int i = 0; i < kArguments / 4; ++i) {
       const double x = Between(draws, -range, range);
       worst = std::max(worst, UlpError(Exp(x), std::exp(static_cast<long double>(x))));
     }
@@ -44,7 +44,7 @@ TEST(PortableMathTest, ExpIsWithinOneUlp) {
 
 TEST(PortableMathTest, ExpUnderflowsGradually) {
   RandomCursor draws = Draws();
-  for (int i = 0; i < kDraws / 4; ++i) {
+  for (int i = 0; i < kArguments / 4; ++i) {
     const double x = Between(draws, -745.0, -708.0);
     EXPECT_LE(UlpError(Exp(x), std::exp(static_cast<long double>(x))), 2.0) << x;
   }
@@ -68,7 +68,7 @@ TEST(PortableMathTest, LogIsWithinOneUlp) {
   RandomCursor draws = Draws();
   double worst = 0;
   for (double range : {1e-6, 0.01, 0.3, 1.0, 700.0}) {
-    for (int i = 0; i < kDraws / 4; ++i) {
+    for (int i = 0; i < kArguments / 4; ++i) {
       const double x = std::exp(Between(draws, -range, range));
       worst = std::max(worst, UlpError(Log(x), std::log(static_cast<long double>(x))));
     }
@@ -94,7 +94,7 @@ TEST(PortableMathTest, LogOfSpecialValues) {
 TEST(PortableMathTest, Log1pIsWithinItsBoundFromTheTiniestToTheLargest) {
   RandomCursor draws = Draws();
   double worst_near = 0, worst_far = 0;
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < kArguments; ++i) {
     const double magnitude = std::exp(Between(draws, -740.0, 700.0));
     const double near = std::exp(Between(draws, -45.0, 1.0));
     for (double x : {magnitude, -magnitude, near, -near, -1.0 + near}) {
@@ -129,7 +129,7 @@ long double LowerTail(double x) {
 TEST(PortableMathTest, NormalQuantileInvertsTheDistributionFunction) {
   RandomCursor draws = Draws();
   double worst = 0;
-  for (int i = 0; i < kDraws; ++i) {
+  for (int i = 0; i < kArguments; ++i) {
     const double uniform = 0.5 * draws.UniformOpen01();
     const double tail = std::exp(-36.7 * draws.UniformOpen01() - 0.7);  // down to 2^-54
     for (double p : {uniform, tail}) {

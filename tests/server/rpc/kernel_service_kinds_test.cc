@@ -23,7 +23,7 @@ namespace {
 using Code = grpc::StatusCode;
 using Kind = v1::Examples::KindCase;
 
-constexpr char kService[] = "service(endpoint=here, kernel=rbf)";
+constexpr char kServiceKernel[] = "service(endpoint=here, kernel=rbf)";
 constexpr char kBuiltIn[] = "rbf(gamma=0.2)";
 constexpr int kRows = 200;
 constexpr int kColumns = 3;
@@ -114,7 +114,7 @@ class KernelServiceKindsTest : public ServerFixture, public ::testing::WithParam
     return status;
   }
   grpc::Status BuildServed(const std::string& text = "f2(landmarks=10)",
-                           const std::string& kernel = kService) {
+                           const std::string& kernel = kServiceKernel) {
     return BuildOf("served", text, kernel, InForm(GetParam(), Rows(kRows, 1)));
   }
   grpc::Status Ask(const std::string& mapping, const v1::Examples& examples,
