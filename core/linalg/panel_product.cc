@@ -96,7 +96,9 @@ struct Sums {
 
 template <int kRows, int kPanels, class V, class F>
 HWY_INLINE void ForEachSum(Sums<kRows, kPanels, V>& sums, const F& f) {
+  HWY_UNROLL(16)
   for (int p = 0; p < kPanels; ++p) {
+    HWY_UNROLL(16)
     for (int r = 0; r < kRows; ++r) f(sums.left[p][r], sums.right[p][r], p, r);
   }
 }
@@ -166,14 +168,18 @@ HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights
   }
 }
 
-// `ahead` is memory that is read next.
+// `ahead` is memory that is read next. Never inlined: each has several callers, and gcc takes more
+// than three times as long over copies of them in one function. HWY_UNROLL: gcc unrolls a
+// function's outer loops too late to keep in registers what they index.
 template <class Step, int kRows, int kPanels, typename T>
-HWY_INLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
+HWY_NOINLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const T* HWY_RESTRICT z[kRows];
+  HWY_UNROLL(16)
   for (int r = 0; r < kRows; ++r) z[r] = task.z + (row + r) * task.z_stride;
   const T* HWY_RESTRICT w[kPanels];
+  HWY_UNROLL(16)
   for (int p = 0; p < kPanels; ++p) w[p] = task.elements + task.offsets[p];
   // Block sums so far; the compiler keeps them in memory while a block runs. The first block's are
   // added to +0.

@@ -1,6 +1,7 @@
-// The main of the test programs. One program holds the tests of a folder, and --file=NAME.cc runs those of one file, so
-// that each file is a test of its own to ctest, with its own process, time limit and labels. GoogleTest knows the file
-// of each test, so that no list can be wrong: a test is in the file that it was compiled from.
+// The main of the test programs. One program holds the tests of a folder, and --file=NAME.cc runs
+// those of one file, so that each file is a test of its own to ctest, with its own process, time
+// limit and labels. GoogleTest knows the file of each test, so that no list can be wrong: a test is
+// in the file that it was compiled from.
 
 #include <gmock/gmock.h>
 
@@ -15,8 +16,8 @@ namespace {
 
 constexpr std::string_view kFlag = "--file=";
 
-// The filter that lets the tests of `file` run and no other; empty if there is none. Names of tests hold no character
-// that a filter gives a meaning.
+// The filter that lets the tests of `file` run and no other; empty if there is none. Names of tests
+// hold no character that a filter gives a meaning.
 std::string FilterOf(std::string_view file) {
   std::string filter;
   const ::testing::UnitTest& program = *::testing::UnitTest::GetInstance();
@@ -35,11 +36,13 @@ std::string FilterOf(std::string_view file) {
 std::string Select(const std::vector<std::string_view>& flags) {
   if (flags.empty()) return "";
   if (flags.size() > 1 || !flags[0].starts_with(kFlag)) {
-    return "takes --file=NAME.cc and the flags of GoogleTest (--help), and got " + std::string(flags[0]);
+    return "takes --file=NAME.cc and the flags of GoogleTest (--help), and got " +
+           std::string(flags[0]);
   }
   if (GTEST_FLAG_GET(filter) != "*") return "takes --file or --gtest_filter, not both";
   const std::string filter = FilterOf(flags[0].substr(kFlag.size()));
-  if (filter.empty()) return "has no test of the file that --file names; CMakeLists.txt lists its files";
+  if (filter.empty())
+    return "has no test of the file that --file names; CMakeLists.txt lists its files";
   GTEST_FLAG_SET(filter, filter);
   return "";
 }
