@@ -81,6 +81,15 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
   out->mutable_landmark_rows()->Add(certificate.landmark_rows.begin(),
                                     certificate.landmark_rows.end());
+  if (certificate.residual_share) {
+    v1::Certificate::ResidualShare& share = *out->mutable_residual_share();
+    share.set_median(certificate.residual_share->median);
+    share.set_quantile_95(certificate.residual_share->quantile_95);
+    share.set_rows(certificate.residual_share->rows);
+    share.set_zero_rows(certificate.residual_share->zero_rows);
+  }
+  if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
+  out->set_theorem_scope(certificate.theorem_scope);
   if (certificate.self_check.has_value() && shape.golden_rows_are_examples) {
     SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
   }

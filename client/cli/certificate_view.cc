@@ -91,11 +91,16 @@ void RenderFactor(std::string& out, const v1::Certificate& certificate) {
   }
   if (certificate.has_tolerance()) {
     Line(out, "tolerance", ShortNumber(certificate.tolerance()),
-         "residual under which a landmark is dropped");
+         certificate.has_zero_landmarks() ? "share of its own K(x,x) at which a landmark is dropped"
+                                          : "residual under which a landmark is dropped");
   }
   if (certificate.has_largest_residual()) {
     Line(out, "residual", ShortNumber(certificate.largest_residual()),
          "largest that was dropped; under the tolerance");
+  }
+  if (certificate.zero_landmarks() > 0) {
+    Line(out, "zero landmarks", WithThousands(certificate.zero_landmarks()),
+         "left out: their K(x,x) is nothing but rounding");
   }
   if (certificate.has_trace_residual()) {
     Line(out, "trace residual", ShortNumber(certificate.trace_residual()),
@@ -118,6 +123,18 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
     Line(out, "not captured",
          absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
          "of the kernel's mass on new rows lies outside the landmarks' span");
+  }
+  if (certificate.has_residual_share()) {
+    const v1::Certificate::ResidualShare& share = certificate.residual_share();
+    Line(out, "",
+         absl::StrFormat("%.2g %% / %.2g %%", 100 * share.median(), 100 * share.quantile_95()),
+         absl::StrCat("median / 95 % quantile of a row's own share, over ",
+                      WithThousands(share.rows()), " rows"));
+    if (share.zero_rows() > 0) {
+      Line(out, "", "",
+           absl::StrCat("and not over ", WithThousands(share.zero_rows()),
+                        " rows whose K(x,x) is nothing but rounding"));
+    }
   }
   if (certificate.has_kernel_error()) {
     const v1::Certificate::Error& error = certificate.kernel_error();
@@ -165,6 +182,8 @@ void RenderCertificate(std::string& out, const v1::Certificate& certificate, int
   }
   if (!certificate.theorem().empty())
     AppendParagraph(out, "  theorem: ", certificate.theorem(), width);
+  if (!certificate.theorem_scope().empty())
+    AppendParagraph(out, "  holds for: ", certificate.theorem_scope(), width);
   for (const std::string& warning : certificate.warnings()) {
     AppendParagraph(out, "  WARNING: ", warning, width);
   }

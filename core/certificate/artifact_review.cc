@@ -40,6 +40,7 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
   PHIMAP_RETURN_IF_ERROR(CheckLine("kernel", provenance.kernel_text));
   PHIMAP_RETURN_IF_ERROR(CheckLine("policy", certificate.policy));
   PHIMAP_RETURN_IF_ERROR(CheckText("theorem", certificate.theorem));
+  PHIMAP_RETURN_IF_ERROR(CheckText("theorem scope", certificate.theorem_scope));
   for (const std::string& warning : certificate.warnings) {
     PHIMAP_RETURN_IF_ERROR(CheckText("warnings", warning));
   }
@@ -86,6 +87,17 @@ absl::Status CheckNumbers(const Certificate& certificate) {
       CheckNumber("the trace residual", certificate.trace_residual.value_or(0), -kRoundOff));
   PHIMAP_RETURN_IF_ERROR(CheckNumber("the held-out trace residual",
                                      certificate.held_out_trace_residual.value_or(0), -kRoundOff));
+  if (const std::optional<ResidualShare>& share = certificate.residual_share) {
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the median residual share", share->median, 0));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckNumber("the 95 % residual share", share->quantile_95, share->median));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckCount("rows of the residual share", share->rows, certificate.held_out_rows));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckCount("zero rows", share->zero_rows, certificate.held_out_rows - share->rows));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckCount("zero landmarks", certificate.zero_landmarks.value_or(0),
+                                    certificate.landmarks - certificate.rank.value_or(0)));
   PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));
   PHIMAP_RETURN_IF_ERROR(CheckError("serving error", certificate.serving_error));
   PHIMAP_RETURN_IF_ERROR(

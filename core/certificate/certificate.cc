@@ -35,6 +35,9 @@ enum Tag : uint16_t {
   kKernelErrorHalfWidth = 19,
   kMeanSquaredNorm = 20,
   kLandmarkRows = 21,
+  kResidualShare = 24,
+  kZeroLandmarks = 25,
+  kTheoremScope = 26,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -135,6 +138,25 @@ void Read(ByteReader& field, std::optional<Spectrum>& out) {
   out = std::move(spectrum);
 }
 
+void Read(ByteReader& field, std::optional<ResidualShare>& out) {
+  ResidualShare share;
+  share.median = field.Number<double>();
+  share.quantile_95 = field.Number<double>();
+  share.rows = field.Number<int64_t>();
+  share.zero_rows = field.Number<int64_t>();
+  out = share;
+}
+
+std::string ResidualShareBytes(const ResidualShare& share) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.Number(share.median);
+  writer.Number(share.quantile_95);
+  writer.Number(share.rows);
+  writer.Number(share.zero_rows);
+  return bytes;
+}
+
 std::string SpectrumBytes(const Spectrum& spectrum) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -209,6 +231,15 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
     case kMeanSquaredNorm:
       Read(field, out.mean_squared_norm);
       return true;
+    case kResidualShare:
+      Read(field, out.residual_share);
+      return true;
+    case kZeroLandmarks:
+      Read(field, out.zero_landmarks);
+      return true;
+    case kTheoremScope:
+      out.theorem_scope = bytes;
+      return false;
     case kPolicy:
       out.policy = bytes;
       return false;
@@ -263,6 +294,11 @@ std::string EncodeCertificate(const Certificate& certificate) {
     ByteWriter(rows).Numbers(certificate.landmark_rows.data(), certificate.landmark_rows.size());
     writer.Field(kLandmarkRows, rows);
   }
+  if (certificate.residual_share.has_value()) {
+    writer.Field(kResidualShare, ResidualShareBytes(*certificate.residual_share));
+  }
+  writer.Number(kZeroLandmarks, certificate.zero_landmarks);
+  if (!certificate.theorem_scope.empty()) writer.Field(kTheoremScope, certificate.theorem_scope);
   return std::move(writer).Finish();
 }
 

@@ -37,6 +37,16 @@ struct SelfCheck {
   std::string features_le;
 };
 
+// ρ(x)/K(x, x) over held-out rows, ρ(x) = K(x, x) − ‖F2(x)‖²: what of each row lies outside the
+// landmarks' span, as a share of its own. A ratio of traces hides rows whose K(x, x) is small.
+struct ResidualShare {
+  double median = 0;
+  double quantile_95 = 0;
+  // Rows that it is of, and those left out because their K(x, x) is nothing but rounding.
+  int64_t rows = 0;
+  int64_t zero_rows = 0;
+};
+
 // A member that does not apply to the mapping, or was not measured, is absent. Meanings:
 // mapping.proto, Certificate.
 struct Certificate {
@@ -65,6 +75,11 @@ struct Certificate {
   // Where the landmarks of the plan stood in the stream, from 0, in its order; empty where whoever
   // asks need not know.
   std::vector<int64_t> landmark_rows;
+  std::optional<ResidualShare> residual_share;
+  // Landmarks whose K(x, x) is nothing but rounding, which were left out.
+  std::optional<int64_t> zero_landmarks;
+  // Which rows the theorem speaks of, and what was cut; empty where no theorem applies.
+  std::string theorem_scope;
 };
 
 // The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -28,17 +29,32 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
   const int64_t n = std::min(rows.rows(), kMaxProbeRows);
   Matrix<double> gram = Matrix<double>::Uninit(n, n);
   PHIMAP_RETURN_IF_ERROR(KernelGram(program, rows.Rows(0, n), gram.view(), checkpoint));
-  return ProbeGram(std::move(gram), std::ldexp(1.0, -53));
+  std::vector<int64_t> kept;
+  std::vector<double> self;
+  const std::vector<double> errors = SelfErrors(program, rows.Rows(0, n));
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(gram(i, i) > kZeroRoundings * errors[i])) continue;
+    kept.push_back(i);
+    self.push_back(gram(i, i));
+  }
+  Matrix<double> live = Matrix<double>::Uninit(static_cast<int64_t>(kept.size()), rows.cols());
+  for (size_t i = 0; i < kept.size(); ++i) {
+    std::copy_n(rows.row(kept[i]), rows.cols(), live.row(static_cast<int64_t>(i)));
+  }
+  const double value_error = kept.empty() ? 0 : ValueErrorOf(program, live.view(), self);
+  return ProbeGram(std::move(gram), std::ldexp(1.0, -53), value_error);
 }
 
-absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit) {
+absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, double value_error) {
   const int64_t n = gram.rows();
   PHIMAP_CHECK(n == gram.cols() && n <= kMaxProbeRows);
   double norm = 0;  // of the rows, which bounds every eigenvalue's error
+  double trace = 0;
   for (int64_t i = 0; i < n; ++i) {
     double sum = 0;
     for (int64_t j = 0; j < n; ++j) sum += std::abs(j <= i ? gram(i, j) : gram(j, i));
     norm = std::max(norm, sum);
+    trace += std::abs(gram(i, i));
     if (std::isfinite(sum)) continue;
     return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
                      absl::StrCat("K(x, y) of landmark ", i,
@@ -47,11 +63,13 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit) {
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));
   // A kernel value errs by some units in the last place of what it is made of, and n of them add up
-  // in an eigenvalue; LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm.
-  return DefinitenessProbe{.rows = n,
-                           .smallest = values.front(),
-                           .largest = values.back(),
-                           .round_off = 64 * static_cast<double>(n) * norm * unit};
+  // in an eigenvalue; LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. By β·√(K(x, x)·
+  // K(y, y)) each, values move zᵀKz by no more than β(Σ|z|√K(x, x))² ≤ β·tr K for a unit z.
+  return DefinitenessProbe{
+      .rows = n,
+      .smallest = values.front(),
+      .largest = values.back(),
+      .round_off = 64 * static_cast<double>(n) * norm * unit + value_error * trace};
 }
 
 }  // namespace phimap

@@ -37,8 +37,10 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
                                                     Checkpoint checkpoint);
 
 // The same of a Gram matrix that is at hand, of which the lower triangle is read; `unit` is the
-// round-off of its values. REQUIRES: as many rows as columns, at most kMaxProbeRows.
-absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit);
+// round-off of its values, and β = `value_error` what they are off by beside it, over √(K(x,
+// x)·K(y, y)). REQUIRES: as many rows as columns, at most kMaxProbeRows.
+absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit,
+                                            double value_error = 0);
 
 }  // namespace phimap
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
+#include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
 #include "core/plan/input_stage.h"
@@ -225,10 +226,24 @@ absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
   return projected;
 }
 
-// Σ ρ(x)/Σ K(x, x), ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²: the share of the kernel's mass outside of the
-// landmarks' span. `reference`: the features in float64.
-absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<double>& x,
-                                     const Matrix<double>& reference, const TileControl& control) {
+// Of each row what K(x, x) errs by; of values from elsewhere nothing is known.
+std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<double>& x,
+                                   size_t count) {
+  if (task.known != nullptr) return std::vector<double>(count, 0.0);
+  return SelfErrors(*task.kernel, x.view());
+}
+
+// The least number that at least a share q of `sorted` is not over.
+double QuantileOf(const std::vector<double>& sorted, double q) {
+  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::max<size_t>(rank, 1) - 1];
+}
+
+// What of the held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²:
+// Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x). `reference`: the features in float64.
+absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
+                              const Matrix<double>& reference, const TileControl& control,
+                              Certificate& certificate) {
   const std::vector<double> norms = SquaredNorms(x.view());
   std::vector<double> projected;
   if (task.features_are_projection) {
@@ -239,14 +254,27 @@ absl::StatusOr<double> TraceResidual(const MeasurementTask& task, const Matrix<d
     PHIMAP_ASSIGN_OR_RETURN(projected, ProjectedNorms(task, x, norms, control));
   }
   const std::vector<double> diagonal = Diagonal(task, x, norms);
+  const std::vector<double> errors = DiagonalErrors(task, x, diagonal.size());
   double residual = 0;
   double trace = 0;
+  std::vector<double> shares;
   for (int64_t i = 0; i < reference.rows(); ++i) {
     // Round-off can leave a row inside of the span a little below 0.
-    residual += std::max(0.0, diagonal[i] - projected[i]);
+    const double left = std::max(0.0, diagonal[i] - projected[i]);
+    residual += left;
     trace += diagonal[i];
+    if (diagonal[i] > kZeroRoundings * errors[i]) shares.push_back(left / diagonal[i]);
   }
-  return trace > 0 ? residual / trace : 0.0;
+  certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
+  ResidualShare share{.rows = static_cast<int64_t>(shares.size()),
+                      .zero_rows = reference.rows() - static_cast<int64_t>(shares.size())};
+  std::sort(shares.begin(), shares.end());
+  if (!shares.empty()) {
+    share.median = QuantileOf(shares, 0.5);
+    share.quantile_95 = QuantileOf(shares, 0.95);
+  }
+  certificate.residual_share = share;
+  return absl::OkStatus();
 }
 
 // Between two checkpoints: some milliseconds of a core.
@@ -358,11 +386,9 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
         task.served->serving_type() == FloatType::kFloat32 ? ", or serve in float64" : ""));
   }
   if (task.factor.rows() == 0) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(certificate.held_out_trace_residual,
-                          TraceResidual(task, x, *reference, {control.threads_ref(), [&](double f) {
-                                                                return control(0.6 + 0.4 * f);
-                                                              }}));
-  return absl::OkStatus();
+  return MeasureResiduals(task, x, *reference,
+                          {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }},
+                          certificate);
 }
 
 namespace {

@@ -38,6 +38,17 @@ double BilinearForm::Square(const T* x) const {
   return sum;
 }
 
+void BilinearForm::ApplyMagnitudes(const double* x, double* out) const {
+  for (int64_t i = 0; i < columns; ++i) {
+    out[i] = 0;
+    if (diagonal) {
+      out[i] = std::abs(numbers[i] * x[i]);
+      continue;
+    }
+    for (int64_t k = 0; k < columns; ++k) out[i] += std::abs(numbers[i * columns + k] * x[k]);
+  }
+}
+
 template void BilinearForm::Apply(const float* x, double* out) const;
 template void BilinearForm::Apply(const double* x, double* out) const;
 template double BilinearForm::Square(const float* x) const;

@@ -25,6 +25,9 @@ struct BilinearForm {
   template <typename T>
   double Square(const T* x) const;
 
+  // out = |A|·|x|, entry by entry: what bounds the rounding of Apply. out aliases nothing.
+  void ApplyMagnitudes(const double* x, double* out) const;
+
   // OK for a positive semidefinite matrix up to round-off (columns · 2⁻⁵⁰ of its largest diagonal
   // entry); otherwise an INVALID_ARGUMENT that says what shows it. REQUIRES: symmetric.
   absl::Status CheckPositiveSemidefinite() const;

@@ -213,6 +213,16 @@ std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView
   return diagonal;
 }
 
+Matrix<double> SelfStringValues(const KernelProgram& program, ConstMatrixView<double> x) {
+  Matrix<double> values =
+      Matrix<double>::Uninit(x.rows(), static_cast<int64_t>(program.strings().size()));
+  const RowValues self = SelfStrings(program, x);
+  for (int64_t i = 0; i < values.rows(); ++i) {
+    for (int64_t m = 0; m < values.cols(); ++m) values(i, m) = self.values(m, i);
+  }
+  return values;
+}
+
 absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
                         MatrixView<double> out, const TileControl& control) {
   PHIMAP_CHECK(out.rows() == x.rows() && out.cols() == x.rows());

@@ -37,6 +37,10 @@ std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView
 // for each string.
 std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares);
 
+// k_m(x, x) of each string and each kernel m of strings: n×m. REQUIRES: places, of a kernel of
+// strings.
+Matrix<double> SelfStringValues(const KernelProgram& program, ConstMatrixView<double> x);
+
 // Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of 256 rows; the strict upper
 // triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's. The same
 // bits for any number of threads.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -17,6 +18,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of a function that is within some ULP; evaluator.h has the numbers.
 constexpr double kFunctionRoundings = 4;
 constexpr int64_t kGroups = 8;
+// Groups of rows of nearly the same K(a, a), at most.
+constexpr int kShareGroups = 48;
+
+// ⌊4·log₂ k⌋, without a function whose last digit depends on the machine.
+int QuarterOctave(double k) {
+  int exponent = 0;
+  const double mantissa = std::frexp(k, &exponent) * 2;  // 1 … 2
+  constexpr double kQuarters[] = {0x1.306fe0a31b715p+0, 0x1.6a09e667f3bcdp+0, 0x1.ae89f995ad3adp+0};
+  int quarter = 0;
+  for (const double bound : kQuarters) quarter += mantissa >= bound ? 1 : 0;
+  return 4 * (exponent - 1) + quarter;
+}
 
 RoundedValue Exactly(double value) { return {value, value, 0, 0}; }
 
@@ -174,11 +187,16 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
   return stack[0];
 }
 
+KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, double unit,
+                               bool of_shares)
+    : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
+  const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
+  sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
+}
+
 KernelRounding::KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows,
                                double unit)
-    : program_(program), columns_(rows.cols()), unit_(unit) {
-  const double chain = static_cast<double>(std::min<int64_t>(rows.cols(), kChainBlock));
-  sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
+    : KernelRounding(program, rows.cols(), unit, /*of_shares=*/false) {
   const std::vector<double> norms = SquaredNorms(rows);
   std::vector<int64_t> order(static_cast<size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);
@@ -191,11 +209,45 @@ KernelRounding::KernelRounding(const KernelProgram& program, ConstMatrixView<dou
   }
 }
 
+KernelRounding KernelRounding::OfShares(const KernelProgram& program, ConstMatrixView<double> rows,
+                                        const std::vector<double>& self, double unit) {
+  KernelRounding rounding(program, rows.cols(), unit, /*of_shares=*/true);
+  if (rows.rows() == 0) return rounding;
+  const std::vector<double> norms = SquaredNorms(rows);
+  int least = std::numeric_limits<int>::max();
+  int largest = std::numeric_limits<int>::min();
+  for (const double k : self) {
+    PHIMAP_CHECK(k > 0);
+    least = std::min(least, QuarterOctave(k));
+    largest = std::max(largest, QuarterOctave(k));
+  }
+  const int width = (largest - least) / kShareGroups + 1;
+  std::map<int, std::vector<int64_t>> members;
+  for (int64_t j = 0; j < rows.rows(); ++j) {
+    members[(QuarterOctave(self[j]) - least) / width].push_back(j);
+  }
+  for (const auto& [exponent, rows_of_group] : members) {
+    Group group = rounding.GroupOf(rows, norms, rows_of_group);
+    for (const int64_t j : rows_of_group) {
+      group.self = std::max(group.self, self[j]);
+      group.least_self = std::min(group.least_self, self[j]);
+    }
+    rounding.groups_.push_back(std::move(group));
+  }
+  return rounding;
+}
+
 KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
                                               const std::vector<double>& norms,
                                               const std::vector<int64_t>& members) const {
+  const auto length = [](const std::vector<double>& v) {
+    double square = 0;
+    for (const double value : v) square += value * value;
+    return std::sqrt(square);
+  };
   Group group;
   group.form_norms.resize(program_.form_count());
+  group.form_errors.resize(program_.forms().size());
   std::vector<double> applied(static_cast<size_t>(columns_));
   for (const int64_t j : members) {
     const double* row = rows.row(j);
@@ -209,9 +261,10 @@ KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
     }
     for (size_t m = 0; m < program_.forms().size(); ++m) {
       program_.forms()[m].Apply(row, applied.data());
-      double square = 0;
-      for (const double value : applied) square += value * value;
-      group.form_norms[m] = std::max(group.form_norms[m], std::sqrt(square));
+      group.form_norms[m] = std::max(group.form_norms[m], length(applied));
+      if (!of_shares_) continue;
+      program_.forms()[m].ApplyMagnitudes(row, applied.data());
+      group.form_errors[m] = std::max(group.form_errors[m], length(applied));
     }
     WidenFactors(FactorsOf(row, norms[j]), group);
   }
@@ -244,7 +297,16 @@ RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_nor
   self.l1_distance = Exactly(0);
   for (const BilinearForm& form : program_.forms()) {
     const double square = form.Square(x);
-    self.forms.push_back({square, square, 0, 1});
+    if (!of_shares_) {
+      self.forms.push_back({square, square, 0, 1});
+      continue;
+    }
+    std::vector<double> magnitudes(static_cast<size_t>(columns_));
+    form.ApplyMagnitudes(x, magnitudes.data());
+    double sum = 0;
+    for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
+    // A x is a sum, and its product with x another.
+    self.forms.push_back({square, square, 2 * sum_ * sum, 0});
   }
   return self;
 }
@@ -261,40 +323,80 @@ std::vector<RoundedValue> KernelRounding::FactorsOf(const double* x, double squa
   return factors;
 }
 
-double KernelRounding::Of(const double* x, double squared_norm, double largest) const {
-  const double norm = std::sqrt(squared_norm);
-  const std::vector<RoundedValue> factors = FactorsOf(x, squared_norm);
+double KernelRounding::L1NormOf(const double* x) const {
   double l1_norm = 0;
   if (program_.uses_l1_distances()) {
     for (int64_t k = 0; k < columns_; ++k) l1_norm += std::abs(x[k]);
   }
+  return l1_norm;
+}
+
+RoundedOperands KernelRounding::PairOperands(const double* x, double squared_norm, double l1_norm,
+                                             const std::vector<RoundedValue>& factors,
+                                             const Group& group) const {
+  const double norm = std::sqrt(squared_norm);
+  RoundedOperands pair;
+  const double product = norm * group.norm;
+  pair.product = {-product, product, sum_ * product, 0};
+  // Rows of other lengths are apart: far away an rbf is 0, and its error too.
+  const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
+  const double far = norm + group.norm;
+  pair.squared_distance = {near * near, far * far,
+                           sum_ / 2 * (squared_norm + group.norm * group.norm), 0};
+  pair.l1_distance = {0, l1_norm + group.l1_norm, 0, sum_};
+  // Never negative, and at most √(k_m(x, x)·k_m(a, a)).
+  for (size_t m = 0; m < program_.strings().size(); ++m) {
+    pair.forms.push_back({0, std::sqrt(x[m]) * group.form_norms[m], 0, 1});
+  }
+  for (size_t m = 0; m < program_.forms().size(); ++m) {
+    const double value = norm * group.form_norms[m];
+    const double error =
+        of_shares_ ? 2 * sum_ * norm * group.form_errors[m] : sum_ * norm * group.form_norms[m];
+    pair.forms.push_back({-value, value, error, 0});
+  }
+  for (size_t m = 0; m < factors.size(); ++m) {
+    pair.factors.push_back(Product(factors[m], group.factors[m]));
+  }
+  return pair;
+}
+
+double KernelRounding::Of(const double* x, double squared_norm, double largest) const {
+  const std::vector<RoundedValue> factors = FactorsOf(x, squared_norm);
+  const double l1_norm = L1NormOf(x);
   double worst = 0;
   for (const Group& group : groups_) {
-    RoundedOperands pair;
-    const double product = norm * group.norm;
-    pair.product = {-product, product, sum_ * product, 0};
-    // Rows of other lengths are apart: far away an rbf is 0, and its error too.
-    const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
-    const double far = norm + group.norm;
-    pair.squared_distance = {near * near, far * far,
-                             sum_ / 2 * (squared_norm + group.norm * group.norm), 0};
-    pair.l1_distance = {0, l1_norm + group.l1_norm, 0, sum_};
-    // Never negative, and at most √(k_m(x, x)·k_m(a, a)).
-    for (size_t m = 0; m < program_.strings().size(); ++m) {
-      pair.forms.push_back({0, std::sqrt(x[m]) * group.form_norms[m], 0, 1});
-    }
-    for (size_t m = 0; m < program_.forms().size(); ++m) {
-      const double form_norm = group.form_norms[m];
-      pair.forms.push_back({-norm * form_norm, norm * form_norm, sum_ * norm * form_norm, 0});
-    }
-    for (size_t m = 0; m < factors.size(); ++m) {
-      pair.factors.push_back(Product(factors[m], group.factors[m]));
-    }
-    const RoundedValue value = CarryRounding(program_.ops(), pair, unit_);
+    const RoundedValue value = CarryRounding(
+        program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_);
     const double most = std::min(largest, value.magnitude());
     worst = std::max(worst, value.absolute + value.relative * most);
   }
   return worst;
+}
+
+double KernelRounding::ScaledOf(const double* x, double squared_norm, double self) const {
+  PHIMAP_CHECK(of_shares_);
+  const std::vector<RoundedValue> factors = FactorsOf(x, squared_norm);
+  const double l1_norm = L1NormOf(x);
+  double worst = 0;
+  for (const Group& group : groups_) {
+    const RoundedValue value = CarryRounding(
+        program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_);
+    // Roots apart: the product of two small numbers could underflow.
+    const double most =
+        std::min(std::sqrt(std::max(0.0, self)) * std::sqrt(group.self), value.magnitude());
+    const double error = value.absolute + value.relative * most;
+    worst = std::max(worst, error / std::sqrt(group.least_self));
+  }
+  return worst;
+}
+
+double KernelRounding::SelfError(const double* x, double squared_norm) const {
+  PHIMAP_CHECK(of_shares_);
+  RoundedOperands self = SelfOperands(x, squared_norm);
+  for (const RoundedValue& factor : FactorsOf(x, squared_norm)) {
+    self.factors.push_back(Product(factor, factor));
+  }
+  return CarryRounding(program_.ops(), self, unit_).error();
 }
 
 }  // namespace phimap

@@ -52,29 +52,54 @@ class KernelRounding {
   // kernel of strings. Cost: r times the operations of the factors and forms.
   KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows, double unit);
 
+  // The same for ScaledOf: errors are compared with each row's own K(a, a), `self`, of which every
+  // one is over 0. There may be no rows, for SelfError.
+  static KernelRounding OfShares(const KernelProgram& program, ConstMatrixView<double> rows,
+                                 const std::vector<double>& self, double unit);
+
   // The bound over u. `largest`: what |K(x, a_j)| is at most. Cost: the operations, for a kernel
   // with factors eight times; L1 distances and forms read x, `columns` numbers.
   double Of(const double* x, double squared_norm, double largest) const;
 
+  // max_j |k̂(x, a_j) − K(x, a_j)|/√K(a_j, a_j) over u, at most; `self` is K(x, x), and |K(x, a_j)|
+  // at most √(K(x, x)·K(a_j, a_j)). REQUIRES: OfShares. Cost: as Of, for each group of rows whose
+  // K(a, a) differ by less than a fifth, at most 49 groups.
+  double ScaledOf(const double* x, double squared_norm, double self) const;
+
+  // |k̂(x, x) − K(x, x)| over u, at most. REQUIRES: OfShares.
+  double SelfError(const double* x, double squared_norm) const;
+
  private:
-  // Rows of nearly the same norm, and the largest, and least, of what enters the bound.
+  // Rows of nearly the same norm, or of nearly the same K(a, a), and the largest, and least, of
+  // what enters the bound.
   struct Group {
     double norm = 0;
     double least_norm = std::numeric_limits<double>::infinity();
     double l1_norm = 0;
-    std::vector<double> form_norms;  // ‖A_m a‖; of strings √k_m(a, a)
+    std::vector<double> form_norms;   // ‖A_m a‖; of strings √k_m(a, a)
+    std::vector<double> form_errors;  // ‖|A_m|·|a|‖, which the rounding of A_m a goes by
     std::vector<RoundedValue> factors;
+    double self = 0;
+    double least_self = std::numeric_limits<double>::infinity();
   };
 
+  KernelRounding(const KernelProgram& program, int64_t columns, double unit, bool of_shares);
   RoundedOperands SelfOperands(const double* x, double squared_norm) const;
   std::vector<RoundedValue> FactorsOf(const double* x, double squared_norm) const;
   Group GroupOf(ConstMatrixView<double> rows, const std::vector<double>& norms,
                 const std::vector<int64_t>& members) const;
   void WidenFactors(const std::vector<RoundedValue>& factors, Group& group) const;
+  // K(x, a)'s operands for any a of the group.
+  RoundedOperands PairOperands(const double* x, double squared_norm, double l1_norm,
+                               const std::vector<RoundedValue>& factors, const Group& group) const;
+  double L1NormOf(const double* x) const;
 
   KernelProgram program_;
   int64_t columns_ = 0;
   double unit_ = 0;
+  // Whether forms are bounded by what they are summed from, not by their value: only so does the
+  // bound hold of rows that a form takes to nearly 0. Bounds of plans of old count the value.
+  bool of_shares_ = false;
   // Of a sum of products over the columns, over u.
   double sum_ = 0;
   std::vector<Group> groups_;

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
+#include "core/kernel/value_error.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/definiteness_witness.h"
 #include "core/linalg/large_pages.h"
 #include "core/linalg/tiles.h"
 #include "core/plan/squared_norm.h"
@@ -26,11 +28,15 @@ constexpr int64_t kTileRows = 1024;
 // proposals a larger share explains each other and is rejected.
 int64_t BlockSize(int64_t landmarks) { return std::clamp<int64_t>(landmarks / 4, 16, 256); }
 
-absl::Status NotPsd(int64_t row, double left, double slack) {
+// u of float64.
+constexpr double kUnit = 0x1p-53;
+
+absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness) {
   return MakeError(
       absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
       absl::StrCat("not positive semidefinite on the pool: of K(x, x) of row ", row, " ", left,
-                   " is left, expected at least ", -slack,
+                   " is left, and zᵀKz is ", witness.value,
+                   " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
                    "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
 }
 
@@ -63,28 +69,43 @@ class Selection {
   int64_t chosen() const { return static_cast<int64_t>(result_.rows.size()); }
 
   absl::Status Begin() {
-    residual_ = KernelDiagonal(task_.kernel, task_.pool, norms_);
-    double largest = 0;
+    self_ = KernelDiagonal(task_.kernel, task_.pool, norms_);
     for (int64_t i = 0; i < n_; ++i) {
-      if (!std::isfinite(residual_[i])) {
+      if (!std::isfinite(self_[i])) {
         return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
-                         absl::StrCat("K(x, x) of a row of the pool is ", residual_[i]));
+                         absl::StrCat("K(x, x) of a row of the pool is ", self_[i]));
       }
-      largest = std::max(largest, residual_[i]);
-      result_.trace += residual_[i];
     }
-    const double unit = std::ldexp(1.0, -53) * largest;
-    slack_ = 10.0 * static_cast<double>(n_) * unit;
-    // d squares of at most K(x, x) in all were taken off: what is smaller than their round-off is
-    // nothing.
-    noise_ = 4.0 * static_cast<double>(d_) * unit;
-    for (int64_t i = 0; i < n_; ++i) {
-      if (residual_[i] < -slack_) return NotPsd(i, residual_[i], slack_);
-      if (residual_[i] <= noise_) residual_[i] = 0;
-    }
+    PHIMAP_RETURN_IF_ERROR(LeaveZerosOut());
+    residual_ = self_;
     factor_ = Matrix<double>::Uninit(n_, d_);
     PreferLargePages(factor_.data(), sizeof(double) * static_cast<size_t>(factor_.size()));
     sums_.resize(static_cast<size_t>(n_));
+    return absl::OkStatus();
+  }
+
+  // Rows whose K(x, x) is nothing but rounding have none; and what the values of the others err by.
+  absl::Status LeaveZerosOut() {
+    const std::vector<double> errors = SelfErrors(task_.kernel, task_.pool);
+    std::vector<int64_t> kept;
+    std::vector<double> self;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (self_[i] < -kZeroRoundings * errors[i]) {
+        return NotPsd(i, self_[i], {.value = self_[i], .scale = -self_[i]});
+      }
+      if (self_[i] <= kZeroRoundings * errors[i]) {
+        self_[i] = 0;
+        continue;
+      }
+      result_.trace += self_[i];
+      kept.push_back(i);
+      self.push_back(self_[i]);
+    }
+    if (kept.empty()) return absl::OkStatus();
+    value_error_ = ValueErrorOf(task_.kernel, Gather(task_.pool, kept).view(), self);
+    // d squares of at most K(x, x) in all were taken off: what is smaller than their round-off, or
+    // than what values err by, is nothing.
+    noise_ = 4 * std::max(static_cast<double>(d_) * kUnit, value_error_);
     return absl::OkStatus();
   }
 
@@ -124,7 +145,7 @@ class Selection {
       const double u = random_.UniformOpen01();
       const double left = left_(j, j);
       if (chosen() + static_cast<int64_t>(accepted_.size()) == d_) continue;
-      if (!(left > noise_)) {
+      if (!(left > noise_ * self_[proposals_[j]])) {
         // Explained by those just accepted; or, when there are none, never more than round-off.
         if (accepted_.empty()) residual_[proposals_[j]] = 0;
         continue;
@@ -196,11 +217,41 @@ class Selection {
   }
 
   absl::Status Check() {
+    int64_t worst = -1;
+    double least = -value_error_;
     for (int64_t i = 0; i < n_; ++i) {
-      if (!(residual_[i] >= -slack_)) return NotPsd(i, residual_[i], slack_);
-      if (residual_[i] <= noise_) residual_[i] = 0;
+      if (self_[i] > 0 && residual_[i] / self_[i] < least) {
+        worst = i;
+        least = residual_[i] / self_[i];
+      }
+      if (std::isnan(residual_[i])) {
+        return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+                         absl::StrCat("a kernel value of row ", i, " of the pool is not finite"));
+      }
+    }
+    if (worst >= 0 && !task_.is_proven) PHIMAP_RETURN_IF_ERROR(Disprove(worst));
+    for (int64_t i = 0; i < n_; ++i) {
+      if (residual_[i] <= noise_ * self_[i]) residual_[i] = 0;
     }
     return absl::OkStatus();
+  }
+
+  // Elimination multiplies what values err by: less than nothing is left of a row of a kernel too.
+  // The z whose zᵀKz is what is left decides.
+  absl::Status Disprove(int64_t row) {
+    std::vector<int64_t> rows = result_.rows;
+    const Matrix<double> triangle = Gather(DoneColumns(), rows);
+    std::vector<double> z(DoneColumns().row(row), DoneColumns().row(row) + chosen());
+    SolveLowerTriangleTransposed(triangle.view(), MatrixView<double>(z.data(), chosen(), 1));
+    for (double& entry : z) entry = -entry;
+    z.push_back(1);
+    rows.push_back(row);
+    const Matrix<double> x = Gather(task_.pool, rows);
+    Matrix<double> gram = Matrix<double>::Uninit(x.rows(), x.rows());
+    PHIMAP_RETURN_IF_ERROR(KernelGram(task_.kernel, x.view(), gram.view(), NeverStop));
+    const DefinitenessWitness witness =
+        WitnessOf(z, [&](int64_t i, int64_t j) { return gram(i, j); });
+    return witness.Proves(value_error_) ? NotPsd(row, residual_[row], witness) : absl::OkStatus();
   }
 
   // The work for m columns grows with m².
@@ -236,9 +287,12 @@ class Selection {
   const int64_t d_;
   const std::vector<double> norms_;
   RandomCursor random_;
-  double slack_ = 0;
+  // Over √(K(x, x)·K(y, y)), and the share of K(x, x) that is nothing.
+  double value_error_ = kUnit;
   double noise_ = 0;
-  // What is left of each K(x, x); 0 for a chosen row.
+  // K(x, x) of each row, or 0 where it is rounding alone; and what is left of it, 0 for a chosen
+  // row.
+  std::vector<double> self_;
   std::vector<double> residual_;
   std::vector<double> sums_;
   Matrix<double> factor_;
@@ -260,7 +314,7 @@ absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task,
 
 int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns) {
   const int64_t block = BlockSize(landmarks);
-  const int64_t numbers = pool_rows * (landmarks + 3) +        // F; norms, residuals, sums
+  const int64_t numbers = pool_rows * (landmarks + 4) +        // F; norms, K(x, x), residuals, sums
                           2 * block * (landmarks + columns) +  // gathered rows
                           3 * block * block;
   return numbers * static_cast<int64_t>(sizeof(double));

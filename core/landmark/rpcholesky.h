@@ -30,6 +30,8 @@ struct RandomPivotTask {
   // How many rows to choose.
   int64_t landmarks = 0;
   uint64_t seed = 0;
+  // Whether the kernel is positive semidefinite by construction: then it is never refused.
+  bool is_proven = false;
   // How many threads may work at the moment; asked before each block. The result does not depend
   // on it.
   absl::FunctionRef<int()> threads;
@@ -43,9 +45,11 @@ struct RandomPivotTask {
 //          row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen, Epperly,
 //          Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is worked on in tiles of
 //          512 rows.
-// Errors:  FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE) when what is left of a K(x, x) falls
-//          under −slack, slack = 10·N·2⁻⁵³·max K(x, x); INVALID_ARGUMENT (NOT_FINITE) for a
-//          K(x, x) that is not finite. What `checkpoint` returns, between tiles.
+//          What is left of a row counts as nothing at max(4·d·2⁻⁵³, 4β) of its own K(x, x), β the
+//          values' error (ValueErrorOf); so does a K(x, x) that is rounding alone (kZeroRoundings).
+// Errors:  FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE), of a kernel that is not proven, when a
+//          witness shows it (definiteness_witness.h); INVALID_ARGUMENT (NOT_FINITE) for a value
+//          that is not finite. What `checkpoint` returns, between tiles.
 // Bits:    a function of kernel, pool, landmarks and seed (per BLAS core).
 // Cost:    an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes of memory.
 absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Checkpoint checkpoint);

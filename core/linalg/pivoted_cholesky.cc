@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/linalg/blas.h"
+#include "core/linalg/definiteness_witness.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -18,50 +21,73 @@ constexpr int64_t kBlock = 64;
 // Of what lies behind a block, rows that one thread updates at a time.
 constexpr int64_t kUpdateRows = 512;
 
-absl::Status NotPsd(std::string what) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
-                   absl::StrCat("not positive semidefinite on the landmarks: ", what,
-                                "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
+absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StrCat("not positive semidefinite on the landmarks: ", what, ", so that zᵀKz is ",
+                   witness.value, " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
+                   "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
 }
+
+// The matrix as it came, in the upper triangle, which a factorization does not touch.
+class Original {
+ public:
+  explicit Original(MatrixView<double> m) : m_(m), diagonal_(static_cast<size_t>(m.rows())) {
+    for (int64_t i = 0; i < m_.rows(); ++i) {
+      diagonal_[i] = m_(i, i);
+      for (int64_t j = 0; j < i; ++j) m_(j, i) = m_(i, j);
+    }
+  }
+  double operator()(int64_t i, int64_t j) const {
+    return i == j ? diagonal_[i] : m_(std::min(i, j), std::max(i, j));
+  }
+
+ private:
+  MatrixView<double> m_;
+  std::vector<double> diagonal_;
+};
 
 // One factorization in progress. Rows and columns 0 .. next_−1 are done; `order_` names the
 // original index of each row.
 class Factorization {
  public:
-  Factorization(MatrixView<double> m, double tolerance, double unit)
-      : m_(m), n_(m.rows()), tolerance_(tolerance), order_(n_), squares_(n_) {
+  Factorization(MatrixView<double> m, const FactorLimits& limits)
+      : m_(m), n_(m.rows()), limits_(limits), order_(n_), squares_(n_) {
     std::iota(order_.begin(), order_.end(), 0);
-    double largest = 0;
-    for (int64_t i = 0; i < n_; ++i) largest = std::max(largest, m_(i, i));
-    slack_ = 10.0 * static_cast<double>(n_) * unit * largest;
+    if (!limits.is_proven) original_.emplace(m);
   }
 
   absl::StatusOr<PivotedCholesky> Run(const TileControl& control) {
     for (int64_t i = 0; i < n_; ++i) {
-      if (!std::isfinite(m_(i, i))) {
-        return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
-                         absl::StrCat("K(x, x) of landmark ", i, " is ", m_(i, i)),
-                         {{"landmark", absl::StrCat(i)}});
-      }
+      if (!std::isfinite(m_(i, i))) return NotFinite(i);
     }
     while (next_ < n_ && !stopped_) {
       const double left = 1.0 - static_cast<double>(next_) / static_cast<double>(n_);
       PHIMAP_RETURN_IF_ERROR(control(1.0 - left * left * left));
       PHIMAP_RETURN_IF_ERROR(FactorBlock(control.threads()));
+      PHIMAP_RETURN_IF_ERROR(CheckDiagonal());
     }
+    PHIMAP_RETURN_IF_ERROR(CheckLargestEntry());
     return Finish();
   }
 
  private:
+  absl::Status NotFinite(int64_t i) const {
+    return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+                     absl::StrCat("a kernel value of landmark ", order_[i], " is not finite"),
+                     {{"landmark", absl::StrCat(order_[i])}});
+  }
+
   // Left-looking inside of the block, then one update of everything behind it.
   absl::Status FactorBlock(int threads) {
     const int64_t begin = next_;
     const int64_t end = std::min(n_, begin + kBlock);
     std::fill(squares_.begin(), squares_.end(), 0.0);
     for (; next_ < end; ++next_) {
-      PHIMAP_ASSIGN_OR_RETURN(const int64_t pivot, ChoosePivot(begin));
+      const int64_t pivot = ChoosePivot(begin);
       const double schur = m_(pivot, pivot) - squares_[pivot];
-      if (!(schur > tolerance_)) {
+      if (std::isnan(schur)) return NotFinite(pivot);
+      if (!(schur > limits_.tolerance)) {
         stopped_ = true;
         break;
       }
@@ -83,16 +109,12 @@ class Factorization {
   }
 
   // Also accumulates the squares that the last column of the block took off each diagonal.
-  absl::StatusOr<int64_t> ChoosePivot(int64_t begin) {
+  int64_t ChoosePivot(int64_t begin) {
     int64_t best = next_;
     double best_schur = -INFINITY;
     for (int64_t i = next_; i < n_; ++i) {
       if (next_ > begin) squares_[i] += m_(i, next_ - 1) * m_(i, next_ - 1);
       const double schur = m_(i, i) - squares_[i];
-      if (!(schur >= -slack_)) {
-        return NotPsd(absl::StrCat("after ", next_, " pivots the Schur diagonal of landmark ",
-                                   order_[i], " is ", schur, ", expected at least ", -slack_));
-      }
       if (schur > best_schur || (schur == best_schur && order_[i] < order_[best])) {
         best = i;
         best_schur = schur;
@@ -125,28 +147,91 @@ class Factorization {
     for (int64_t i = j + 1; i < n_; ++i) m_(i, j) /= root;
   }
 
-  absl::StatusOr<PivotedCholesky> Finish() {
-    PivotedCholesky result;
+  // The row whose Schur diagonal is lowest for its entry, between blocks.
+  absl::Status CheckDiagonal() {
+    if (limits_.is_proven) return absl::OkStatus();
+    int64_t worst = -1;
+    double least = 0;
     for (int64_t i = next_; i < n_; ++i) {
-      result.largest_residual = std::max(result.largest_residual, m_(i, i));
-      result.residual_trace += std::max(0.0, m_(i, i));
-      for (int64_t j = next_; j <= i; ++j) {
-        if (!(std::abs(m_(i, j)) <= tolerance_ + slack_)) {
-          return NotPsd(absl::StrCat("after ", next_, " pivots the Schur complement of landmarks ",
-                                     order_[i], " and ", order_[j], " is ", m_(i, j),
-                                     " while its diagonal is at most ", tolerance_));
-        }
+      const double self = (*original_)(order_[i], order_[i]);
+      const double share = m_(i, i) / std::abs(self);
+      if (!(share < -limits_.value_error && share < least)) continue;
+      worst = i;
+      least = share;
+    }
+    if (worst < 0) return absl::OkStatus();
+    std::vector<double> z(static_cast<size_t>(next_) + 1);
+    AddEliminated(worst, 1, z);
+    z.back() = 1;
+    std::vector<int64_t> rows(order_.begin(), order_.begin() + next_);
+    rows.push_back(order_[worst]);
+    const DefinitenessWitness witness = Witness(z, rows);
+    if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
+    return NotPsd(absl::StrCat("after ", next_, " pivots the Schur diagonal of landmark ",
+                               order_[worst], " is ", m_(worst, worst)),
+                  witness);
+  }
+
+  // Two rows whose Schur complement is larger beside the diagonal than on it.
+  absl::Status CheckLargestEntry() {
+    if (limits_.is_proven) return absl::OkStatus();
+    int64_t a = -1;
+    int64_t b = -1;
+    double most = 0;
+    for (int64_t i = next_; i < n_; ++i) {
+      for (int64_t j = next_; j < i; ++j) {
+        const double over = std::abs(m_(i, j)) - (m_(i, i) + m_(j, j)) / 2;
+        if (!(over > most)) continue;
+        a = i;
+        b = j;
+        most = over;
       }
     }
+    if (a < 0) return absl::OkStatus();
+    const double sign = m_(a, b) > 0 ? -1 : 1;
+    std::vector<double> z(static_cast<size_t>(next_) + 2);
+    AddEliminated(a, 1, z);
+    AddEliminated(b, sign, z);
+    z[next_] = 1;
+    z[next_ + 1] = sign;
+    std::vector<int64_t> rows(order_.begin(), order_.begin() + next_);
+    rows.insert(rows.end(), {order_[a], order_[b]});
+    const DefinitenessWitness witness = Witness(z, rows);
+    if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
+    return NotPsd(absl::StrCat("after ", next_, " pivots the Schur complement of landmarks ",
+                               order_[a], " and ", order_[b], " is ", m_(a, b),
+                               " while its diagonal is ", m_(a, a), " and ", m_(b, b)),
+                  witness);
+  }
+
+  // What completes row i to a z whose zᵀMz is the Schur complement: −L_r^{-T} of its part of the
+  // factor, `factor` times.
+  void AddEliminated(int64_t i, double factor, std::vector<double>& z) const {
+    std::vector<double> solved(m_.row(i), m_.row(i) + next_);
+    SolveLowerTriangleTransposed(m_.Block(0, 0, next_, next_),
+                                 MatrixView<double>(solved.data(), next_, 1, 1));
+    for (int64_t k = 0; k < next_; ++k) z[k] -= factor * solved[k];
+  }
+
+  DefinitenessWitness Witness(const std::vector<double>& z,
+                              const std::vector<int64_t>& rows) const {
+    return WitnessOf(z, [&](int64_t i, int64_t j) { return (*original_)(rows[i], rows[j]); });
+  }
+
+  PivotedCholesky Finish() {
+    PivotedCholesky result;
     result.pivots.assign(order_.begin(), order_.begin() + next_);
+    result.dropped.assign(order_.begin() + next_, order_.end());
+    for (int64_t i = next_; i < n_; ++i) result.residuals.push_back(std::max(0.0, m_(i, i)));
     result.diagonal = std::move(diagonal_);
     return result;
   }
 
   MatrixView<double> m_;
   const int64_t n_;
-  const double tolerance_;
-  double slack_ = 0;
+  const FactorLimits limits_;
+  // Of a matrix that is not proven.
+  std::optional<Original> original_;
   std::vector<int64_t> order_;
   // For each row: squares of its entries in the block's finished columns.
   std::vector<double> squares_;
@@ -157,10 +242,14 @@ class Factorization {
 
 }  // namespace
 
-absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              const TileControl& control, double unit) {
-  PHIMAP_CHECK(m.rows() == m.cols() && tolerance >= 0 && unit > 0);
-  return Factorization(m, tolerance, unit).Run(control);
+double PivotedCholesky::largest_residual() const {
+  return residuals.empty() ? 0 : *std::max_element(residuals.begin(), residuals.end());
+}
+
+absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, const FactorLimits& limits,
+                                              const TileControl& control) {
+  PHIMAP_CHECK(m.rows() == m.cols() && limits.tolerance >= 0 && limits.value_error > 0);
+  return Factorization(m, limits).Run(control);
 }
 
 Work WorkOfFactorPivoted(int64_t n, int64_t rank) {

@@ -17,38 +17,47 @@ struct PivotedCholesky {
   std::vector<int64_t> pivots;
   // Schur diagonal of each pivot when it was chosen, falling.
   std::vector<double> diagonal;
-  // Largest and summed Schur diagonal of the rows that were not chosen; 0 at full rank. Not below
-  // 0.
-  double largest_residual = 0;
-  double residual_trace = 0;
+  // Indices of the rows that were not chosen, and the Schur diagonal of each, not below 0.
+  std::vector<int64_t> dropped;
+  std::vector<double> residuals;
 
   int64_t rank() const { return static_cast<int64_t>(pivots.size()); }
+  // Of `residuals`; 0 at full rank.
+  double largest_residual() const;
+};
+
+// When a factorization stops, and when it refuses.
+struct FactorLimits {
+  // No pivot is at most this.
+  double tolerance = 0;
+  // β: entry (i, j) is off by at most β·√(m_ii·m_jj).
+  double value_error = 0x1p-53;
+  // Whether the matrix is positive semidefinite but for that. Then nothing is refused: elimination
+  // multiplies the errors of values, so that a Schur diagonal can fall far under −β of a matrix
+  // whose exact values have none.
+  bool is_proven = false;
 };
 
 // M ≈ P·[L_r; B]·[L_rᵀ Bᵀ]·Pᵀ: at each step the largest Schur diagonal is the pivot, ties going to
 // the lowest index of the matrix as given (exact ties: rows that are equal may differ in the last
-// bit once BLAS has updated them); stops before the first pivot that is not over `tolerance`.
+// bit once BLAS has updated them); stops before the first pivot that is not over the tolerance.
 //
 // Shapes:   m n×n symmetric, of which only the lower triangle is read; it is overwritten: its
-// leading rank×rank lower
-//           triangle then holds L_r, rows and columns in the order of `pivots`.
+//           leading rank×rank lower triangle then holds L_r, rows and columns in the order of
+//           `pivots`. The upper triangle is overwritten too unless limits.is_proven.
 // Accuracy: the computed factor is exact for M + E, ‖E‖₂ ≤ 4n·n·2⁻⁵³·max M_ii plus what lies under
-// the tolerance. Errors:   FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE) when a Schur diagonal
-// falls under −slack, or when the
-//           factorization stops and an entry of the Schur complement exceeds tolerance + slack,
-//           slack = 10·n·2⁻⁵³·max M_ii: a positive semidefinite matrix has neither.
-//           INVALID_ARGUMENT (NOT_FINITE) for a diagonal entry that is not finite. Whatever
-//           `control` returns, between blocks of 64 pivots. The same bits for any number of
-//           threads.
+//           the tolerance.
+// Errors:   FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE) when, of a matrix that is not proven, a
+//           witness is found: a z with zᵀMz < −β(Σ|z_i|√m_ii)², which no values within β of these
+//           can undo. Looked for where a Schur diagonal falls under −β·m_ii, and in the largest
+//           entry that is left beside the diagonal. INVALID_ARGUMENT (NOT_FINITE) for an
+//           entry that is not finite. Whatever `control` returns, between blocks of 64 pivots. The
+//           same bits for any number of threads.
 // Cost:     n²r − 2nr²/3 … ≤ n³/3 multiplications, nearly all of them in BLAS.
 // Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161); ours breaks
-// ties and checks
-//           definiteness.
-//
-// `unit` is the round-off that the values of m themselves have: 2⁻⁵³ unless they came in a shorter
-// type, and stands in the place of 2⁻⁵³ in the slack.
-absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, double tolerance,
-                                              const TileControl& control, double unit = 0x1p-53);
+//           ties and checks definiteness.
+absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, const FactorLimits& limits,
+                                              const TileControl& control);
 
 // What FactorPivoted takes for an n×n matrix of this rank: its BLAS calls' operations exactly.
 Work WorkOfFactorPivoted(int64_t n, int64_t rank);

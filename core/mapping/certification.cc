@@ -51,6 +51,17 @@ std::string Theorem(const CertificationTask& task, const BuiltMapping& mapping) 
   return TheoremOf(task.spec.mapping, facts);
 }
 
+std::string TheoremScope(const CertificationTask& task, const BuiltMapping& mapping) {
+  const BuildSpec& spec = task.spec;
+  if (task.kernel.verdict().indefinite) return "";
+  return TheoremScopeOf(spec.mapping,
+                        {.gamma_of_stream = !spec.outside.has_value() &&
+                                            (spec.kernel.NeedsScale() || spec.kernel.NeedsMedian()),
+                         .scaling_of_stream = spec.standardize,
+                         .pool_rows = task.sample.pool_rows(),
+                         .landmarks = spec.mapping.has_factor() ? &mapping : nullptr});
+}
+
 // What is known before anything is measured.
 Certificate Described(const CertificationTask& task, const BuiltMapping& mapping) {
   const MappingSpec& spec = task.spec.mapping;
@@ -61,6 +72,7 @@ Certificate Described(const CertificationTask& task, const BuiltMapping& mapping
   certificate.landmarks = spec.landmarks;
   if (spec.has_landmarks()) certificate.policy = std::string(LandmarkPolicyName(spec.policy));
   certificate.theorem = Theorem(task, mapping);
+  certificate.theorem_scope = TheoremScope(task, mapping);
   certificate.pool_trace_residual = task.kernel.pool_trace_residual();
   certificate.landmark_rows = task.kernel.RowsOfLandmarks(mapping);
   return certificate;
@@ -71,9 +83,10 @@ void DescribeFactor(const MappingSpec& spec, const LandmarkMapping& mapping,
   const int64_t rank = mapping.cholesky.rank();
   certificate.rank = rank;
   certificate.tolerance = mapping.tolerance;
-  certificate.largest_residual = mapping.cholesky.largest_residual;
-  certificate.trace_residual = mapping.cholesky.residual_trace / mapping.trace;
+  certificate.largest_residual = mapping.cholesky.largest_residual();
+  certificate.trace_residual = mapping.residual_trace / mapping.trace;
   certificate.pivots = mapping.cholesky.diagonal;
+  certificate.zero_landmarks = mapping.zero_landmarks;
   if (spec.kind == MappingKind::kF3 && rank < spec.dimensions) {
     certificate.warnings.push_back(
         absl::StrCat("rank ", rank, " is below the ", spec.dimensions,

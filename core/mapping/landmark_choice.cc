@@ -25,13 +25,15 @@ absl::StatusOr<LandmarkChoice> ChooseByPivots(const LandmarkChoiceTask& task,
   if (task.shifts && task.kernel.IsTranslationInvariant())
     CentreOn(std::as_const(pool).view(), input);
   pool = AfterInputStage(input, std::as_const(pool).view());
-  PHIMAP_ASSIGN_OR_RETURN(const RandomPivots pivots,
-                          ChooseRandomPivots({.kernel = KernelProgram::Compile(task.kernel),
-                                              .pool = std::as_const(pool).view(),
-                                              .landmarks = task.mapping.landmarks,
-                                              .seed = task.seed,
-                                              .threads = task.threads},
-                                             checkpoint));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const RandomPivots pivots,
+      ChooseRandomPivots({.kernel = KernelProgram::Compile(task.kernel),
+                          .pool = std::as_const(pool).view(),
+                          .landmarks = task.mapping.landmarks,
+                          .seed = task.seed,
+                          .is_proven = task.kernel.IsProvenPositiveSemidefinite(),
+                          .threads = task.threads},
+                         checkpoint));
   std::vector<int64_t> slots = pivots.rows;
   for (int64_t& slot : slots) slot = task.pool[slot];
   LandmarkChoice choice;

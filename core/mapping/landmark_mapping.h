@@ -8,9 +8,8 @@
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_work.h"
-#include "core/linalg/matrix.h"
-#include "core/linalg/pivoted_cholesky.h"
 #include "core/linalg/tiles.h"
+#include "core/mapping/landmark_factor.h"
 #include "core/mapping/mapping_cost.h"
 #include "core/mapping/plan_pair.h"
 #include "core/mapping/random_projection.h"
@@ -18,44 +17,8 @@
 
 namespace phimap {
 
-// Kernel values of landmarks that nobody here computes.
-struct OutsideLandmarks {
-  // K(S, S), d×d, of which the lower triangle is read; and the unit round-off of its values.
-  ConstMatrixView<double> gram;
-  double unit = 0x1p-53;
-  // The stage of a plan, with an example for each landmark.
-  ExternalFeatures block;
-};
-
-// What the builders work on.
-struct LandmarkTask {
-  // All parameters resolved.
-  KernelExpression kernel;
-  // The input stage that the plan gets.
-  InputStage input;
-  // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
-  ConstMatrixView<double> landmarks;
-  FloatType serving_type = FloatType::kFloat32;
-  // In the place of kernel and landmarks, where it is not null.
-  const OutsideLandmarks* outside = nullptr;
-
-  int64_t count() const { return outside != nullptr ? outside->gram.rows() : landmarks.rows(); }
-};
-
-// The plans, and what the factorization found.
-struct LandmarkMapping : PlanPair {
-  // F2, F3 only: the factorization, its tolerance and trace, the pivots' rows (r×p, as served; none
-  // of values from outside) and L_r (r×r, lower).
-  PivotedCholesky cholesky;
-  double tolerance = 0;
-  double trace = 0;
-  Matrix<double> pivots;
-  Matrix<double> factor;
-};
-
-// The landmarks as they are served: rounded to the serving type. FAILED_PRECONDITION
-// (NOT_REPRESENTABLE) when one overflows there.
-absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
+// The plans, and, of F2 and F3, what the factorization found.
+struct LandmarkMapping : PlanPair, LandmarkFactor {};
 
 // Of what BuildF2 and BuildF3 report, the share that is done when the Gram matrix is.
 double GramShare(const LandmarkTask& task);
@@ -63,12 +26,10 @@ double GramShare(const LandmarkTask& task);
 // F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Any kernel.
 absl::StatusOr<LandmarkMapping> BuildF1(const LandmarkTask& task);
 
-// F2(x) = k_r(x)·L_r^{-T}: the orthogonal projection of φ(x) onto the span of the landmarks; BBV
-// section 4, with the pseudo-inverse by rank-truncated pivoted Cholesky (maths.md section 1). The
-// Gram matrix that is factored is that of the rounded rows that are served, and tol = d·u·max K_ii,
-// u = 2⁻²⁴ or 2⁻⁵³ by the serving type, or the unit of values from outside if that is larger. A
-// linear kernel folds into one matrix. FAILED_PRECONDITION as FactorPivoted, or ZERO_KERNEL when K
-// is 0 on every landmark.
+// F2(x) = k_r(x)·D_r^{-1/2}·L_r^{-T}: the orthogonal projection of φ(x) onto the span of the
+// landmarks; BBV section 4, with the pseudo-inverse by rank-truncated pivoted Cholesky of the
+// normalised Gram matrix (landmark_factor.h). A linear kernel folds into one matrix. Errors: as
+// FactorLandmarks.
 absl::StatusOr<LandmarkMapping> BuildF2(const LandmarkTask& task, const TileControl& control);
 
 // F3 = F2·R/√d3, R r×d3 with independent entries, N(0, 1) or ±1: R_ij is element i·d3 + j of

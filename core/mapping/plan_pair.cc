@@ -15,9 +15,10 @@ Matrix<double> Rounded(ConstMatrixView<double> from) {
 }
 
 template <typename T>
-TriangularProjection<T> PackTriangle(const Matrix<double>& upper) {
+TriangularProjection<T> PackTriangle(const Matrix<double>& upper, std::vector<double> self) {
   TriangularProjection<T> triangle;
   triangle.order = upper.rows();
+  triangle.self_values = std::move(self);
   triangle.elements = AlignedArray<T>(triangle.ElementCount(triangle.order));
   T* out = triangle.elements.data();
   for (int64_t k = 0; k < upper.rows(); ++k) {
@@ -65,7 +66,7 @@ ServingStages<T> StagesIn(const StageNumbers& stages) {
   }
   typed.centre.assign(stages.centre.begin(), stages.centre.end());
   if (!stages.upper_triangle.empty()) {
-    typed.projection = PackTriangle<T>(stages.upper_triangle);
+    typed.projection = PackTriangle<T>(stages.upper_triangle, stages.self_values);
   } else if (stages.sparse) {
     typed.projection = PackSparse<T>(stages.dense);
   } else if (!stages.dense.empty()) {

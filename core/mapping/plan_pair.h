@@ -33,6 +33,8 @@ struct StageNumbers {
   // At most one of these; both empty: no projection.
   Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
   Matrix<double> dense;           // features × outputs
+  // With `upper_triangle`: K(a, a) of each row, which bounds of the features' rounding go by.
+  std::vector<double> self_values;
   // Whether `dense` is stored without its zeros.
   bool sparse = false;
 };

@@ -28,7 +28,7 @@ absl::Status Orthogonalize(double shift, MatrixView<double> rows, Checkpoint che
   SymmetricRankUpdate(1, rows, 0, gram.view());
   for (int64_t i = 0; i < k; ++i) gram(i, i) += shift;
   PHIMAP_ASSIGN_OR_RETURN(const PivotedCholesky cholesky,
-                          FactorPivoted(gram.view(), /*tolerance=*/0, checkpoint));
+                          FactorPivoted(gram.view(), {.is_proven = true}, checkpoint));
   PHIMAP_CHECK(cholesky.rank() == k);
   const Matrix<double> ordered = InOrder(rows, cholesky.pivots);
   for (int64_t i = 0; i < k; ++i) std::copy_n(ordered.row(i), rows.cols(), rows.row(i));

@@ -206,7 +206,59 @@ std::string UnprojectedTheoremOf(const MappingSpec& mapping, const TheoremFacts&
   PHIMAP_CHECK(false);
 }
 
+// What the rank tolerance left out.
+std::string CutText(const LandmarkFactor& landmarks) {
+  const auto cut = static_cast<int64_t>(landmarks.cholesky.dropped.size());
+  const int64_t all = landmarks.rank() + cut + landmarks.zero_landmarks;
+  std::string text = absl::StrFormat(
+      "; up to a share of %.2g of each landmark's own K(x, x), by which %d of %d were cut",
+      landmarks.tolerance, cut, all);
+  if (landmarks.zero_landmarks > 0) {
+    absl::StrAppend(&text, " and ", landmarks.zero_landmarks, " whose K(x, x) is 0");
+  }
+  return text;
+}
+
+std::string UniformScope(const ScopeFacts& facts) {
+  std::string text;
+  if (!facts.gamma_of_stream && !facts.scaling_of_stream) {
+    text =
+        "the distribution that the stream's rows were drawn from, independently: kernel and "
+        "scaling were fixed before it";
+  } else {
+    const absl::string_view taken = !facts.scaling_of_stream ? "gamma was"
+                                    : facts.gamma_of_stream  ? "gamma and scaling were"
+                                                             : "scaling was";
+    text =
+        absl::StrCat("the stream's own empirical distribution and the kernel as resolved: ", taken,
+                     " taken from the same rows. Of rows to come it is proven only where both "
+                     "were fixed before the stream");
+  }
+  if (facts.landmarks != nullptr) text += CutText(*facts.landmarks);
+  return text;
+}
+
 }  // namespace
+
+std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts) {
+  if (mapping.kind == MappingKind::kKernelPca) {
+    return "the landmarks themselves, not rows to come";
+  }
+  if (mapping.has_landmarks()) {
+    switch (mapping.policy) {
+      case LandmarkPolicy::kUniform:
+        return UniformScope(facts);
+      case LandmarkPolicy::kRandomlyPivotedCholesky:
+        return absl::StrCat("the ", facts.pool_rows,
+                            " rows of this stream that the landmarks were chosen from",
+                            facts.landmarks != nullptr ? CutText(*facts.landmarks) : "");
+      case LandmarkPolicy::kGiven:
+        return "";
+    }
+  }
+  if (mapping.kind == MappingKind::kPolynomial) return "all rows";
+  return "rows that do not depend on the seed, as they are after scaling";
+}
 
 std::string TheoremOf(const MappingSpec& mapping, const TheoremFacts& facts) {
   std::string text = UnprojectedTheoremOf(mapping, facts);

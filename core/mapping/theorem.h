@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/mapping/kernel_pca.h"
+#include "core/mapping/landmark_factor.h"
 #include "core/mapping/mapping_spec.h"
 
 namespace phimap {
@@ -29,6 +30,20 @@ struct TheoremFacts {
   std::optional<GramLoss> gram;
   std::optional<RoundingLoss> rounding;
 };
+
+// What decides of which rows a theorem speaks.
+struct ScopeFacts {
+  // Whether gamma, or the scaling of columns, was taken from the stream.
+  bool gamma_of_stream = false;
+  bool scaling_of_stream = false;
+  int64_t pool_rows = 0;
+  // F2, F3: what was factored.
+  const LandmarkFactor* landmarks = nullptr;
+};
+
+// Which rows the theorem that TheoremOf names speaks of, and at which rank tolerance; empty where
+// none applies.
+std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts);
 
 // The theorem that applies to the mapping: its source, what it promises, and, where the mapping's
 // own numbers fix them, its numbers (docs/maths.md).

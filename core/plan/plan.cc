@@ -209,6 +209,14 @@ struct ProjectionCheck {
       return Invalid("projection", absl::StrCat("expected ", p.ElementCount(p.order),
                                                 " elements, got ", p.elements.size()));
     }
+    if (!p.self_values.empty() && static_cast<int64_t>(p.self_values.size()) != p.order) {
+      return Invalid("projection", absl::StrCat("expected ", p.order, " values of K(a, a), got ",
+                                                p.self_values.size()));
+    }
+    for (const double self : p.self_values) {
+      if (self > 0 && std::isfinite(self)) continue;
+      return Invalid("projection", absl::StrCat("K(a, a) is ", self, ", expected over 0"));
+    }
     return CheckFiniteNumbers("projection", "triangle", p.elements.data(), p.elements.size());
   }
   absl::Status operator()(const DenseProjection<T>& p) const {

@@ -121,6 +121,9 @@ template <typename T>
 struct TriangularProjection {
   int64_t order = 0;
   AlignedArray<T> elements;
+  // Of F2: K(a_k, a_k) of the landmark that row k belongs to, over 0; empty in plans of old.
+  // Features do not depend on it, what is said of their rounding does (residual.h).
+  std::vector<double> self_values;
 
   static int64_t ElementCount(int64_t order) { return order * (order + 1) / 2; }
   int64_t RowOffset(int64_t k) const { return k * order - k * (k - 1) / 2; }

@@ -33,8 +33,13 @@ enum ProjectionKind : uint8_t {
   kTriangular = 1,
   kDense = 2,
   kSparse = 3,
-  kStructuredW = 4
+  kStructuredW = 4,
+  kLandmarkTriangle = 5
 };
+
+// How a bound of the features' rounding is computed from what is stored (residual.h). A triangle of
+// kind 1 has the first, which goes by the largest K(a, a).
+enum RoundingBound : uint8_t { kShareOfEachLandmark = 2 };
 
 template <typename T>
 void EncodeNumbers(ByteWriter& writer, const T* values, int64_t count) {
@@ -245,7 +250,11 @@ struct ProjectionEncoder {
   void operator()(const NoProjection&) const { writer.Number<uint8_t>(kNone); }
   template <typename T>
   void operator()(const TriangularProjection<T>& p) const {
-    writer.Number<uint8_t>(kTriangular);
+    writer.Number<uint8_t>(p.self_values.empty() ? kTriangular : kLandmarkTriangle);
+    if (!p.self_values.empty()) {
+      writer.Number<uint8_t>(kShareOfEachLandmark);
+      EncodeVector(writer, p.self_values);
+    }
     writer.Number<int64_t>(p.order);
     EncodeNumbers(writer, p.elements.data(), p.elements.size());
   }
@@ -374,6 +383,18 @@ absl::Status DecodeProjectionStage(ByteReader& reader, ServingStages<T>& stages)
     case kTriangular:
       stages.projection = DecodeTriangle<T>(reader);
       break;
+    case kLandmarkTriangle: {
+      const auto method = reader.Number<uint8_t>();
+      if (reader.ok() && method != kShareOfEachLandmark) {
+        return UnknownKind("rounding bound", method);
+      }
+      std::vector<double> self_values = DecodeVector<double>(reader, kMaxPlanDimension);
+      TriangularProjection<T> triangle = DecodeTriangle<T>(reader);
+      if (self_values.empty()) reader.Fail("a triangle of landmarks has no values of K(a, a)");
+      triangle.self_values = std::move(self_values);
+      stages.projection = std::move(triangle);
+      break;
+    }
     case kDense:
       stages.projection = DenseProjection<T>{DecodeMatrix<T>(reader)};
       break;

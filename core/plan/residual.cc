@@ -40,12 +40,30 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
 // Roundings that are counted of a value, and of a sum of products with a column of W, at least.
 constexpr double kRoundings = 4;
 
-// The same for values from elsewhere. W's first number is 1/√K(a, a) of the first pivot, which has
-// the largest.
+// Of a triangle that has K(a, a) of its landmarks.
+template <typename T>
+Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
+  const double root = std::sqrt(static_cast<double>(triangle.order));
+  double square = 0;
+  for (int64_t k = 0; k < triangle.order; ++k) {
+    square += triangle.self_values[static_cast<size_t>(k)] *
+              SquaredNorm(triangle.elements.data() + triangle.RowOffset(k), triangle.order - k);
+  }
+  return {.unit = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53) * std::sqrt(square),
+          .largest = 1,
+          .of_shares = true,
+          .sums = 4 * root,
+          .values = std::min(3.0, root),
+          .kernel = std::nullopt};
+}
+
+// The same for values from elsewhere. Of old, W's first number is 1/√K(a, a) of the first pivot,
+// which has the largest.
 template <typename T>
 std::optional<Residual::Rounding> ExternalRounding(const ServingStages<T>& stages) {
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
   if (triangle == nullptr || !stages.centre.empty()) return std::nullopt;
+  if (!triangle->self_values.empty()) return SharedRounding(*triangle);
   const double first = triangle->elements.data()[0];
   Residual::Rounding rounding;
   rounding.unit = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53) *
@@ -78,6 +96,12 @@ std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
   const Matrix<double> squares =
       SquaresOf(kernel, static_cast<int64_t>(features.strings.size()),
                 [&](int64_t i) -> const std::string& { return features.strings[i]; });
+  if (!triangle->self_values.empty()) {
+    Residual::Rounding rounding = SharedRounding(*triangle);
+    rounding.kernel = KernelRounding::OfShares(kernel, squares.view(), triangle->self_values,
+                                               std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53));
+    return rounding;
+  }
   const std::vector<double> diagonal = StringDiagonal(kernel, squares.view());
   const double u = std::ldexp(1.0, sizeof(T) == 4 ? -24 : -53);
   Residual::Rounding rounding;
@@ -111,6 +135,11 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
   if (triangle == nullptr || !(features->program == kernel)) return std::nullopt;
   const Matrix<double> pivots = Widened(rows);
+  if (!triangle->self_values.empty()) {
+    rounding = SharedRounding(*triangle);
+    rounding.kernel = KernelRounding::OfShares(kernel, pivots.view(), triangle->self_values, u);
+    return rounding;
+  }
   const std::vector<double> norms = NormsOf(pivots.view());
   const std::vector<double> diagonal = KernelDiagonal(kernel, pivots.view(), norms);
   rounding.largest = *std::max_element(diagonal.begin(), diagonal.end());
@@ -181,6 +210,13 @@ Matrix<double> Residual::AsServed(const ExamplesView& rows) const {
 }
 
 double Residual::FeatureError(const double* x, double squared_norm, double self) const {
+  if (rounding_.of_shares) {
+    double error = rounding_.sums * std::sqrt(self);
+    if (rounding_.kernel.has_value()) {
+      error = std::max(error, rounding_.values * rounding_.kernel->ScaledOf(x, squared_norm, self));
+    }
+    return rounding_.unit * error;
+  }
   const double largest = std::sqrt(self * rounding_.largest);
   double value = kRoundings * largest;
   if (rounding_.kernel.has_value()) {
@@ -190,6 +226,12 @@ double Residual::FeatureError(const double* x, double squared_norm, double self)
 }
 
 double Residual::Allowance(double feature_error, double self) const {
+  if (rounding_.of_shares) {
+    const double least = rounding_.sums * rounding_.unit;
+    const double root = std::sqrt(self);
+    const double sum = feature_error + least * root;
+    return 2 * (root + feature_error) * feature_error + sum * sum / (2 * least);
+  }
   const double least = kRoundings * rounding_.unit * std::sqrt(rounding_.largest);
   const double square = feature_error * feature_error;
   return 2 * std::sqrt(self) * feature_error + square + square * (2 / least + 1);
@@ -226,6 +268,10 @@ Residual::Seen Residual::See(const ExamplesView& rows) const {
   seen.x = AsServed(rows);
   seen.norms = NormsOf(seen.x.view());
   seen.self = KernelDiagonal(kernel_, seen.x.view(), seen.norms);
+  // Less than nothing is rounding; roots are taken of it.
+  if (rounding_.of_shares) {
+    for (double& self : seen.self) self = std::max(0.0, self);
+  }
   return seen;
 }
 
@@ -234,9 +280,13 @@ void Residual::Compute(const ExamplesView& rows, const void* features, double* o
   for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
     const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     for (int64_t i = 0; i < seen.x.rows(); ++i) {
+      const double* x = seen.x.row(i);
       const double left = std::max(0.0, seen.self[i] - Kept(features, begin + i));
-      out[begin + i] =
-          left + Allowance(FeatureError(seen.x.row(i), seen.norms[i], seen.self[i]), seen.self[i]);
+      out[begin + i] = left + Allowance(FeatureError(x, seen.norms[i], seen.self[i]), seen.self[i]);
+      // K(x, x) itself is computed in float64.
+      if (rounding_.of_shares && rounding_.kernel.has_value()) {
+        out[begin + i] += 0x1p-53 * rounding_.kernel->SelfError(x, seen.norms[i]);
+      }
     }
   }
 }

@@ -6,18 +6,29 @@
 // fail. What is computed here is max(0, K(x, x) − ‖F(x)‖²) + a(x) of the features as they are
 // served, with a from the plan's own numbers, so that the bound holds for those.
 //
-// Why: let u be the unit round-off, W the plan's triangle, r its order and M = max K(a_j, a_j). A
-// kernel value is at most √(K(x, x)·M). It is computed with an error of at most u·v(x), which
-// KernelRounding carries from operation to operation. That error, and the rounding of a sum of r
-// products with a column of W, are taken for independent, which gives ‖F − F2‖ ≤ η(x) =
-// u·√r·‖W‖_F·max(v(x), 4√(K(x, x)·M)), at least h·√K(x, x) with h = 4u·√r·‖W‖_F·√M. Two things
-// are to be paid for:
+// Why: let u be the unit round-off, W the plan's triangle, r its order, D the landmarks' K(a, a)
+// and U = u·‖D^{1/2}·W‖_F, a number that no scale of rows enters. A kernel value is computed with
+// an error of at most u·v(x)·√K(a, a), which KernelRounding carries from operation to operation.
+// Two things make features err:
+//   the sums of r products with W's columns: their terms are kernel values of at most
+//       √(K(x, x)·K(a, a)), and 4·√r roundings of each are counted, 4·√r·U·√K(x, x) in all;
+//   the values' own errors, from which W makes U·v(x) if those of different landmarks are
+//       independent, and √r·U·v(x) whatever they are: min(3, √r)·U·v(x) are counted, of a v that
+//       is twice the deviation of a chain of roundings already. What they have in common, as the
+//       rounding of ‖x‖², W does not magnify.
+// The larger is η(x), and ‖F − F2‖ ≤ η(x); at least h·√K(x, x) with h = 4·√r·U. Two things are to
+// be paid for:
 //   what ρ is off by:           |‖F‖² − ‖F2‖²| ≤ 2√K(x, x)·η(x) + η(x)²;
 //   what the features are off:  |F(x)·F(y) − F2(x)·F2(y)| ≤ √K(x, x)·η(y) + √K(y, y)·η(x) +
-//                               η(x)·η(y) ≤ η(x)·η(y)·(2/h + 1), as √K(x, x) ≤ η(x)/h.
-// a(x) = 2√K(x, x)·η(x) + η(x)² + η(x)²·(2/h + 1) pays for both, by Cauchy and Schwarz. Tests
-// compare η with what real features err by, and every build compares the bound with pairs of
-// held-out rows.
+//                               η(x)·η(y), of which the first two are no more than
+//                               s(x)·s(y)/2h, s = η + h·√K: their difference is
+//                               (η(x) − h√K(x, x))·(η(y) − h√K(y, y))/2h ≥ 0.
+// a(x) = 2√K(x, x)·η(x) + 2η(x)² + s(x)²/2h pays for both, by Cauchy and Schwarz. Tests compare η
+// with what real features err by, and every build compares the bound with pairs of held-out rows.
+//
+// Plans of old, which do not have D (TriangularProjection::self_values), keep the bound that they
+// were served with: u·√r·‖W‖_F·max(v, 4√(K(x, x)·M)) with M = max K(a, a) is η, and
+// 2√K(x, x)·η + η² + η²·(2/h + 1) is a, h = 4u·√r·‖W‖_F·√M.
 #ifndef PHIMAP_CORE_PLAN_RESIDUAL_H_
 #define PHIMAP_CORE_PLAN_RESIDUAL_H_
 
@@ -38,11 +49,15 @@ class Residual {
  public:
   // What η is made of.
   struct Rounding {
-    // u·√r·‖W‖_F.
+    // U; of plans of old, and of a folded linear kernel, u·√r·‖W‖_F.
     double unit = 0;
-    // M.
+    // M, there.
     double largest = 0;
-    // nullopt: features are products with fixed rows themselves, and v(x) is 4√(K(x, x)·M).
+    // 4·√r and min(3, √r), else.
+    bool of_shares = false;
+    double sums = 0;
+    double values = 0;
+    // nullopt: there are no kernel values, or nothing is known of how they are computed.
     std::optional<KernelRounding> kernel;
   };
 

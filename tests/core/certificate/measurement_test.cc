@@ -45,7 +45,7 @@ struct Fixture {
         rows(UniformRows({.rows = h, .cols = kColumns, .seed = 21})),
         pivots(UniformRows({.rows = 9, .cols = kColumns, .seed = 22})),
         factor(testing::NaiveKernelMatrix(kernel, pivots, pivots)) {
-    const absl::StatusOr<PivotedCholesky> cholesky = FactorPivoted(factor.view(), 0, NeverStop);
+    const absl::StatusOr<PivotedCholesky> cholesky = FactorPivoted(factor.view(), {}, NeverStop);
     EXPECT_TRUE(cholesky.ok() && cholesky->rank() == 9);
     Matrix<double> ordered = Matrix<double>::Uninit(9, kColumns);
     for (int64_t i = 0; i < 9; ++i) {

@@ -26,7 +26,7 @@ Spectrum Measure(const char* kernel, const Matrix<double>& x, const Matrix<doubl
   const KernelProgram program = KernelProgram::Compile(MustParseKernel(kernel));
   Matrix<double> gram(z.rows(), z.rows());
   EXPECT_TRUE(KernelGram(program, z.view(), gram.view(), NeverStop).ok());
-  const absl::StatusOr<PivotedCholesky> factored = FactorPivoted(gram.view(), 1e-12, NeverStop);
+  const absl::StatusOr<PivotedCholesky> factored = FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
   EXPECT_TRUE(factored.ok());
   const int64_t r = factored->rank();
   Matrix<double> pivots(r, z.cols());

@@ -48,7 +48,7 @@ TEST(KernelWorkTest, NoGramMatrixHasAHigherRank) {
         KernelGram(KernelProgram::Compile(kernel), rows.view(), gram.view(), NeverStop).ok());
     double largest = 0;
     for (int i = 0; i < 60; ++i) largest = std::max(largest, gram(i, i));
-    const auto factored = FactorPivoted(gram.view(), 1e-11 * largest, NeverStop);
+    const auto factored = FactorPivoted(gram.view(), {.tolerance = 1e-11 * largest}, NeverStop);
     ASSERT_TRUE(factored.ok()) << factored.status();
     EXPECT_EQ(factored->rank(), FeatureDimension(kernel, 3)) << text;
   }

@@ -108,7 +108,7 @@ LabeledRows Features(const HiddenTarget& target, const Words& landmarks, const W
     return features;
   }
   Matrix<double> gram = Block(target, landmarks, landmarks);
-  const absl::StatusOr<PivotedCholesky> factor = FactorPivoted(gram.view(), 1e-10, NeverStop);
+  const absl::StatusOr<PivotedCholesky> factor = FactorPivoted(gram.view(), {.tolerance = 1e-10}, NeverStop);
   EXPECT_TRUE(factor.ok()) << factor.status();
   Words pivots;
   for (const int64_t pivot : factor->pivots) pivots.push_back(landmarks[pivot]);

@@ -168,14 +168,23 @@ TEST(LandmarkMappingTest, ReportsItsFactorizationAndWhatItLeftOut) {
   const Matrix<double> k =
       NaiveKernelMatrix(MustParseKernel("poly(degree=2, coef0=1)"), landmarks, landmarks);
   double trace = 0;
-  double largest = 0;
-  for (int64_t i = 0; i < 50; ++i) {
-    trace += k(i, i);
-    largest = std::max(largest, k(i, i));
-  }
+  for (int64_t i = 0; i < 50; ++i) trace += k(i, i);
   EXPECT_EQ(mapping->cholesky.rank(), 6);
   EXPECT_NEAR(mapping->trace, trace, 1e-12 * trace);
-  EXPECT_NEAR(mapping->tolerance, 50 * 0x1p-24 * largest, 1e-12 * largest);
+  EXPECT_EQ(mapping->tolerance, 50 * 0x1p-24);
+  EXPECT_EQ(mapping->zero_landmarks, 0);
+  // What the rank leaves of K itself is nothing; L·Lᵀ is K on the pivots, not its normalised form.
+  EXPECT_LE(mapping->residual_trace, 50 * 0x1p-24 * trace);
+  for (int64_t i = 0; i < 6; ++i) {
+    const int64_t a = mapping->cholesky.pivots[i];
+    EXPECT_NEAR(mapping->self[i], k(a, a), 1e-12 * k(a, a));
+    for (int64_t j = 0; j <= i; ++j) {
+      double product = 0;
+      for (int64_t l = 0; l <= j; ++l) product += mapping->factor(i, l) * mapping->factor(j, l);
+      const double value = k(a, mapping->cholesky.pivots[j]);
+      EXPECT_NEAR(product, value, 1e-11 * std::abs(value) + 1e-11);
+    }
+  }
   EXPECT_EQ(mapping->pivots.rows(), 6);
   EXPECT_EQ(mapping->factor.rows(), 6);
   for (int64_t i = 0; i < 6; ++i) {

@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/csv_rows.h"
 #include "tests/support/naive_kernel.h"
 #include "tests/support/random_rows.h"
 
@@ -33,26 +34,6 @@ using testing::ThreadedMonitor;
 using testing::WireRows;
 
 constexpr int kSeeds = 5;
-
-// The numbers of a CSV file of lab/data, without the label, which is last.
-Matrix<double> Data(const std::string& name) {
-  std::ifstream file(std::string(PHIMAP_SOURCE_DIR "/lab/data/") + name);
-  std::string line;
-  std::getline(file, line);
-  const int64_t columns = std::count(line.begin(), line.end(), ',');
-  std::vector<double> numbers;
-  while (std::getline(file, line)) {
-    std::stringstream fields(line);
-    std::string field;
-    for (int64_t j = 0; j < columns && std::getline(fields, field, ','); ++j) {
-      numbers.push_back(std::stod(field));
-    }
-  }
-  PHIMAP_CHECK(columns > 0 && !numbers.empty());
-  Matrix<double> rows(static_cast<int64_t>(numbers.size()) / columns, columns);
-  std::copy(numbers.begin(), numbers.end(), rows.data());
-  return rows;
-}
 
 Matrix<double> Standardized(const Matrix<double>& rows) {
   ColumnMoments moments(rows.cols());
@@ -80,7 +61,8 @@ double PoolResidual(const std::string& kernel, const Matrix<double>& pool,
   for (int64_t i = 0; i < d; ++i) std::copy_n(pool.row(landmarks[i]), pool.cols(), rows.row(i));
   Matrix<double> gram(d, d);
   EXPECT_TRUE(KernelGram(program, std::as_const(rows).view(), gram.view(), NeverStop).ok());
-  const absl::StatusOr<PivotedCholesky> factored = FactorPivoted(gram.view(), 1e-12, NeverStop);
+  const absl::StatusOr<PivotedCholesky> factored =
+      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
   EXPECT_TRUE(factored.ok());
   const int64_t r = factored->rank();
   Matrix<double> pivots(r, pool.cols());
@@ -194,7 +176,7 @@ void Report(const char* what, double uniform, double rpcholesky) {
 }
 
 TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenLetters) {
-  const Matrix<double> data = Data("letter.csv");
+  const Matrix<double> data = testing::CsvRows("letter.csv");
   const double uniform = KernelRmse(data, 300, "uniform");
   const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
   Report("letter, d = 300, kernel RMSE", uniform, rpcholesky);
@@ -202,7 +184,7 @@ TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenLetters) {
 }
 
 TEST(LandmarkPolicyTest, RpCholeskyErrsLessThanUniformOnUnseenMail) {
-  const Matrix<double> data = Data("spam.csv");
+  const Matrix<double> data = testing::CsvRows("spam.csv");
   const double uniform = KernelRmse(data, 300, "uniform");
   const double rpcholesky = KernelRmse(data, 300, "rpcholesky");
   Report("spam, d = 300, kernel RMSE", uniform, rpcholesky);
@@ -216,7 +198,7 @@ TEST(LandmarkPolicyTest, RpCholeskyLeavesLessOfThePoolThanUniform) {
     double at_most;
   } kCases[] = {{"letter.csv", 300, 1}, {"spam.csv", 300, 1}, {"ionosphere.csv", 100, 0.6}};
   for (const auto& c : kCases) {
-    const Residuals residuals = PoolResiduals(Data(c.file), c.landmarks);
+    const Residuals residuals = PoolResiduals(testing::CsvRows(c.file), c.landmarks);
     Report(c.file, residuals.uniform, residuals.rpcholesky);
     EXPECT_LT(residuals.rpcholesky, c.at_most * residuals.uniform) << c.file;
   }

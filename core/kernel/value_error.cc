@@ -1,0 +1,56 @@
+#include "core/kernel/value_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_rounding.h"
+
+namespace phimap {
+namespace {
+
+constexpr double kUnit = 0x1p-53;
+
+// As KernelRounding has rows: of strings, k_m(x, x) of each kernel m of strings.
+struct RoundingRows {
+  RoundingRows(const KernelProgram& program, ConstMatrixView<double> rows) : view(rows) {
+    if (!program.strings().empty()) {
+      squares = SelfStringValues(program, rows);
+      view = squares.view();
+      norms.assign(static_cast<size_t>(rows.rows()), 0.0);
+    } else {
+      norms = SquaredNorms(rows);
+    }
+  }
+  Matrix<double> squares;
+  ConstMatrixView<double> view;
+  std::vector<double> norms;
+};
+
+}  // namespace
+
+std::vector<double> SelfErrors(const KernelProgram& program, ConstMatrixView<double> rows,
+                               double row_unit) {
+  const RoundingRows seen(program, rows);
+  const KernelRounding rounding =
+      KernelRounding::OfShares(program, seen.view.Rows(0, 0), {}, kUnit);
+  std::vector<double> errors(static_cast<size_t>(rows.rows()));
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    errors[i] = (kUnit + row_unit * row_unit) * rounding.SelfError(seen.view.row(i), seen.norms[i]);
+  }
+  return errors;
+}
+
+double ValueErrorOf(const KernelProgram& program, ConstMatrixView<double> rows,
+                    const std::vector<double>& self) {
+  const RoundingRows seen(program, rows);
+  const KernelRounding rounding = KernelRounding::OfShares(program, seen.view, self, kUnit);
+  double worst = 1;  // what no value is free of
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    worst = std::max(
+        worst, rounding.ScaledOf(seen.view.row(i), seen.norms[i], self[i]) / std::sqrt(self[i]));
+  }
+  return kUnit * worst;
+}
+
+}  // namespace phimap

@@ -1,0 +1,236 @@
+// Which landmarks F2 keeps: by shares of each one's own K(x, x), whatever the scale of the others;
+// and what it makes of kernels whose values err by more than rounding.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/plan/artifact.h"
+#include "core/plan/residual.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/csv_rows.h"
+#include "tests/support/naive_kernel.h"
+#include "tests/support/plans.h"
+#include "tests/support/random_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using testing::FeaturesFrom;
+using ::testing::HasSubstr;
+using testing::MustBuild;
+using testing::NormalRows;
+using testing::SpecOf;
+using testing::UniformRows;
+using testing::WireRows;
+
+// Half of the rows are (1000, 0), the others (0, y) with y = ±1: cosines between them are 0 or ±1.
+Matrix<double> RowsOfTwoScales(int64_t count) {
+  Matrix<double> rows(count, 2);
+  for (int64_t i = 0; i < count; ++i) {
+    if (i % 2 == 0) {
+      rows(i, 0) = 1000;
+    } else {
+      rows(i, 1) = i % 4 == 1 ? 1 : -1;
+    }
+  }
+  return rows;
+}
+
+TEST(RankToleranceTest, RowsOfSmallLengthAreNotDroppedBesideLongOnes) {
+  const Matrix<double> rows = RowsOfTwoScales(4000);
+  for (const char* mapping :
+       {"f2(landmarks=400)", "f2(landmarks=400, serving_type=float64)",
+        "f2(landmarks=400, policy=rpcholesky)", "f3(landmarks=400, dimensions=2)"}) {
+    SCOPED_TRACE(mapping);
+    const BuiltVersion built = MustBuild(SpecOf(mapping, "linear()"), rows);
+    EXPECT_EQ(built.certificate.rank, 2);
+    ASSERT_TRUE(built.certificate.residual_share.has_value());
+    EXPECT_LE(built.certificate.residual_share->quantile_95, 1e-12);
+    if (std::string(mapping).starts_with("f3")) continue;
+    const Matrix<double> f = FeaturesFrom(built, rows);
+    for (int64_t i = 0; i < 8; ++i) {
+      double norm = 0;
+      for (int64_t j = 0; j < f.cols(); ++j) norm += f(i, j) * f(i, j);
+      const double self = rows(i, 0) * rows(i, 0) + rows(i, 1) * rows(i, 1);
+      EXPECT_NEAR(norm, self, 1e-6 * self) << i;
+    }
+  }
+}
+
+// Share of the rows whose own ρ(x)/K(x, x) is large: a ratio of traces does not show them. Without
+// landmarks among the short rows they are not spanned.
+TEST(RankToleranceTest, QuantilesOfResidualsShowTheRowsThatARatioOfTracesHides) {
+  Matrix<double> rows = RowsOfTwoScales(4000);
+  // The landmarks are the first rows of the stream, all of them long.
+  for (int64_t i = 0; i < 20; ++i) {
+    rows(i, 0) = 1000;
+    rows(i, 1) = 0;
+  }
+  const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=20, policy=given)", "linear()"), rows);
+  EXPECT_EQ(built.certificate.rank, 1);
+  EXPECT_LE(*built.certificate.held_out_trace_residual, 1e-5);
+  ASSERT_TRUE(built.certificate.residual_share.has_value());
+  const ResidualShare& share = *built.certificate.residual_share;
+  EXPECT_EQ(share.rows + share.zero_rows, built.certificate.held_out_rows);
+  EXPECT_EQ(share.zero_rows, 0);
+  EXPECT_NEAR(share.quantile_95, 1, 1e-12);
+}
+
+TEST(RankToleranceTest, PolynomialOnSpamKeepsMostLandmarksAndItsAllowanceIsSmall) {
+  const Matrix<double> rows = testing::CsvRows("spam.csv");
+  const BuiltVersion built =
+      MustBuild(SpecOf("f2(landmarks=500)", "poly(degree=4, gamma=0.0175, coef0=1)",
+                       /*standardize=*/true),
+                rows);
+  EXPECT_GE(*built.certificate.rank, 400);
+  EXPECT_EQ(built.serving_type, FloatType::kFloat32);
+  EXPECT_THAT(built.certificate.warnings, ::testing::IsEmpty());
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+  ASSERT_TRUE(artifact.ok());
+  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  ASSERT_TRUE(residual.has_value());
+  // What is answered where the features are K itself: nothing but the allowance.
+  const int64_t n = rows.rows();
+  std::vector<double> self(static_cast<size_t>(n));
+  std::vector<double> rounding(static_cast<size_t>(n));
+  residual->Lengths(WireRows(rows), self.data(), rounding.data());
+  Matrix<float> features(n, built.output_columns);
+  for (int64_t i = 0; i < n; ++i) features(i, 0) = static_cast<float>(std::sqrt(self[i]));
+  std::vector<double> allowance(static_cast<size_t>(n));
+  residual->Compute(WireRows(rows), features.data(), allowance.data());
+  double largest = 0;
+  for (int64_t i = 0; i < n; ++i) largest = std::max(largest, allowance[i] / self[i]);
+  std::printf("spam, poly: rank %ld, allowance at most %.4f of K(x, x)\n",
+              static_cast<long>(*built.certificate.rank), largest);
+  EXPECT_LE(largest, 0.02);
+  EXPECT_GE(largest, 1e-4);
+}
+
+// A = V·Vᵀ; half of the rows lie in its null space but for rounding, which makes up K(x, x) of
+// 1e-17 or so, and cosines of anything.
+TEST(RankToleranceTest, RowsInTheNullSpaceOfAFormCountAsZero) {
+  constexpr int64_t kColumns = 6;
+  for (const int64_t rank : {1, 2}) {
+    SCOPED_TRACE(rank);
+    const Matrix<double> v = NormalRows({.rows = rank, .cols = kColumns, .seed = 3});
+    std::string matrix;
+    for (int64_t i = 0; i < kColumns; ++i) {
+      for (int64_t j = 0; j < kColumns; ++j) {
+        double a = 0;
+        for (int64_t k = 0; k < rank; ++k) a += v(k, i) * v(k, j);
+        char number[32];
+        std::snprintf(number, sizeof number, "%s%.17g", j == 0 ? "" : ", ", a);
+        matrix += number;
+      }
+      matrix += i + 1 < kColumns ? "; " : "";
+    }
+    Matrix<double> rows = NormalRows({.rows = 2000, .cols = kColumns, .seed = 4});
+    // Every other row less its part along each v, made orthogonal to those before.
+    Matrix<double> basis = v.Clone();
+    for (int64_t k = 0; k < rank; ++k) {
+      for (int64_t l = 0; l < k; ++l) {
+        double dot = 0;
+        for (int64_t j = 0; j < kColumns; ++j) dot += basis(k, j) * basis(l, j);
+        for (int64_t j = 0; j < kColumns; ++j) basis(k, j) -= dot * basis(l, j);
+      }
+      double norm = 0;
+      for (int64_t j = 0; j < kColumns; ++j) norm += basis(k, j) * basis(k, j);
+      for (int64_t j = 0; j < kColumns; ++j) basis(k, j) /= std::sqrt(norm);
+    }
+    for (int64_t i = 0; i < rows.rows(); i += 2) {
+      for (int64_t k = 0; k < rank; ++k) {
+        double dot = 0;
+        for (int64_t j = 0; j < kColumns; ++j) dot += rows(i, j) * basis(k, j);
+        for (int64_t j = 0; j < kColumns; ++j) rows(i, j) -= dot * basis(k, j);
+      }
+    }
+    for (const char* type : {"float32", "float64"}) {
+      const BuiltVersion built =
+          MustBuild(SpecOf(std::string("f2(landmarks=200, serving_type=") + type + ")",
+                           "bilinear(matrix=[" + matrix + "])"),
+                    rows);
+      EXPECT_EQ(built.certificate.rank, rank);
+      EXPECT_NEAR(static_cast<double>(*built.certificate.zero_landmarks), 100, 30);
+      ASSERT_TRUE(built.certificate.residual_share.has_value());
+      const ResidualShare& share = *built.certificate.residual_share;
+      EXPECT_GT(share.zero_rows, share.rows / 2);
+      EXPECT_LE(share.quantile_95, 1e-12);
+    }
+  }
+}
+
+// Ten clusters of deviation .05 somewhere in [−1000, 1000]².
+Matrix<double> FarClusters(int64_t count) {
+  const Matrix<double> centres = UniformRows({.rows = 10, .cols = 2, .seed = 21});
+  Matrix<double> rows = NormalRows({.rows = count, .cols = 2, .seed = 22});
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t j = 0; j < 2; ++j) rows(i, j) = 1000 * centres(i % 10, j) + 0.05 * rows(i, j);
+  }
+  return rows;
+}
+
+// Values err by 4e-10 there, and elimination makes −1e-8 of it: no proof of anything.
+TEST(RankToleranceTest, KernelOfFarClustersIsBuiltInFloat64) {
+  const Matrix<double> rows = FarClusters(4000);
+  for (const char* mapping : {"f2(landmarks=500)", "f2(landmarks=500, serving_type=float64)",
+                              "f2(landmarks=500, policy=rpcholesky)"}) {
+    SCOPED_TRACE(mapping);
+    const absl::StatusOr<BuiltVersion> built =
+        Build(SpecOf(mapping, "rbf(gamma=1)"), WireRows(rows));
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(built->serving_type, FloatType::kFloat64);
+    ASSERT_TRUE(built->certificate.kernel_error.has_value());
+    EXPECT_LE(built->certificate.kernel_error->max, 1e-4);
+    // By an oracle of its own too.
+    const Matrix<double> some = NormalRows({.rows = 40, .cols = 2, .seed = 23});
+    Matrix<double> x(40, 2);
+    for (int64_t i = 0; i < 40; ++i) {
+      for (int64_t j = 0; j < 2; ++j) x(i, j) = rows(i, j) + 0.02 * some(i, j);
+    }
+    const Matrix<double> f = FeaturesFrom(*built, x);
+    const Matrix<double> k =
+        testing::NaiveKernelMatrix(testing::MustParseKernel("rbf(gamma=1)"), x, x);
+    for (int64_t i = 0; i < 40; ++i) {
+      for (int64_t j = 0; j < 40; ++j) {
+        double product = 0;
+        for (int64_t l = 0; l < f.cols(); ++l) product += f(i, l) * f(j, l);
+        EXPECT_NEAR(product, k(i, j), 1e-4);
+      }
+    }
+  }
+}
+
+TEST(RankToleranceTest, Float32IsRefusedForThemWithTheErrorThatItWouldHave) {
+  const absl::StatusOr<BuiltVersion> built =
+      Build(SpecOf("f2(landmarks=500, serving_type=float32)", "rbf(gamma=1)"),
+            WireRows(FarClusters(4000)));
+  EXPECT_EQ(built.status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(DetailOf(built.status()).has_value());
+  EXPECT_EQ(DetailOf(built.status())->reason, "PRECISION");
+  EXPECT_THAT(std::string(built.status().message()), HasSubstr("float32 features err by up to "));
+  const double error = std::stod(DetailOf(built.status())->metadata.at("actual"));
+  EXPECT_GT(error, 1e-3);
+}
+
+TEST(RankToleranceTest, KernelOfWhichFloat64LeavesNothingIsRefusedInWords) {
+  Matrix<double> rows = NormalRows({.rows = 600, .cols = 2, .seed = 24});
+  for (int64_t k = 0; k < rows.size(); ++k) rows.data()[k] *= 1e9;
+  const absl::Status status =
+      Build(SpecOf("f2(landmarks=100, serving_type=float64)", "rbf(gamma=1)"), WireRows(rows))
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  ASSERT_TRUE(DetailOf(status).has_value());
+  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_PRECISION");
+}
+
+}  // namespace
+}  // namespace phimap
