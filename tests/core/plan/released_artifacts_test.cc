@@ -1,0 +1,144 @@
+// Artifacts of released builds, and what those served of them: their bits are kept.
+//
+// released/NAME.phimap was written by phimap 0.1.0; NAME.npy holds what that server answered for
+// rows.csv (a text on each line of rows.txt for f2-text, the kernel values of
+// f2-precomputed-rows.csv for f2-precomputed): the features and, of F2, the residual as the last
+// column. A release that changes artifacts adds a folder of its own, and changes no file here.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "core/plan/artifact.h"
+#include "core/plan/engine.h"
+#include "core/plan/residual.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+std::string ReleasedFile(const std::string& name) {
+  std::ifstream file(std::string(PHIMAP_SOURCE_DIR "/tests/core/plan/released/") + name,
+                     std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+// The numbers of an npy file, widened; its header says the type.
+std::vector<double> ReleasedNumbers(const std::string& name) {
+  const std::string bytes = ReleasedFile(name);
+  const size_t begin =
+      10 + static_cast<unsigned char>(bytes.at(8)) + 256 * static_cast<unsigned char>(bytes.at(9));
+  const bool wide = bytes.substr(0, begin).find("<f8") != std::string::npos;
+  std::vector<double> numbers((bytes.size() - begin) / (wide ? 8 : 4));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (wide) {
+      std::memcpy(&numbers[i], &bytes[begin + 8 * i], 8);
+    } else {
+      float narrow;
+      std::memcpy(&narrow, &bytes[begin + 4 * i], 4);
+      numbers[i] = narrow;
+    }
+  }
+  return numbers;
+}
+
+// Lines after the header of a CSV file, as numbers.
+Matrix<double> ReleasedRows(const std::string& name) {
+  std::istringstream lines(ReleasedFile(name));
+  std::string line;
+  std::getline(lines, line);
+  const int64_t columns = std::count(line.begin(), line.end(), ',') + 1;
+  std::vector<double> numbers;
+  while (std::getline(lines, line)) {
+    std::istringstream fields(line);
+    for (std::string field; std::getline(fields, field, ',');) numbers.push_back(std::stod(field));
+  }
+  Matrix<double> rows(static_cast<int64_t>(numbers.size()) / columns, columns);
+  std::copy(numbers.begin(), numbers.end(), rows.data());
+  return rows;
+}
+
+// Features of the examples and, where there is a residual, that behind each row's; in float32 if
+// that is what is served.
+template <typename T>
+std::vector<double> Answered(const Artifact& artifact, const ExamplesView& examples) {
+  const auto engine = Engine::Load(artifact.plan);
+  EXPECT_TRUE(engine.ok()) << engine.status();
+  const int64_t columns = (*engine)->output_columns();
+  std::vector<T> features(static_cast<size_t>(examples.rows() * columns));
+  TransformPart part{.rows = examples, .features = features.data(), .status = absl::OkStatus()};
+  EngineScratch scratch;
+  (*engine)->Transform(absl::MakeSpan(&part, 1), scratch);
+  EXPECT_TRUE(part.status.ok()) << part.status;
+  const std::optional<Residual> residual = Residual::Of(artifact.plan, artifact.provenance);
+  std::vector<double> rho(static_cast<size_t>(examples.rows()));
+  if (residual.has_value()) residual->Compute(examples, features.data(), rho.data());
+  std::vector<double> answer;
+  for (int64_t i = 0; i < examples.rows(); ++i) {
+    for (int64_t j = 0; j < columns; ++j) answer.push_back(features[i * columns + j]);
+    if (!residual.has_value()) continue;
+    // Written in the features' type, rounded up, because it is a bound.
+    auto bound = static_cast<T>(rho[i]);
+    if (bound < rho[i]) bound = std::nextafter(bound, std::numeric_limits<T>::infinity());
+    answer.push_back(bound);
+  }
+  return answer;
+}
+
+std::vector<double> AnsweredBy(const Artifact& artifact, const ExamplesView& examples) {
+  return artifact.plan.serving_type() == FloatType::kFloat32 ? Answered<float>(artifact, examples)
+                                                             : Answered<double>(artifact, examples);
+}
+
+TEST(ReleasedArtifactsTest, HaveTheBitsThatTheirReleaseServed) {
+  const Matrix<double> rows = ReleasedRows("rows.csv");
+  const Matrix<double> values = ReleasedRows("f2-precomputed-rows.csv");
+  std::vector<std::string> texts;
+  std::istringstream lines(ReleasedFile("rows.txt"));
+  for (std::string line; std::getline(lines, line);) texts.push_back(line);
+  std::vector<const std::string*> named;
+  int64_t bytes = 0;
+  for (const std::string& text : texts) {
+    named.push_back(&text);
+    bytes += static_cast<int64_t>(text.size());
+  }
+  const auto view = [](const Matrix<double>& m) {
+    return RowsView{.data = reinterpret_cast<const char*>(m.data()),
+                    .type = FloatType::kFloat64,
+                    .rows = m.rows(),
+                    .columns = m.cols()};
+  };
+  for (const std::string name :
+       {"f1", "f2-rbf", "f2-rbf-float64", "f2-poly", "f2-linear", "f2-composed", "f2-bilinear",
+        "f2-weighted", "f2-text", "f2-precomputed", "f3", "projection", "fourier", "kpca",
+        "kpca-rounded", "multiclass", "polynomial"}) {
+    SCOPED_TRACE(name);
+    const std::string stored = ReleasedFile(name + ".phimap");
+    const absl::StatusOr<Artifact> artifact = DecodeArtifact(stored);
+    ASSERT_TRUE(artifact.ok()) << artifact.status();
+    EXPECT_EQ(*EncodeArtifact(*artifact), stored);
+    ExamplesView examples = view(rows);
+    if (name == "f2-text") {
+      examples =
+          StringsView{ExampleKind::kText, named.data(), static_cast<int64_t>(named.size()), bytes};
+    } else if (name == "f2-precomputed") {
+      examples = view(values);
+    }
+    const std::vector<double> served = ReleasedNumbers(name + ".npy");
+    const std::vector<double> answered = AnsweredBy(*artifact, examples);
+    ASSERT_EQ(answered.size(), served.size());
+    for (size_t i = 0; i < served.size(); ++i) ASSERT_EQ(answered[i], served[i]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace phimap
