@@ -14,6 +14,23 @@ void ErrorToProto(const MeasuredError& error, v1::Certificate::Error* out) {
   out->set_count(error.count);
 }
 
+// What is said of the kernel error of all pairs.
+void PairStatementsToProto(const Certificate& certificate, v1::Certificate* out) {
+  if (certificate.kernel_error_half_width) {
+    out->mutable_kernel_error()->set_half_width(*certificate.kernel_error_half_width);
+  }
+  if (const auto& interval = certificate.kernel_error_interval) {
+    out->mutable_kernel_error()->set_interval_low(interval->low);
+    out->mutable_kernel_error()->set_interval_high(interval->high);
+  }
+  if (const auto& bound = certificate.kernel_error_bound) {
+    v1::Certificate::PairBound& to = *out->mutable_kernel_error()->mutable_pair_bound();
+    to.set_pairs(bound->pairs);
+    to.set_largest(bound->largest);
+    to.set_share(bound->share);
+  }
+}
+
 void SpectrumToProto(const Spectrum& spectrum, v1::Certificate::Spectrum* out) {
   out->set_rows(spectrum.rows);
   out->set_trace(spectrum.trace);
@@ -67,9 +84,7 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   if (certificate.serving_error) {
     ErrorToProto(*certificate.serving_error, out->mutable_serving_error());
   }
-  if (certificate.kernel_error_half_width) {
-    out->mutable_kernel_error()->set_half_width(*certificate.kernel_error_half_width);
-  }
+  PairStatementsToProto(certificate, out);
   if (certificate.pool_trace_residual) {
     out->set_pool_trace_residual(*certificate.pool_trace_residual);
   }

@@ -118,6 +118,27 @@ void RenderFactor(std::string& out, const v1::Certificate& certificate) {
   }
 }
 
+// What the pairs that were measured say of all.
+void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
+  if (error.has_interval_low() && error.has_interval_high()) {
+    Line(out, "", "",
+         absl::StrCat("mean between ", ShortNumber(error.interval_low()), " and ",
+                      ShortNumber(error.interval_high()), " (95 %, approximate)"));
+  }
+  if (error.has_pair_bound()) {
+    const v1::Certificate::PairBound& bound = error.pair_bound();
+    Line(out, "", "",
+         absl::StrCat("at most ", UpperNumber(100 * bound.share()), " % of pairs err more than ",
+                      UpperNumber(bound.largest()), " (95 %, exact, from ",
+                      WithThousands(bound.pairs()), " disjoint pairs)"));
+  }
+  if (error.has_half_width()) {
+    Line(out, "", "",
+         absl::StrCat("mean ± ", ShortNumber(error.half_width()),
+                      " (a normal interval of disjoint pairs, by an earlier release)"));
+  }
+}
+
 void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
   if (certificate.has_held_out_trace_residual()) {
     Line(out, "not captured",
@@ -141,9 +162,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
     Line(out, "kernel error", ErrorText(error),
          absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
                       " pairs; K is at most ", ShortNumber(error.scale())));
-    if (error.has_half_width()) {
-      Line(out, "", "", absl::StrCat("mean ± ", ShortNumber(error.half_width()), " of 95 %"));
-    }
+    RenderAllPairs(out, error);
   }
   if (certificate.has_serving_error()) {
     const v1::Certificate::Error& error = certificate.serving_error();

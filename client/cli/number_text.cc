@@ -1,5 +1,8 @@
 #include "client/cli/number_text.h"
 
+#include <cmath>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -26,6 +29,16 @@ std::string SizeText(int64_t size_bytes) {
 }
 
 std::string ShortNumber(double number) { return absl::StrFormat("%.3g", number); }
+
+std::string UpperNumber(double number) {
+  if (!(number > 0) || !std::isfinite(number)) return ShortNumber(number);
+  std::string text = absl::StrFormat("%.2g", number);
+  double shown = 0;
+  if (!absl::SimpleAtod(text, &shown) || shown >= number) return text;
+  // One more in the second digit.
+  const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
+  return absl::StrFormat("%.2g", shown + step);
+}
 
 std::string DurationText(double seconds) {
   const int64_t whole = static_cast<int64_t>(seconds);

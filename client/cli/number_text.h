@@ -13,6 +13,8 @@ std::string WithThousands(int64_t number);
 std::string SizeText(int64_t size_bytes);
 // Three significant digits, "0.0123" or "1.23e-07".
 std::string ShortNumber(double number);
+// Two digits, and never less than the number: of what is a bound.
+std::string UpperNumber(double number);
 // "12 s", "3:05" over a minute, "1:02:03" over an hour. REQUIRES: seconds >= 0.
 std::string DurationText(double seconds);
 

@@ -71,6 +71,26 @@ absl::Status CheckError(absl::string_view what, const std::optional<MeasuredErro
   return CheckCount(absl::StrCat("measurements of the ", what), error->count, kMaxCount);
 }
 
+// What is said of the kernel error of all pairs, from those that were measured.
+absl::Status CheckPairStatements(const Certificate& certificate) {
+  const double mean = certificate.kernel_error.has_value() ? certificate.kernel_error->mean : 0;
+  if (const auto& interval = certificate.kernel_error_interval) {
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the least mean kernel error", interval->low, 0));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the mean kernel error beside the least", mean,
+                                       interval->low * (1 - kRoundOff)));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckNumber("the greatest mean kernel error", interval->high, mean * (1 - kRoundOff)));
+  }
+  if (const auto& bound = certificate.kernel_error_bound) {
+    PHIMAP_RETURN_IF_ERROR(
+        CheckCount("disjoint pairs", bound->pairs, certificate.held_out_rows / 2));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the kernel error of disjoint pairs", bound->largest, 0));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the share of pairs that err more", bound->share, 0));
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("the share of pairs that do not", 1 - bound->share, 0));
+  }
+  return absl::OkStatus();
+}
+
 // What no build can have measured: it would spoil the alerts and the pictures that compare it.
 absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("the stream's rows", certificate.stream_rows, kMaxCount));
@@ -99,6 +119,7 @@ absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("zero landmarks", certificate.zero_landmarks.value_or(0),
                                     certificate.landmarks - certificate.rank.value_or(0)));
   PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));
+  PHIMAP_RETURN_IF_ERROR(CheckPairStatements(certificate));
   PHIMAP_RETURN_IF_ERROR(CheckError("serving error", certificate.serving_error));
   PHIMAP_RETURN_IF_ERROR(
       CheckCount("pivots", static_cast<int64_t>(certificate.pivots.size()), certificate.landmarks));

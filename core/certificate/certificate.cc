@@ -35,6 +35,8 @@ enum Tag : uint16_t {
   kKernelErrorHalfWidth = 19,
   kMeanSquaredNorm = 20,
   kLandmarkRows = 21,
+  kKernelErrorInterval = 22,
+  kKernelErrorBound = 23,
   kResidualShare = 24,
   kZeroLandmarks = 25,
   kTheoremScope = 26,
@@ -46,11 +48,16 @@ constexpr int64_t kMaxSelfCheckRows = 1 << 16;
 
 class FieldWriter {
  public:
+  template <typename... T>
+  void Numbers(Tag tag, T... values) {
+    std::string bytes;
+    ByteWriter writer(bytes);
+    (writer.Number(values), ...);
+    Field(tag, bytes);
+  }
   template <typename T>
   void Number(Tag tag, T value) {
-    std::string bytes;
-    ByteWriter(bytes).Number(value);
-    Field(tag, bytes);
+    Numbers(tag, value);
   }
   template <typename T>
   void Number(Tag tag, const std::optional<T>& value) {
@@ -58,13 +65,7 @@ class FieldWriter {
   }
   void Error(Tag tag, const std::optional<MeasuredError>& error) {
     if (!error.has_value()) return;
-    std::string bytes;
-    ByteWriter writer(bytes);
-    writer.Number(error->mean);
-    writer.Number(error->max);
-    writer.Number(error->scale);
-    writer.Number(error->count);
-    Field(tag, bytes);
+    Numbers(tag, error->mean, error->max, error->scale, error->count);
   }
   void Field(Tag tag, absl::string_view bytes) {
     ByteWriter writer(fields_);
@@ -96,6 +97,21 @@ void Read(ByteReader& field, std::optional<MeasuredError>& out) {
   error.scale = field.Number<double>();
   error.count = field.Number<int64_t>();
   out = error;
+}
+
+void Read(ByteReader& field, std::optional<MeanInterval>& out) {
+  MeanInterval interval;
+  interval.low = field.Number<double>();
+  interval.high = field.Number<double>();
+  out = interval;
+}
+
+void Read(ByteReader& field, std::optional<PairBound>& out) {
+  PairBound bound;
+  bound.pairs = field.Number<int64_t>();
+  bound.largest = field.Number<double>();
+  bound.share = field.Number<double>();
+  out = bound;
 }
 
 // All that is left of the field.
@@ -228,6 +244,12 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
     case kKernelErrorHalfWidth:
       Read(field, out.kernel_error_half_width);
       return true;
+    case kKernelErrorInterval:
+      Read(field, out.kernel_error_interval);
+      return true;
+    case kKernelErrorBound:
+      Read(field, out.kernel_error_bound);
+      return true;
     case kMeanSquaredNorm:
       Read(field, out.mean_squared_norm);
       return true;
@@ -293,6 +315,12 @@ std::string EncodeCertificate(const Certificate& certificate) {
     std::string rows;
     ByteWriter(rows).Numbers(certificate.landmark_rows.data(), certificate.landmark_rows.size());
     writer.Field(kLandmarkRows, rows);
+  }
+  if (const auto& interval = certificate.kernel_error_interval) {
+    writer.Numbers(kKernelErrorInterval, interval->low, interval->high);
+  }
+  if (const auto& bound = certificate.kernel_error_bound) {
+    writer.Numbers(kKernelErrorBound, bound->pairs, bound->largest, bound->share);
   }
   if (certificate.residual_share.has_value()) {
     writer.Field(kResidualShare, ResidualShareBytes(*certificate.residual_share));

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/certificate/pair_error.h"
 #include "core/certificate/spectrum.h"
 
 namespace phimap {
@@ -70,11 +71,14 @@ struct Certificate {
   std::optional<SelfCheck> self_check;
   std::optional<double> pool_trace_residual;
   std::optional<Spectrum> spectrum;
+  // Of artifacts that were built before there were the interval and the bound.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
   // Where the landmarks of the plan stood in the stream, from 0, in its order; empty where whoever
   // asks need not know.
   std::vector<int64_t> landmark_rows;
+  std::optional<MeanInterval> kernel_error_interval;
+  std::optional<PairBound> kernel_error_bound;
   std::optional<ResidualShare> residual_share;
   // Landmarks whose K(x, x) is nothing but rounding, which were left out.
   std::optional<int64_t> zero_landmarks;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/certificate/pair_error.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/value_error.h"
@@ -53,19 +54,12 @@ double MeanSquaredNorm(const Matrix<double>& features) {
   return sum / static_cast<double>(features.rows());
 }
 
-// Half of the 95 % confidence interval of a mean of independent numbers, by their deviation: 1.96
-// is the normal quantile, good from kMinHeldOutRows/2 numbers on up to a few per cent of itself.
-double HalfWidth(const std::vector<double>& numbers) {
-  const double count = static_cast<double>(numbers.size());
-  double mean = 0;
-  for (const double number : numbers) mean += number / count;
-  double squares = 0;
-  for (const double number : numbers) squares += (number - mean) * (number - mean);
-  return 1.96 * std::sqrt(squares / (count - 1) / count);
-}
-
 struct KernelErrors {
+  explicit KernelErrors(int64_t rows) : by_row(rows) {}
+
   MeasuredError error;
+  // The same errors, by row.
+  RowErrors by_row;
   // Pairs whose error is over √(ρ(x)·ρ(y)).
   int64_t unbounded = 0;
   // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …: independent of each other.
@@ -94,6 +88,16 @@ std::vector<double> Diagonal(const MeasurementTask& task, const Matrix<double>& 
   return KernelDiagonal(*task.kernel, x.view(), norms);
 }
 
+// Adds what a tile found to the rows of its pairs.
+void AddTile(const PairTile& pairs, const std::vector<double>& row_sums, RowErrors& errors) {
+  const auto [begin, end, first] = pairs;
+  for (int64_t i = first; i < end; ++i) {
+    errors.sums[i] += row_sums[i - first];
+    // Those before it, if it is one of the tile's own rows, and those of the tile behind it.
+    errors.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
+  }
+}
+
 // |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
 // in the tile before. The rows come in random order, so that these are a sample of all pairs, in
 // which every row has a part. Each tile sums for itself and the tiles are added in order, so that
@@ -107,6 +111,8 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
   const std::vector<double> norms = SquaredNorms(x.view());
   struct TileErrors {
     double sum = 0;
+    // Of rows first … end − 1 the part of this tile's pairs.
+    std::vector<double> row_sums;
     double max = 0;
     int64_t count = 0;
     int64_t unbounded = 0;
@@ -117,6 +123,7 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
     TileErrors& errors = tiles[t];
     const PairTile pairs = PairTileAt(h, t);
     const auto [begin, end, first] = pairs;
+    errors.row_sums.resize(static_cast<size_t>(end - first));
     Matrix<double> tile = PairValues(task, x, norms, pairs, t);
     MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
                        features.view().Rows(first, end - first), 1, tile.view());
@@ -124,6 +131,8 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
       for (int64_t j = first; j < i; ++j) {
         const double difference = std::abs(tile(i - begin, j - first));
         errors.sum += difference;
+        errors.row_sums[i - first] += difference;
+        errors.row_sums[j - first] += difference;
         errors.max = std::max(errors.max, difference);
         if (residuals.empty()) continue;
         if (difference > std::sqrt(residuals[i] * residuals[j])) ++errors.unbounded;
@@ -133,12 +142,14 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
     }
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
-  KernelErrors errors;
+  KernelErrors errors(h);
   for (const double k : Diagonal(task, x, norms)) {
     errors.error.scale = std::max(errors.error.scale, std::abs(k));
   }
   double sum = 0;
-  for (const TileErrors& tile : tiles) {
+  for (int64_t t = 0; t < PairTileCount(h); ++t) {
+    const TileErrors& tile = tiles[t];
+    AddTile(PairTileAt(h, t), tile.row_sums, errors.by_row);
     sum += tile.sum;
     errors.error.max = std::max(errors.error.max, tile.max);
     errors.error.count += tile.count;
@@ -378,7 +389,8 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
       KernelError(task, seen.empty() ? x : seen, *served, residuals,
                   {control.threads_ref(), [&](double f) { return control(0.2 + 0.4 * f); }}));
   certificate.kernel_error = errors.error;
-  certificate.kernel_error_half_width = HalfWidth(errors.disjoint);
+  certificate.kernel_error_interval = JackknifeInterval(errors.by_row);
+  certificate.kernel_error_bound = BoundPairs(errors.disjoint);
   if (errors.unbounded > 0) {
     certificate.warnings.push_back(absl::StrCat(
         "residuals do not bound the kernel error of ", errors.unbounded, " of ", errors.error.count,

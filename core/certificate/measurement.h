@@ -72,8 +72,9 @@ struct MeasurementTask {
   const Residual* residual = nullptr;
 };
 
-// Fills in serving_error, mean_squared_norm, kernel_error with its half width, and
-// held_out_trace_residual with residual_share; a pair that breaks the bound of `residual` adds a warning. Under
+// Fills in serving_error, mean_squared_norm, kernel_error with its interval and bound, and
+// held_out_trace_residual with residual_share; a pair that breaks the bound of `residual` adds a
+// warning. Under
 // kMinHeldOutRows rows it measures nothing and adds a warning. Errors: FAILED_PRECONDITION
 // (NOT_REPRESENTABLE) when a held-out row's features overflow the serving type. Cost: h transforms
 // in either type, h²(p + d) + h r² multiplications; h² · 8 bytes in tiles of 256 rows.

@@ -231,11 +231,50 @@ TEST(CertificateViewTest, DrawsTheSpectrumAndWhatTheChoiceLeft) {
   v1::Version version = Letters();
   v1::Certificate& certificate = *version.mutable_certificate();
   certificate.set_pool_trace_residual(0.0625);
-  certificate.mutable_kernel_error()->set_half_width(2e-4);
   *certificate.mutable_spectrum() = FallingSpectrum();
   EXPECT_THAT(RenderVersion(version, 80),
-              AllOf(HasSubstr("  not explained     6.25 %"), HasSubstr("mean ± 0.0002 of 95 %"),
+              AllOf(HasSubstr("  not explained     6.25 %"),
                     HasSubstr("effective dimensions are in the span of the landmarks")));
+}
+
+TEST(CertificateViewTest, SaysOfAllPairsWhatIsApproximateAndWhatIsExact) {
+  v1::Version version = Letters();
+  v1::Certificate::Error& error = *version.mutable_certificate()->mutable_kernel_error();
+  error.set_interval_low(0.0119);
+  error.set_interval_high(0.0128);
+  error.mutable_pair_bound()->set_pairs(1000);
+  error.mutable_pair_bound()->set_largest(0.00385);
+  error.mutable_pair_bound()->set_share(0.0029912);
+  const std::string text = RenderVersion(version, 80);
+  EXPECT_THAT(text, AllOf(HasSubstr("mean between 0.0119 and 0.0128 (95 %, approximate)\n"),
+                          HasSubstr("at most 0.3 % of pairs err more than 0.0039 (95 %, exact, "
+                                    "from 1,000 disjoint pairs)\n"),
+                          Not(HasSubstr("±"))));
+  // No pair that was measured errs: that is no interval.
+  error.set_mean(0);
+  error.clear_interval_low();
+  error.clear_interval_high();
+  error.mutable_pair_bound()->set_largest(0);
+  EXPECT_THAT(RenderVersion(version, 80),
+              AllOf(HasSubstr("at most 0.3 % of pairs err more than 0 (95 %, exact, from 1,000 "
+                              "disjoint pairs)\n"),
+                    Not(HasSubstr("mean between"))));
+  // A version of an earlier release.
+  error.clear_pair_bound();
+  error.set_half_width(2e-4);
+  EXPECT_THAT(RenderVersion(version, 80),
+              HasSubstr("mean ± 0.0002 (a normal interval of disjoint pairs, by an earlier "
+                        "release)\n"));
+}
+
+TEST(NumberTextTest, ABoundIsNeverShownSmallerThanItIs) {
+  EXPECT_EQ(UpperNumber(0.2589), "0.26");
+  EXPECT_EQ(UpperNumber(0.2511), "0.26");
+  EXPECT_EQ(UpperNumber(0.25), "0.25");
+  EXPECT_EQ(UpperNumber(0.00991), "0.01");
+  EXPECT_EQ(UpperNumber(25.01), "26");
+  EXPECT_EQ(UpperNumber(3.14e-9), "3.2e-09");
+  EXPECT_EQ(UpperNumber(0), "0");
 }
 
 TEST(CertificateViewTest, FitsInOneLine) {

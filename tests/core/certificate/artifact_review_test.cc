@@ -115,6 +115,20 @@ TEST(ArtifactReviewTest, NumbersThatNoBuildCanHaveMeasuredAreRefused) {
       [](Certificate& c) { c.kernel_error = {.mean = kNan, .max = 1, .scale = 1, .count = 1}; },
       [](Certificate& c) { c.kernel_error = {.mean = 0, .max = -1e300, .scale = 1, .count = 1}; },
       [](Certificate& c) { c.kernel_error = {.mean = 2, .max = 1, .scale = 1, .count = 1}; },
+      [](Certificate& c) { c.kernel_error_interval = {.low = -1, .high = 1}; },
+      [](Certificate& c) { c.kernel_error_interval = {.low = 0, .high = kNan}; },
+      [](Certificate& c) {
+        c.kernel_error = {.mean = 2, .max = 3, .scale = 1, .count = 1};
+        c.kernel_error_interval = {.low = 0, .high = 1};
+      },
+      [](Certificate& c) {
+        c.kernel_error = {.mean = 2, .max = 3, .scale = 1, .count = 1};
+        c.kernel_error_interval = {.low = 2.5, .high = 3};
+      },
+      [](Certificate& c) { c.kernel_error_bound = {.pairs = c.held_out_rows, .share = 0.1}; },
+      [](Certificate& c) { c.kernel_error_bound = {.pairs = 0, .largest = -1, .share = 0.1}; },
+      [](Certificate& c) { c.kernel_error_bound = {.pairs = 0, .largest = 1, .share = 1.5}; },
+      [](Certificate& c) { c.kernel_error_bound = {.pairs = 0, .largest = 1, .share = kNan}; },
       [](Certificate& c) { c.serving_error = {.mean = 0, .max = 1, .scale = -1, .count = 1}; },
       [](Certificate& c) { c.serving_error = {.mean = 0, .max = 1, .scale = 1, .count = -1}; },
       [](Certificate& c) { c.pivots.assign(c.landmarks + 1, 1.0); },

@@ -33,7 +33,9 @@ Certificate Full() {
                                .eigenvalues = {0.75, 0.5, 0.25},
                                .effective_dimensions = {{0.15, 2.5, 2.25}, {0.015, 2.9, 2.8}}},
           .kernel_error_half_width = 2e-4,
-          .mean_squared_norm = 0.875};
+          .mean_squared_norm = 0.875,
+          .kernel_error_interval = MeanInterval{9e-4, 12e-4},
+          .kernel_error_bound = PairBound{1000, 5e-3, 0.003}};
 }
 
 void ExpectEqual(const std::optional<MeasuredError>& a, const std::optional<MeasuredError>& b) {
@@ -79,6 +81,17 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
   EXPECT_EQ(a.pool_trace_residual, b.pool_trace_residual);
   EXPECT_EQ(a.kernel_error_half_width, b.kernel_error_half_width);
   EXPECT_EQ(a.mean_squared_norm, b.mean_squared_norm);
+  ASSERT_EQ(a.kernel_error_interval.has_value(), b.kernel_error_interval.has_value());
+  if (a.kernel_error_interval.has_value()) {
+    EXPECT_EQ(a.kernel_error_interval->low, b.kernel_error_interval->low);
+    EXPECT_EQ(a.kernel_error_interval->high, b.kernel_error_interval->high);
+  }
+  ASSERT_EQ(a.kernel_error_bound.has_value(), b.kernel_error_bound.has_value());
+  if (a.kernel_error_bound.has_value()) {
+    EXPECT_EQ(a.kernel_error_bound->pairs, b.kernel_error_bound->pairs);
+    EXPECT_EQ(a.kernel_error_bound->largest, b.kernel_error_bound->largest);
+    EXPECT_EQ(a.kernel_error_bound->share, b.kernel_error_bound->share);
+  }
   ExpectEqual(a.spectrum, b.spectrum);
   ASSERT_EQ(a.self_check.has_value(), b.self_check.has_value());
   if (!a.self_check.has_value()) return;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/certificate/pair_error.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/plan/input_stage.h"
 #include "core/status/error.h"
@@ -140,6 +141,7 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
     ASSERT_TRUE(certificate.kernel_error.has_value());
     sum = max = 0;
     int64_t pairs = 0;
+    RowErrors by_row(h);
     for (int64_t i = 0; i < h; ++i) {
       for (int64_t j = std::max<int64_t>(0, i / 128 * 128 - 128); j < i; ++j) {
         ++pairs;
@@ -148,6 +150,10 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
         const auto k = static_cast<double>(
             testing::NaiveKernel(f.kernel.root(), f.x.row(i), f.x.row(j), kColumns));
         sum += std::abs(k - dot);
+        for (const int64_t row : {i, j}) {
+          by_row.sums[row] += std::abs(k - dot);
+          ++by_row.counts[row];
+        }
         max = std::max(max, std::abs(k - dot));
       }
     }
@@ -165,13 +171,18 @@ TEST(MeasurementTest, EveryNumberIsItsDefinition) {
                                       f.kernel.root(), f.x.row(i), f.x.row(i - 1), kColumns)) -
                                   dot));
     }
-    const double count = static_cast<double>(disjoint.size());
-    double mean = 0;
-    for (const double error : disjoint) mean += error / count;
-    double variance = 0;
-    for (const double error : disjoint) variance += std::pow(error - mean, 2) / (count - 1);
-    ASSERT_TRUE(certificate.kernel_error_half_width.has_value());
-    EXPECT_NEAR(*certificate.kernel_error_half_width, 1.96 * std::sqrt(variance / count), 1e-13);
+    ASSERT_TRUE(certificate.kernel_error_bound.has_value());
+    EXPECT_EQ(certificate.kernel_error_bound->pairs, h / 2);
+    EXPECT_NEAR(certificate.kernel_error_bound->largest,
+                *std::max_element(disjoint.begin(), disjoint.end()), 1e-13);
+    // The interval is that of these pairs, each with both of its rows.
+    const std::optional<MeanInterval> interval = JackknifeInterval(by_row);
+    ASSERT_TRUE(interval.has_value() && certificate.kernel_error_interval.has_value());
+    EXPECT_NEAR(certificate.kernel_error_interval->low, interval->low, 1e-12);
+    EXPECT_NEAR(certificate.kernel_error_interval->high, interval->high, 1e-12);
+    EXPECT_LT(interval->low, certificate.kernel_error->mean);
+    EXPECT_GT(interval->high, certificate.kernel_error->mean);
+    EXPECT_FALSE(certificate.kernel_error_half_width.has_value());
 
     double squares = 0;
     for (int64_t i = 0; i < served.size(); ++i) squares += std::pow(served.data()[i], 2);

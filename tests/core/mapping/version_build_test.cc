@@ -70,6 +70,28 @@ TEST(VersionBuildTest, BytesDependOnSpecSeedAndRowsAlone) {
   EXPECT_EQ(different.size(), 3 * AllSpecs().size());
 }
 
+// Two rows err by 1 where they are of one category and no landmark is: of 5,000 categories that are
+// equally likely, (5000 − rank)/5000² of all pairs. A thousand pairs that share no row are likely
+// to hold none of them, and an interval by their deviation was "± 0".
+TEST(VersionBuildTest, ErrorsTooRareForDisjointPairsAreNotSaidToBeNothing) {
+  const RandomStream random(4, StreamId::kProjection);
+  Matrix<double> x(21'000, 1);
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    x(i, 0) = static_cast<double>(random.UniformBelow(static_cast<uint64_t>(i), 5000));
+  }
+  const Certificate certificate = MustBuild(SpecOf("f2(landmarks=300)", "delta()"), x).certificate;
+  ASSERT_EQ(certificate.held_out_rows, 2000);
+  const double erring = static_cast<double>(5000 - certificate.rank.value()) / 5000 / 5000;
+  ASSERT_TRUE(certificate.kernel_error_bound.has_value());
+  EXPECT_EQ(certificate.kernel_error_bound->pairs, 1000);
+  EXPECT_EQ(certificate.kernel_error_bound->largest, 0);
+  EXPECT_GE(certificate.kernel_error_bound->share, erring);
+  ASSERT_TRUE(certificate.kernel_error_interval.has_value());
+  EXPECT_LT(certificate.kernel_error_interval->low, erring);
+  EXPECT_GT(certificate.kernel_error_interval->high, erring);
+  EXPECT_FALSE(certificate.kernel_error_half_width.has_value());
+}
+
 TEST(VersionBuildTest, ArtifactSaysWhatItWasMadeFrom) {
   const Matrix<double> x = FloatRows(500, 4, 2);
   const BuiltVersion built =

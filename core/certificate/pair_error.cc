@@ -1,0 +1,61 @@
+#include "core/certificate/pair_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+// The share of cases in which a statement may be wrong.
+constexpr double kDoubt = 0.05;
+
+// Student's quantile .975: the Cornish–Fisher expansion (Abramowitz, Stegun 26.7.5), within 1e-3
+// from 6 degrees of freedom on.
+double StudentQuantile(double degrees) {
+  constexpr double z = 1.959963984540054;
+  constexpr double z3 = z * z * z;
+  constexpr double z5 = z3 * z * z;
+  constexpr double z7 = z5 * z * z;
+  const double first = (z3 + z) / 4;
+  const double second = (5 * z5 + 16 * z3 + 3 * z) / 96;
+  const double third = (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / 384;
+  return z + (first + (second + third / degrees) / degrees) / degrees;
+}
+
+}  // namespace
+
+std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors) {
+  const auto rows = static_cast<int64_t>(errors.sums.size());
+  PHIMAP_CHECK(rows >= 3 && errors.counts.size() == errors.sums.size());
+  // Each pair has two rows.
+  const double sum = std::accumulate(errors.sums.begin(), errors.sums.end(), 0.0) / 2;
+  const int64_t pairs = std::accumulate(errors.counts.begin(), errors.counts.end(), int64_t{0}) / 2;
+  const double mean = sum / static_cast<double>(pairs);
+  if (!(mean > 0) || !std::isfinite(mean)) return std::nullopt;
+  double squares = 0;
+  for (int64_t i = 0; i < rows; ++i) {
+    const int64_t others = pairs - errors.counts[i];
+    PHIMAP_CHECK(others > 0);
+    const double without = (sum - errors.sums[i]) / static_cast<double>(others);
+    squares += (without / mean - 1) * (without / mean - 1);
+  }
+  const double n = static_cast<double>(rows);
+  const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
+  const double factor =
+      std::exp(StudentQuantile(std::max(1.0, std::floor(n / 2) - 1)) * deviation);
+  if (!std::isfinite(mean * factor)) return std::nullopt;
+  return MeanInterval{.low = mean / factor, .high = mean * factor};
+}
+
+PairBound BoundPairs(const std::vector<double>& disjoint) {
+  PHIMAP_CHECK(!disjoint.empty());
+  return {.pairs = static_cast<int64_t>(disjoint.size()),
+          .largest = *std::max_element(disjoint.begin(), disjoint.end()),
+          // 1 − e^x without its cancellation.
+          .share = -std::expm1(std::log(kDoubt) / static_cast<double>(disjoint.size()))};
+}
+
+}  // namespace phimap
