@@ -44,8 +44,7 @@ std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors) {
   }
   const double n = static_cast<double>(rows);
   const double deviation = std::sqrt(std::log1p((n - 1) / n * squares));
-  const double factor =
-      std::exp(StudentQuantile(std::max(1.0, std::floor(n / 2) - 1)) * deviation);
+  const double factor = std::exp(StudentQuantile(std::max(1.0, std::floor(n / 2) - 1)) * deviation);
   if (!std::isfinite(mean * factor)) return std::nullopt;
   return MeanInterval{.low = mean / factor, .high = mean * factor};
 }

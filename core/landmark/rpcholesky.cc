@@ -266,7 +266,7 @@ class Selection {
     std::vector<char> taken(static_cast<size_t>(n_));
     for (const int64_t row : result_.rows) taken[row] = 1;
     for (const int64_t row :
-         FirstOfPermutation(n_, n_, RandomStream(task_.seed, StreamId::kLandmarks))) {
+         FirstOfPermutation(n_, n_, RandomStream(task_.seed, StreamId::kRandomPivotFill))) {
       if (chosen() == d_) return;
       if (!taken[row]) result_.rows.push_back(row);
     }

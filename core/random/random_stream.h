@@ -49,6 +49,7 @@ enum class StreamId : uint32_t {
   kEvaluationSplit = 22,     // which labeled rows a learner is tested on
   kWeakSeparators = 23,      // the normal numbers of separators that are drawn and tried
   kSgdRows = 24,             // which row each step of stochastic gradient descent draws
+  kRandomPivotFill = 25,     // the rows that rpcholesky adds when nothing is left to explain
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

@@ -47,11 +47,10 @@ PairLaw LognormalPairs() {
 }
 // ln of an error is a sum of three: of variance 3.
 PairLaw StrongRows() {
-  return {"strong rows",
-          [](double a, double b, RandomCursor& random) {
-            return std::exp(a + b + random.Normal());
-          },
-          std::exp(1.5), [](double e) { return Upper(std::log(e) / std::sqrt(3.0)); }};
+  return {
+      "strong rows",
+      [](double a, double b, RandomCursor& random) { return std::exp(a + b + random.Normal()); },
+      std::exp(1.5), [](double e) { return Upper(std::log(e) / std::sqrt(3.0)); }};
 }
 // 1.644854 is the quantile .95: one row in 20 is in the cluster.
 PairLaw Cluster() {
@@ -116,8 +115,8 @@ IntervalRecord Simulate(const PairLaw& law, int64_t rows, int draws) {
   while (means.size() < 2000) means.push_back(MeanOf(DrawPairs(law, rows, random)));
   std::sort(means.begin(), means.end());
   const auto count = static_cast<double>(means.size());
-  record.width /= means[static_cast<size_t>(0.975 * count)] -
-                  means[static_cast<size_t>(0.025 * count)];
+  record.width /=
+      means[static_cast<size_t>(0.975 * count)] - means[static_cast<size_t>(0.025 * count)];
   return record;
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "core/kernel/kernel_block.h"
+#include "core/landmark/uniform_landmarks.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
@@ -135,6 +137,25 @@ TEST(RpCholeskyTest, WhereNothingIsLeftTheRestAreOtherRows) {
   const absl::StatusOr<RandomPivots> zeros = Choose("linear()", Matrix<double>(5, 2), 3, 2);
   ASSERT_TRUE(zeros.ok()) << zeros.status();
   EXPECT_EQ(zeros->rows.size(), 3);
+}
+
+// One stream has one use: rows that fill up are not those that uniform landmarks would have been.
+TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
+  constexpr int64_t kRows = 200;
+  constexpr int64_t kChosen = 20;
+  std::vector<int64_t> pool(kRows);
+  std::iota(pool.begin(), pool.end(), 0);
+  int common = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const absl::StatusOr<RandomPivots> filled =
+        Choose("linear()", Matrix<double>(kRows, 2), kChosen, seed);
+    ASSERT_TRUE(filled.ok()) << filled.status();
+    const std::vector<int64_t> uniform = UniformLandmarks(pool, kChosen, seed).value();
+    const std::set<int64_t> rows(uniform.begin(), uniform.end());
+    for (const int64_t row : filled->rows) common += static_cast<int>(rows.count(row));
+  }
+  // Of 400 rows a tenth on average, with a deviation under 6; all of them of one stream.
+  EXPECT_NEAR(common, 40, 6 * 6);
 }
 
 TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
