@@ -124,12 +124,16 @@ std::string GramText(const GramLoss& gram) {
   return text;
 }
 
-std::string RoundingText(const RoundingLoss& rounding, int64_t landmarks) {
+// What is rounded is multiplied with k(x_i, x) − μ_i where that is centred, and then changes far
+// from all landmarks too, where k is 0.
+std::string RoundingText(const RoundingLoss& rounding, const MappingSpec& mapping, int64_t used) {
   return absl::StrCat(
       ". Of ", rounding.all_weights, " weights rounding at s = ", rounding.scale, " leaves ",
-      rounding.weights, ", of ", landmarks,
-      " landmarks: √λ·f(x) changes by t or more with probability at most 2 exp(−2(st)²/(m·c²)), c "
-      "the range of 0 and k(x_i, x) (section 4 there, by Hoeffding's inequality)");
+      rounding.weights, ", of ", used,
+      " landmarks: √λ·f(x) changes by t or more with probability at most 2 exp(−2(st)²/(m·c²)), m "
+      "= ",
+      mapping.landmarks, " and c the range of 0 and k(x_i, x)", mapping.centred ? " − μ_i" : "",
+      " (section 4 there, by Hoeffding's inequality)");
 }
 
 // What is added where the kernel is evaluated after a projection.
@@ -146,7 +150,7 @@ std::string KernelPcaTheorem(const MappingSpec& mapping, const TheoremFacts& fac
   std::string text;
   if (facts.gram.has_value()) text = GramText(*facts.gram);
   if (facts.rounding.has_value()) {
-    absl::StrAppend(&text, RoundingText(*facts.rounding, facts.used_landmarks));
+    absl::StrAppend(&text, RoundingText(*facts.rounding, mapping, facts.used_landmarks));
   }
   const std::string how = absl::StrFormat(
       "%s to a relative residual of %.2g",

@@ -50,11 +50,12 @@ double BernsteinNormBound(const GramLaw& law, double delta, double largest_row =
 
 // Hoeffding: a component Σ α_i k(x_i, x) of a unit α changes by t or more with probability at most
 // this when α is rounded at scale s, α_i to a multiple of 1/s at random. `range` is the length of
-// the shortest interval that holds 0 and all k(x_i, x).
+// the shortest interval that holds 0 and all k(x_i, x); of a centred component, Σ α_i(k(x_i, x) −
+// μ_i), 0 and all k(x_i, x) − μ_i, which far from all x_i is that of the means and not 0.
 double RoundingProbability(int64_t m, double range, double s, double t);
 
-// The scale s = 2c√m/(εT) of AMS Theorem 5: rounded components keep their distance from T within ε.
-// REQUIRES: all arguments > 0.
+// The scale s = 2c√m/(εT) of AMS Theorem 5, c the range as above: rounded components keep their
+// distance from T within ε. REQUIRES: all arguments > 0.
 double RoundingScale(int64_t m, double range, double epsilon, double threshold);
 
 }  // namespace phimap

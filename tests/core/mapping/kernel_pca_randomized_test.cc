@@ -9,6 +9,7 @@
 #include "core/mapping/kernel_pca.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
+#include "core/theory/gram_bounds.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
@@ -303,6 +304,73 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound
       }
     }
   }
+}
+
+// A row far from all landmarks: k(x_i, x) = 0, and what is rounded is multiplied with −μ_i. The
+// range of 0 and k alone, 0, would promise that nothing changes.
+TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentredValues) {
+  constexpr int kDraws = 300;
+  constexpr int64_t kRows = 150;
+  constexpr double kScale = 8;
+  const Matrix<double> landmarks = NormalRows({.rows = kRows, .cols = 3, .seed = 5});
+  Matrix<double> x(1, 3);
+  for (int64_t j = 0; j < 3; ++j) x(0, j) = 1000;
+  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  double centred_range = 0;
+  for (int64_t i = 0; i < kRows; ++i) {
+    double mean = 0;
+    for (int64_t j = 0; j < kRows; ++j) mean += k(i, j) / static_cast<double>(kRows);
+    centred_range = std::max(centred_range, mean);
+  }
+  const Matrix<double> far = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  ASSERT_EQ(*std::max_element(far.data(), far.data() + kRows), 0);
+  KernelPcaTask task{.components = 3, .centred = true, .seed = 7};
+  const absl::StatusOr<KernelPca> exact = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
+  ASSERT_TRUE(exact.ok());
+  const Matrix<double> f = MustTransformWide(exact->served, WireRows(x));
+  task.rounding = kScale;
+  std::vector<double> changes;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    task.seed = 100 + draw;
+    const absl::StatusOr<KernelPca> rounded = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
+    ASSERT_TRUE(rounded.ok()) << rounded.status();
+    const Matrix<double> g = MustTransformWide(rounded->served, WireRows(x));
+    for (int64_t n = 0; n < 3; ++n) {
+      changes.push_back(std::abs(g(0, n) - f(0, n)) * std::sqrt(exact->eigenvalues[n]));
+    }
+  }
+  EXPECT_GT(*std::max_element(changes.begin(), changes.end()), 0.04);
+  // Of each t no more than its probability, with six deviations; and of a range that is too small
+  // by 2.5, let alone 0, more.
+  int broken = 0;
+  const double all = static_cast<double>(changes.size());
+  for (double t = 0.01; t < 1; t *= 1.1) {
+    const auto moved = static_cast<double>(
+        std::count_if(changes.begin(), changes.end(), [&](double change) { return change >= t; }));
+    const auto allowed = [&](double range) {
+      const double p = RoundingProbability(kRows, range, kScale, t);
+      return all * p + 6 * std::sqrt(all * p);
+    };
+    EXPECT_LE(moved, allowed(centred_range)) << t;
+    broken += moved > allowed(centred_range / 2.5) ? 1 : 0;
+  }
+  EXPECT_GT(broken, 0);
+}
+
+// What the certificate says of it.
+TEST(KernelPcaRandomizedTest, TheRoundingStatementNamesTheRangeOfWhatIsRounded) {
+  const Matrix<double> x = Clusters(900, 5, 4);
+  const std::string centred =
+      MustBuild(SpecOf("kpca(landmarks=300, dimensions=3, rounding=8)", "rbf(gamma=0.05)"), x)
+          .certificate.theorem;
+  EXPECT_THAT(centred, HasSubstr("m = 300"));
+  EXPECT_THAT(centred, HasSubstr("c the range of 0 and k(x_i, x) − μ_i"));
+  const std::string through_origin =
+      MustBuild(
+          SpecOf("kpca(landmarks=300, dimensions=3, centred=false, rounding=8)", "rbf(gamma=0.05)"),
+          x)
+          .certificate.theorem;
+  EXPECT_THAT(through_origin, HasSubstr("c the range of 0 and k(x_i, x) ("));
 }
 
 TEST(KernelPcaRandomizedTest, RoundingDropsLandmarksAndKeepsLargeWeights) {
