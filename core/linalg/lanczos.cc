@@ -81,4 +81,20 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
   }
 }
 
+int64_t NormSteps(int64_t m, double error, double doubt) {
+  PHIMAP_CHECK(m >= 1 && 0 < error && error < 0.25 && 0 < doubt && doubt < 1);
+  const double log = std::log(2 * 1.648 * std::sqrt(static_cast<double>(m)) / doubt);
+  return std::min(m, static_cast<int64_t>(std::ceil((log / std::sqrt(error) + 1) / 2)));
+}
+
+absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,
+                                     double error, double doubt, const TileControl& control) {
+  const int64_t steps = NormSteps(static_cast<int64_t>(start.size()), error, doubt);
+  // No residual ends it before: it is the number of steps that the bound is made of.
+  PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends,
+                          FindSpectrumEnds(multiply, std::move(start), 0, steps, control));
+  const double missed = error * (ends.highest - ends.lowest) / (1 - 2 * error);
+  return NormBounds{.below = ends.norm(), .above = ends.norm() + missed, .steps = ends.steps};
+}
+
 }  // namespace phimap

@@ -31,6 +31,34 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
                                               double tolerance, int64_t max_steps,
                                               const TileControl& control);
 
+// ‖A‖₂ from both sides.
+struct NormBounds {
+  double below = 0;
+  double above = 0;
+  int64_t steps = 0;
+};
+
+// How many steps NormBounds take: the least k with 2·1.648·√m·exp(−√error·(2k − 1)) <= doubt, or m.
+// REQUIRES: m >= 1, 0 < error < 1/4, 0 < doubt < 1.
+int64_t NormSteps(int64_t m, double error, double doubt);
+
+// With probability 1 − doubt over a `start` of independent normal numbers, which have nothing to do
+// with A, ‖A‖₂ <= above. After k steps the highest Ritz value θ_max misses λ_max by more than
+// error·(λ_max − λ_min) with probability at most 1.648·√m·exp(−√error·(2k − 1)) (Kuczyński,
+// Woźniakowski, "Estimating the largest eigenvalue by the power and Lanczos algorithms with a
+// random start", SIAM J. Matrix Anal. Appl. 13, 1992, for a positive semidefinite matrix: here
+// A − λ_min·I, whose Krylov spaces are A's), and so does the lowest. Where neither does,
+// λ_max − λ_min <= (θ_max − θ_min)/(1 − 2·error), hence
+//
+//   below = max(θ_max, −θ_min),   above = below + error·(θ_max − θ_min)/(1 − 2·error),
+//
+// which is at most 2·error/(1 − 2·error) over ‖A‖₂, and half of that where A is semidefinite. A
+// residual says less: it proves that some eigenvalue is near and not that none is beyond.
+//
+// Errors and cost: as FindSpectrumEnds, NormSteps steps. The rounding of `multiply` comes on top.
+absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,
+                                     double error, double doubt, const TileControl& control);
+
 }  // namespace phimap
 
 #endif  // PHIMAP_CORE_LINALG_LANCZOS_H_

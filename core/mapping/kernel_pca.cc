@@ -39,7 +39,8 @@ Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
   return start;
 }
 
-// β with K̂ + βI positive semidefinite, to a hundredth of ‖K̂‖.
+// β with K̂ + βI positive semidefinite, to some hundredths of ‖K̂‖: a little less than 0 is left,
+// which is far from the largest by modulus.
 absl::StatusOr<double> ShiftOf(const PcaGram& gram, uint64_t seed, int64_t m,
                                const TileControl& control) {
   constexpr int64_t kSteps = 60;
@@ -178,7 +179,7 @@ std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vecto
 }
 
 // λ_n − λ_{n+1} > 2c‖E‖ on both sides, c = 2. K̂'s eigenvalues are K's within ‖E‖ each (Weyl), so
-// that a gap of more than 6‖E‖ there is one of more than 4‖E‖ here.
+// that a gap of more than 6‖E‖ there is one of more than 4‖E‖ here. `error` is ‖E‖ or more.
 std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double error) {
   std::vector<int64_t> apart;
   for (size_t n = 0; n + 1 < values.size(); ++n) {
@@ -346,8 +347,9 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components) {
                                    [&](double value) { return value > error; });
   if (above == kept) return warnings;
   warnings.push_back(absl::StrCat(
-      "the randomized Gram matrix is off by ", error, ", and the eigenvalues of components from ",
-      above + 1, " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
+      "the randomized Gram matrix is off by up to ", error,
+      ", and the eigenvalues of components from ", above + 1,
+      " on are no larger: they may be of noise alone; sparsify less, or ask for fewer"));
   return warnings;
 }
 

@@ -34,7 +34,7 @@ struct GramLoss {
   GramLaw law;
   GramError error;
   // Components n, counted from 1, that are apart from their neighbours by so much more than the
-  // error that each is one of K's own (AMS Theorem 4 with c = 2).
+  // bound of the error that each is one of K's own (AMS Theorem 4 with c = 2).
   std::vector<int64_t> apart;
 };
 
@@ -77,7 +77,7 @@ struct KernelPca : PlanPair {
 //
 // Randomized (pca.gram), K̂ stands for K, in the means too. It has negative eigenvalues, and the
 // iteration converges by modulus: where a negative one is among those it finds, K̂ + βI is iterated,
-// −β a bound on the lowest by Lanczos.
+// −β an estimate of the lowest by Lanczos, less its residual.
 //
 // Rounded (pca.rounding = s), α_i with |α_i| < 1/s becomes sign(α_i)/s with probability s·|α_i|,
 // and 0 otherwise (uniform number n·m + i of StreamId::kExpansionRounding; AMS section 4), before

@@ -39,7 +39,7 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
   work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
   // All of K once more, with the steps of Lanczos.
   work.loss = block;
-  work.loss.product_flops += 2 * 60 * rows * rows;
+  work.loss.product_flops += 2 * static_cast<double>(GramErrorSteps(landmarks)) * rows * rows;
   return work;
 }
 

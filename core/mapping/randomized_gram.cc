@@ -22,6 +22,12 @@ namespace {
 constexpr int64_t kTileRows = SparseSymmetric::kBlockRows;
 static_assert(kTileRows % 8 == 0);
 
+// Of the spread of the spectrum of K̂ − K, which is up to twice its norm: what Lanczos may miss at
+// either end.
+constexpr double kNormError = 0.01;
+// Entries and products in float32 leave 1e-5 of the norm.
+constexpr double kSingleRounding = 1e-4;
+
 GramSampling SamplingOf(const GramRandomization& randomization) {
   if (!randomization.quantise) return GramSampling::kSparsify;
   return randomization.sparsify > 1 ? GramSampling::kBoth : GramSampling::kQuantise;
@@ -264,10 +270,11 @@ absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatr
   return gram;
 }
 
+int64_t GramErrorSteps(int64_t m) { return NormSteps(m, kNormError, kNormDoubt); }
+
 absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
                                            ConstMatrixView<double> rows, const RandomizedGram& gram,
                                            uint64_t seed, const TileControl& control) {
-  constexpr int64_t kSteps = 60;
   constexpr int64_t kVectorRows = 512;
   const int64_t m = rows.rows();
   PHIMAP_ASSIGN_OR_RETURN(Matrix<float> error,
@@ -292,10 +299,11 @@ absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
   };
   const Matrix<float> start = StartOf(seed, m);
   PHIMAP_ASSIGN_OR_RETURN(
-      const SpectrumEnds ends,
-      FindSpectrumEnds(multiply, {start.data(), start.data() + m}, 0.01, kSteps,
-                       {control.threads_ref(), [&](double f) { return control(0.5 + 0.5 * f); }}));
-  found.norm = ends.norm();
+      const NormBounds bounds,
+      BoundNorm(multiply, {start.data(), start.data() + m}, kNormError, kNormDoubt,
+                {control.threads_ref(), [&](double f) { return control(0.5 + 0.5 * f); }}));
+  found.norm_from_below = bounds.below;
+  found.norm = bounds.above * (1 + kSingleRounding);
   return found;
 }
 

@@ -101,7 +101,14 @@ std::string FourierTheorem(const MappingSpec& mapping, const TheoremFacts& facts
   return text;
 }
 
+// Three digits that are no less than the number.
+std::string UpperText(double number) {
+  const double step = std::pow(10.0, std::floor(std::log10(number)) - 2);
+  return absl::StrFormat("%.3g", number > 0 ? std::ceil(number / step) * step : 0.0);
+}
+
 std::string GramText(const GramLoss& gram) {
+  const std::string norm = UpperText(gram.error.norm);
   const bool signs = gram.law.sampling != GramSampling::kSparsify;
   std::string text = ". That is of a Gram matrix K̂ ";
   if (gram.law.s > 1) {
@@ -112,9 +119,11 @@ std::string GramText(const GramLoss& gram) {
   }
   absl::StrAppend(
       &text,
-      absl::StrFormat(", with ‖K̂ − K‖₂ = %.3g: by Theorem 2 there its components have no more than "
-                      "%.3g/b of those of K with eigenvalues less by b. ",
-                      gram.error.norm, gram.error.norm),
+      absl::StrFormat(
+          ", with ‖K̂ − K‖₂ at most %s but with probability %g (%.3g by Lanczos, and its error by "
+          "Kuczyński, Woźniakowski 1992): by Theorem 2 there its components have no more than %s/b "
+          "of those of K with eigenvalues less by b. ",
+          norm, kNormDoubt, gram.error.norm_from_below, norm),
       "Of K's own but for at most half of their length, up to their sign, by Theorem 4 (c = 2): ",
       gram.apart.empty() ? "none" : absl::StrJoin(gram.apart, ", "),
       absl::StrFormat(". Beforehand 4σ√m = %.3g is known (Theorem 1, which wants more rows), and "

@@ -87,6 +87,107 @@ TEST(LanczosTest, StepsThatRunOutLeaveTheResidualTheyReachedInsideTheSpectrum) {
   EXPECT_GT(ends->residual, 1e-6);
 }
 
+std::vector<double> NormalStart(int64_t m, uint64_t seed) {
+  const Matrix<double> row = NormalRows({.rows = 1, .cols = m, .seed = seed});
+  return {row.data(), row.data() + m};
+}
+
+// The same bound of a diagonal matrix: its basis does not matter to a normal start.
+NormBounds BoundDiagonal(const std::vector<double>& values, uint64_t seed, double error,
+                         double doubt) {
+  UseOneBlasThread();
+  const auto m = static_cast<int64_t>(values.size());
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
+    for (int64_t i = 0; i < m; ++i) out(0, i) = values[i] * v(0, i);
+    return absl::OkStatus();
+  };
+  return BoundNorm(multiply, NormalStart(m, seed), error, doubt, NeverStop).value();
+}
+
+// Spectra on which Lanczos is slow: dense at the ends, as those of noise and of Chebyshev's nodes,
+// or with one eigenvalue little over a dense rest; of either sign, and semidefinite.
+std::vector<std::vector<double>> SlowSpectra(int64_t m) {
+  std::vector<std::vector<double>> spectra(5, std::vector<double>(static_cast<size_t>(m)));
+  for (int64_t i = 0; i < m; ++i) {
+    const double at = (static_cast<double>(i) + 0.5) / static_cast<double>(m);
+    spectra[0][i] = std::cos(M_PI * at);
+    spectra[1][i] = at;                                         // semidefinite
+    spectra[2][i] = i == 0 ? -1 : 0.995 * std::cos(M_PI * at);  // one below
+    spectra[3][i] = i < m / 2 ? 1 - 1e-3 * at : 0.01 * at;      // half of them clustered
+    spectra[4][i] = -std::pow(at, 4);
+  }
+  return spectra;
+}
+
+TEST(LanczosTest, TheNormIsBelowItsBoundAndNotFarBelow) {
+  int under = 0;
+  for (const int64_t m : {40, 300, 1000}) {
+    for (const std::vector<double>& values : SlowSpectra(m)) {
+      double norm = 0;
+      for (const double value : values) norm = std::max(norm, std::abs(value));
+      for (uint64_t seed = 1; seed <= 10; ++seed) {
+        const NormBounds bounds = BoundDiagonal(values, seed, 0.01, 1e-3);
+        EXPECT_GE(bounds.above, norm) << m;
+        EXPECT_LE(bounds.above, 1.0205 * norm) << m;
+        EXPECT_LE(bounds.below, norm * (1 + 1e-12)) << m;
+        EXPECT_EQ(bounds.steps, NormSteps(m, 0.01, 1e-3));
+        under += bounds.below < norm * (1 - 1e-4) ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(under, 30);  // without its error it is no bound
+}
+
+TEST(LanczosTest, TheNormOfDenseMatricesIsBelowItsBound) {
+  UseOneBlasThread();
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Matrix<double> a = RandomSymmetric(250, seed);
+    const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
+                              const TileControl&) {
+      Multiply(1, v, a.view(), 0, out);
+      return absl::OkStatus();
+    };
+    const NormBounds bounds =
+        BoundNorm(multiply, NormalStart(250, 100 + seed), 0.01, 1e-3, NeverStop).value();
+    const std::vector<double> exact = SymmetricEigenvalues(a.view()).value();
+    const double norm = std::max(-exact.front(), exact.back());
+    EXPECT_GE(bounds.above, norm);
+    EXPECT_LE(bounds.above, 1.0205 * norm);
+    EXPECT_LE(bounds.below, norm * (1 + 1e-12));
+  }
+}
+
+// One eigenvalue over Chebyshev's nodes, which a polynomial of the steps' degree is small on: that
+// is where a start with little of its eigenvector misses it. An eighth of the steps mostly does.
+TEST(LanczosTest, TheNormsBoundNeedsItsSteps) {
+  constexpr int kDraws = 50;
+  constexpr double kError = 0.01;
+  std::vector<double> values = SlowSpectra(400)[0];
+  for (double& value : values) value = 0.985 * value - 0.015;
+  values[0] = 1;
+  const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {
+    for (int64_t i = 0; i < 400; ++i) out(0, i) = values[i] * v(0, i);
+    return absl::OkStatus();
+  };
+  int failed_early = 0;
+  for (uint64_t seed = 1; seed <= kDraws; ++seed) {
+    EXPECT_GE(BoundDiagonal(values, seed, kError, 1e-3).above, 1);
+    const SpectrumEnds early = FindSpectrumEnds(multiply, NormalStart(400, seed), 0,
+                                                NormSteps(400, kError, 1e-3) / 8, NeverStop)
+                                   .value();
+    const double spread = early.highest - early.lowest;
+    failed_early += early.norm() + kError * spread / (1 - 2 * kError) < 1 ? 1 : 0;
+  }
+  EXPECT_GT(failed_early, kDraws / 2);
+}
+
+TEST(LanczosTest, NormStepsAreThoseOfTheBound) {
+  // (ln(2·1.648·20·1000)/0.1 + 1)/2 = (110.96… + 1)/2
+  EXPECT_EQ(NormSteps(400, 0.01, 1e-3), 56);
+  EXPECT_EQ(NormSteps(65'536, 0.01, 1e-3), 69);
+  EXPECT_EQ(NormSteps(30, 0.01, 1e-3), 30);
+}
+
 TEST(LanczosTest, StopsWhereItIsTold) {
   const Matrix<double> a = RandomSymmetric(60, 3);
   const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out, const TileControl&) {

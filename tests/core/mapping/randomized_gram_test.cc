@@ -153,8 +153,9 @@ TEST(RandomizedGramTest, ProductsAreThoseOfItsEntries) {
   }
 }
 
-// Lanczos stops at a hundredth, from below; float32 leaves 1e-6 of it.
-TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormAndKeepsBothBounds) {
+// Above the norm, which Lanczos estimates from below, and by no more than 2.1 %; float32 leaves
+// 1e-5.
+TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormFromAboveAndKeepsBothBounds) {
   constexpr int64_t kRows = 300;
   const Matrix<double> rows = NormalRows({.rows = kRows, .cols = 3, .seed = 6});
   const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), rows, rows);
@@ -176,8 +177,10 @@ TEST(RandomizedGramTest, TheErrorThatIsMeasuredIsTheSpectralNormAndKeepsBothBoun
     }
     const std::vector<double> values = SymmetricEigenvalues(difference.view()).value();
     const double norm = std::max(-values.front(), values.back());
-    EXPECT_LE(error->norm, norm * (1 + 1e-5));
-    EXPECT_GE(error->norm, 0.98 * norm);
+    EXPECT_GE(error->norm, norm);
+    EXPECT_LE(error->norm, 1.021 * norm);
+    EXPECT_LE(error->norm_from_below, norm * (1 + 1e-5));
+    EXPECT_GE(error->norm_from_below, 0.98 * norm);
     EXPECT_NEAR(error->largest_row, largest_row, 1e-5 * largest_row);
     EXPECT_LE(error->norm, AmsNormBound(gram.law()));
     EXPECT_LE(error->norm, BernsteinNormBound(gram.law(), 0.05, error->largest_row));
