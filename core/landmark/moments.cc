@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
@@ -11,13 +10,31 @@
 namespace phimap {
 namespace {
 
+// Where units begin, and how far from 1 they may be: 1/unit has to be a number.
+constexpr int kLeastExponent = -1000;
+// A deviation of more units takes others. Its square is far from overflow, and what is smaller by
+// as much has a square that is far from underflow.
+constexpr double kMostUnits = 0x1p400;
+
+// Whether any column is further from its first row than its units reach. Counted, not cut short, so
+// that it becomes vector comparisons.
+bool AnyFar(const double* __restrict__ x, int64_t columns, const double* __restrict__ first,
+            const double* __restrict__ per_unit) {
+  int64_t far = 0;
+  for (int64_t j = 0; j < columns; ++j) {
+    far += std::abs((x[j] - first[j]) * per_unit[j]) <= kMostUnits ? 0 : 1;
+  }
+  return far > 0;
+}
+
 // One Welford step for every column. Comparisons are written as selections, which become vector
 // minima and maxima.
 void AddRow(const double* __restrict__ x, int64_t columns, double inverse_count,
-            const double* __restrict__ first, double* __restrict__ mean,
-            double* __restrict__ sum_squares, double* __restrict__ min, double* __restrict__ max) {
+            const double* __restrict__ first, const double* __restrict__ per_unit,
+            double* __restrict__ mean, double* __restrict__ sum_squares, double* __restrict__ min,
+            double* __restrict__ max) {
   for (int64_t j = 0; j < columns; ++j) {
-    const double y = x[j] - first[j];
+    const double y = (x[j] - first[j]) * per_unit[j];
     const double delta = y - mean[j];
     const double new_mean = mean[j] + delta * inverse_count;
     sum_squares[j] += delta * (y - new_mean);
@@ -32,6 +49,8 @@ void AddRow(const double* __restrict__ x, int64_t columns, double inverse_count,
 ColumnMoments::ColumnMoments(int64_t columns)
     : columns_(columns),
       first_(static_cast<size_t>(columns)),
+      unit_(static_cast<size_t>(columns), std::ldexp(1.0, kLeastExponent)),
+      per_unit_(static_cast<size_t>(columns), std::ldexp(1.0, -kLeastExponent)),
       shifted_mean_(static_cast<size_t>(columns)),
       sum_squares_(static_cast<size_t>(columns)),
       min_(static_cast<size_t>(columns)),
@@ -49,20 +68,53 @@ void ColumnMoments::Add(ConstMatrixView<double> block) {
       }
     }
     ++count_;
-    AddRow(row, columns_, 1.0 / static_cast<double>(count_), first_.data(), shifted_mean_.data(),
-           sum_squares_.data(), min_.data(), max_.data());
+    if (AnyFar(row, columns_, first_.data(), per_unit_.data())) Rescale(row);
+    AddRow(row, columns_, 1.0 / static_cast<double>(count_), first_.data(), per_unit_.data(),
+           shifted_mean_.data(), sum_squares_.data(), min_.data(), max_.data());
   }
+}
+
+void ColumnMoments::Rescale(const double* row) {
+  for (int64_t j = 0; j < columns_; ++j) {
+    const double y = row[j] - first_[j];
+    // An overflow of the difference itself is one of the variance: CheckFinite finds it.
+    if (std::abs(y * per_unit_[j]) <= kMostUnits || !std::isfinite(y)) continue;
+    const int before = std::ilogb(unit_[j]);
+    const int exponent = std::clamp(std::ilogb(y), kLeastExponent, -kLeastExponent);
+    unit_[j] = std::ldexp(1.0, exponent);
+    per_unit_[j] = std::ldexp(1.0, -exponent);
+    shifted_mean_[j] = std::ldexp(shifted_mean_[j], before - exponent);
+    sum_squares_[j] = std::ldexp(sum_squares_[j], 2 * (before - exponent));
+  }
+}
+
+double ColumnMoments::deviation(int64_t column) const {
+  return std::sqrt(sum_squares_[column] / static_cast<double>(count_)) * unit_[column];
 }
 
 bool ColumnMoments::IsConstant(int64_t column) const {
   const double magnitude = std::max(std::abs(min_[column]), std::abs(max_[column]));
   const double range = max_[column] - min_[column];
-  return range <= 0x1p-50 * magnitude ||
-         population_variance(column) < std::numeric_limits<double>::min();
+  return range <= 0x1p-50 * magnitude;
 }
 
 double ColumnMoments::StandardScale(int64_t column) const {
-  return IsConstant(column) ? 1.0 : 1.0 / std::sqrt(population_variance(column));
+  return IsConstant(column) ? 1.0 : 1.0 / deviation(column);
+}
+
+absl::Status ColumnMoments::CheckScales() const {
+  for (int64_t j = 0; j < columns_; ++j) {
+    if (std::isfinite(StandardScale(j))) continue;
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples",
+        absl::StrCat("column ", j, " cannot be standardized: its deviation is ", deviation(j),
+                     ", and 1 over it is no float64; scale the column "
+                     "up, or build without standardize"),
+        {{"column", absl::StrCat(j)},
+         {"min", absl::StrCat(min_[j])},
+         {"max", absl::StrCat(max_[j])}});
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ColumnMoments::CheckFinite() const {
@@ -97,7 +149,10 @@ double EntryVariance(const ColumnMoments& moments, bool standardized, bool shift
   double sum = 0;
   for (int64_t j = 0; j < columns; ++j) {
     const double deviation = moments.mean(j) * scale(j) - first - mean;
-    sum += moments.population_variance(j) * scale(j) * scale(j) + deviation * deviation;
+    // What is scaled has variance 1.
+    const double variance =
+        standardized && !moments.IsConstant(j) ? 1 : moments.population_variance(j);
+    sum += variance + deviation * deviation;
   }
   return sum / static_cast<double>(columns);
 }

@@ -37,7 +37,9 @@ absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream) {
   PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec, stream.rows()));
   PHIMAP_RETURN_IF_ERROR(spec.CheckExamples(stream.kind(), stream.columns()));
   if (stream.gram() != nullptr) return stream.gram()->CheckComplete();
-  return IsString(stream.kind()) ? absl::OkStatus() : stream.moments().CheckFinite();
+  if (IsString(stream.kind())) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(stream.moments().CheckFinite());
+  return spec.standardize ? stream.moments().CheckScales() : absl::OkStatus();
 }
 
 BuildSample Divide(const BuildSpec& spec, StreamSample stream) {

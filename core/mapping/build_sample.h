@@ -34,7 +34,7 @@ struct BuildSample {
 };
 
 // Errors: CheckStreamRows, BuildSpec::CheckExamples, GramSample::CheckComplete,
-// ColumnMoments::CheckFinite.
+// ColumnMoments::CheckFinite and, standardized, CheckScales.
 absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream);
 
 // REQUIRES: CheckStream is OK.

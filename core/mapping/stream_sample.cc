@@ -177,7 +177,7 @@ Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
   Matrix<float> rows(count, columns());
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < columns(); ++j) {
-      const double deviation = std::sqrt(moments().population_variance(j));
+      const double deviation = moments().deviation(j);
       const double value =
           moments().mean(j) + deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
       // A column beyond float32 is 0 here: any number will do.

@@ -313,6 +313,7 @@ class ApiErrorsTest(unittest.TestCase):
         endless = ROWS.copy()
         endless[1, 3] = numpy.nan
         huge = numpy.array([[1.7e308], [-1.7e308]] * 10)
+        tiny = numpy.array([[1e-310], [-1e-310]] * 10)
         for reason, code, rows in (
                 ("MISSING_FIELD", "INVALID_ARGUMENT", kind()), ("MIXED_KINDS", "INVALID_ARGUMENT", kind(text={"values": ["x"]})),
                 ("WRONG_LENGTH", "INVALID_ARGUMENT", wrong), ("NOT_FINITE", "INVALID_ARGUMENT", dense(endless)),
@@ -332,6 +333,7 @@ class ApiErrorsTest(unittest.TestCase):
         self.fails_to_build(phimapd, "EMPTY_STREAM", "FAILED_PRECONDITION",
                             [spec(), api.BuildRequest(finish=api.BuildFinish(row_count=0))])
         self.fails_to_build(phimapd, "VALUES_TOO_LARGE", "INVALID_ARGUMENT", build_of(huge, standardize=True))
+        self.fails_to_build(phimapd, "VALUES_TOO_SMALL", "INVALID_ARGUMENT", build_of(tiny, standardize=True))
         for reason, rows, fields in (
                 ("TOO_FEW_ROWS", ROWS, {"text": "f1(landmarks=51)"}),
                 ("TOO_MANY_DIMENSIONS", ROWS,

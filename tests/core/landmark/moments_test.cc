@@ -124,7 +124,7 @@ TEST(ColumnMomentsTest, ConstantMeansNothingButRoundOffIsLeft) {
       {"nine ulp", 1, 1 + 18 * kU, false},
       {"neighbouring float32", 1, 1 - 0x1p-24, false},
       {"small beside nothing", 0, 1e-100, false},
-      {"variance below the smallest normal number", 0, 1e-160, true},
+      {"variance below the smallest number", 0, 1e-300, false},
       {"large with small spread", 1e8, 1e8 + 1e-3, false},
       {"the largest numbers", 1e308, 1e308, true},
   };
@@ -148,6 +148,52 @@ TEST(ColumnMomentsTest, AConstantColumnIsItsOwnMean) {
   for (int64_t i = 0; i < rows.rows(); ++i) rows(i, 0) = 0.1;
   EXPECT_EQ(MomentsOf(rows).mean(0), 0.1);
   EXPECT_EQ(MomentsOf(rows).population_variance(0), 0);
+}
+
+// A factor 2^±k is exact, so that everything scales with it to the bit, although variances from
+// 2^-1100 on are 0; and first rows that are much smaller or larger than what follows change
+// nothing.
+TEST(ColumnMomentsTest, DeviationsScaleWithTheColumnWhereVariancesUnderflow) {
+  const RandomStream stream(4, StreamId::kProjection);
+  constexpr int64_t kRows = 500;
+  Matrix<double> base(kRows, 1);
+  for (int64_t i = 0; i < kRows; ++i) base(i, 0) = 3 + stream.Normal(static_cast<uint64_t>(i));
+  const ColumnMoments expected = MomentsOf(base);
+  ASSERT_NEAR(expected.deviation(0), 1, 0.2);
+  for (const int exponent : {-900, -700, -530, -400, 0, 400, 500}) {
+    SCOPED_TRACE(exponent);
+    const double factor = std::ldexp(1.0, exponent);
+    Matrix<double> rows(kRows, 1);
+    for (int64_t i = 0; i < kRows; ++i) rows(i, 0) = base(i, 0) * factor;
+    const ColumnMoments moments = MomentsOf(rows);
+    EXPECT_FALSE(moments.IsConstant(0));
+    EXPECT_EQ(moments.mean(0), expected.mean(0) * factor);
+    EXPECT_EQ(moments.deviation(0), expected.deviation(0) * factor);
+    EXPECT_EQ(moments.StandardScale(0), expected.StandardScale(0) / factor);
+    EXPECT_EQ(moments.population_variance(0), expected.population_variance(0) * factor * factor);
+  }
+  for (const double first : {1e-300, -1e-160, 1e-20}) {
+    SCOPED_TRACE(first);
+    Matrix<double> rows(kRows, 1);
+    for (int64_t i = 2; i < kRows; ++i) rows(i, 0) = base(i, 0);
+    const double deviation = MomentsOf(rows).deviation(0);
+    rows(1, 0) = first;
+    EXPECT_NEAR(MomentsOf(rows).deviation(0), deviation, 1e-13);
+  }
+}
+
+// 1/σ is the factor, which has to be a number.
+TEST(ColumnMomentsTest, AColumnThatNoFactorScalesIsAnErrorThatNamesIt) {
+  Matrix<double> rows(2, 3);
+  rows(0, 2) = 1e-310;
+  EXPECT_TRUE(MomentsOf(rows).CheckFinite().ok());
+  const absl::Status status = MomentsOf(rows).CheckScales();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(DetailOf(status).has_value());
+  EXPECT_EQ(DetailOf(status)->reason, "VALUES_TOO_SMALL");
+  EXPECT_EQ(DetailOf(status)->metadata.at("column"), "2");
+  rows(0, 2) = 1e-300;
+  EXPECT_TRUE(MomentsOf(rows).CheckScales().ok());
 }
 
 TEST(ColumnMomentsTest, OverflowIsAnErrorThatNamesTheColumn) {

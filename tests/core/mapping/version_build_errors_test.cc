@@ -136,6 +136,11 @@ TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
   for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = i % 2 == 0 ? 1e300 : -1e300;
   ExpectError(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)"), x).status(),
               absl::StatusCode::kInvalidArgument, "VALUES_TOO_LARGE", "examples");
+  // Nothing scales the least of numbers to a deviation of 1; without that they are all one point.
+  for (int64_t i = 0; i < x.size(); ++i) x.data()[i] = i % 2 == 0 ? 1e-310 : -1e-310;
+  ExpectError(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)", true), x).status(),
+              absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples");
+  EXPECT_EQ(Build(SpecOf("f2(landmarks=30)", "rbf(gamma=1)"), x)->certificate.rank, 1);
 }
 
 TEST(VersionBuildErrorsTest, MonitorStopsTheBuildAtEveryCheckpoint) {

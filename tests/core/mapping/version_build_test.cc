@@ -140,6 +140,35 @@ TEST(VersionBuildTest, ShiftIsTheLandmarksMeanOnlyForTranslationInvariantKernels
   }
 }
 
+// Their variance is below the smallest normal number, or has no float64 at all; they were one point
+// to the kernel, rank 1 and without an error.
+TEST(VersionBuildTest, StandardisedRowsOfTinyNumbersHaveTheFeaturesOfTheirMultiples) {
+  const Matrix<double> x = FloatRows(400, 3, 5);
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    BuildSpec spec = SpecOf("f2(landmarks=40)", "rbf(gamma=scale)", true);
+    spec.mapping.serving_type = type;
+    const BuiltVersion ordinary = MustBuild(spec, x);
+    const Matrix<double> expected = FeaturesFrom(ordinary, x);
+    ASSERT_EQ(ordinary.certificate.rank, 40);
+    for (const double factor : {1e-160, 1e-200, 1e-290, 1e140}) {
+      SCOPED_TRACE(factor);
+      Matrix<double> scaled = x.Clone();
+      for (int64_t i = 0; i < x.size(); ++i) scaled.data()[i] *= factor;
+      const BuiltVersion built = MustBuild(spec, scaled);
+      EXPECT_EQ(built.certificate.rank, 40);
+      EXPECT_NEAR(built.certificate.kernel_error->mean, ordinary.certificate.kernel_error->mean,
+                  1e-3 * ordinary.certificate.kernel_error->mean);
+      // Scaled and standardised rows differ by some 2^-53, which may turn a rounding to float32.
+      const Matrix<double> f = FeaturesFrom(built, scaled);
+      for (int64_t i = 0; i < f.rows(); ++i) {
+        for (int64_t j = 0; j < f.cols(); ++j) {
+          EXPECT_NEAR(f(i, j), expected(i, j), type == FloatType::kFloat32 ? 1e-3 : 1e-9);
+        }
+      }
+    }
+  }
+}
+
 TEST(VersionBuildTest, StandardisedBuildEqualsTheBuildOfStandardisedRows) {
   Matrix<double> x = FloatRows(200, 4, 4);
   for (int64_t i = 0; i < 200; ++i) {
