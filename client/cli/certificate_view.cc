@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -139,7 +140,8 @@ void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
   }
 }
 
-void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
+// `centred`: the kernel error is that of the centred kernel.
+void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
   if (certificate.has_held_out_trace_residual()) {
     Line(out, "not captured",
          absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
@@ -161,7 +163,8 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate) {
     const v1::Certificate::Error& error = certificate.kernel_error();
     Line(out, "kernel error", ErrorText(error),
          absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
-                      " pairs; K is at most ", ShortNumber(error.scale())));
+                      " pairs; K", centred ? ", centred on the landmarks," : "", " is at most ",
+                      ShortNumber(error.scale())));
     RenderAllPairs(out, error);
   }
   if (certificate.has_serving_error()) {
@@ -191,11 +194,12 @@ void RenderGoldenVectors(std::string& out, const v1::Certificate& certificate, b
   }
 }
 
-void RenderCertificate(std::string& out, const v1::Certificate& certificate, int width) {
+void RenderCertificate(std::string& out, const v1::Version& version, int width) {
+  const v1::Certificate& certificate = version.certificate();
   absl::StrAppend(&out, "certificate\n");
   RenderCounts(out, certificate);
   RenderFactor(out, certificate);
-  RenderMeasured(out, certificate);
+  RenderMeasured(out, certificate, absl::StrContains(version.mapping_text(), "centred=true"));
   if (certificate.has_spectrum()) {
     absl::StrAppend(&out, RenderSpectrum(certificate.spectrum(), width));
   }
@@ -213,7 +217,7 @@ void RenderCertificate(std::string& out, const v1::Certificate& certificate, int
 std::string RenderVersion(const v1::Version& version, int width) {
   std::string out;
   RenderHead(out, RefText(version.ref()), version);
-  if (version.has_certificate()) RenderCertificate(out, version.certificate(), width);
+  if (version.has_certificate()) RenderCertificate(out, version, width);
   return out;
 }
 
@@ -222,7 +226,7 @@ std::string RenderArtifact(absl::string_view file, const v1::Version& version,
   std::string out;
   RenderHead(out, file, version);
   RenderGoldenVectors(out, version.certificate(), golden_vectors_ran);
-  RenderCertificate(out, version.certificate(), width);
+  RenderCertificate(out, version, width);
   return out;
 }
 

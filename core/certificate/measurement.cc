@@ -68,9 +68,9 @@ struct KernelErrors {
 
 int64_t TileCount(int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
 
-// K of the rows of a tile of pairs.
-Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
-                          const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
+// K of the rows of a tile of pairs, as it is.
+Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>& x,
+                               const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
   if (task.known != nullptr) return task.known->pairs[t].Clone();
   const auto [begin, end, first] = pairs;
   const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
@@ -79,6 +79,29 @@ Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
   KernelBlock(*task.kernel, x.view().Rows(begin, end - begin), tile_norms,
               x.view().Rows(first, end - first), other_norms, tile.view());
   return tile;
+}
+
+// The kernel that the features stand for, of the rows of a tile of pairs.
+Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
+                          const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
+  Matrix<double> tile = PlainPairValues(task, x, norms, pairs, t);
+  if (task.centre == nullptr) return tile;
+  const std::vector<double>& means = task.centre->means;
+  for (int64_t i = 0; i < tile.rows(); ++i) {
+    const double row = task.centre->mean - means[pairs.begin + i];
+    for (int64_t j = 0; j < tile.cols(); ++j) tile(i, j) += row - means[pairs.first + j];
+  }
+  return tile;
+}
+
+// Its largest value of a row with itself.
+double ScaleOf(const MeasurementTask& task, const std::vector<double>& diagonal) {
+  double scale = 0;
+  for (size_t i = 0; i < diagonal.size(); ++i) {
+    const double taken = task.centre != nullptr ? 2 * task.centre->means[i] - task.centre->mean : 0;
+    scale = std::max(scale, std::abs(diagonal[i] - taken));
+  }
+  return scale;
 }
 
 // K(x, x) of each row.
@@ -143,9 +166,7 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
   KernelErrors errors(h);
-  for (const double k : Diagonal(task, x, norms)) {
-    errors.error.scale = std::max(errors.error.scale, std::abs(k));
-  }
+  errors.error.scale = ScaleOf(task, Diagonal(task, x, norms));
   double sum = 0;
   for (int64_t t = 0; t < PairTileCount(h); ++t) {
     const TileErrors& tile = tiles[t];
@@ -432,6 +453,11 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   const double pairs = PairsOf(shape.rows);
   work += WorkOfKernelBlock(1, pairs, columns, compared);
   work.product_flops += 2 * pairs * outputs;
+  if (shape.centre_landmarks > 0) {
+    const double landmarks = static_cast<double>(shape.centre_landmarks);
+    work += WorkOfKernelBlock(h, landmarks, columns, *shape.value);
+    if (shape.centre_gram) work += WorkOfKernelBlock(landmarks, landmarks, columns, *shape.value);
+  }
   if (shape.rank == 0) return work;
   const double rank = static_cast<double>(shape.rank);
   work += WorkOfKernelBlock(rank, h, columns, compared);
@@ -446,7 +472,8 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   // The second plan's engine, or the rows and a tile of one of the two passes.
   const int64_t engine = shape.plan_numbers * kDouble;
   const int64_t tile =
-      kTileRows * std::max(std::min(shape.rows, 2 * kTileRows), shape.rank) * kDouble;
+      kTileRows *
+      std::max({std::min(shape.rows, 2 * kTileRows), shape.rank, shape.centre_landmarks}) * kDouble;
   const int64_t tiles = std::min<int64_t>(threads, TileCount(shape.rows)) * tile;
   return features + std::max(engine, shape.rows * shape.columns * kDouble + tiles);
 }

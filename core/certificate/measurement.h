@@ -43,6 +43,15 @@ struct KnownKernel {
   std::vector<Matrix<double>> pairs;
 };
 
+// What centring on m landmarks takes off a kernel: F(x)·F(y) of centred kernel PCA stands for
+// K(x, y) − m(x) − m(y) + M, the inner product of φ(x) and φ(y) about the landmarks' mean.
+struct KernelCentre {
+  // m(x) of each held-out row: the mean of K(x, x_i) over the landmarks x_i.
+  std::vector<double> means;
+  // M: the mean of m over the landmarks.
+  double mean = 0;
+};
+
 // What is measured, and against what. Views must outlive the call.
 struct MeasurementTask {
   // The plan as served, and the same plan in float64 without any rounding to the serving type.
@@ -62,6 +71,8 @@ struct MeasurementTask {
   // In the place of the kernel: its values on the rows. `rows` are then what the engine takes, K of
   // each row with the plan's landmarks, which are the pivots of F2 and F3.
   const KnownKernel* known = nullptr;
+  // Where features stand for the centred kernel; null: for K itself.
+  const KernelCentre* centre = nullptr;
   // F2, F3: pivots after the input stage (r×p) and their Cholesky factor (r×r, lower); empty
   // otherwise.
   ConstMatrixView<double> pivots;
@@ -93,6 +104,10 @@ struct MeasurementShape {
   int64_t plan_numbers = 0;
   // What one kernel value takes; nullopt: the kernel error is not measured.
   std::optional<ValueWork> value;
+  // Landmarks that the kernel is centred on, with which each row is compared; 0: it is not. And
+  // whether they are compared with each other too.
+  int64_t centre_landmarks = 0;
+  bool centre_gram = false;
   // Rank of the factor that rows are solved with for the trace residual; 0: they are not, for
   // there is none or the features are the projection.
   int64_t rank = 0;

@@ -187,6 +187,8 @@ MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping
           .value = spec.mapping.approximates_kernel()
                        ? std::optional<ValueWork>(WorkOfValue(spec.kernel, columns))
                        : std::nullopt,
+          .centre_landmarks = spec.mapping.centres_kernel() ? spec.mapping.landmarks : 0,
+          .centre_gram = spec.mapping.input_dimensions > 0,
           .rank = spec.mapping.kind == MappingKind::kF2 ? 0 : mapping.rank};
 }
 

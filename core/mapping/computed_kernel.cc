@@ -1,6 +1,7 @@
 #include "core/mapping/computed_kernel.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/kernel/string_kernel.h"
 #include "core/mapping/gamma.h"
 #include "core/mapping/input_projection.h"
+#include "core/mapping/kernel_centre.h"
 #include "core/mapping/landmark_choice.h"
 #include "core/mapping/plan_pair.h"
 #include "core/plan/input_stage.h"
@@ -85,6 +87,9 @@ absl::Status ComputedKernel::Choose(BuildProgress& progress) {
                   .scale = sample_.input.scale,
                   .projection = {}};
   landmarks_ = AfterInputStage(input_, rows);
+  if (!input_.projection.empty() && spec_.mapping.centres_kernel()) {
+    unprojected_landmarks_ = AfterInputStage(unprojected_, rows);
+  }
   return absl::OkStatus();
 }
 
@@ -146,6 +151,36 @@ std::optional<SelfCheck> ComputedKernel::GoldenVectors(const BuiltMapping& mappi
       anchors_.empty() ? ConstMatrixView<double>() : anchors_.view().Rows(0, rows.rows()));
 }
 
+absl::StatusOr<KernelCentre> ComputedKernel::CentreOf(const BuiltMapping& mapping,
+                                                      const Matrix<double>& reference_rows,
+                                                      const TileControl& control) const {
+  const KernelProgram program = KernelProgram::Compile(kernel_);
+  KernelCentre centre;
+  if (!unprojected_landmarks_.empty()) {
+    // The Gram matrix that was built is of another kernel, that of projected rows.
+    const ConstMatrixView<double> landmarks = unprojected_landmarks_.view();
+    const Matrix<double> x = AfterInputStage(unprojected_, sample_.held_out.view());
+    PHIMAP_ASSIGN_OR_RETURN(
+        const std::vector<double> means,
+        MeanValues(program, landmarks, landmarks,
+                   {control.threads_ref(), [&](double f) { return control(0.5 * f); }}));
+    centre.mean =
+        std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
+    PHIMAP_ASSIGN_OR_RETURN(
+        centre.means,
+        MeanValues(program, x.view(), landmarks,
+                   {control.threads_ref(), [&](double f) { return control(0.5 + 0.5 * f); }}));
+    return centre;
+  }
+  centre.mean = mapping.kernel_pca.gram_mean;
+  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> landmarks,
+                          ServedLandmarks(TaskFor(mapping.served.serving_type())));
+  const Matrix<double> x = reference_rows.empty() ? AfterInputStage(input_, sample_.held_out.view())
+                                                  : reference_rows.Clone();
+  PHIMAP_ASSIGN_OR_RETURN(centre.means, MeanValues(program, x.view(), landmarks.view(), control));
+  return centre;
+}
+
 absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
                                      const TileControl& control, Certificate& certificate) const {
   task.rows = sample_.held_out.view();
@@ -161,7 +196,16 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
   task.pivots = std::as_const(mapping.pivots).view();
   if (spec_.mapping.approximates_kernel()) task.kernel = KernelProgram::Compile(kernel_);
   if (!input_.projection.empty()) task.kernel_input = &unprojected_;
-  return MeasureHeldOut(task, control, certificate);
+  if (!spec_.mapping.centres_kernel() || task.rows.rows() < kMinHeldOutRows) {
+    return MeasureHeldOut(task, control, certificate);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const KernelCentre centre,
+                          CentreOf(mapping, reference_rows, {control.threads_ref(), [&](double f) {
+                                                               return control(0.3 * f);
+                                                             }}));
+  task.centre = &centre;
+  return MeasureHeldOut(
+      task, {control.threads_ref(), [&](double f) { return control(0.3 + 0.7 * f); }}, certificate);
 }
 
 }  // namespace phimap

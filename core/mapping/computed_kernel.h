@@ -46,6 +46,10 @@ class ComputedKernel final : public BuildKernel {
   // A plan holds every n-gram of its landmarks.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
+  // Of the held-out rows, as the kernel error is measured on them.
+  absl::StatusOr<KernelCentre> CentreOf(const BuiltMapping& mapping,
+                                        const Matrix<double>& reference_rows,
+                                        const TileControl& control) const;
 
   const BuildSpec& spec_;
   const BuildSample& sample_;
@@ -56,6 +60,8 @@ class ComputedKernel final : public BuildKernel {
   InputStage unprojected_;
   // After the input stage.
   Matrix<double> landmarks_;
+  // As the kernel sees them without the projection, where it is centred on them; or empty.
+  Matrix<double> unprojected_landmarks_;
   // The first of them as they came, again and again.
   Matrix<double> anchors_;
   std::optional<double> pool_trace_residual_;

@@ -1,6 +1,7 @@
 #include "core/mapping/fetched_kernel.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -139,6 +140,17 @@ absl::Status FetchedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
   const Matrix<double> rows = HeldOutWithSelfValues(mapping);
   task.rows = rows.view();
   if (spec_.mapping.approximates_kernel()) task.known = &values_.known;
+  KernelCentre centre;
+  if (spec_.mapping.centres_kernel()) {
+    centre.mean = mapping.kernel_pca.gram_mean;
+    for (int64_t i = 0; i < values_.held_out.rows(); ++i) {
+      const double* row = values_.held_out.row(i);
+      const auto landmarks = values_.held_out.cols();
+      centre.means.push_back(std::accumulate(row, row + landmarks, 0.0) /
+                             static_cast<double>(landmarks));
+    }
+    task.centre = &centre;
+  }
   return MeasureHeldOut(task, control, certificate);
 }
 

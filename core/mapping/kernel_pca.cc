@@ -232,6 +232,7 @@ absl::Status Measure(const StageNumbers& stages, const PcaGram& gram, const Eige
   PHIMAP_ASSIGN_OR_RETURN(
       const GramError error,
       MeasureGramError(stages.program, stages.rows.view(), *gram.randomized(), seed, control));
+  mapping.gram_mean = error.kernel_mean;
   mapping.gram =
       GramLoss{.law = gram.randomized()->law(),
                .error = error,
@@ -288,6 +289,7 @@ absl::StatusOr<KernelPca> Build(const LandmarkTask& task, const KernelPcaTask& p
   }
   KernelPca mapping;
   mapping.trace = gram.trace();
+  for (const double mean : gram.means()) mapping.gram_mean += mean / static_cast<double>(m);
   PHIMAP_ASSIGN_OR_RETURN(const Eigenpairs pairs, HighestPairs(gram, pca, m, mapping.shift,
                                                                {control.threads_ref(), iterating}));
   mapping.residual = pairs.residual;

@@ -52,6 +52,8 @@ struct KernelPca : PlanPair {
   std::vector<double> eigenvalues;
   // The sum of all eigenvalues.
   double trace = 0;
+  // Centred: the mean of all K(x_i, x_j). Where K̂ stands for K it is K's if that was measured.
+  double gram_mean = 0;
   // Eigenvalues up to it are dropped: m·max(u·max K_ii, 2⁻⁵³·λ_1), u = 2⁻²⁴ or 2⁻⁵³ by the serving
   // type or, if it is larger, that of values from outside; 2⁻²⁴ for 2⁻⁵³ where the Gram matrix is
   // in float32.

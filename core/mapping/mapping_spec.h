@@ -91,13 +91,14 @@ struct MappingSpec {
   bool has_factor() const { return kind == MappingKind::kF2 || kind == MappingKind::kF3; }
   // The first rows of the stream that are landmarks and nothing else.
   int64_t given_rows() const { return policy == LandmarkPolicy::kGiven ? landmarks : 0; }
-  // Whether F(x)·F(y) stands for K(x, y): not of F1, whose features are similarities, nor of
-  // centred kernel PCA, where it stands for the centred kernel, nor of multiclass, where it stands
-  // for as many times as much as there are classes.
+  // Whether F(x)·F(y) stands for K(x, y), centred where centres_kernel(): not of F1, whose features
+  // are similarities, nor of multiclass, where it stands for as many times as much as there are
+  // classes.
   bool approximates_kernel() const {
-    return kind != MappingKind::kF1 && kind != MappingKind::kMulticlass &&
-           !(kind == MappingKind::kKernelPca && centred);
+    return kind != MappingKind::kF1 && kind != MappingKind::kMulticlass;
   }
+  // Whether that kernel is K centred on the landmarks (KernelCentre).
+  bool centres_kernel() const { return kind == MappingKind::kKernelPca && centred; }
 
   // Parses the text form. INVALID_ARGUMENT (reason BAD_EXPRESSION) names the column, counted from
   // 1, what was expected there and what stands there. The result is validated.

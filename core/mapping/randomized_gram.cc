@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/kernel/kernel_block.h"
@@ -102,20 +103,29 @@ Matrix<float> StartOf(uint64_t seed, int64_t m) {
   return start;
 }
 
-// max_i Σ_{j≠i} K_ij².
-absl::StatusOr<double> LargestRow(ConstMatrixView<float> k, const TileControl& control) {
-  std::vector<double> squares(static_cast<size_t>(k.rows()));
+// What the entries of K say without K̂.
+absl::Status MeasureEntries(ConstMatrixView<float> k, const TileControl& control,
+                            GramError& found) {
+  const auto m = static_cast<size_t>(k.rows());
+  std::vector<double> squares(m);
+  std::vector<double> sums(m);
   PHIMAP_RETURN_IF_ERROR(
       ForEachRange(k.rows(), kTileRows, control, [&](int64_t begin, int64_t count) {
         for (int64_t i = begin; i < begin + count; ++i) {
+          double square = 0;
           double sum = 0;
           for (int64_t j = 0; j < k.cols(); ++j) {
-            if (j != i) sum += static_cast<double>(k(i, j)) * k(i, j);
+            const auto entry = static_cast<double>(k(i, j));
+            sum += entry;
+            if (j != i) square += entry * entry;
           }
-          squares[i] = sum;
+          squares[i] = square;
+          sums[i] = sum;
         }
       }));
-  return *std::max_element(squares.begin(), squares.end());
+  found.largest_row = *std::max_element(squares.begin(), squares.end());
+  found.kernel_mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(m * m);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -284,7 +294,7 @@ absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
   const auto half = [&](double) { return control(0.5); };
   const TileControl between(control.threads_ref(), half);
   GramError found;
-  PHIMAP_ASSIGN_OR_RETURN(found.largest_row, LargestRow(std::as_const(error).view(), between));
+  PHIMAP_RETURN_IF_ERROR(MeasureEntries(std::as_const(error).view(), between, found));
   PHIMAP_RETURN_IF_ERROR(gram.SubtractFrom(error.view(), between));
   std::vector<float> from(static_cast<size_t>(m));
   std::vector<float> to(static_cast<size_t>(m));

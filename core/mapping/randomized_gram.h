@@ -83,6 +83,8 @@ struct GramError {
   double norm_from_below = 0;
   // max_i Σ_{j≠i} K_ij².
   double largest_row = 0;
+  // The mean of all entries of K.
+  double kernel_mean = 0;
 };
 
 inline constexpr double kNormDoubt = 1e-3;

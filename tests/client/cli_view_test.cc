@@ -158,6 +158,17 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
 }
 
+TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {
+  v1::Version version = Letters();
+  version.mutable_certificate()->mutable_kernel_error()->set_scale(0.75);
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; K is at most 0.75\n"));
+  version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=true, policy=uniform)");
+  EXPECT_THAT(RenderVersion(version, 80),
+              HasSubstr("pairs; K, centred on the landmarks, is at most 0.75\n"));
+  version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=false, policy=uniform)");
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; K is at most 0.75\n"));
+}
+
 TEST(CertificateViewTest, SaysThatNothingWasMeasured) {
   v1::Version version = Letters();
   version.mutable_certificate()->clear_kernel_error();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/certificate/certificate.h"
 #include "core/landmark/split.h"
 #include "core/linalg/panel_product.h"
@@ -248,6 +249,72 @@ TEST(VersionBuildTest, KernelErrorIsSmallOnTheSpanAndMeasuredBesideIt) {
   EXPECT_LT(*rough.certificate.held_out_trace_residual, 1);
   EXPECT_GE(rough.certificate.kernel_error->max, rough.certificate.kernel_error->mean);
   EXPECT_TRUE(rough.certificate.warnings.empty());
+}
+
+// Where the components span φ, F(x)·F(y) is the kernel centred on the landmarks and nothing else:
+// what is measured is rounding, of K(x, x) up to some 50; another centre errs by 1 and more.
+TEST(VersionBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
+  Matrix<double> x = FloatRows(3000, 4, 6);
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    for (int64_t j = 0; j < 4; ++j) x(i, j) = 2 * x(i, j) + 3;
+  }
+  for (const char* mapping :
+       {"kpca(landmarks=60, dimensions=4)", "kpca(landmarks=60, dimensions=4, policy=given)",
+        "kpca(landmarks=60, dimensions=4, rounding=1e9, serving_type=float64)"}) {
+    SCOPED_TRACE(mapping);
+    const Certificate certificate = MustBuild(SpecOf(mapping, "linear()"), x).certificate;
+    ASSERT_TRUE(certificate.kernel_error.has_value());
+    EXPECT_LT(certificate.kernel_error->max, 1e-4);
+    // Of rows within ±2 about their mean: up to 16; K itself is up to 100.
+    EXPECT_GT(certificate.kernel_error->scale, 4);
+    EXPECT_LT(certificate.kernel_error->scale, 20);
+    EXPECT_TRUE(certificate.kernel_error_interval.has_value());
+    EXPECT_EQ(certificate.kernel_error_bound->pairs, certificate.held_out_rows / 2);
+  }
+}
+
+// Rows that the build did not see, and the kernel centred on its landmarks, which were given: the
+// mean over 200 of their own pairs and that of the certificate agree within its interval and
+// theirs.
+TEST(VersionBuildTest, TheErrorOfCentredKernelPcaIsThatOfFreshRows) {
+  constexpr int64_t kLandmarks = 80;
+  const Matrix<double> x = FloatRows(4000, 3, 7);
+  const Matrix<double> fresh = FloatRows(300, 3, 8);
+  const KernelExpression kernel = testing::MustParseKernel("rbf(gamma=0.7)");
+  Matrix<double> landmarks(kLandmarks, 3);
+  std::copy_n(x.data(), landmarks.size(), landmarks.data());
+  const auto means = [&](const Matrix<double>& rows) {
+    const Matrix<double> k = testing::NaiveKernelMatrix(kernel, rows, landmarks);
+    std::vector<double> mean(static_cast<size_t>(rows.rows()));
+    for (int64_t i = 0; i < rows.rows(); ++i) {
+      for (int64_t j = 0; j < kLandmarks; ++j) mean[i] += k(i, j) / kLandmarks;
+    }
+    return mean;
+  };
+  const std::vector<double> of_landmarks = means(landmarks);
+  double all = 0;
+  for (const double mean : of_landmarks) all += mean / kLandmarks;
+  const std::vector<double> of_rows = means(fresh);
+  const Matrix<double> k = testing::NaiveKernelMatrix(kernel, fresh, fresh);
+  for (const char* options :
+       {"", ", rounding=15", ", sparsify=1.5", ", quantise=true", ", input_dimensions=40"}) {
+    SCOPED_TRACE(options);
+    const BuiltVersion built = MustBuild(
+        SpecOf(absl::StrCat("kpca(landmarks=80, dimensions=6, policy=given", options, ")"),
+               "rbf(gamma=0.7)"),
+        x);
+    const Matrix<double> f = FeaturesFrom(built, fresh);
+    double error = 0;
+    for (int64_t i = 0; i < 300; ++i) {
+      for (int64_t j = 0; j < i; ++j) {
+        double dot = 0;
+        for (int64_t n = 0; n < f.cols(); ++n) dot += f(i, n) * f(j, n);
+        error += std::abs(k(i, j) - of_rows[i] - of_rows[j] + all - dot) / (300 * 299 / 2.0);
+      }
+    }
+    ASSERT_TRUE(built.certificate.kernel_error.has_value());
+    EXPECT_NEAR(built.certificate.kernel_error->mean, error, 0.1 * error);
+  }
 }
 
 TEST(VersionBuildTest, CertificateWarnsOfWhatAUserShouldKnow) {
