@@ -14,9 +14,10 @@ namespace phimap {
 inline constexpr char kInputField[] = "inputs[x].";
 
 // A view into `request`, which must outlive it and stay as it is: raw contents or typed ones.
-// Everything is checked but the values, in constant time but for the parameters, and nothing is
-// allocated for a request that is refused but its error. INVALID_ARGUMENT names the input, and what
-// was expected and what came of inputs, datatype, shape, contents and bytes.
+// Everything is checked but the values, in constant time, and nothing is allocated for a request
+// that is refused but its error. INVALID_ARGUMENT names the input, and what was expected and what
+// came of inputs, datatype, shape, contents and bytes. The parameters of the input mean nothing
+// here and are passed over: standard clients always send some.
 absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& request);
 
 // INVALID_ARGUMENT (reason WRONG_COLUMNS, both shapes) unless the rows have as many columns as the

@@ -69,8 +69,6 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
   if (absl::StartsWith(found->mapping_text, "f2(")) {
     Describe(kResidualName, DatatypeOf(FloatType::kFloat64), 1, response->add_outputs());
   }
-  (*response->mutable_properties())["version"] = absl::StrCat(found->number);
-  (*response->mutable_properties())["digest"] = found->digest;
   return ListNumbers(store, found->mapping, response);
 }
 

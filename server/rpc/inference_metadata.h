@@ -9,7 +9,8 @@
 namespace phimap {
 
 // Blocking: reads the store. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and errors of
-// the store.
+// the store. `properties` stay unset: clients of MLServer declare field 6 otherwise, and cannot
+// read an answer that has it.
 absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataRequest& request,
                                inference::ModelMetadataResponse* response);
 

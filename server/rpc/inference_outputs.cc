@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
-#include "core/status/status_macros.h"
 #include "server/rpc/inference_tensor.h"
 
 namespace phimap {
@@ -42,8 +41,6 @@ absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(
     if (before != outputs.end()) {
       return TwiceTheSame(i, static_cast<int>(before - outputs.begin()), name);
     }
-    PHIMAP_RETURN_IF_ERROR(CheckKnown(request.outputs(i).parameters(), /*known=*/"",
-                                      absl::StrCat("outputs[", name, "].parameters")));
     outputs.push_back(output);
   }
   if (outputs.empty()) outputs.push_back(InferenceOutput::kFeatures);

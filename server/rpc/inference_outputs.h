@@ -12,8 +12,8 @@ namespace phimap {
 enum class InferenceOutput { kFeatures, kResidual };
 
 // What is asked for, in its order; features if nothing is. INVALID_ARGUMENT names the output that
-// there is not (UNKNOWN_OUTPUT), that is asked for twice (DUPLICATE_OUTPUT) or that has parameters
-// (UNKNOWN_PARAMETER).
+// there is not (UNKNOWN_OUTPUT) or that is asked for twice (DUPLICATE_OUTPUT). Parameters of
+// outputs mean nothing here and are passed over.
 absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(const inference::ModelInferRequest& request);
 
 }  // namespace phimap

@@ -22,12 +22,11 @@ void InferenceReadyCall::Start(VersionRegistry& registry, bool serving,
   if (!reference.ok()) return End(reference.status());
   if (!serving) return End(absl::OkStatus());
   registry.Acquire(*reference, [this](const absl::StatusOr<VersionHandle>& version) {
-    Answer(InModelFields(version.status(), kModelAskedFor));
+    Answer(version.status());
   });
 }
 
 void InferenceReadyCall::Answer(const absl::Status& acquired) {
-  if (absl::IsNotFound(acquired)) return End(acquired);
   response_->set_ready(acquired.ok());
   End(absl::OkStatus());
 }

@@ -24,7 +24,8 @@ class InferenceReadyCall final : public grpc::ServerUnaryReactor {
   void OnDone() override { delete this; }
 
  private:
-  // A version that does not exist is the client's error; one that cannot be loaded is not ready.
+  // A version that does not exist, like one that cannot be loaded, is not ready: clients wait for
+  // a model by asking until it is, and take an error for the end.
   void Answer(const absl::Status& acquired);
   void End(const absl::Status& status);
 

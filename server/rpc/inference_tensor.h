@@ -27,11 +27,6 @@ const char* DatatypeOf(FloatType type);
 // "[2, 64]"; of a shape with very many dimensions the first.
 std::string ShapeText(const TensorShape& shape);
 
-// INVALID_ARGUMENT (reason UNKNOWN_PARAMETER) that names one of `parameters` and says which there
-// are, `known`, unless all are `known`. The same one for the same request: a map has no order.
-absl::Status CheckKnown(const InferParameters& parameters, absl::string_view known,
-                        absl::string_view field);
-
 }  // namespace phimap
 
 #endif  // PHIMAP_SERVER_RPC_INFERENCE_TENSOR_H_

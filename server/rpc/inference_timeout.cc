@@ -49,9 +49,9 @@ absl::StatusOr<int64_t> MicrosecondsOf(const Parameter& parameter) {
 }  // namespace
 
 absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters) {
-  if (parameters.empty()) return absl::InfiniteDuration();
-  PHIMAP_RETURN_IF_ERROR(CheckKnown(parameters, kTimeout, "parameters"));
-  PHIMAP_ASSIGN_OR_RETURN(const int64_t microseconds, MicrosecondsOf(parameters.at(kTimeout)));
+  const auto timeout = parameters.find(kTimeout);
+  if (timeout == parameters.end()) return absl::InfiniteDuration();
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t microseconds, MicrosecondsOf(timeout->second));
   if (microseconds < 0) {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", kField,

@@ -1,4 +1,4 @@
-// The parameters of a ModelInfer request: there is one.
+// The one parameter of a ModelInfer request that means something here.
 #ifndef PHIMAP_SERVER_RPC_INFERENCE_TIMEOUT_H_
 #define PHIMAP_SERVER_RPC_INFERENCE_TIMEOUT_H_
 
@@ -10,8 +10,8 @@ namespace phimap {
 
 // "timeout": an int64 or a uint64, in microseconds; 0 and none at all mean no timeout, which is
 // infinite here. That is how Triton has it, whose clients send it. INVALID_ARGUMENT for another
-// type (WRONG_TYPE), a negative number (OUT_OF_RANGE), and for any other parameter
-// (UNKNOWN_PARAMETER): what a client asks for and does not get, it must hear of.
+// type (WRONG_TYPE) and a negative number (OUT_OF_RANGE). Parameters of other names are passed
+// over: standard clients always send some that mean nothing here.
 absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters);
 
 }  // namespace phimap

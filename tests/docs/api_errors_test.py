@@ -543,7 +543,7 @@ class ApiErrorsTest(unittest.TestCase):
         raw = ROWS.astype("<f4").tobytes()
 
         def fails(reason, code="INVALID_ARGUMENT", *, datatype="FP32", shape=ROWS.shape, name="x", contents=None,
-                  inputs=1, raw_contents=(raw,), outputs=(), timeout=None, tensor_parameter=None, **fields):
+                  inputs=1, raw_contents=(raw,), outputs=(), timeout=None, **fields):
             request = protocol.ModelInferRequest(**{"model_name": "m", **fields}, raw_input_contents=raw_contents)
             for _ in range(inputs):
                 tensor = request.inputs.add(name=name, datatype=datatype, shape=shape)
@@ -553,8 +553,6 @@ class ApiErrorsTest(unittest.TestCase):
                 request.outputs.add(name=output)
             if timeout is not None:
                 request.parameters["timeout"].MergeFrom(timeout)
-            if tensor_parameter:
-                request.inputs[0].parameters[tensor_parameter].int64_param = 1
             self.fails("ModelInfer", reason, code, stub.ModelInfer, request)
 
         parameter = protocol.InferParameter
@@ -582,7 +580,6 @@ class ApiErrorsTest(unittest.TestCase):
             api.GetVersionRequest(reference="gram")).certificate.landmark_rows)].astype("<f4")
         fails("NO_SELF_VALUES", model_name="gram", shape=values.shape, raw_contents=[values.tobytes()],
               outputs=["residual"])
-        fails("UNKNOWN_PARAMETER", tensor_parameter="binary_data")
         fails("WRONG_TYPE", timeout=parameter(string_param="1 s"))
         fails("OUT_OF_RANGE", timeout=parameter(int64_param=-1))
         fails("TOO_LONG", id="i" * 513)

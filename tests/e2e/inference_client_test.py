@@ -145,7 +145,7 @@ class InferenceClientTest(unittest.TestCase):
             (lambda r: setattr(r.inputs[0], "datatype", "INT8"), ["inputs[x].datatype", "FP32 or FP64", "INT8"]),
             (lambda r: r.inputs.add(name="y"), ["inputs", '"x", "y"']),
             (lambda r: r.outputs.add(name="logits"), ["outputs[0].name", '"logits"', '"features"']),
-            (lambda r: r.parameters["priority"].SetInParent(), ["parameters", '"priority"', '"timeout"']),
+            (lambda r: r.parameters["timeout"].SetInParent(), ["parameters[timeout]", "microseconds", "nothing"]),
             (lambda r: r.inputs[0].contents.fp32_contents.append(1), ["inputs[x].contents", "raw_input_contents"]),
             (nan, ["inputs[x].rows[1].columns[3]", "nan"]),
         ]

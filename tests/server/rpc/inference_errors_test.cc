@@ -90,12 +90,6 @@ std::vector<Malformed> MalformedInputs() {
        "inputs[0].name",
        "the one input is \"x\", got \"rows\"",
        {{"expected", "x"}, {"actual", "rows"}}},
-      {"a parameter of the input",
-       [](auto& r) { (*r.mutable_inputs(0)->mutable_parameters())["content_type"]; },
-       "UNKNOWN_PARAMETER",
-       "inputs[x].parameters",
-       "there is no parameter \"content_type\"",
-       {{"parameter", "content_type"}}},
       {"another datatype",
        [](auto& r) { r.mutable_inputs(0)->set_datatype("INT32"); },
        "WRONG_DATATYPE",
@@ -351,26 +345,6 @@ std::vector<Malformed> MalformedRest() {
        "outputs[1].name",
        "output \"features\" is asked for in outputs[0] already",
        {}},
-      {"a parameter of an output",
-       [](auto& r) {
-         auto& output = *r.add_outputs();
-         output.set_name("features");
-         (*output.mutable_parameters())["classification"].set_int64_param(3);
-       },
-       "UNKNOWN_PARAMETER",
-       "outputs[features].parameters",
-       "there is no parameter \"classification\"",
-       {{"parameter", "classification"}}},
-      {"another parameter",
-       [](auto& r) {
-         (*r.mutable_parameters())["timeout"].set_int64_param(0);
-         (*r.mutable_parameters())["priority"].set_int64_param(1);
-         (*r.mutable_parameters())["sequence_id"].set_int64_param(1);
-       },
-       "UNKNOWN_PARAMETER",
-       "parameters",
-       "there is no parameter \"priority\"; there is \"timeout\"",
-       {{"parameter", "priority"}}},
       {"a negative timeout",
        [](auto& r) { (*r.mutable_parameters())["timeout"].set_int64_param(-1); },
        "OUT_OF_RANGE",

@@ -10,20 +10,13 @@
 #include "inference/inference_service.grpc.pb.h"
 #include "server/grpc_listener.h"
 #include "server/rpc/inference_service.h"
-#include "server/store/sqlite_store.h"
+#include "tests/server/registry/registry_fixture.h"
 #include "tests/server/rpc/raw_call.h"
-#include "tests/server/support/temporary_folder.h"
 
 namespace phimap::testing {
 namespace {
 
 constexpr char kService[] = "inference.GRPCInferenceService";
-
-std::unique_ptr<Store> OpenStore(const std::string& path) {
-  auto store = SqliteStore::Open({.data_dir = path}, PosixFileSystem());
-  PHIMAP_CHECK(store.ok());
-  return *std::move(store);
-}
 
 // The service and its listener, without the rest of the server: what is between StopHealth and
 // Shutdown takes no time there.
@@ -51,19 +44,27 @@ class InferenceReadinessTest : public ::testing::Test {
     return response.ready();
   }
 
-  TemporaryFolder folder_;
   const Logger logger_{LogLevel::kOff};
   Metrics metrics_;
-  const std::unique_ptr<Store> store_ = OpenStore(folder_.path());
+  bool ModelReady(const std::string& name) {
+    inference::ModelReadyRequest request;
+    request.set_name(name);
+    grpc::ClientContext context;
+    inference::ModelReadyResponse response;
+    EXPECT_TRUE(stub_->ModelReady(&context, request, &response).ok());
+    return response.ready();
+  }
+
+  MemoryStore store_;
   TaskPool store_pool_{"store calls", 1, 16};
   TransformScheduler scheduler_{{}, metrics_.transform()};
-  VersionRegistry registry_{{}, *store_, metrics_.registry(), logger_};
+  VersionRegistry registry_{{}, store_, metrics_.registry(), logger_};
   const RpcLimits limits_;
   AnswerBudget answers_{limits_.answer_bytes, metrics_.transform(), scheduler_.room()};
   const TransformEnvironment environment_{registry_, scheduler_, answers_, limits_, logger_};
   std::atomic<bool> serving_{false};
   const AccessControl access_{nullptr, std::nullopt};
-  InferenceService service_{environment_, *store_, store_pool_, serving_,
+  InferenceService service_{environment_, store_,  store_pool_, serving_,
                             "1.2.3",      access_, metrics_};
   const absl::StatusOr<std::unique_ptr<GrpcListener>> listener_ = GrpcListener::Listen(
       Options(), {{&service_, kService}}, serving_, metrics_.connections(), logger_);
@@ -85,18 +86,13 @@ TEST_F(InferenceReadinessTest, ServerReadyIsWhatHealthSaysAndLiveItStays) {
 
 // While it drains it answers without looking for the model; before, it looks.
 TEST_F(InferenceReadinessTest, NoModelIsReadyWhileTheServerIsNot) {
-  inference::ModelReadyRequest request;
-  request.set_name("letter");
-  inference::ModelReadyResponse response;
-  {
-    grpc::ClientContext context;
-    EXPECT_EQ(stub_->ModelReady(&context, request, &response).error_code(),
-              grpc::StatusCode::NOT_FOUND);
-  }
+  store_.Put("letter", 1, SmallArtifact());
+  store_.Put("digit", 1, SmallArtifact());
+  EXPECT_TRUE(ModelReady("letter"));
   (*listener_)->StopHealth();
-  grpc::ClientContext context;
-  ASSERT_TRUE(stub_->ModelReady(&context, request, &response).ok());
-  EXPECT_FALSE(response.ready());
+  EXPECT_FALSE(ModelReady("letter"));
+  EXPECT_FALSE(ModelReady("digit"));
+  EXPECT_EQ(store_.reads(), 1);
 }
 
 }  // namespace

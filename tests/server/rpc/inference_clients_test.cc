@@ -1,0 +1,175 @@
+// Requests with the bytes that standard clients of the Open Inference Protocol write, frozen: none
+// of them was made by the stubs of this repository. Numbers in comments are fields of the public
+// protocol; a field is its number times 8 plus its wire type (2: bytes of a length that follows).
+#include <set>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "google/protobuf/empty.pb.h"
+#include "google/protobuf/unknown_field_set.h"
+#include "tests/server/rpc/inference_fixture.h"
+#include "tests/server/rpc/raw_call.h"
+
+namespace phimap::testing {
+namespace {
+
+// The rows that every request below carries: 2 of 3 numbers, float32, little-endian.
+constexpr float kFrozenRows[] = {1, 2, 0.5, -1, 0.25, 3};
+
+// Triton's C++ client, InferenceServerGrpcClient::Infer with id "1" and one requested output. It
+// sends the parameter with every request.
+constexpr char kTritonRequest[] =
+    "0a 06 6c6574746572"                     // 1 model_name: "letter"
+    "1a 01 31"                               // 3 id: "1"
+    "22 28"                                  // 4 parameters, one entry:
+    "   0a 22 747269746f6e5f656e61626c655f"  //     1 key: "triton_enable_
+    "         656d7074795f66696e616c5f"      //             empty_final_
+    "         726573706f6e7365"              //             response"
+    "   12 02"                               //     2 value:
+    "      08 00"                            //         1 bool_param: false
+    "2a 0d"                                  // 5 inputs, one tensor:
+    "   0a 01 78"                            //     1 name: "x"
+    "   12 04 46503332"                      //     2 datatype: "FP32"
+    "   1a 02 02 03"                         //     3 shape: [2, 3]
+    "32 0a"                                  // 6 outputs, one:
+    "   0a 08 6665617475726573"              //     1 name: "features"
+    "3a 18 0000803f 00000040 0000003f"       // 7 raw_input_contents: 1, 2, 0.5,
+    "      000080bf 0000803e 00004040";      //     -1, 0.25, 3
+
+// KServe's Python SDK, InferRequest.to_grpc() after InferInput.set_data_from_numpy(rows,
+// binary_data=True), which puts the number of bytes beside the tensor.
+constexpr char kKserveRequest[] =
+    "0a 06 6c6574746572"                    // 1 model_name: "letter"
+    "2a 25"                                 // 5 inputs, one tensor:
+    "   0a 01 78"                           //     1 name: "x"
+    "   12 04 46503332"                     //     2 datatype: "FP32"
+    "   1a 02 02 03"                        //     3 shape: [2, 3]
+    "   22 16"                              //     4 parameters, one entry:
+    "      0a 10 62696e6172795f646174615f"  //         1 key: "binary_data_
+    "            73697a65"                  //                 size"
+    "      12 02"                           //         2 value:
+    "         10 18"                        //             2 int64_param: 24
+    "3a 18 0000803f 00000040 0000003f"      // 7 raw_input_contents: 1, 2, 0.5,
+    "      000080bf 0000803e 00004040";     //     -1, 0.25, 3
+
+// MLServer's Python client, ModelInferRequestConverter.from_types of what NumpyRequestCodec made:
+// the content type stands on the request, on the tensor and on the output, the numbers are typed.
+constexpr char kMlserverRequest[] =
+    "0a 06 6c6574746572"                    // 1 model_name: "letter"
+    "22 14"                                 // 4 parameters, one entry:
+    "   0a 0c 636f6e74656e745f74797065"     //     1 key: "content_type"
+    "   12 04"                              //     2 value:
+    "      1a 02 6e70"                      //         3 string_param: "np"
+    "2a 3f"                                 // 5 inputs, one tensor:
+    "   0a 01 78"                           //     1 name: "x"
+    "   12 04 46503332"                     //     2 datatype: "FP32"
+    "   1a 02 02 03"                        //     3 shape: [2, 3]
+    "   22 14"                              //     4 parameters, one entry:
+    "      0a 0c 636f6e74656e745f74797065"  //         1 key: "content_type"
+    "      12 04"                           //         2 value:
+    "         1a 02 6e70"                   //             3 string_param: "np"
+    "   2a 1a"                              //     5 contents:
+    "      32 18"                           //         6 fp32_contents, packed:
+    "         0000803f 00000040 0000003f"   //             1, 2, 0.5,
+    "         000080bf 0000803e 00004040"   //             -1, 0.25, 3
+    "32 20"                                 // 6 outputs, one:
+    "   0a 08 6665617475726573"             //     1 name: "features"
+    "   12 14"                              //     2 parameters, one entry:
+    "      0a 0c 636f6e74656e745f74797065"  //         1 key: "content_type"
+    "      12 04"                           //         2 value:
+    "         1a 02 6e70";                  //             3 string_param: "np"
+
+// To be put behind a request: a timeout that is none.
+constexpr char kTimeoutInWords[] =
+    "22 0f"                    // 4 parameters, one entry:
+    "   0a 07 74696d656f7574"  //     1 key: "timeout"
+    "   12 04"                 //     2 value:
+    "      1a 02 3173";        //         3 string_param: "1s"
+
+// Of ModelReady and ModelMetadata.
+constexpr char kNameOfLetter[] = "0a 06 6c6574746572";  // 1 name: "letter"
+constexpr char kNameOfOther[] = "0a 05 6f74686572";     // 1 name: "other"
+
+std::string FrozenBytes(absl::string_view hex) {
+  return absl::HexStringToBytes(absl::StrReplaceAll(hex, {{" ", ""}}));
+}
+
+class InferenceClientsTest : public InferenceFixture {
+ protected:
+  InferenceClientsTest() {
+    Start();
+    MustBuild();
+  }
+
+  RawAnswer CallFrozen(const std::string& method, absl::string_view hex) {
+    return CallRaw(channel_, "/inference.GRPCInferenceService/" + method, {FrozenBytes(hex)});
+  }
+  // Features of the frozen rows, by the native call.
+  std::string NativeOfFrozen() {
+    v1::Examples examples;
+    examples.mutable_dense()->set_rows(2);
+    examples.mutable_dense()->set_columns(3);
+    examples.mutable_dense()->set_float32_le(
+        std::string(reinterpret_cast<const char*>(kFrozenRows), sizeof(kFrozenRows)));
+    return NativeFeatures(examples);
+  }
+};
+
+TEST_F(InferenceClientsTest, ParametersThatStandardClientsAlwaysSendArePassedOver) {
+  const std::string features = NativeOfFrozen();
+  ASSERT_FALSE(features.empty());
+  const struct {
+    const char* client;
+    const char* request;
+  } cases[] = {
+      {"Triton", kTritonRequest}, {"KServe", kKserveRequest}, {"MLServer", kMlserverRequest}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.client);
+    const RawAnswer answer = CallFrozen("ModelInfer", c.request);
+    EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+    ASSERT_EQ(answer.messages.size(), 1);
+    inference::ModelInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(answer.messages[0]));
+    ASSERT_EQ(response.raw_output_contents_size(), 1);
+    EXPECT_EQ(response.raw_output_contents(0), features);
+  }
+}
+
+TEST_F(InferenceClientsTest, OurOwnParameterIsStillCheckedBesideThem) {
+  for (const char* request : {kTritonRequest, kKserveRequest, kMlserverRequest}) {
+    const RawAnswer answer = CallFrozen("ModelInfer", absl::StrCat(request, kTimeoutInWords));
+    EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FactsOf(answer.status).reason, "WRONG_TYPE");
+    EXPECT_EQ(FactsOf(answer.status).field, "parameters[timeout]");
+  }
+}
+
+// MLServer's stubs declare field 6 as map<string, InferParameter>: strings in it make them refuse
+// the whole answer.
+TEST_F(InferenceClientsTest, ModelMetadataLeavesFieldSixUnset) {
+  const RawAnswer answer = CallFrozen("ModelMetadata", kNameOfLetter);
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  ASSERT_EQ(answer.messages.size(), 1);
+  google::protobuf::Empty fields;
+  ASSERT_TRUE(fields.ParseFromString(answer.messages[0]));
+  const google::protobuf::UnknownFieldSet& unknown =
+      fields.GetReflection()->GetUnknownFields(fields);
+  std::set<int> numbers;
+  for (int i = 0; i < unknown.field_count(); ++i) numbers.insert(unknown.field(i).number());
+  EXPECT_THAT(numbers, ::testing::ElementsAre(1, 2, 3, 4, 5));
+}
+
+// A client waits for a model by asking until it is ready, and takes an error for the end.
+TEST_F(InferenceClientsTest, AModelThatThereIsNotIsNotReady) {
+  const RawAnswer letter = CallFrozen("ModelReady", kNameOfLetter);
+  EXPECT_TRUE(letter.status.ok()) << letter.status.error_message();
+  EXPECT_THAT(letter.messages, ::testing::ElementsAre("\x08\x01"));  // 1 ready: true
+  const RawAnswer other = CallFrozen("ModelReady", kNameOfOther);
+  EXPECT_TRUE(other.status.ok()) << other.status.error_message();
+  EXPECT_THAT(other.messages, ::testing::ElementsAre(""));  // no field: false
+}
+
+}  // namespace
+}  // namespace phimap::testing
