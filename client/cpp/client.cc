@@ -94,8 +94,8 @@ class GrpcClient final : public Client {
       return absl::InvalidArgumentError("window must be >= 1 and rows_per_request >= 0");
     }
     CancelToken never;
-    TransformStreamCall call(NextTransforms(), std::string(reference), source, sink, options,
-                             cancel ? *cancel : never);
+    TransformStreamCall call(NextTransforms(), options_.retry, std::string(reference), source, sink,
+                             options, cancel ? *cancel : never);
     return call.Run();
   }
 

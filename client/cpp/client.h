@@ -47,7 +47,7 @@ struct ConnectOptions {
   // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
   // caller; more let many concurrent Transform calls use more cores.
   int channels = 1;
-  // Of Build, when the connection breaks.
+  // Of Build and TransformStream, when the connection breaks.
   RetryPolicy retry;
   // Of each call that is not a stream; infinite by default.
   absl::Duration call_timeout = absl::InfiniteDuration();
@@ -134,8 +134,11 @@ struct TransformStreamOptions {
   // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
   // answer are about 1 MiB.
   int32_t rows_per_request = 0;
-  // For the whole stream, however long the source takes.
+  // For all rows with all attempts, however long the source takes.
   absl::Duration timeout = absl::InfiniteDuration();
+  // Called with the error before the stream is opened again, and how long that waits; from the
+  // thread that calls the sink.
+  std::function<void(const absl::Status& error, absl::Duration wait)> on_retry = {};
 };
 
 struct TransformStreamResult {
@@ -197,6 +200,11 @@ class Client {
                                                     const TransformOptions& options = {}) = 0;
   // Maps all rows of `source` over one stream, `window` requests in flight. The reference is
   // resolved once: all rows are mapped by one version. A source of no rows is kInvalidArgument.
+  //
+  // If the connection breaks, or cannot be made, it is made again until as many attempts in a row
+  // have brought no answer as the options of the client allow. Only what is unanswered is sent
+  // again, to the same version: its number with another digest, on a server that was exchanged, is
+  // kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/row_messages.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::client {
@@ -21,81 +23,104 @@ constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
 // Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
 // under a quarter of the message limit.
 constexpr int32_t kFirstRows = 16;
+// Whatever a server asks for.
+constexpr absl::Duration kLongestWait = absl::Hours(1);
+
+// How long the server asks to wait before another attempt; nullopt if none can help. UNAVAILABLE is
+// the whole policy of retries that the API names for a stream, besides a refusal that says when to
+// come again.
+std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  const absl::Duration asked = absl::Milliseconds(detail ? detail->retry_delay_ms : 0);
+  if (absl::IsUnavailable(status) || IsBrokenConnection(status)) return asked;
+  if (absl::IsResourceExhausted(status) && asked > absl::ZeroDuration()) return asked;
+  return std::nullopt;
+}
 
 }  // namespace
 
 TransformStreamCall::TransformStreamCall(v1::TransformService::StubInterface& stub,
-                                         std::string reference, RowSource& source,
-                                         const FeatureSink& sink,
+                                         const RetryPolicy& retry, std::string reference,
+                                         RowSource& source, const FeatureSink& sink,
                                          const TransformStreamOptions& options, CancelToken& cancel)
     : stub_(stub),
-      reference_(std::move(reference)),
+      retry_(retry),
       source_(source),
       sink_(sink),
       options_(options),
-      cancel_(cancel) {}
+      cancel_(cancel),
+      deadline_(absl::Now() + options.timeout),
+      reference_(std::move(reference)),
+      digest_(options.expected_digest) {}
 
 absl::StatusOr<TransformStreamResult> TransformStreamCall::Run() {
-  grpc::ClientContext context;
-  SetDeadline(context, absl::Now() + options_.timeout);
-  std::unique_ptr<Stream> stream = stub_.TransformStream(&context);
-  const CancelToken::Registration registration = cancel_.OnCancel([this, &context] {
-    context.TryCancel();
+  const CancelToken::Registration registration = cancel_.OnCancel([this] {
+    Abandon();
     source_.Interrupt();
   });
-  absl::Status received;
-  std::thread reader([&] { received = Receive(*stream, context); });
-  const absl::Status sent = Send(*stream);
-  if (!sent.ok()) context.TryCancel();
-  reader.join();
-  const absl::Status status = FromGrpc(stream->Finish());
+  absl::Status streamed;
+  std::thread streams([&] {
+    streamed = RunStreams();
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    source_.Interrupt();
+  });
+  const absl::Status read = ReadSource();
+  if (!read.ok()) Abandon();
+  streams.join();
   if (cancel_.cancelled()) return absl::CancelledError("the transform was cancelled");
-  PHIMAP_RETURN_IF_ERROR(received);
-  PHIMAP_RETURN_IF_ERROR(sent);
-  PHIMAP_RETURN_IF_ERROR(status);
-  if (!unanswered_rows_.empty()) {
-    return absl::InternalError(absl::StrCat("the server ended the stream and left ",
-                                            unanswered_rows_.size(), " requests unanswered"));
-  }
+  PHIMAP_RETURN_IF_ERROR(read);
+  PHIMAP_RETURN_IF_ERROR(streamed);
   return std::move(result_);
 }
 
-absl::Status TransformStreamCall::Send(Stream& stream) {
+void TransformStreamCall::Abandon() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    abandoned_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  changed_.notify_all();
+}
+
+absl::Status TransformStreamCall::ReadSource() {
   for (bool first = true;; first = false) {
     const BlockLimits limits = WaitForRoom();
-    if (limits.rows == 0) return absl::OkStatus();  // Finish says why.
+    if (limits.rows == 0) return absl::OkStatus();  // The streams say why.
     absl::StatusOr<ExampleBlock> block = source_.Next(limits);
+    const bool ended = block.ok() && block->empty();
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (ended_) return absl::OkStatus();  // The source may have been interrupted for this.
+      if (over_) return absl::OkStatus();  // The source may have been interrupted for this.
       PHIMAP_RETURN_IF_ERROR(block.status());
-      if (!block->empty()) unanswered_rows_.push_back(block->rows());
+      if (ended) {
+        if (first) return absl::InvalidArgumentError("the input has no rows");
+        source_ended_ = true;
+      } else {
+        const int32_t block_rows = block->rows();
+        auto request = std::make_shared<v1::TransformStreamRequest>();
+        request->set_residual(options_.residual);
+        ToExamples(*std::move(block), *request->mutable_examples());
+        window_.push_back({block_rows, std::move(request)});
+      }
     }
-    if (block->empty()) {
-      if (first) return absl::InvalidArgumentError("the input has no rows");
-      stream.WritesDone();
-      return absl::OkStatus();
-    }
-    v1::TransformStreamRequest request;
-    if (first) {
-      request.set_reference(reference_);
-      request.set_expected_digest(options_.expected_digest);
-    }
-    request.set_residual(options_.residual);
-    ToExamples(*std::move(block), *request.mutable_examples());
-    if (!stream.Write(request)) return absl::OkStatus();
+    changed_.notify_all();
+    if (ended) return absl::OkStatus();
   }
 }
 
 BlockLimits TransformStreamCall::WaitForRoom() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] {
-    if (ended_ || unanswered_rows_.empty()) return true;
+    if (over_ || abandoned_ || window_.empty()) return true;
     // How many rows fit is known only after the first answer.
     if (options_.rows_per_request == 0 && feature_row_bytes_ == 0) return false;
-    return static_cast<int>(unanswered_rows_.size()) < options_.window;
+    return static_cast<int>(window_.size()) < options_.window;
   });
-  return ended_ ? BlockLimits{.rows = 0} : LimitsOfRequest();
+  return over_ || abandoned_ ? BlockLimits{.rows = 0} : LimitsOfRequest();
 }
 
 BlockLimits TransformStreamCall::LimitsOfRequest() const {
@@ -108,18 +133,91 @@ BlockLimits TransformStreamCall::LimitsOfRequest() const {
           .bytes = kMessageSizeBytes};
 }
 
+absl::Status TransformStreamCall::RunStreams() {
+  while (WaitForRequest()) {
+    const Outcome outcome = RunStream();
+    if (!outcome.status.ok() && !WaitToRetry(outcome)) return outcome.status;
+  }
+  return absl::OkStatus();
+}
+
+bool TransformStreamCall::WaitForRequest() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return abandoned_ || source_ended_ || !window_.empty(); });
+  return !abandoned_ && !window_.empty();
+}
+
+bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
+  const std::optional<absl::Duration> asked = RetryDelayOf(outcome.status);
+  if (outcome.final || !asked.has_value() || attempt_ >= retry_.max_attempts) return false;
+  ++attempt_;
+  const absl::Duration wait =
+      std::min(std::max(retry_.BackoffBefore(attempt_), *asked), kLongestWait);
+  if (absl::Now() + wait >= deadline_) return false;
+  if (options_.on_retry) options_.on_retry(outcome.status, wait);
+  std::unique_lock<std::mutex> lock(mutex_);
+  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(wait), [this] { return abandoned_; });
+}
+
+TransformStreamCall::Outcome TransformStreamCall::RunStream() {
+  grpc::ClientContext context;
+  SetDeadline(context, deadline_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (abandoned_) return {absl::CancelledError("the transform was abandoned"), /*final=*/true};
+    context_ = &context;
+    stream_ended_ = false;
+    first_of_stream_ = true;
+    sent_ = 0;
+  }
+  const std::unique_ptr<Stream> stream = stub_.TransformStream(&context);
+  std::thread sender([&] { Send(*stream); });
+  const absl::Status received = Receive(*stream, context);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stream_ended_ = true;
+  }
+  changed_.notify_all();
+  sender.join();
+  const absl::Status status = FromGrpc(stream->Finish());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  context_ = nullptr;
+  if (!received.ok()) return {received, /*final=*/true};
+  if (!status.ok()) return {status, /*final=*/false};
+  if (window_.empty() && source_ended_) return {};
+  return {absl::InternalError(absl::StrCat("the server ended the stream and left ", window_.size(),
+                                           " requests unanswered")),
+          /*final=*/true};
+}
+
+void TransformStreamCall::Send(Stream& stream) {
+  while (const std::shared_ptr<const v1::TransformStreamRequest> request = NextToSend()) {
+    if (!stream.Write(*request)) return;  // Finish says why.
+  }
+  stream.WritesDone();
+}
+
+std::shared_ptr<const v1::TransformStreamRequest> TransformStreamCall::NextToSend() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] {
+    return stream_ended_ || abandoned_ || source_ended_ || sent_ < window_.size();
+  });
+  if (stream_ended_ || abandoned_ || sent_ == window_.size()) return nullptr;
+  const std::shared_ptr<v1::TransformStreamRequest>& request = window_[sent_++].message;
+  const bool first = std::exchange(first_of_stream_, false);
+  request->set_reference(first ? reference_ : "");
+  request->set_expected_digest(first ? digest_ : "");
+  return request;
+}
+
 absl::Status TransformStreamCall::Receive(Stream& stream, grpc::ClientContext& context) {
   absl::Status status;
   v1::TransformStreamResponse answer;
   while (stream.Read(&answer)) {
     if (!status.ok()) continue;  // Drains what came before the cancel took effect.
     status = HandleAnswer(std::move(answer));
-    if (!status.ok()) {
-      context.TryCancel();
-      End();
-    }
+    if (!status.ok()) context.TryCancel();
   }
-  End();
   return status;
 }
 
@@ -127,10 +225,8 @@ absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answe
   int32_t expected_rows;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (unanswered_rows_.empty()) {
-      return absl::InternalError("the server sent an answer without a request");
-    }
-    expected_rows = unanswered_rows_.front();
+    if (sent_ == 0) return absl::InternalError("the server sent an answer without a request");
+    expected_rows = window_.front().rows;
   }
   if (answer.has_version()) result_.version = std::move(*answer.mutable_version());
   PHIMAP_ASSIGN_OR_RETURN(RowBlock features,
@@ -141,22 +237,19 @@ absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answe
   const int64_t row_bytes = features.columns * ValueSizeBytes(features.type);
   PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
   result_.rows += expected_rows;
+  attempt_ = 1;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    unanswered_rows_.pop_front();
+    window_.pop_front();
+    --sent_;
     feature_row_bytes_ = row_bytes;
+    if (result_.version.number() > 0) {
+      reference_ = absl::StrCat(result_.version.mapping(), "@", result_.version.number());
+      digest_ = result_.version.digest();
+    }
   }
   changed_.notify_all();
   return absl::OkStatus();
-}
-
-void TransformStreamCall::End() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
-  source_.Interrupt();
 }
 
 }  // namespace phimap::client

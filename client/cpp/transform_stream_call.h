@@ -1,8 +1,9 @@
-// One TransformStream. Includes gRPC: for .cc files only.
+// One TransformStream with its retries. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_TRANSFORM_STREAM_CALL_H_
 #define PHIMAP_CLIENT_CPP_TRANSFORM_STREAM_CALL_H_
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -10,21 +11,29 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/cpp/client.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
 namespace phimap::client {
 
-// Requests go out from the caller's thread while a second thread reads answers and feeds the sink.
-// The caller's thread waits while `window` requests are unanswered, so memory is bounded by the
-// window even if the sink is slow.
+// The caller's thread reads the source and puts requests into a window. A second thread runs one
+// stream after the other until all are answered: it reads the answers and feeds the sink, while a
+// third, one for each stream, sends what the window holds. The caller's thread waits while `window`
+// requests are unanswered, so memory is bounded by the window even if the sink is slow.
+//
+// A request stays in the window until it is answered. A stream that breaks is opened again and
+// begins with the first request without an answer, on the version that answered before, by its
+// number and digest: a transform changes nothing, so this is always safe. So is what was refused
+// with a retry time. Each answer starts the count of attempts again. The source is not interrupted
+// by a retry, so it may be a pipe.
 //
 // Used once, by one thread.
 class TransformStreamCall {
  public:
   // REQUIRES: all references outlive the call; window >= 1; rows_per_request >= 0.
-  TransformStreamCall(v1::TransformService::StubInterface& stub, std::string reference,
-                      RowSource& source, const FeatureSink& sink,
+  TransformStreamCall(v1::TransformService::StubInterface& stub, const RetryPolicy& retry,
+                      std::string reference, RowSource& source, const FeatureSink& sink,
                       const TransformStreamOptions& options, CancelToken& cancel);
 
   absl::StatusOr<TransformStreamResult> Run();
@@ -33,33 +42,74 @@ class TransformStreamCall {
   using Stream =
       grpc::ClientReaderWriterInterface<v1::TransformStreamRequest, v1::TransformStreamResponse>;
 
-  // Sends all rows; the error of the source, if any.
-  absl::Status Send(Stream& stream);
-  // Reads all answers. On an error of the sink or a wrong answer it cancels the call and reads on
+  struct Request {
+    int32_t rows;
+    std::shared_ptr<v1::TransformStreamRequest> message;
+  };
+  // How one stream ended.
+  struct Outcome {
+    absl::Status status;
+    // The error is the sink's or of our own making: another attempt cannot help.
+    bool final = false;
+  };
+
+  // The caller's thread. Fills the window until the source ends; its error, if any.
+  absl::Status ReadSource();
+  // Waits for room in the window and returns how much the next request may have; 0 rows if no more
+  // are wanted.
+  BlockLimits WaitForRoom();
+  BlockLimits LimitsOfRequest() const;
+
+  // The second thread. Streams until all rows are answered, or as long as it helps.
+  absl::Status RunStreams();
+  // False if nothing is left to be sent.
+  bool WaitForRequest();
+  Outcome RunStream();
+  // True if a further stream may help and its time has come.
+  bool WaitToRetry(const Outcome& outcome);
+  // Reads all answers. On an error of the sink or a wrong answer it cancels the stream and reads on
   // to its end.
   absl::Status Receive(Stream& stream, grpc::ClientContext& context);
   absl::Status HandleAnswer(v1::TransformStreamResponse answer);
-  // Waits for room in the window and returns how much the next request may have; 0 rows if the
-  // stream is over.
-  BlockLimits WaitForRoom();
-  BlockLimits LimitsOfRequest() const;
-  void End();
+
+  // The third thread. Sends what is in the window and what comes into it, until the stream ends.
+  void Send(Stream& stream);
+  // The next request of this stream; null if there is none any more.
+  std::shared_ptr<const v1::TransformStreamRequest> NextToSend();
+
+  // No further stream is opened, and the one that is open ends.
+  void Abandon();
 
   v1::TransformService::StubInterface& stub_;
-  const std::string reference_;
+  const RetryPolicy retry_;
   RowSource& source_;
   const FeatureSink& sink_;
   const TransformStreamOptions options_;
   CancelToken& cancel_;
+  const absl::Time deadline_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   // Under mutex_.
-  bool ended_ = false;
-  std::deque<int32_t> unanswered_rows_;
+  bool source_ended_ = false;
+  bool stream_ended_ = false;
+  bool abandoned_ = false;
+  // No stream will be opened any more.
+  bool over_ = false;
+  // Without an answer, in their order; the first sent_ of them were sent on the stream that is
+  // open.
+  std::deque<Request> window_;
+  size_t sent_ = 0;
+  bool first_of_stream_ = true;
+  // What the next stream asks for: once a version has answered, that one.
+  std::string reference_;
+  std::string digest_;
+  // Of the stream that is open.
+  grpc::ClientContext* context_ = nullptr;
   // Size of a row of features, 0 until the first answer.
   int64_t feature_row_bytes_ = 0;
-  // The reader thread's until it has ended.
+  // Streams since the last answer. The second thread's, as is the result until it has ended.
+  int attempt_ = 1;
   TransformStreamResult result_;
 };
 

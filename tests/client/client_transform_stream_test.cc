@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/cpp/client.h"
@@ -213,6 +216,205 @@ TEST_F(TransformStreamTest, SourceWithoutRowsIsAnError) {
   };
   MemoryRowSource rows(Column(0));
   EXPECT_EQ(Run(rows, {}).status(), absl::InvalidArgumentError("the input has no rows"));
+}
+
+// What one attempt of a stream was sent.
+struct StreamAttempt {
+  std::string reference;
+  std::string digest;
+  // First value of each request.
+  std::vector<float> rows;
+};
+
+class TransformRetryTest : public TransformStreamTest {
+ protected:
+  // The first stream answers `answered` requests and breaks at the next; the others answer all.
+  void BreakTheFirstStreamAfter(size_t answered) {
+    server_.transform_stream = [this, answered](TransformStreamStream& stream) {
+      StreamAttempt& attempt = attempts_.emplace_back();
+      v1::TransformStreamRequest request;
+      while (stream.Read(&request)) {
+        if (attempt.rows.empty()) {
+          attempt.reference = request.reference();
+          attempt.digest = request.expected_digest();
+        } else {
+          EXPECT_EQ(request.reference() + request.expected_digest(), "");
+        }
+        float first;
+        std::memcpy(&first, request.examples().dense().float32_le().data(), sizeof(first));
+        attempt.rows.push_back(first);
+        if (attempts_.size() == 1 && attempt.rows.size() > answered) {
+          return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops");
+        }
+        v1::TransformStreamResponse answer = Echo(request, attempt.rows.size() == 1);
+        if (answer.has_version()) answer.mutable_version()->set_digest("d2");
+        stream.Write(answer);
+      }
+      return grpc::Status::OK;
+    };
+  }
+  absl::StatusOr<TransformStreamResult> RunWith(RetryPolicy retry, TransformStreamOptions options,
+                                                RowSource& rows) {
+    options.on_retry = [this](const absl::Status& error, absl::Duration wait) {
+      errors_.push_back(error);
+      waits_.push_back(wait);
+    };
+    auto client = *Client::Connect(server_.target(), {.retry = retry});
+    return client->TransformStream(
+        "m", rows, [this](RowBlock block) { return Take(block); }, options);
+  }
+  static std::vector<double> UpTo(int rows) {
+    std::vector<double> values(rows);
+    std::iota(values.begin(), values.end(), 0.0);
+    return values;
+  }
+
+  const RetryPolicy fast_{.max_attempts = 3, .initial_backoff = absl::Milliseconds(1)};
+  std::vector<StreamAttempt> attempts_;
+  std::vector<absl::Status> errors_;
+  std::vector<absl::Duration> waits_;
+};
+
+TEST_F(TransformRetryTest, ABrokenStreamGoesOnAtTheFirstRowWithoutAnAnswerOnTheSameVersion) {
+  const StopAtEnd stop(server_);
+  BreakTheFirstStreamAfter(3);
+  MemoryRowSource rows(Column(20));
+  const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->rows, 20);
+  EXPECT_EQ(seen_, UpTo(20));
+  ASSERT_EQ(attempts_.size(), 2);
+  EXPECT_EQ(attempts_[0].reference, "m");
+  EXPECT_EQ(attempts_[0].digest, "");
+  EXPECT_EQ(attempts_[1].reference, "m@2");
+  EXPECT_EQ(attempts_[1].digest, "d2");
+  EXPECT_THAT(attempts_[1].rows, testing::ElementsAre(6, 8, 10, 12, 14, 16, 18));
+  ASSERT_EQ(errors_.size(), 1);
+  EXPECT_EQ(errors_[0], absl::UnavailableError("the server stops"));
+}
+
+// An input that is read once: nothing is read from it twice, and a break does not interrupt it.
+TEST_F(TransformRetryTest, ASourceThatCannotRewindIsNeitherRewoundNorInterruptedByARetry) {
+  class Pipe : public MemoryRowSource {
+   public:
+    using MemoryRowSource::MemoryRowSource;
+    absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) override {
+      if (interrupted) return absl::CancelledError("interrupted");
+      return MemoryRowSource::Next(limits);
+    }
+    bool CanRewind() const override { return false; }
+    void Interrupt() override { interrupted = true; }
+    std::atomic<bool> interrupted = false;
+  };
+  const StopAtEnd stop(server_);
+  BreakTheFirstStreamAfter(0);
+  Pipe rows(Column(9));
+  const auto result = RunWith(fast_, {.window = 2, .rows_per_request = 1}, rows);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(seen_, UpTo(9));
+}
+
+TEST_F(TransformRetryTest, AttemptsWithoutAnAnswerAreCountedAndTheLastErrorIsReturned) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [this](TransformStreamStream&) {
+    attempts_.emplace_back();
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "not yet");
+  };
+  MemoryRowSource rows(Column(9));
+  EXPECT_EQ(RunWith(fast_, {.rows_per_request = 1}, rows).status(),
+            absl::UnavailableError("not yet"));
+  EXPECT_EQ(attempts_.size(), 3);
+  EXPECT_THAT(waits_, testing::ElementsAre(absl::Milliseconds(1), absl::Milliseconds(2)));
+}
+
+// Each stream answers one request and breaks: ten times as often as attempts are allowed in a row.
+TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [this](TransformStreamStream& stream) {
+    attempts_.emplace_back();
+    v1::TransformStreamRequest request;
+    if (!stream.Read(&request)) return grpc::Status::OK;
+    stream.Write(Echo(request, true));
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "one at a time");
+  };
+  MemoryRowSource rows(Column(20));
+  const auto result = RunWith({.max_attempts = 2, .initial_backoff = absl::Milliseconds(1)},
+                              {.window = 1, .rows_per_request = 1}, rows);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(seen_, UpTo(20));
+}
+
+TEST_F(TransformRetryTest, WhatAnotherAttemptCannotMendIsReturnedAtOnce) {
+  const StopAtEnd stop(server_);
+  for (const grpc::StatusCode code :
+       {grpc::StatusCode::INVALID_ARGUMENT, grpc::StatusCode::FAILED_PRECONDITION,
+        grpc::StatusCode::NOT_FOUND, grpc::StatusCode::INTERNAL,
+        grpc::StatusCode::RESOURCE_EXHAUSTED}) {
+    SCOPED_TRACE(code);
+    attempts_.clear();
+    server_.transform_stream = [&](TransformStreamStream&) {
+      attempts_.emplace_back();
+      return grpc::Status(code, "no");
+    };
+    MemoryRowSource rows(Column(9));
+    EXPECT_EQ(static_cast<int>(RunWith(fast_, {.rows_per_request = 1}, rows).status().code()),
+              static_cast<int>(code));
+    EXPECT_EQ(attempts_.size(), 1);
+  }
+}
+
+// google.rpc.Status{details: Any{type_url, RetryInfo{retry_delay: Duration{nanos: 50 ms}}}}, which
+// the server sends with a refusal that passes.
+TEST_F(TransformRetryTest, ARefusalThatSaysWhenToComeAgainIsWaitedFor) {
+  const std::string url = "type.googleapis.com/google.rpc.RetryInfo";
+  const std::string info = std::string("\x0a\x05\x10\x80\xe1\xeb\x17", 7);
+  const std::string any =
+      absl::StrCat("\x0a", std::string(1, static_cast<char>(url.size())), url, "\x12\x07", info);
+  const std::string details =
+      absl::StrCat("\x08\x08\x1a", std::string(1, static_cast<char>(any.size())), any);
+  const StopAtEnd stop(server_);
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    attempts_.emplace_back();
+    if (attempts_.size() == 1) {
+      return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", details);
+    }
+    v1::TransformStreamRequest request;
+    while (stream.Read(&request)) stream.Write(Echo(request, false));
+    return grpc::Status::OK;
+  };
+  MemoryRowSource rows(Column(3));
+  const auto result = RunWith(fast_, {.rows_per_request = 1}, rows);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(seen_, UpTo(3));
+  EXPECT_THAT(waits_, testing::ElementsAre(absl::Milliseconds(50)));
+}
+
+TEST_F(TransformRetryTest, AWaitThatTheTimeoutDoesNotAllowIsNotBegun) {
+  const StopAtEnd stop(server_);
+  BreakTheFirstStreamAfter(1);
+  MemoryRowSource rows(Column(9));
+  const RetryPolicy slow{.initial_backoff = absl::Hours(1), .max_backoff = absl::Hours(1)};
+  EXPECT_EQ(RunWith(slow, {.rows_per_request = 1, .timeout = absl::Minutes(10)}, rows).status(),
+            absl::UnavailableError("the server stops"));
+  EXPECT_EQ(attempts_.size(), 1);
+}
+
+TEST_F(TransformRetryTest, ACancelEndsTheWaitForTheNextAttempt) {
+  const StopAtEnd stop(server_);
+  BreakTheFirstStreamAfter(1);
+  MemoryRowSource rows(Column(9));
+  CancelToken cancel;
+  auto client = *Client::Connect(server_.target(), {.retry = {.initial_backoff = absl::Hours(1),
+                                                              .max_backoff = absl::Hours(1)}});
+  std::thread canceller;
+  const auto status = client->TransformStream(
+      "m", rows, [this](RowBlock block) { return Take(block); },
+      {.rows_per_request = 1,
+       .on_retry = [&](const absl::Status&,
+                       absl::Duration) { canceller = std::thread([&] { cancel.Cancel(); }); }},
+      &cancel);
+  canceller.join();
+  EXPECT_EQ(status.status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace
