@@ -16,6 +16,9 @@
 namespace phimap::cli {
 namespace {
 
+// As many of a digest as `phimap list NAME` shows: 48 bits, which the versions of no server share.
+constexpr size_t kDigestDigits = 12;
+
 struct AliasName {
   std::string mapping;
   std::string alias;
@@ -51,16 +54,17 @@ void PrintTable(const std::vector<v1::Mapping>& mappings, std::ostream& out) {
       width = std::max(width, mapping.name().size() + 1 + alias.name().size());
     }
   }
-  out << absl::StrFormat("%-*s  %7s  %6s  %-16s  %s\n", width, "ALIAS", "VERSION", "BEFORE",
-                         "MOVED (UTC)", "ETAG");
+  out << absl::StrFormat("%-*s  %7s  %6s  %-12s  %-16s  %s\n", width, "ALIAS", "VERSION", "BEFORE",
+                         "DIGEST", "MOVED (UTC)", "ETAG");
   for (const v1::Mapping& mapping : mappings) {
     for (const v1::Alias& alias : mapping.aliases()) {
       const std::string before =
           alias.previous_version() == 0 ? "-" : absl::StrCat(alias.previous_version());
       const absl::Time moved = absl::FromUnixSeconds(alias.move_time().seconds());
-      out << absl::StrFormat("%-*s  %7d  %6s  %-16s  %s\n", width,
+      out << absl::StrFormat("%-*s  %7d  %6s  %-12s  %-16s  %s\n", width,
                              absl::StrCat(mapping.name(), "@", alias.name()), alias.version(),
-                             before, absl::FormatTime("%Y-%m-%d %H:%M", moved, absl::UTCTimeZone()),
+                             before, alias.digest().substr(0, kDigestDigits),
+                             absl::FormatTime("%Y-%m-%d %H:%M", moved, absl::UTCTimeZone()),
                              alias.etag());
     }
   }

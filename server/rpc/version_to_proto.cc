@@ -70,6 +70,7 @@ void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
 void AliasToProto(const AliasRecord& alias, v1::Alias* out) {
   out->set_name(alias.name);
   out->set_version(alias.version);
+  out->set_digest(alias.digest);
   out->set_previous_version(alias.previous_version);
   out->set_etag(alias.etag);
   TimeToProto(alias.move_time, out->mutable_move_time());

@@ -10,7 +10,8 @@ namespace phimap {
 namespace {
 
 constexpr char kAliasColumns[] =
-    "mapping, alias, version, previous_version, etag, move_time_us FROM aliases ";
+    "mapping, alias, version, previous_version, etag, move_time_us, (SELECT digest FROM versions "
+    "WHERE versions.mapping = aliases.mapping AND number = version) FROM aliases ";
 
 AliasRecord AliasFromRow(const SqliteStatement& row) {
   AliasRecord alias;
@@ -20,6 +21,7 @@ AliasRecord AliasFromRow(const SqliteStatement& row) {
   alias.previous_version = row.Int(3);
   alias.etag = row.Text(4);
   alias.move_time = absl::FromUnixMicros(row.Int(5));
+  alias.digest = row.Text(6);
   return alias;
 }
 
@@ -90,7 +92,8 @@ absl::StatusOr<AliasRecord> Catalog::SetAlias(absl::string_view mapping, absl::s
   PHIMAP_ASSIGN_OR_RETURN(moved.etag, database_->QueryText("SELECT lower(hex(randomblob(8)))"));
   PHIMAP_RETURN_IF_ERROR(InTransaction(
       [&]() -> absl::Status {
-        PHIMAP_RETURN_IF_ERROR(GetVersion(mapping, version).status());
+        PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at, GetVersion(mapping, version));
+        moved.digest = aimed_at.digest;
         PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
                                 FindAlias(mapping, alias));
         PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));

@@ -59,6 +59,8 @@ struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
+  // Of that version. Read with the alias, not stored with it.
+  std::string digest;
   // Where it pointed before its last move, which is where a rollback leads; 0 if it has not moved.
   // That version may have been given up by now.
   int64_t previous_version = 0;

@@ -66,6 +66,7 @@ TEST_P(StoreContractTest, AnAliasPointsAtAVersionAndRemembersWhereItCameFrom) {
   EXPECT_EQ(made->mapping, "letters");
   EXPECT_EQ(made->name, "prod");
   EXPECT_EQ(made->version, 1);
+  EXPECT_EQ(store().ReadArtifact(made->digest).value_or(""), "a1");
   EXPECT_EQ(made->previous_version, 0);
   EXPECT_NE(made->etag, "");
   EXPECT_EQ(made->move_time, harness_->Now());
@@ -74,6 +75,7 @@ TEST_P(StoreContractTest, AnAliasPointsAtAVersionAndRemembersWhereItCameFrom) {
   const absl::StatusOr<AliasRecord> moved = store().SetAlias("letters", "prod", 2, "");
   EXPECT_EQ(moved->previous_version, 1);
   EXPECT_EQ(moved->move_time, harness_->Now());
+  EXPECT_EQ(store().ReadArtifact(moved->digest).value_or(""), "a2");
   for (const bool restarted : {false, true}) {
     SCOPED_TRACE(restarted);
     if (restarted) harness_->Restart();
@@ -83,6 +85,7 @@ TEST_P(StoreContractTest, AnAliasPointsAtAVersionAndRemembersWhereItCameFrom) {
     EXPECT_EQ(version->number, 2);
     EXPECT_EQ(store().ReadArtifact(version->digest).value_or(""), "a2");
     const AliasRecord stored = store().GetMapping("letters")->aliases[1];
+    EXPECT_EQ(stored.digest, moved->digest);
     EXPECT_EQ(stored.etag, moved->etag);
     EXPECT_EQ(stored.move_time, moved->move_time);
   }

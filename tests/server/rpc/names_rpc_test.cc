@@ -105,17 +105,22 @@ class NamesRpcTest : public ServerFixture {
 };
 
 TEST_F(NamesRpcTest, AnAliasIsAReferenceEverywhereAndMoves) {
-  for (int d = 5; d <= 7; ++d) MustBuild("letter", absl::StrCat("f1(landmarks=", d, ")"));
+  std::vector<std::string> digests = {""};
+  for (int d = 5; d <= 7; ++d) {
+    digests.push_back(MustBuild("letter", absl::StrCat("f1(landmarks=", d, ")")).ref().digest());
+  }
   EXPECT_EQ(AnswersAs("letter@prod"), 0);
   v1::Alias alias;
   ASSERT_TRUE(SetAlias(1, "", &alias).ok());
   EXPECT_EQ(alias.name(), "prod");
   EXPECT_EQ(alias.version(), 1);
+  EXPECT_EQ(alias.digest(), digests[1]);
   EXPECT_EQ(alias.previous_version(), 0);
   EXPECT_NE(alias.etag(), "");
   EXPECT_GT(alias.move_time().seconds(), 0);
   EXPECT_EQ(AnswersAs("letter@prod"), 1);
   ASSERT_TRUE(SetAlias(3, alias.etag(), &alias).ok());
+  EXPECT_EQ(alias.digest(), digests[3]);
   EXPECT_EQ(alias.previous_version(), 1);
   EXPECT_EQ(AnswersAs("letter@prod"), 3);
   ASSERT_TRUE(SetAlias(2, "", nullptr, "canary").ok());
@@ -124,6 +129,8 @@ TEST_F(NamesRpcTest, AnAliasIsAReferenceEverywhereAndMoves) {
   grpc::ClientContext context;
   ASSERT_TRUE(mappings_->ListMappings(&context, {}, &mappings).ok());
   ASSERT_EQ(mappings.mappings(0).aliases_size(), 2);
+  EXPECT_EQ(mappings.mappings(0).aliases(0).digest(), digests[2]);
+  EXPECT_EQ(mappings.mappings(0).aliases(1).digest(), digests[3]);
   EXPECT_EQ(mappings.mappings(0).aliases(1).etag(), alias.etag());
   Restart();
   EXPECT_EQ(AnswersAs("letter@prod"), 3);
