@@ -59,6 +59,7 @@ int Run(const ServerOptions& options) {
   const Logger logger(options.log_level);
   SwitchLockDebuggingOff();
   BlockStopSignals();
+  IgnoreBrokenPipes();
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
   LogStart(logger, file_limit);

@@ -51,6 +51,8 @@ void BlockStopSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
+void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
+
 int WaitForStopSignal() {
   const int first = NextStopSignal();
   // Nothing of the program is touched: it may be anywhere in its shutdown.

@@ -17,6 +17,10 @@ void SwitchLockDebuggingOff();
 // Blocks SIGTERM and SIGINT in this thread and in all that it starts. Call first of all.
 void BlockStopSignals();
 
+// A write to a pipe or a socket whose reader is gone fails, as it does on a full disk, and does not
+// end the process: what is logged is lost with whoever read it, and the server serves on.
+void IgnoreBrokenPipes();
+
 // Waits for SIGTERM or SIGINT and returns its number; from then on another one ends the process at
 // once. REQUIRES: BlockStopSignals().
 int WaitForStopSignal();

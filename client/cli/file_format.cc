@@ -1,5 +1,8 @@
 #include "client/cli/file_format.h"
 
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -41,6 +44,22 @@ absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view na
   return absl::InvalidArgumentError(absl::StrCat("the format of '", path,
                                                  "' is not known from its name; say ", option,
                                                  "=csv or ", option, "=npy"));
+}
+
+absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
+                                          FileFormat input) {
+  const bool dense_input = input == FileFormat::kCsv || input == FileFormat::kNpy;
+  const FileFormat by_input = dense_input ? input : FileFormat::kCsv;
+  if (!named.empty()) return FormatOf(path, named, "--output-format");
+  const absl::StatusOr<FileFormat> format = FormatOf(path, "", "--output-format");
+  if (format.ok() && (*format == FileFormat::kCsv || *format == FileFormat::kNpy)) return format;
+  const std::string extension = std::filesystem::path(path).extension().string();
+  struct stat info;
+  const bool special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  if (path == "-" || special || extension.size() <= 1) return by_input;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--output=", path, ": features are written as .csv or .npy, not as ", extension,
+                   "; name such a file, or say --output-format=csv or --output-format=npy"));
 }
 
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,

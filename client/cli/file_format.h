@@ -21,6 +21,14 @@ enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
 absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
                                     absl::string_view option);
 
+// The format of features written to `path`: `named` ("csv" or "npy") if it is given, else by the
+// extension, else that of the rows they were computed from, or csv where that is no format of
+// dense rows. "-", devices, pipes and names without an extension have none. kInvalidArgument for an
+// extension of no known format (o.parquet, o.npy.gz) or of one that features have not (o.svmlight).
+// Looks at what `path` leads to and changes nothing.
+absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
+                                          FileFormat input);
+
 // A writer of dense rows; `row_count` as for NpyWriter. kInvalidArgument for another format.
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
                                                       std::optional<int64_t> row_count);

@@ -1,8 +1,11 @@
 // The command `phimap`.
+#include <algorithm>
+#include <csignal>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "client/cli/access_arguments.h"
@@ -22,6 +25,7 @@
 #include "client/cli/list_command.h"
 #include "client/cli/show_command.h"
 #include "client/cli/transform_command.h"
+#include "client/cli/usage_error.h"
 #include "client/cli/verify_command.h"
 #include "core/status/status_macros.h"
 
@@ -109,12 +113,14 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
   command
       ->add_option(
           "--output", transform.output,
-          "File of features, which appears whole or not at all; - is standard output. To a "
-          "pipe, npy needs an input that is npy too")
+          "File of features, by its extension csv or npy, which appears whole or not at all; - is "
+          "standard output. To a pipe, npy needs an input that is npy too")
       ->required();
   command
-      ->add_option("--output-format", transform.output_format,
-                   "Format of the output: csv or npy; --format's unless its name says another")
+      ->add_option(
+          "--output-format", transform.output_format,
+          "Format of the output: csv or npy. Unless given, what has no extension, as a pipe, is "
+          "written as the input is, or as csv; another extension is refused")
       ->check(CLI::IsMember({"csv", "npy"}));
   AddInputFormat(*command, transform.input, kLabelHelp);
   command->add_option("--columns", transform.input.columns, kColumnsHelp)
@@ -395,6 +401,38 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   return RunTransform(arguments.transform, context);
 }
 
+bool IsFlag(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+// The commands that were named, from phimap itself to the innermost.
+std::vector<const CLI::App*> CommandsNamed(const CLI::App& app) {
+  std::vector<const CLI::App*> commands = {&app};
+  while (!commands.back()->get_subcommands().empty()) {
+    commands.push_back(commands.back()->get_subcommands().front());
+  }
+  return commands;
+}
+
+// A flag that there is not is the error to be named, whatever else is missing or left over for it.
+// Says so if there is one.
+bool SayWhichFlagIsUnknown(const CLI::App& app) {
+  std::vector<std::string> known;
+  std::string names;
+  for (const CLI::App* command : CommandsNamed(app)) {
+    names += (names.empty() ? "" : " ") + command->get_name();
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+    }
+  }
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!IsFlag(word)) continue;
+    std::cerr << "phimap: " << UnknownFlagText(word, known) << "\n  the flags are listed by '"
+              << names << " --help'\n";
+    return true;
+  }
+  return false;
+}
+
 // The library drops a word that it takes for a command, and says only that a command is missing.
 void SayWhichCommandsThereAre(const CLI::App& app) {
   std::string names;
@@ -402,7 +440,7 @@ void SayWhichCommandsThereAre(const CLI::App& app) {
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
   for (const std::string& word : app.remaining()) {
-    if (!word.empty() && word.front() == '-') continue;
+    if (IsFlag(word)) continue;
     std::cerr << "phimap: there is no command '" << word << "'; the commands are " << names << "\n";
     return;
   }
@@ -411,10 +449,12 @@ void SayWhichCommandsThereAre(const CLI::App& app) {
 
 int RefuseUsage(const CLI::App& app, const CLI::ParseError& error) {
   const bool help = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success);
-  if (error.get_name() == "RequiredError" && app.get_subcommands().empty()) {
+  const std::vector<std::string> words = app.remaining();
+  const bool no_command = error.get_name() == "RequiredError" && app.get_subcommands().empty();
+  if (no_command && !std::all_of(words.begin(), words.end(), IsFlag)) {
     SayWhichCommandsThereAre(app);
-  } else {
-    app.exit(error);
+  } else if (help || !SayWhichFlagIsUnknown(app)) {
+    no_command ? SayWhichCommandsThereAre(app) : static_cast<void>(app.exit(error));
   }
   return static_cast<int>(help ? ExitCode::kOk : ExitCode::kBadInput);
 }
@@ -428,6 +468,7 @@ int Run(int argc, char** argv) {
       ->envname("PHIMAP_SERVER")
       ->capture_default_str();
   AddAccess(app, arguments.access);
+  app.set_version_flag("--version", "phimap " PHIMAP_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   app.fallthrough();  // --server may follow the subcommand.
   app.footer(ExitCodeHelp());
@@ -471,5 +512,8 @@ int main(int argc, char** argv) {
   // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
   // debugged.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // A reader that is gone makes a write fail, which ends the command if the write was of data; what
+  // is said to a dead standard error is dropped.
+  std::signal(SIGPIPE, SIG_IGN);
   return phimap::cli::Run(argc, argv);
 }

@@ -17,25 +17,20 @@
 namespace phimap::cli {
 namespace {
 
-// --output-format, else the extension, else --format, else the input's format: what comes through a
-// pipe has no name.
-absl::StatusOr<FileFormat> OutputFormatOf(const TransformArguments& arguments,
-                                          FileFormat input_format) {
-  if (!arguments.output_format.empty()) {
-    return FormatOf(arguments.output, arguments.output_format, "--output-format");
-  }
-  const absl::StatusOr<FileFormat> by_name = FormatOf(arguments.output, "", "--output-format");
-  if (by_name.ok()) return *by_name;
-  // Features are dense.
-  const bool dense = input_format == FileFormat::kCsv || input_format == FileFormat::kNpy;
-  return dense ? input_format : FileFormat::kCsv;
+// The share of the rows that is through stands still while the server is away.
+ProgressState WaitingForServer(ProgressState state) {
+  state.phase = "no answer from the server; trying again";
+  const double total = static_cast<double>(state.total_rows.value_or(0));
+  state.fraction = total > 0 ? static_cast<double>(state.rows) / total : 0;
+  return state;
 }
 
 }  // namespace
 
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(arguments.input));
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format, OutputFormatOf(arguments, input_format));
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format,
+                          OutputFormatOf(arguments.output, arguments.output_format, input_format));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
                           WithColumnsOf(arguments.input, context.client, arguments.reference));
@@ -56,6 +51,9 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
       return writer->Append(features);
     };
     client::TransformStreamOptions options{.residual = arguments.residual};
+    options.on_retry = [&](const absl::Status&, absl::Duration) {
+      bar.Update(WaitingForServer(state));
+    };
     if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
     result =
         context.client.TransformStream(arguments.reference, *rows, sink, options, &context.cancel);

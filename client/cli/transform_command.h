@@ -13,11 +13,10 @@ namespace phimap::cli {
 struct TransformArguments {
   // "name", "name@7" or "name@alias".
   std::string reference;
-  // Its format is of whichever side has no known extension.
   InputArguments input;
   // "-" is standard output.
   std::string output;
-  // "csv", "npy" or empty; wins for the output.
+  // "csv", "npy" or empty: by the name, or as the input is.
   std::string output_format;
   // One column more in the output, the last: the residual of each row.
   bool residual = false;
@@ -26,7 +25,8 @@ struct TransformArguments {
 };
 
 // Maps the rows of the input and writes their features. A failure leaves no output file. An output
-// that is the input, by any name, is refused before a row is read.
+// that is the input, by any name, or that has an unknown extension, is refused before a row is
+// read. While the server is away its stream is tried again, as client.h says.
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
 
 }  // namespace phimap::cli

@@ -1,0 +1,20 @@
+// What is wrong with the words of a command line.
+#ifndef PHIMAP_CLIENT_CLI_USAGE_ERROR_H_
+#define PHIMAP_CLIENT_CLI_USAGE_ERROR_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace phimap::cli {
+
+// "unknown flag --lable; did you mean --label?" for `word` "--lable" or "--lable=a". The flag that
+// is meant is the one of `known` with the fewest letters added, left out, exchanged or swapped with
+// their neighbour; the first of several. Without the question if all of them differ by more than a
+// third of its letters. Pure.
+std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_USAGE_ERROR_H_

@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/cli/usage_error.h"
+
+namespace phimap::cli {
+namespace {
+
+TEST(CliUsageTest, AnUnknownFlagIsNamedWithTheOneThatWasMeant) {
+  const std::vector<std::string> known = {
+      "--input",       "--format",        "--label", "--mapping", "--kernel", "--seed",
+      "--standardize", "--output-format", "--json",  "-o",        "--server"};
+  const struct {
+    const char* word;
+    const char* text;
+  } cases[] = {
+      {"--lable", "unknown flag --lable; did you mean --label?"},
+      {"--lable=a", "unknown flag --lable; did you mean --label?"},
+      {"--lable==", "unknown flag --lable; did you mean --label?"},
+      {"--labl=a", "unknown flag --labl; did you mean --label?"},
+      {"--labels", "unknown flag --labels; did you mean --label?"},
+      {"--output_format=csv", "unknown flag --output_format; did you mean --output-format?"},
+      {"--standardise", "unknown flag --standardise; did you mean --standardize?"},
+      {"--standartise", "unknown flag --standartise; did you mean --standardize?"},
+      {"-input=x", "unknown flag -input; did you mean --input?"},
+      {"--Json", "unknown flag --Json; did you mean --json?"},
+      // Two of its four letters are others.
+      {"--bean", "unknown flag --bean"},
+      {"--landmarks=500", "unknown flag --landmarks"},
+      {"--s", "unknown flag --s"},
+      {"-x", "unknown flag -x"},
+      {"--", "unknown flag --"},
+      {"-", "unknown flag -"},
+      {"", "unknown flag "},
+  };
+  for (const auto& c : cases) EXPECT_EQ(UnknownFlagText(c.word, known), c.text);
+  EXPECT_EQ(UnknownFlagText("--lable", {}), "unknown flag --lable");
+}
+
+}  // namespace
+}  // namespace phimap::cli

@@ -1,0 +1,141 @@
+// `phimap transform` while its server is killed and started again at the same address.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "gmock/gmock.h"
+#include "tests/e2e/server_process.h"
+
+namespace phimap::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+// A pipe with a name. Opening it waits for the other end. All rows of a test fit into it, so
+// writing does not wait.
+class InputPipe {
+ public:
+  explicit InputPipe(std::string path) : path_(std::move(path)) {
+    PHIMAP_CHECK(mkfifo(path_.c_str(), 0600) == 0);
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+  ~InputPipe() { Close(); }
+  InputPipe(const InputPipe&) = delete;
+  InputPipe& operator=(const InputPipe&) = delete;
+
+  void Open() {
+    fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    PHIMAP_CHECK(fd_ >= 0);
+  }
+  void Write(const std::string& text) {
+    for (size_t at = 0; at < text.size();) {
+      const ssize_t size = write(fd_, text.data() + at, text.size() - at);
+      if (size < 0 && errno == EPIPE) return;  // The reader gave up; its exit code says so.
+      PHIMAP_CHECK(size > 0);
+      at += static_cast<size_t>(size);
+    }
+  }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  int fd_ = -1;
+};
+
+// Rows of two columns, `first` to before `end`, as lines of a CSV file.
+std::string RowLines(int first, int end) {
+  std::string lines;
+  for (int i = first; i < end; ++i) absl::StrAppend(&lines, i % 101, ",", i % 7, "\n");
+  return lines;
+}
+
+class TransformRestartTest : public testing::Test {
+ protected:
+  TransformRestartTest() { Build(server_->address(), "f1(landmarks=20)"); }
+
+  static ProcessResult PhimapAt(const std::string& address, std::vector<std::string> words,
+                                const std::string& input = "") {
+    words.insert(words.begin(), {PHIMAP_BINARY, "--server=" + address});
+    return RunProcess(words, input);
+  }
+  static void Build(const std::string& address, const std::string& mapping) {
+    const ProcessResult built = PhimapAt(address,
+                                         {"build", "m", "--input=-", "--format=csv",
+                                          "--mapping=" + mapping, "--kernel=rbf(gamma=0.01)"},
+                                         "a,b\n" + RowLines(0, 500));
+    PHIMAP_CHECK(built.exit_code == 0);
+  }
+  // All the features of the rows that Transform maps.
+  std::string Expected() {
+    const ProcessResult all =
+        PhimapAt(server_->address(), {"transform", "m", "--input=-", "--format=csv", "--output=-"},
+                 "a,b\n" + RowLines(0, kRows));
+    PHIMAP_CHECK(all.exit_code == 0);
+    return all.out;
+  }
+  // Maps the rows. When the first of them are there the server is killed; more rows are on their
+  // way before another one, of the store `data_dir`, takes its address; then the rest.
+  ProcessResult TransformOver(const std::string& data_dir) {
+    const std::string address = server_->address();
+    Process transform({PHIMAP_BINARY, "--server=" + address, "transform", "m",
+                       "--input=" + pipe_.path(), "--format=csv", "--output=-"});
+    pipe_.Open();
+    pipe_.Write("a,b\n" + RowLines(0, kRows / 4));
+    std::string read;
+    // The head and 16 rows: the first request has been answered, the second is on its way.
+    for (int i = 0; i < 17; ++i) read += transform.ReadLine() + "\n";
+    server_->process().Signal(SIGKILL);
+    server_->process().Wait();
+    pipe_.Write(RowLines(kRows / 4, kRows / 2));
+    server_ = std::make_unique<ServerProcess>(data_dir, std::vector{"--listen=" + address});
+    pipe_.Write(RowLines(kRows / 2, kRows));
+    pipe_.Close();
+    ProcessResult result = transform.Wait();
+    result.out.insert(0, read);
+    return result;
+  }
+
+  static constexpr int kRows = 4000;
+  TemporaryFolder folder_;
+  TemporaryFolder data_;
+  std::unique_ptr<ServerProcess> server_ = std::make_unique<ServerProcess>(data_.path());
+  InputPipe pipe_{folder_.path() + "/rows"};
+};
+
+TEST_F(TransformRestartTest, ATransformSurvivesARestartWithEveryRowOnceAndInOrder) {
+  const std::string expected = Expected();
+  const ProcessResult result = TransformOver(data_.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, expected);
+  EXPECT_THAT(result.err, HasSubstr("4,000 rows mapped by m@1"));
+}
+
+// Another server under the same address, whose m@1 is another: rows of two mappings must not mix.
+TEST_F(TransformRestartTest, AnotherVersionUnderTheNumberIsRefused) {
+  TemporaryFolder others;
+  {
+    ServerProcess other(others.path());
+    Build(other.address(), "f1(landmarks=20, serving_type=float64)");
+    other.process().Signal(SIGTERM);
+    other.process().Wait();
+  }
+  const ProcessResult result = TransformOver(others.path());
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("digest"));
+}
+
+}  // namespace
+}  // namespace phimap::e2e
