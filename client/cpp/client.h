@@ -202,9 +202,9 @@ class Client {
   // resolved once: all rows are mapped by one version. A source of no rows is kInvalidArgument.
   //
   // If the connection breaks, or cannot be made, it is made again until as many attempts in a row
-  // have brought no answer as the options of the client allow. Only what is unanswered is sent
-  // again, to the same version: its number with another digest, on a server that was exchanged, is
-  // kFailedPrecondition.
+  // have brought no answer as the options of the client allow; before the first answer at most 5,
+  // which is about 3 seconds. Only what is unanswered is sent again, to the same version: its
+  // number with another digest, on a server that was exchanged, is kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;

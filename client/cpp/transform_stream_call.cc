@@ -23,6 +23,9 @@ constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
 // Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
 // under a quarter of the message limit.
 constexpr int32_t kFirstRows = 16;
+// Attempts at most before the first answer: a server that never spoke is more likely the wrong one
+// than one that restarts, and the user waits for being told so.
+constexpr int kAttemptsToBegin = 5;
 // Whatever a server asks for.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
 
@@ -149,7 +152,9 @@ bool TransformStreamCall::WaitForRequest() {
 
 bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
   const std::optional<absl::Duration> asked = RetryDelayOf(outcome.status);
-  if (outcome.final || !asked.has_value() || attempt_ >= retry_.max_attempts) return false;
+  const int attempts =
+      result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
+  if (outcome.final || !asked.has_value() || attempt_ >= attempts) return false;
   ++attempt_;
   const absl::Duration wait =
       std::min(std::max(retry_.BackoffBefore(attempt_), *asked), kLongestWait);

@@ -327,6 +327,28 @@ TEST_F(TransformRetryTest, AttemptsWithoutAnAnswerAreCountedAndTheLastErrorIsRet
   EXPECT_THAT(waits_, testing::ElementsAre(absl::Milliseconds(1), absl::Milliseconds(2)));
 }
 
+// A user who named the wrong server should not wait as long as for one that restarts.
+TEST_F(TransformRetryTest, AttemptsBeforeTheFirstAnswerAreAtMostFive) {
+  const StopAtEnd stop(server_);
+  for (const bool answers : {false, true}) {
+    SCOPED_TRACE(answers);
+    attempts_.clear();
+    server_.transform_stream = [&](TransformStreamStream& stream) {
+      attempts_.emplace_back();
+      v1::TransformStreamRequest request;
+      if (answers && attempts_.size() == 1 && stream.Read(&request)) {
+        stream.Write(Echo(request, true));
+      }
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "not yet");
+    };
+    MemoryRowSource rows(Column(9));
+    const RetryPolicy eight{.max_attempts = 8, .initial_backoff = absl::Milliseconds(1)};
+    EXPECT_EQ(RunWith(eight, {.window = 1, .rows_per_request = 1}, rows).status(),
+              absl::UnavailableError("not yet"));
+    EXPECT_EQ(attempts_.size(), answers ? 8 : 5);
+  }
+}
+
 // Each stream answers one request and breaks: ten times as often as attempts are allowed in a row.
 TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
   const StopAtEnd stop(server_);
