@@ -1,7 +1,9 @@
 """Runs every block of README.md that a user could copy, from the first to the last, as a user would: in one shell, in the
 folder of the file, with the programs in build/. What it prints is compared with what the page shows.
 
-    readme_test.py --update    writes what came out into the page, with … for what differs from run to run
+    build/python/venv/bin/python tests/docs/readme_test.py --update
+
+writes what came out into the page, with … for what differs from run to run.
 
 "…" in the page stands for anything in its line, and a line of it alone for any lines. A command that shows nothing below
 it must succeed, whatever it prints.
@@ -18,6 +20,11 @@ import unittest
 from typing import NamedTuple
 
 import document
+
+# By hand, without ctest's environment: the programs of the folder build.
+os.environ.setdefault("PHIMAPD", str(document.SOURCE / "build/server/phimapd"))
+os.environ.setdefault("PHIMAP", str(document.SOURCE / "build/client/cli/phimap"))
+sys.path.append(str(document.SOURCE / "tests/deploy"))
 import server
 
 README = document.SOURCE / "README.md"
