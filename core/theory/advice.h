@@ -72,7 +72,7 @@ struct Advice {
   double f3_helps_below_error = 0;
   // A sentence or two: F2 or F3, and why.
   std::string verdict;
-  // The mapping to build, as in "f2(landmarks=227)"; empty when it has more than max_landmarks.
+  // The mapping to build, as in "f2(landmarks=215)"; empty when it has more than max_landmarks.
   std::string proposal;
 };
 

@@ -19,7 +19,7 @@
 // Example:
 //   PHIMAP_ASSIGN_OR_RETURN(const Advice advice,
 //                           Advise({.margin = 0.2, .error = 0.1, .confidence = 0.95}));
-//   // advice.proposal is "f2(landmarks=1161)".
+//   // advice.proposal is "f2(landmarks=1150)".
 #ifndef PHIMAP_CORE_THEORY_ADVISOR_H_
 #define PHIMAP_CORE_THEORY_ADVISOR_H_
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kTooMany[] = "over 2^53: not a number that anybody can build";
 constexpr char kBinomial[] =
-    "the proof's ⌈4/γ²⌉ helpful draws counted by the binomial law, not by Chernoff's bound";
+    "the proof's ⌈4/γ²⌉ − 1 helpful draws counted by the binomial law, not by Chernoff's bound";
 
 // F1 and F2 have the same landmarks; F2 keeps a margin.
 AdviceLine SpanLine(const AdviceQuery& query, bool f2, Tier tier) {

@@ -5,9 +5,11 @@
 // has error at most ε at margin γ/2. F1 then has a separator of error ε (Corollary 1; no margin is
 // promised), F2 one of error ε at margin γ/2 (Theorem 1).
 //
-// The proof: while the part of w outside the span is large, each draw is with probability ε one
-// that takes more than γ²/4 off its squared length, which is 1 at first; so fewer than ⌈4/γ²⌉ such
-// draws can happen. (Blum's survey misprints 4/γ² as 4/γ.)
+// The proof: while the part of w outside the span, w_out, is large, each draw helps with
+// probability ε, which means that it takes more than γ²/4 off ‖w_out‖², which is 1 at first. A draw
+// z helps when |w_out·z| > γ/2, so none can once ‖w_out‖² <= γ²/4, and w_out is not large then.
+// After j helpful draws ‖w_out‖² < 1 − jγ²/4, which is at most γ²/4 for j = ⌈4/γ²⌉ − 1. (The paper
+// counts the last, impossible draw too; Blum's survey misprints its 4/γ² as 4/γ.)
 //
 // If a share α of the examples misses the margin the same d gives error α + ε: that a draw helps
 // has nothing to do with its label. (BBV's own (1 − α)ε + α needs (1 − α)ε in place of ε in d when
@@ -25,10 +27,10 @@ namespace phimap {
 // d = (8/ε)(1/γ² + ln 1/δ), as printed: Chernoff's bound on the number of helpful draws.
 std::optional<int64_t> LiteralLandmarks(double margin, double error, double delta);
 
-// The smallest d with P[Bin(d, ε) < ⌈4/γ²⌉] <= δ: the same proof with the binomial law itself.
+// The smallest d with P[Bin(d, ε) < ⌈4/γ²⌉ − 1] <= δ: the same proof with the binomial law itself.
 std::optional<int64_t> BinomialLandmarks(double margin, double error, double delta);
 
-// ⌈4/γ²⌉: how many helpful draws exhaust w.
+// ⌈4/γ²⌉ − 1: after so many helpful draws none is left that could help.
 int64_t HelpfulDraws(double margin);
 
 // The smallest error for which BinomialLandmarks is at most `landmarks`, to one part in 10^9;

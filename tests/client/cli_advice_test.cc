@@ -34,14 +34,14 @@ v1::AdviseResponse Answer() {
   v1::AdviseResponse::Line* sharper = response.add_lines();
   *sharper = *f2;
   sharper->set_tier("derived");
-  sharper->set_landmarks(227);
+  sharper->set_landmarks(215);
   v1::AdviseResponse::Line* weak = response.add_lines();
   weak->set_what("weak learner");
   weak->set_source("Theorem 1");
   weak->set_tier("literal");
   weak->set_note("the paper says Ω(γ) only");
   response.set_verdict("F3 cannot help. Use F2.");
-  response.set_proposal("f2(landmarks=227)");
+  response.set_proposal("f2(landmarks=215)");
   return response;
 }
 
@@ -52,14 +52,14 @@ TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
             "F2: Theorem 1\n"
             "  literal               82,397            82,397      0.25       0.1          -\n"
             "             (8/ε)(1/γ² + ln 1/δ)\n"
-            "  derived                  227            82,397      0.25       0.1          -\n"
+            "  derived                  215            82,397      0.25       0.1          -\n"
             "             (8/ε)(1/γ² + ln 1/δ)\n"
             "weak learner: Theorem 1\n"
             "  literal    no number\n"
             "             the paper says Ω(γ) only\n"
             "\n"
             "F3 cannot help. Use F2.\n"
-            "  phimap build NAME --mapping='f2(landmarks=227)' ...\n");
+            "  phimap build NAME --mapping='f2(landmarks=215)' ...\n");
 }
 
 TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {

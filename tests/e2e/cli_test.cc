@@ -371,7 +371,7 @@ TEST_F(CliTest, AdvisesByTheGoldenValues) {
   const ProcessResult advice = Phimap({"advise", "--margin=0.1", "--error=0.01",
                                        "--confidence=0.95", "--points=1000", "--classes=10"});
   ASSERT_EQ(advice.exit_code, 0) << advice.err;
-  for (const char* number : {"82,397", "43,329", "165,903", "1,110,708", "241,285", "21,399",
+  for (const char* number : {"82,397", "43,225", "165,903", "1,110,708", "241,285", "21,399",
                              "4,282", "no number", "F3 helps", "8,192"}) {
     EXPECT_THAT(advice.out, HasSubstr(number));
   }
@@ -379,7 +379,7 @@ TEST_F(CliTest, AdvisesByTheGoldenValues) {
                                      "--points=1000", "--alpha=0.05", "--json"});
   ASSERT_EQ(json.exit_code, 0) << json.err;
   for (const char* text : {"\"dimensions\": \"1350\"", "\"dimensions\": \"4093\"",
-                           "\"proposal\": \"f2(landmarks=227)\"", "\"f3_helps\": false"}) {
+                           "\"proposal\": \"f2(landmarks=215)\"", "\"f3_helps\": false"}) {
     EXPECT_THAT(json.out, HasSubstr(text));
   }
 }

@@ -44,10 +44,10 @@ TEST_F(AdviseRpcTest, MatchesTheGoldenTable) {
   struct {
     double margin, error, confidence;
     int64_t literal, binomial, d2, d3_literal, d3_derived, d3_exact, direct;
-  } const cases[] = {{0.5, 0.1, 0.95, 560, 227, 1231, 35840, 5546, 544, 78},
-                     {0.2, 0.1, 0.95, 2240, 1161, 4591, 219742, 43403, 3615, 634},
-                     {0.1, 0.1, 0.95, 8240, 4317, 16591, 873440, 186200, 14584, 2624},
-                     {0.1, 0.01, 0.95, 82397, 43329, 165903, 1110708, 241285, 21399, 4282}};
+  } const cases[] = {{0.5, 0.1, 0.95, 560, 215, 1231, 35840, 5546, 544, 78},
+                     {0.2, 0.1, 0.95, 2240, 1150, 4591, 219742, 43403, 3615, 634},
+                     {0.1, 0.1, 0.95, 8240, 4307, 16591, 873440, 186200, 14584, 2624},
+                     {0.1, 0.01, 0.95, 82397, 43225, 165903, 1110708, 241285, 21399, 4282}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.margin);
     const v1::AdviseResponse advice = MustAdvise(Question(c.margin, c.error, c.confidence));
@@ -95,7 +95,7 @@ TEST_F(AdviseRpcTest, SaysWhenF3CannotHelpAndProposesWhatThisServerBuilds) {
   const v1::AdviseResponse advice = MustAdvise(Question(0.1, 0.1, 0.95));
   EXPECT_FALSE(advice.f3_helps());
   EXPECT_THAT(advice.verdict(), HasSubstr("F3 cannot help"));
-  EXPECT_EQ(advice.proposal(), "f2(landmarks=4317)");
+  EXPECT_EQ(advice.proposal(), "f2(landmarks=4307)");
   EXPECT_NEAR(advice.f3_helps_below_error(), 0.023, 0.0005);
   const v1::AdviseResponse more = MustAdvise(Question(0.1, 0.01, 0.95));
   EXPECT_TRUE(more.f3_helps());
