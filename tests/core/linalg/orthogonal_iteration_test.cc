@@ -88,6 +88,43 @@ TEST(OrthogonalIterationTest, FindsTheLeadingPairsOfLapack) {
   }
 }
 
+// The length of what of the i-th vector is outside of the i-th of `basis`.
+double SineAfter(int64_t products, int64_t i, const Matrix<double>& a,
+                 const Matrix<double>& basis) {
+  const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 3, 2, products);
+  EXPECT_TRUE(pairs.ok());
+  EXPECT_EQ(pairs->products, products);
+  const double cosine = Dot(pairs->vectors.row(i), basis.row(i), a.cols());
+  double square = 0;
+  for (int64_t k = 0; k < a.cols(); ++k) {
+    const double off = pairs->vectors(i, k) - cosine * basis(i, k);
+    square += off * off;
+  }
+  return std::sqrt(square);
+}
+
+// AMS section 2: the error decreases exponentially with the number of iterations. Of b vectors that
+// of pair i falls by λ_{b+1}/λ_i a product, and by a little more with the polynomials: here by that
+// ratio to a power of 0.96 to 1.27 times the products.
+TEST(OrthogonalIterationTest, TheErrorFallsExponentiallyWithTheRatioOfTheEigenvalues) {
+  constexpr double kNext = 2;  // λ_6, as there are five vectors
+  std::vector<double> values = {10, 8, 6, 3, 2.5};
+  for (int i = 0; i < 45; ++i) values.push_back(kNext * std::pow(0.9, i));
+  const Matrix<double> basis = RandomBasis(50, 12);
+  const Matrix<double> a = WithEigenvalues(values, basis);
+  for (int i = 0; i < 3; ++i) {
+    const double before = SineAfter(5, i, a, basis);
+    for (const int products : {6, 12}) {
+      const double after = SineAfter(5 + products, i, a, basis);
+      const auto holds = [&](double power) {
+        return after <= before * std::pow(kNext / values[i], power * products);
+      };
+      EXPECT_TRUE(holds(0.9)) << i << " " << products << ": " << before << " " << after;
+      EXPECT_FALSE(holds(1.5)) << i << " " << products << ": " << before << " " << after;
+    }
+  }
+}
+
 TEST(OrthogonalIterationTest, TheEntryOfLargestMagnitudeIsPositive) {
   const Matrix<double> a = WithEigenvalues({5, 4, 3, 2, 1}, RandomBasis(5, 4));
   const absl::StatusOr<Eigenpairs> pairs = Iterate(a, 4);
