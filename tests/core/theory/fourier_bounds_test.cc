@@ -1,5 +1,6 @@
 #include "core/theory/fourier_bounds.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -20,36 +21,61 @@ TEST(FourierBoundsTest, SinesAndCosinesComeInPairs) {
   }
 }
 
-// exp(−γ r²) from D features, one input dimension: the stated share of T draws may miss it by a.
-// Six sigma over that is a bug.
-TEST(FourierBoundsTest, KernelValuesAreKeptAsOftenAsStated) {
-  constexpr double kPi = 3.14159265358979323846;
-  constexpr int kTrials = 2000;
-  const double a = 0.3;
-  const double delta = 0.2;
-  const RandomStream random(5, StreamId::kProjection);
-  uint64_t index = 0;
-  for (double r : {0.1, 0.8, 3.0}) {
-    const double kernel = std::exp(-r * r);
-    const int phase = static_cast<int>(FourierFeatures(FourierForm::kPhase, a, delta).value());
-    const int pairs = static_cast<int>(FourierFeatures(FourierForm::kSinCos, a, delta).value()) / 2;
-    int missed_phase = 0;
-    int missed_pairs = 0;
+// How often exp(−r²) from D features, one input dimension, is off by 0.5 or more. δT of T draws
+// may: six sigma over that is a bug.
+class FourierDraws {
+ public:
+  static constexpr double kOff = 0.5;
+  static constexpr double kDelta = 0.01;
+  static constexpr int kTrials = 4000;
+
+  bool Hold(FourierForm form, int64_t dimensions, double r) {
+    int missed = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
-      double sum = 0;
-      for (int i = 0; i < phase; ++i) {
-        const double omega = std::sqrt(2) * random.Normal(index++);
-        const double b = 2 * kPi * random.UniformOpen01(index++);
-        sum += 2 * std::cos(b) * std::cos(omega * r + b);
-      }
-      missed_phase += std::abs(sum / phase - kernel) >= a;
-      sum = 0;
-      for (int i = 0; i < pairs; ++i) sum += std::cos(std::sqrt(2) * random.Normal(index++) * r);
-      missed_pairs += std::abs(sum / pairs - kernel) >= a;
+      const double value =
+          form == FourierForm::kPhase ? Phase(dimensions, r) : Pairs(dimensions / 2, r);
+      missed += std::abs(value - std::exp(-r * r)) >= kOff ? 1 : 0;
     }
-    const double most = delta * kTrials + 6 * std::sqrt(delta * kTrials);
-    EXPECT_LE(missed_phase, most) << r;
-    EXPECT_LE(missed_pairs, most) << r;
+    return missed <= kDelta * kTrials + 6 * std::sqrt(kDelta * kTrials);
+  }
+
+ private:
+  double Phase(int64_t dimensions, double r) {
+    double sum = 0;
+    for (int64_t i = 0; i < dimensions; ++i) {
+      const double omega = std::sqrt(2) * random_.Normal(index_++);
+      const double b = 2 * std::acos(-1.0) * random_.UniformOpen01(index_++);
+      sum += 2 * std::cos(b) * std::cos(omega * r + b);
+    }
+    return sum / static_cast<double>(dimensions);
+  }
+  double Pairs(int64_t pairs, double r) {
+    double sum = 0;
+    for (int64_t i = 0; i < pairs; ++i) {
+      sum += std::cos(std::sqrt(2) * random_.Normal(index_++) * r);
+    }
+    return sum / static_cast<double>(pairs);
+  }
+
+  RandomStream random_{5, StreamId::kProjection};
+  uint64_t index_ = 0;
+};
+
+// Hoeffding's inequality knows of a term only that it is in [−2, 2] or [−1, 1]. Far apart rows have
+// the largest variance there is, 1 and 1/2, where it allows for 4 and 1, so that it asks for 170
+// and 86 features where 27 and 26 are enough (the law of a sum of cosines of uniform angles, by its
+// characteristic function J₀ⁿ in scipy). Half of those miss in 0.071 and 0.084 of draws.
+TEST(FourierBoundsTest, KernelValuesAreKeptAsOftenAsStated) {
+  struct {
+    FourierForm form;
+    int64_t stated, enough, too_few;
+  } const cases[] = {{FourierForm::kPhase, 170, 27, 13}, {FourierForm::kSinCos, 86, 26, 12}};
+  FourierDraws draws;
+  for (const auto& c : cases) {
+    EXPECT_EQ(FourierFeatures(c.form, FourierDraws::kOff, FourierDraws::kDelta), c.stated);
+    for (const double r : {0.1, 0.8, 3.0}) EXPECT_TRUE(draws.Hold(c.form, c.stated, r)) << r;
+    EXPECT_TRUE(draws.Hold(c.form, c.enough, 3));
+    EXPECT_FALSE(draws.Hold(c.form, c.too_few, 3));
   }
 }
 
@@ -63,18 +89,21 @@ TEST(FourierBoundsTest, TheErrorOfSoManyFeaturesIsTheInverse) {
   }
 }
 
-// K̂ − K over a grid of pairs in a disc, T draws: more than δ·T of them may not miss the bound; a
-// bound that holds uniformly is far from tight, so that none does.
+// K̂ − K over a grid of differences in a disc: more than δT of T draws may not miss the bound, six
+// sigma over it. It holds for all pairs at once by a net and Lipschitz constants, and is loose: the
+// largest error of a draw is 0.09 to 0.29 of it. A sixth of it is missed by too many.
 TEST(FourierBoundsTest, TheUniformBoundHoldsForAllPairsOfADisc) {
-  constexpr int kTrials = 20;
+  constexpr int kTrials = 40;
   constexpr int kSide = 15;
+  constexpr double kDelta = 0.1;
   const FourierRegion region{
       .form = FourierForm::kSinCos, .dimensions = 600, .columns = 2, .gamma = 0.5, .radius = 1};
-  const double bound = FourierUniformError(region, 0.1);
+  const double bound = FourierUniformError(region, kDelta);
   ASSERT_LT(bound, 1);
-  EXPECT_GT(bound, FourierError(region.form, region.dimensions, 0.1));
+  EXPECT_GT(bound, FourierError(region.form, region.dimensions, kDelta));
   const RandomStream random(6, StreamId::kProjection);
   uint64_t index = 0;
+  std::vector<double> largest(kTrials);
   for (int trial = 0; trial < kTrials; ++trial) {
     std::vector<double> omega(600);
     for (double& w : omega) w = random.Normal(index++);
@@ -85,9 +114,16 @@ TEST(FourierBoundsTest, TheUniformBoundHoldsForAllPairsOfADisc) {
       if (u * u + v * v > 4) continue;
       double sum = 0;
       for (int j = 0; j < 300; ++j) sum += std::cos(omega[2 * j] * u + omega[2 * j + 1] * v) / 300;
-      EXPECT_LE(std::abs(sum - std::exp(-0.5 * (u * u + v * v))), bound);
+      largest[trial] = std::max(largest[trial], std::abs(sum - std::exp(-0.5 * (u * u + v * v))));
     }
   }
+  const auto holds = [&](double share) {
+    const auto missed = std::count_if(largest.begin(), largest.end(),
+                                      [&](double error) { return error > share * bound; });
+    return static_cast<double>(missed) <= kDelta * kTrials + 6 * std::sqrt(kDelta * kTrials);
+  };
+  EXPECT_TRUE(holds(1));
+  EXPECT_FALSE(holds(1.0 / 6));
 }
 
 TEST(FourierBoundsTest, TheUniformBoundGrowsWithTheRegionAndFallsWithTheFeatures) {
