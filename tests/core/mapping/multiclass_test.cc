@@ -131,7 +131,7 @@ double LeastLeadOfOneVector(int64_t n, uint64_t seed) {
 // cosine of γ/√(2L) asks for 370 (scipy), a third of which breaks it.
 TEST(MulticlassTest, OneVectorSeparatesTheClassesWithTheMarginOfTheTheorem) {
   constexpr double kMargin = 0.8;
-  constexpr int kTrials = 10;
+  constexpr int kTrials = 30;
   const double e = OneParameterDistortion(kMargin, 3);
   const double promised = OneParameterMargin(kMargin, e, 3);
   EXPECT_NEAR(promised, 0.16329932, 1e-8);
