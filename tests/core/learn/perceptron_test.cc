@@ -132,6 +132,24 @@ TEST(PerceptronTest, SeparableRowsEndWithinTheBoundOfNovikoff) {
   EXPECT_EQ(*model->Predict(examples.rows.view(), NeverStop), examples.labels);
 }
 
+// 25 axes with labels y have the margin 1/5 by Σ y_i e_i/5, and each is a mistake when it first
+// comes: Novikoff's 25 changes are made, and half of them would not do. A weight is as large as its
+// axis has changes.
+TEST(PerceptronTest, TheBoundOfNovikoffIsReached) {
+  LabeledRows examples{.rows = Matrix<double>(25, 25), .labels = {}, .classes = 2};
+  for (int i = 0; i < 25; ++i) {
+    examples.rows(i, i) = 1;
+    examples.labels.push_back(i % 3 == 0 ? 1 : 0);
+  }
+  const std::unique_ptr<const Model> model =
+      MustTrain("perceptron(epochs=1000, bias=0)", examples, 2);
+  EXPECT_THAT(model->Summary(), ::testing::StartsWith("0 changes in the last of 2 passes"));
+  const Matrix<double>& weights = model->linear()->weights;
+  for (int k = 0; k < 25; ++k) {
+    EXPECT_EQ((weights(1, k) - weights(0, k)) / 2, k % 3 == 0 ? 1 : -1) << k;
+  }
+}
+
 TEST(PerceptronTest, SameSeedSameBitsAndAnotherSeedAnotherOrder) {
   const LabeledRows examples = NoisyRows(200, 5, 3, 8);
   const auto weights = [&](uint64_t seed) {

@@ -201,8 +201,8 @@ class EqualRows {
 };
 
 // Equation 1. At s = √m/2 each weight is a fair coin and each value the whole range of {0} ∪ k: the
-// largest variance that the inequality allows for, so that it is above the truth by what it is above
-// a normal tail. With a third of mc² it is broken.
+// largest variance that the inequality allows for, so that it is above the truth by what it is
+// above a normal tail. With a third of mc² it is broken.
 TEST(GramTheoremsTest, RoundedExpansionsMissAsRarelyAsStated) {
   constexpr int kRows = 100;
   constexpr int kTrials = 1000;
