@@ -105,6 +105,7 @@ double SineOf(const Matrix<double>& alpha, const Matrix<double>& vectors,
 // iteration and float32 leave 1e-4 of λ₁ over b beside it.
 TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequality) {
   const Matrix<double> landmarks = Clusters(600, 6, 5);
+  double closest = 0;
   for (const bool centred : {false, true}) {
     Matrix<double> vectors = GramOf(landmarks, centred);
     const std::vector<double> rising = SymmetricEigenvectors(vectors.view()).value();
@@ -125,9 +126,12 @@ TEST(KernelPcaRandomizedTest, ComponentsKeepTheoremTwoAndEigenvaluesWeylsInequal
         const double sine = SineOf(alpha, vectors, rising, pca->eigenvalues[3] - below);
         EXPECT_LE(sine, (norm + 1e-4 * rising.back()) / below) << b;
         EXPECT_GT(sine, 0) << b;
+        closest = std::max(closest, sine * below / norm);
       }
     }
   }
+  // A random K̂ − K does less than its norm could: gram_theorems_test has one that does all of it.
+  EXPECT_GT(closest, 0.5);
 }
 
 // Noise without a spectrum: of −λ_min and λ_max neither is much larger, so that the leading pairs
@@ -261,8 +265,8 @@ TEST(KernelPcaRandomizedTest, AGramMatrixInFloat32HasTheSameLeadingPairs) {
 }
 
 // E f̂(x) = f(x), with the variance Σ_i |α_i|(1/s − |α_i|)·(k(x_i, x) − μ_i)²/λ of the weights under
-// 1/s. Over T draws the mean keeps six sigma, and the Hoeffding bound holds for each draw.
-TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound) {
+// 1/s. Over T draws the mean keeps six sigma. (Hoeffding's bound is gram_theorems_test's.)
+TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiased) {
   constexpr int kDraws = 400;
   constexpr double kScale = 12;
   const Matrix<double> landmarks = NormalRows({.rows = 150, .cols = 3, .seed = 5});
@@ -276,7 +280,6 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound
     const Matrix<double> alpha = ExpansionsOf(*exact);
     const std::vector<double>& centre = std::get<1>(exact->served.stages).centre;
     Matrix<double> mean(5, 3);
-    double beyond = 0;
     task.rounding = kScale;
     for (int draw = 0; draw < kDraws; ++draw) {
       // Another seed iterates from other vectors to the same pairs, and rounds otherwise.
@@ -285,11 +288,7 @@ TEST(KernelPcaRandomizedTest, RoundedExpansionsAreUnbiasedAndKeepHoeffdingsBound
       ASSERT_TRUE(rounded.ok()) << rounded.status();
       const Matrix<double> g = MustTransformWide(rounded->served, WireRows(x));
       for (int64_t i = 0; i < 15; ++i) mean.data()[i] += g.data()[i] / kDraws;
-      // t of probability 0.1 by the bound; the range of 0 and k − μ is under 1.
-      const double t = std::sqrt(150 * std::log(20.0) / 2) / kScale;
-      beyond += std::abs(g(0, 0) - f(0, 0)) * std::sqrt(exact->eigenvalues[0]) >= t ? 1 : 0;
     }
-    EXPECT_LE(beyond / kDraws, 0.1);
     for (int64_t i = 0; i < 5; ++i) {
       for (int64_t n = 0; n < 3; ++n) {
         double variance = 0;
