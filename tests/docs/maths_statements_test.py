@@ -10,14 +10,16 @@ CORE = document.SOURCE / "core"
 TESTS = document.SOURCE / "tests/core"
 SECTION = "Every statement of the papers"
 
-# What has a number in each paper.
+# What has a number in each paper, tables and figures too.
 NUMBERED = {
-    "BBV": ["Lemma 1", "Remark 1", "Corollary 1", "Corollary 2", *(f"Theorem {n}" for n in range(1, 5))],
+    "BBV": ["Lemma 1", "Remark 1", "Corollary 1", "Corollary 2", *(f"Theorem {n}" for n in range(1, 5)), "Table 1", "Table 2",
+            "figure 1"],
     "BS": ["Definition 1", "Definition 2", "Algorithm 1", "Lemma 1", "Remark 1", "Corollary 1", "Corollary 2",
-           *(f"Theorem {n}" for n in range(1, 7))],
+           *(f"Theorem {n}" for n in range(1, 7)), "figure 1", "figure 2"],
     "AMS": [*(f"Theorem {n}" for n in range(1, 7)), *(f"equation {n}" for n in range(1, 5)), "algorithm Orthogonal Iteration"],
     "SH": ["Definition 1", "Definition 2", "Definition 3", "Definition 7", "Lemma 4", "Lemma 10", "Theorem 5", "Theorem 6",
-           "Theorem 8", "Theorem 9", *(f"equation {n}" for n in range(1, 13))],
+           "Theorem 8", "Theorem 9", *(f"equation {n}" for n in range(1, 13)),
+           *(f"figure {n}" for n in range(1, 5))],
     "CO": [],  # a lecture: it numbers nothing
 }
 
@@ -30,9 +32,9 @@ def tables():
 
 def numbers(statement):
     """What a first cell names: "equations 7 to 9" are three, "Theorem 6, equations 2 and 3" is three too."""
-    named = set(re.findall(r"(?:Definition|Lemma|Remark|Corollary|Theorem|Algorithm|equation) \d+", statement))
-    for first, last in re.findall(r"equations (\d+) (?:to|and) (\d+)", statement):
-        named |= {f"equation {n}" for n in range(int(first), int(last) + 1)}
+    named = set(re.findall(r"(?:Definition|Lemma|Remark|Corollary|Theorem|Algorithm|Table|equation|figure) \d+", statement))
+    for what, first, last in re.findall(r"(equation|figure)s (\d+) (?:to|and) (\d+)", statement):
+        named |= {f"{what} {n}" for n in range(int(first), int(last) + 1)}
     if statement.startswith("algorithm "):
         named.add(statement)
     return named
@@ -69,6 +71,14 @@ class MathsStatementsTest(unittest.TestCase):
                     self.assertTrue(says and file and test)
                     if "`" not in test:
                         self.assertTrue(re.match(r"— \w", file) or len(test) > 20, "a reason")
+
+    def test_only_experiments_wait_for_the_lab(self):
+        proven = r"(?:Definition|Lemma|Remark|Corollary|Theorem|Algorithm|equation) \d+"
+        for rows in tables().values():
+            for statement, _, file, test in rows:
+                with self.subTest(statement):
+                    if re.search(r"\blab:", file + test):
+                        self.assertNotRegex(statement, proven)
 
 
 if __name__ == "__main__":

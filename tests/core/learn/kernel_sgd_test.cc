@@ -201,6 +201,41 @@ TEST(KernelSgdTest, WithoutFiniteFeaturesTheTwoKernelStrategiesAgree) {
   EXPECT_FALSE(learns(shuffled));
 }
 
+// φ of so many rows has been asked for.
+class CountingMap final : public RowMap {
+ public:
+  explicit CountingMap(int64_t columns) : map_(columns) {}
+  int64_t input_columns() const override { return map_.input_columns(); }
+  int64_t output_columns() const override { return map_.output_columns(); }
+  absl::Status Map(ConstMatrixView<double> rows, MatrixView<double> out) const override {
+    count_ += rows.rows();
+    return map_.Map(rows, out);
+  }
+  int64_t count() const { return count_; }
+
+ private:
+  const DegreeTwo map_;
+  mutable int64_t count_ = 0;
+};
+
+// The lecture's table of costs: T features on the fly, n of them if they are kept, none with the
+// kernel. T = epochs·n, also where several classes are learnt from each.
+TEST(KernelSgdTest, FeaturesAreComputedAsOftenAsTheTableOfCostsSays) {
+  for (const int32_t classes : {2, 3}) {
+    const LabeledRows rows = NoisyRows(80, 3, classes, 4);
+    const auto count = [&](const std::string& strategy) {
+      const auto map = std::make_shared<CountingMap>(3);
+      MustTrain("kernel_sgd(strategy=" + strategy + ", rate=0.01, epochs=5)", rows, 1,
+                Input(kDegreeTwo, map));
+      return map->count();
+    };
+    EXPECT_EQ(count("features"), 5 * 80);
+    EXPECT_EQ(count("stored_features"), 80);
+    EXPECT_EQ(count("kernel"), 0);
+    EXPECT_EQ(count("gram"), 0);
+  }
+}
+
 // The lecture's two further ways: features that approximate the kernel, mapped when they are wanted
 // or kept. The engine gives a row the same bits alone and among others, so both are one model to
 // the bit; and the more features there are, the nearer it is to the kernel's own.

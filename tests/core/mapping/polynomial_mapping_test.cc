@@ -1,5 +1,6 @@
 #include "core/mapping/polynomial_mapping.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <variant>
@@ -24,10 +25,12 @@ using testing::FeaturesFrom;
 using ::testing::HasSubstr;
 using testing::MustBuild;
 using testing::MustParseKernel;
+using testing::MustTransformWide;
 using testing::NaiveGram;
 using testing::NaiveKernelMatrix;
 using testing::SpecOf;
 using testing::UniformRows;
+using testing::WireRows;
 
 Plan MustMakePlan(const char* kernel, int64_t columns) {
   UseOneBlasThread();
@@ -49,6 +52,58 @@ TEST(PolynomialMappingTest, MonomialsAreThoseOfTheMultinomialTheorem) {
   const double expected[] = {1, root, root, 1, root, 1};
   ASSERT_EQ(f.coefficients.size(), 6u);
   for (int j = 0; j < 6; ++j) EXPECT_NEAR(f.coefficients[j], expected[j], 1e-15);
+}
+
+// BBV 6.1: points with l(x)(x₁²/a² ± x₂²/b² − 1) >= c and |x_i| <= M have the margin γ_l =
+// c/((1 + 2M²)√(1 + 1/a⁴ + 1/b⁴)) in the φ-space of the kernel of degree 2, by the vector of the
+// boundary itself: Σ of φ of points of the axes, since (te·x + 1)² + (−te·x + 1)² = 2t²x² + 2. The
+// points on the grid that are nearest to it have less than twice γ_l, where both are of Table 1.
+TEST(PolynomialMappingTest, SyntheticDataHaveTheMarginOfThePaper) {
+  struct {
+    double b, sign, c, bound, gamma;
+  } const cases[] = {{1, 1, 0.2, 1.2, 0.0297603},
+                     {1, -1, 0.2, 1.2, 0.0297603},
+                     {0.5, 1, 0.1, 1.1, 0.0068919},
+                     {0.5, -1, 0.1, 1.1, 0.0068919}};
+  const Plan plan = MustMakePlan("poly(degree=2, gamma=1, coef0=1)", 2);
+  constexpr int64_t kSide = 221;
+  for (const auto& k : cases) {
+    SCOPED_TRACE(::testing::Message() << k.b << " " << k.sign);
+    Matrix<double> x(kSide * kSide + 5, 2);  // the grid, then 0 and the axes
+    for (int64_t i = 0; i < kSide * kSide; ++i) {
+      x(i, 0) = k.bound * (2.0 * static_cast<double>(i % kSide) / (kSide - 1) - 1);
+      x(i, 1) = k.bound * (2.0 * static_cast<double>(i / kSide) / (kSide - 1) - 1);
+    }
+    for (int axis = 0; axis < 2; ++axis) {
+      for (int side = 0; side < 2; ++side) {
+        x(kSide * kSide + 1 + 2 * axis + side, axis) = side == 0 ? 1 : -1;
+      }
+    }
+    const Matrix<double> f = MustTransformWide(plan, WireRows(x));
+    const double second = k.sign / (k.b * k.b);
+    const double weights[] = {-2 - second, 0.5, 0.5, second / 2, second / 2};
+    std::vector<double> w(static_cast<size_t>(f.cols()));
+    double length = 0;
+    for (int64_t j = 0; j < f.cols(); ++j) {
+      for (int p = 0; p < 5; ++p) w[j] += weights[p] * f(kSide * kSide + p, j);
+      length += w[j] * w[j];
+    }
+    EXPECT_NEAR(length, 1 + 1 + second * second, 1e-12);
+    double least = 1;
+    for (int64_t i = 0; i < kSide * kSide; ++i) {
+      const double side = x(i, 0) * x(i, 0) + second * x(i, 1) * x(i, 1) - 1;
+      if (std::abs(side) < k.c) continue;
+      double product = 0;
+      double square = 0;
+      for (int64_t j = 0; j < f.cols(); ++j) {
+        product += w[j] * f(i, j);
+        square += f(i, j) * f(i, j);
+      }
+      least = std::min(least, (side > 0 ? 1 : -1) * product / std::sqrt(length * square));
+    }
+    EXPECT_GE(least, k.gamma);
+    EXPECT_LT(least, 2 * k.gamma);
+  }
 }
 
 // Sums of D positive and negative terms of q + 2 roundings each; Σ|terms| is K(|x|, |y|).
