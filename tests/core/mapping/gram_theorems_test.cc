@@ -88,14 +88,14 @@ double ProductOf(const double* a, const double* b, int64_t count) {
 }
 
 constexpr int kRowsOfPairs = 2 * PairedRows::kPairs;
-constexpr uint64_t kSeeds = 8;
+constexpr uint64_t kPairSeeds = 8;
 
 // ‖F̂ᵀ(t)·F_⊥(t − b)‖ at t = λ̂_1 and the largest b, which is just under t − λ_2; the vectors of
 // F_⊥ are K's from the second on.
 TEST(GramTheoremsTest, WhatIsFoundIsNotOfLowerComponentsByTheoremTwo) {
   for (const double difference : {1.0, 2.0, 8.0}) {
     const PairedRows pairs(difference);
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {
       const SparsifiedPca found(pairs, seed);
       double square = 0;
       for (int n = 1; n < kRowsOfPairs; ++n) {
@@ -117,7 +117,7 @@ TEST(GramTheoremsTest, WhatIsFoundIsNotOfLowerComponentsByTheoremTwo) {
 TEST(GramTheoremsTest, WhatIsLargeIsFoundByTheoremTwo) {
   for (const double difference : {1.0, 2.0, 8.0}) {
     const PairedRows pairs(difference);
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {
       const SparsifiedPca found(pairs, seed);
       const double cosine = ProductOf(found.vectors.row(0), pairs.vector(0), kRowsOfPairs);
       double square = 0;
@@ -138,7 +138,7 @@ TEST(GramTheoremsTest, WhatIsLargeIsFoundByTheoremTwo) {
 // Of equal diagonal entries the values A ± k move by k to one side or the other.
 TEST(GramTheoremsTest, EigenvaluesMoveByTheNormAndNoMoreByWeylsInequality) {
   const PairedRows pairs(0);
-  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {
     const SparsifiedPca found(pairs, seed);
     for (int n = 0; n < 2; ++n) {
       EXPECT_NEAR(std::abs(found.values[n] - pairs.value(n)), PairedRows::kOff, 1e-4) << seed;
@@ -158,7 +158,7 @@ TEST(GramTheoremsTest, FeaturesAreKsOwnByTheoremFourAtEveryC) {
     ASSERT_GE(c, 1);
     largest_c = std::max(c, largest_c);
     double largest = 0;
-    for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {
       const SparsifiedPca found(pairs, seed);
       const double sign =
           ProductOf(found.vectors.row(0), pairs.vector(0), kRowsOfPairs) > 0 ? 1 : -1;

@@ -58,7 +58,7 @@ std::vector<int64_t> DrawnPoints(const LabeledPoints& distribution, int64_t coun
   return drawn;
 }
 
-Matrix<double> RowsOf(const LabeledPoints& distribution, const std::vector<int64_t>& drawn) {
+Matrix<double> RowsOfPoints(const LabeledPoints& distribution, const std::vector<int64_t>& drawn) {
   Matrix<double> rows(static_cast<int64_t>(drawn.size()), distribution.points.cols());
   for (size_t i = 0; i < drawn.size(); ++i) {
     std::copy_n(distribution.points.row(drawn[i]), rows.cols(), rows.row(i));
@@ -125,7 +125,7 @@ TEST(MarginTheoremsTest, F1IsSeparableButForTheError) {
       for (const int64_t point : drawn) {
         alpha.push_back(1 / (point == 1 ? rare : static_cast<double>(d) - rare));
       }
-      const Matrix<double> landmarks = RowsOf(distribution, drawn);
+      const Matrix<double> landmarks = RowsOfPoints(distribution, drawn);
       const Matrix<double> features =
           MustTransformWide(BuildF1(LinearTask(landmarks))->served, WireRows(distribution.points));
       failures += ErrorAtMargin(distribution, features, alpha.data(), 0) > kError + missed ? 1 : 0;
@@ -160,7 +160,7 @@ TEST(MarginTheoremsTest, F2IsSeparableAtHalfTheMarginButForTheError) {
     int failures = 0;
     for (int trial = 0; trial < kTrials; ++trial) {
       const Matrix<double> landmarks =
-          RowsOf(distribution, DrawnPoints(distribution, d, static_cast<uint64_t>(trial)));
+          RowsOfPoints(distribution, DrawnPoints(distribution, d, static_cast<uint64_t>(trial)));
       const Matrix<double> f =
           MustTransformWide(BuildF2(LinearTask(landmarks), NeverStop)->served, WireRows(points));
       Matrix<double> features(3, f.cols());

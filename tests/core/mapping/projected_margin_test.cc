@@ -147,21 +147,21 @@ TEST(ProjectedMarginTest, ADataSetKeepsTheMarginOfTheoremSix) {
 
 // Three classes, whose vectors are the axes, rows 0 … 2; the 60 others have the cosine 1/2 with
 // their own and 0 with the rivals', each in a direction of its own, and lengths from 1 to 7.
-constexpr int64_t kClasses = 3;
-constexpr int64_t kClassRows = 60;
+constexpr int64_t kLedClasses = 3;
+constexpr int64_t kLedRows = 60;
 constexpr double kClassE = 0.1;
 constexpr double kClassDelta = 0.05;
 
 Matrix<double> ClassesAndRows() {
-  Matrix<double> x = NormalRows({.rows = kClasses + kClassRows, .cols = 30, .seed = 3});
+  Matrix<double> x = NormalRows({.rows = kLedClasses + kLedRows, .cols = 30, .seed = 3});
   for (int64_t i = 0; i < x.rows(); ++i) {
-    for (int64_t k = 0; k < kClasses; ++k) x(i, k) = 0;
+    for (int64_t k = 0; k < kLedClasses; ++k) x(i, k) = 0;
     const double rest = std::sqrt(Dot(x, i, i));
-    const double length = i < kClasses ? 1 : static_cast<double>(i % 7 + 1);
+    const double length = i < kLedClasses ? 1 : static_cast<double>(i % 7 + 1);
     for (int64_t k = 0; k < x.cols(); ++k) {
-      x(i, k) *= i < kClasses ? 0 : length * std::sqrt(0.75) / rest;
+      x(i, k) *= i < kLedClasses ? 0 : length * std::sqrt(0.75) / rest;
     }
-    x(i, i % kClasses) = i < kClasses ? 1 : 0.5 * length;
+    x(i, i % kLedClasses) = i < kLedClasses ? 1 : 0.5 * length;
   }
   return x;
 }
@@ -177,9 +177,9 @@ bool LeadsHold(int64_t dimensions, double promised, const Lead& lead) {
     const Matrix<double> f =
         Projected(x, {.dimensions = dimensions, .seed = static_cast<uint64_t>(trial)});
     double least = 2;
-    for (int64_t i = kClasses; i < f.rows(); ++i) {
-      for (int64_t y = 0; y < kClasses; ++y) {
-        if (y != i % kClasses) least = std::min(least, lead(f, i, i % kClasses, y));
+    for (int64_t i = kLedClasses; i < f.rows(); ++i) {
+      for (int64_t y = 0; y < kLedClasses; ++y) {
+        if (y != i % kLedClasses) least = std::min(least, lead(f, i, i % kLedClasses, y));
       }
     }
     broken += least < promised ? 1 : 0;
@@ -200,7 +200,7 @@ TEST(ProjectedMarginTest, ManyClassesKeepTheMarginOfTheoremEight) {
                      });
   };
   const int64_t n =
-      AngleDimensions(kClassE, static_cast<double>(kClasses * kClassRows), kClassDelta).value();
+      AngleDimensions(kClassE, static_cast<double>(kLedClasses * kLedRows), kClassDelta).value();
   EXPECT_EQ(n, 4278);
   EXPECT_TRUE(holds(n));
   EXPECT_TRUE(holds(n / 20));
@@ -221,7 +221,7 @@ TEST(ProjectedMarginTest, TheUnnormalisedLeadOfSeveralClassesIsKeptWhereAnglesAr
                      });
   };
   const int64_t n =
-      AngleDimensions(kClassE, static_cast<double>(kClasses * kClassRows), kClassDelta).value();
+      AngleDimensions(kClassE, static_cast<double>(kLedClasses * kLedRows), kClassDelta).value();
   EXPECT_TRUE(holds(n));
   EXPECT_TRUE(holds(n / 20));
   EXPECT_FALSE(holds(n / 60));
