@@ -157,6 +157,20 @@ TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
   EXPECT_NE(review->golden_vectors, GoldenVectors::kAbsent);
 }
 
+// Five components span φ of a linear kernel: about its landmarks' mean nothing but rounding is
+// left.
+TEST(PrecomputedTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
+  Matrix<double> stream = Rows(600);
+  for (int64_t i = 0; i < stream.size(); ++i) stream.data()[i] += 2;
+  const Certificate certificate =
+      MustBuild(SpecOf("kpca(landmarks=40, dimensions=5)", "precomputed()"),
+                Gram(stream, "linear()"))
+          .certificate;
+  ASSERT_TRUE(certificate.kernel_error.has_value());
+  EXPECT_LT(certificate.kernel_error->max, 1e-4);
+  EXPECT_GT(certificate.kernel_error->scale, 5);
+}
+
 // rbf: K(x, x) = 1.
 TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
   const Matrix<double> stream = Rows();

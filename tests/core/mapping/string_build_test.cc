@@ -79,6 +79,18 @@ Matrix<T> Features(const Engine& engine, const StringsView& strings) {
   return y;
 }
 
+// The counts of the n-grams that there are, about their mean: all of them are spanned.
+TEST(StringBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
+  const Texts texts(400);
+  const absl::StatusOr<BuiltVersion> built = Build(
+      SpecOf("kpca(landmarks=60, dimensions=16)", "spectrum(n=1, unit=character)"), texts.view());
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE(built->certificate.kernel_error.has_value());
+  const MeasuredError& error = *built->certificate.kernel_error;
+  EXPECT_LT(error.max, 1e-4 * error.scale);
+  EXPECT_GT(error.scale, 1);
+}
+
 TEST(StringBuildTest, EveryMappingOfLandmarksTakesText) {
   const Texts texts(400);
   for (const char* mapping :

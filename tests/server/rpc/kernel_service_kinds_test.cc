@@ -197,7 +197,7 @@ TEST_P(KernelServiceKindsTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripA
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
       {"f3(landmarks=24, dimensions=12, serving_type=float64)", 6},
-      {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 2},
+      {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 3},
       {"f2(landmarks=24, policy=given, serving_type=float64)", 5},
       {"f2(landmarks=24, serving_type=float64)", 6},
   };

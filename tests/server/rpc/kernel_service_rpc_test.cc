@@ -115,7 +115,7 @@ TEST_F(KernelServiceRpcTest, FeaturesAreThoseOfTheBuiltInKernelAtOneRoundTripATr
   const std::pair<const char*, int64_t> kMappings[] = {
       {"f1(landmarks=24, serving_type=float64)", 2},
       {"f3(landmarks=24, dimensions=12, serving_type=float64)", 6},
-      {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 2},
+      {"kpca(landmarks=24, dimensions=5, serving_type=float64)", 3},
       {"f2(landmarks=24, serving_type=float64)", 6},
   };
   for (const auto& [mapping, blocks] : kMappings) {
