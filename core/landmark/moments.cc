@@ -16,31 +16,25 @@ constexpr int kLeastExponent = -1000;
 // as much has a square that is far from underflow.
 constexpr double kMostUnits = 0x1p400;
 
-// Whether any column is further from its first row than its units reach. Counted, not cut short, so
-// that it becomes vector comparisons.
-bool AnyFar(const double* __restrict__ x, int64_t columns, const double* __restrict__ first,
-            const double* __restrict__ per_unit) {
-  int64_t far = 0;
+// Comparisons are written as selections, which become vector minima and maxima.
+void WidenRange(const double* __restrict__ x, int64_t columns, double* __restrict__ min,
+                double* __restrict__ max) {
   for (int64_t j = 0; j < columns; ++j) {
-    far += std::abs((x[j] - first[j]) * per_unit[j]) <= kMostUnits ? 0 : 1;
+    min[j] = x[j] < min[j] ? x[j] : min[j];
+    max[j] = x[j] > max[j] ? x[j] : max[j];
   }
-  return far > 0;
 }
 
-// One Welford step for every column. Comparisons are written as selections, which become vector
-// minima and maxima.
+// One Welford step for every column.
 void AddRow(const double* __restrict__ x, int64_t columns, double inverse_count,
             const double* __restrict__ first, const double* __restrict__ per_unit,
-            double* __restrict__ mean, double* __restrict__ sum_squares, double* __restrict__ min,
-            double* __restrict__ max) {
+            double* __restrict__ mean, double* __restrict__ sum_squares) {
   for (int64_t j = 0; j < columns; ++j) {
     const double y = (x[j] - first[j]) * per_unit[j];
     const double delta = y - mean[j];
     const double new_mean = mean[j] + delta * inverse_count;
     sum_squares[j] += delta * (y - new_mean);
     mean[j] = new_mean;
-    min[j] = x[j] < min[j] ? x[j] : min[j];
-    max[j] = x[j] > max[j] ? x[j] : max[j];
   }
 }
 
@@ -60,27 +54,30 @@ ColumnMoments::ColumnMoments(int64_t columns)
 
 void ColumnMoments::Add(ConstMatrixView<double> block) {
   PHIMAP_CHECK(block.cols() == columns_);
-  for (int64_t i = 0; i < block.rows(); ++i) {
-    const double* row = block.row(i);
-    if (count_ == 0) {
-      for (std::vector<double>* start : {&first_, &min_, &max_}) {
-        std::copy_n(row, columns_, start->begin());
-      }
+  if (block.rows() == 0) return;
+  if (count_ == 0) {
+    for (std::vector<double>* start : {&first_, &min_, &max_}) {
+      std::copy_n(block.row(0), columns_, start->begin());
     }
+  }
+  for (int64_t i = 0; i < block.rows(); ++i) {
+    WidenRange(block.row(i), columns_, min_.data(), max_.data());
+  }
+  WidenUnits();
+  for (int64_t i = 0; i < block.rows(); ++i) {
     ++count_;
-    if (AnyFar(row, columns_, first_.data(), per_unit_.data())) Rescale(row);
-    AddRow(row, columns_, 1.0 / static_cast<double>(count_), first_.data(), per_unit_.data(),
-           shifted_mean_.data(), sum_squares_.data(), min_.data(), max_.data());
+    AddRow(block.row(i), columns_, 1.0 / static_cast<double>(count_), first_.data(),
+           per_unit_.data(), shifted_mean_.data(), sum_squares_.data());
   }
 }
 
-void ColumnMoments::Rescale(const double* row) {
+void ColumnMoments::WidenUnits() {
   for (int64_t j = 0; j < columns_; ++j) {
-    const double y = row[j] - first_[j];
+    const double furthest = std::max(max_[j] - first_[j], first_[j] - min_[j]);
     // An overflow of the difference itself is one of the variance: CheckFinite finds it.
-    if (std::abs(y * per_unit_[j]) <= kMostUnits || !std::isfinite(y)) continue;
+    if (furthest * per_unit_[j] <= kMostUnits || !std::isfinite(furthest)) continue;
     const int before = std::ilogb(unit_[j]);
-    const int exponent = std::clamp(std::ilogb(y), kLeastExponent, -kLeastExponent);
+    const int exponent = std::clamp(std::ilogb(furthest), kLeastExponent, -kLeastExponent);
     unit_[j] = std::ldexp(1.0, exponent);
     per_unit_[j] = std::ldexp(1.0, -exponent);
     shifted_mean_[j] = std::ldexp(shifted_mean_[j], before - exponent);
