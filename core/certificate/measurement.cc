@@ -111,14 +111,50 @@ std::vector<double> Diagonal(const MeasurementTask& task, const Matrix<double>& 
   return KernelDiagonal(*task.kernel, x.view(), norms);
 }
 
-// Adds what a tile found to the rows of its pairs.
-void AddTile(const PairTile& pairs, const std::vector<double>& row_sums, RowErrors& errors) {
+// What a tile of pairs adds to KernelErrors.
+struct TileErrors {
+  double sum = 0;
+  // Of rows first … end − 1 the part of this tile's pairs.
+  std::vector<double> row_sums;
+  double max = 0;
+  int64_t count = 0;
+  int64_t unbounded = 0;
+  std::vector<double> disjoint;
+};
+
+// `differences`: K(x, y) − F(x)·F(y) of the tile's rows with those from its first on.
+TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& differences,
+                    const std::vector<double>& residuals) {
+  const auto [begin, end, first] = pairs;
+  TileErrors errors;
+  errors.row_sums.resize(static_cast<size_t>(end - first));
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = first; j < i; ++j) {
+      const double difference = std::abs(differences(i - begin, j - first));
+      errors.sum += difference;
+      errors.row_sums[i - first] += difference;
+      errors.row_sums[j - first] += difference;
+      errors.max = std::max(errors.max, difference);
+      if (residuals.empty()) continue;
+      if (difference > std::sqrt(residuals[i] * residuals[j])) ++errors.unbounded;
+    }
+    errors.count += i - first;
+    if (i % 2 == 1) errors.disjoint.push_back(std::abs(differences(i - begin, i - 1 - first)));
+  }
+  return errors;
+}
+
+void AddTile(const PairTile& pairs, const TileErrors& tile, KernelErrors& errors) {
   const auto [begin, end, first] = pairs;
   for (int64_t i = first; i < end; ++i) {
-    errors.sums[i] += row_sums[i - first];
+    errors.by_row.sums[i] += tile.row_sums[i - first];
     // Those before it, if it is one of the tile's own rows, and those of the tile behind it.
-    errors.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
+    errors.by_row.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
   }
+  errors.error.max = std::max(errors.error.max, tile.max);
+  errors.error.count += tile.count;
+  errors.unbounded += tile.unbounded;
+  errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
 }
 
 // |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
@@ -132,50 +168,22 @@ absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matr
                                          const TileControl& control) {
   const int64_t h = features.rows();
   const std::vector<double> norms = SquaredNorms(x.view());
-  struct TileErrors {
-    double sum = 0;
-    // Of rows first … end − 1 the part of this tile's pairs.
-    std::vector<double> row_sums;
-    double max = 0;
-    int64_t count = 0;
-    int64_t unbounded = 0;
-    std::vector<double> disjoint;
-  };
   std::vector<TileErrors> tiles(static_cast<size_t>(PairTileCount(h)));
   const auto measure = [&](int64_t t) {
-    TileErrors& errors = tiles[t];
     const PairTile pairs = PairTileAt(h, t);
     const auto [begin, end, first] = pairs;
-    errors.row_sums.resize(static_cast<size_t>(end - first));
     Matrix<double> tile = PairValues(task, x, norms, pairs, t);
     MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
                        features.view().Rows(first, end - first), 1, tile.view());
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = first; j < i; ++j) {
-        const double difference = std::abs(tile(i - begin, j - first));
-        errors.sum += difference;
-        errors.row_sums[i - first] += difference;
-        errors.row_sums[j - first] += difference;
-        errors.max = std::max(errors.max, difference);
-        if (residuals.empty()) continue;
-        if (difference > std::sqrt(residuals[i] * residuals[j])) ++errors.unbounded;
-      }
-      errors.count += i - first;
-      if (i % 2 == 1) errors.disjoint.push_back(std::abs(tile(i - begin, i - 1 - first)));
-    }
+    tiles[t] = ErrorsOf(pairs, tile, residuals);
   };
   PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
   KernelErrors errors(h);
   errors.error.scale = ScaleOf(task, Diagonal(task, x, norms));
   double sum = 0;
   for (int64_t t = 0; t < PairTileCount(h); ++t) {
-    const TileErrors& tile = tiles[t];
-    AddTile(PairTileAt(h, t), tile.row_sums, errors.by_row);
-    sum += tile.sum;
-    errors.error.max = std::max(errors.error.max, tile.max);
-    errors.error.count += tile.count;
-    errors.unbounded += tile.unbounded;
-    errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
+    AddTile(PairTileAt(h, t), tiles[t], errors);
+    sum += tiles[t].sum;
   }
   errors.error.mean = sum / static_cast<double>(errors.error.count);
   return errors;
