@@ -256,6 +256,19 @@ TEST(MarginTheoremsTest, LemmaOneHoldsOnTheLandmarksOfABuildWithManyRareDirectio
   EXPECT_NEAR(of_few, 0.8175 * kTrials, 6 * std::sqrt(0.8175 * 0.1825 * kTrials));
 }
 
+// Unit rows with the cosine γ to w = e_0, each in a plane of its own, and behind them w' = w/2 +
+// (√3/2)·e_1, to which they have γ/2.
+Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
+  Matrix<double> points(examples + 1, examples + 2);
+  for (int64_t i = 0; i < examples; ++i) {
+    points(i, 0) = margin;
+    points(i, i + 2) = std::sqrt(1 - margin * margin);
+  }
+  points(examples, 0) = 0.5;
+  points(examples, 1) = std::sqrt(0.75);
+  return points;
+}
+
 // Theorem 3 of BBV, 5 of BS: F3 keeps a quarter of the margin. On data of rank 600, of 1,231
 // landmarks as the literal tier asks for at (0.5, 0.1, 0.05), with the exact law's 544 dimensions;
 // the other tiers ask for more dimensions than there are landmarks, which no map can have. The
@@ -275,13 +288,7 @@ TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
   for (const Tier tier : {Tier::kLiteral, Tier::kDerived}) {
     EXPECT_GT(F3Dimensions(tier, kMargin, kError, kDelta).value(), d2);
   }
-  Matrix<double> points(kExamples + 1, kRank);
-  for (int i = 0; i < kExamples; ++i) {
-    points(i, 0) = kMargin;
-    points(i, i + 2) = std::sqrt(1 - kMargin * kMargin);
-  }
-  points(kExamples, 0) = 0.5;
-  points(kExamples, 1) = std::sqrt(0.75);
+  const Matrix<double> points = ExamplesAndSeparator(kExamples, kMargin);
   const Matrix<double> landmarks = NormalRows({.rows = d2, .cols = kRank, .seed = 5});
   const auto holds = [&](int64_t d3) {
     int lost = 0;

@@ -54,6 +54,17 @@ TEST(PolynomialMappingTest, MonomialsAreThoseOfTheMultinomialTheorem) {
   for (int j = 0; j < 6; ++j) EXPECT_NEAR(f.coefficients[j], expected[j], 1e-15);
 }
 
+// A grid of side² points of [−bound, bound]², then 0, e₁, −e₁, e₂ and −e₂.
+Matrix<double> GridAndAxes(int64_t side, double bound) {
+  Matrix<double> x(side * side + 5, 2);
+  for (int64_t i = 0; i < side * side; ++i) {
+    x(i, 0) = bound * (2.0 * static_cast<double>(i % side) / static_cast<double>(side - 1) - 1);
+    x(i, 1) = bound * (2.0 * static_cast<double>(i / side) / static_cast<double>(side - 1) - 1);
+  }
+  for (int64_t k = 0; k < 4; ++k) x(side * side + 1 + k, k / 2) = k % 2 == 0 ? 1 : -1;
+  return x;
+}
+
 // BBV 6.1: points with l(x)(x₁²/a² ± x₂²/b² − 1) >= c and |x_i| <= M have the margin γ_l =
 // c/((1 + 2M²)√(1 + 1/a⁴ + 1/b⁴)) in the φ-space of the kernel of degree 2, by the vector of the
 // boundary itself: Σ of φ of points of the axes, since (te·x + 1)² + (−te·x + 1)² = 2t²x² + 2. The
@@ -69,16 +80,7 @@ TEST(PolynomialMappingTest, SyntheticDataHaveTheMarginOfThePaper) {
   constexpr int64_t kSide = 221;
   for (const auto& k : cases) {
     SCOPED_TRACE(::testing::Message() << k.b << " " << k.sign);
-    Matrix<double> x(kSide * kSide + 5, 2);  // the grid, then 0 and the axes
-    for (int64_t i = 0; i < kSide * kSide; ++i) {
-      x(i, 0) = k.bound * (2.0 * static_cast<double>(i % kSide) / (kSide - 1) - 1);
-      x(i, 1) = k.bound * (2.0 * static_cast<double>(i / kSide) / (kSide - 1) - 1);
-    }
-    for (int axis = 0; axis < 2; ++axis) {
-      for (int side = 0; side < 2; ++side) {
-        x(kSide * kSide + 1 + 2 * axis + side, axis) = side == 0 ? 1 : -1;
-      }
-    }
+    const Matrix<double> x = GridAndAxes(kSide, k.bound);
     const Matrix<double> f = MustTransformWide(plan, WireRows(x));
     const double second = k.sign / (k.b * k.b);
     const double weights[] = {-2 - second, 0.5, 0.5, second / 2, second / 2};
