@@ -275,7 +275,7 @@ Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
 // examples have margin γ by w and γ/2 by w' = w/2 + (√3/2)u, the least that the first step leaves.
 // Of each, the second step may lose margin γ/4 with probability εδ/4 = 0.00125, which is what 544
 // dimensions do; a third of them lose 0.040. That a share of ε is lost is another matter: Markov's
-// inequality lies between, and 60 dimensions would do.
+// inequality lies between, and for single examples some 98 dimensions would do (scipy).
 TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
   constexpr double kMargin = 0.5;
   constexpr double kError = 0.1;
