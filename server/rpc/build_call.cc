@@ -2,24 +2,17 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "server/rpc/build_spec_from_proto.h"
 #include "server/rpc/examples_from_proto.h"
 #include "server/rpc/request_message.h"
+#include "server/rpc/stream_status.h"
 #include "server/rpc/version_to_proto.h"
 
 namespace phimap {
 namespace {
 
 using Code = absl::StatusCode;
-
-absl::Status Unexpected(const char* field, const char* expected) {
-  return MakeError(Code::kInvalidArgument, "UNEXPECTED_MESSAGE", field,
-                   absl::StrCat("expected ", expected));
-}
-
-absl::Status ClientGone() { return absl::CancelledError("the client gave the stream up"); }
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "server/rpc/features_to_proto.h"
 #include "server/rpc/request_message.h"
 #include "server/rpc/service_rows.h"
+#include "server/rpc/stream_status.h"
 #include "server/rpc/version_ref_to_proto.h"
 
 namespace phimap {
@@ -23,24 +24,17 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr int64_t kRetryDelayMs = 1000;
+constexpr int64_t kEvaluationRetryMs = 1000;
 // Shares of the work that are told are this far apart.
 constexpr double kFractionStep = 0.01;
 // Checkpoints of a learner can be microseconds apart.
 constexpr absl::Duration kBetweenYields = absl::Milliseconds(2);
 
-absl::Status Unexpected(const char* field, const char* expected) {
-  return MakeError(Code::kInvalidArgument, "UNEXPECTED_MESSAGE", field,
-                   absl::StrCat("expected ", expected));
-}
-
-absl::Status ClientGone() { return absl::CancelledError("the client gave the stream up"); }
-
 absl::Status TooManyEvaluations() {
   return MakeError(
       Code::kResourceExhausted, "TOO_MANY_EVALUATIONS", "",
       absl::StrCat("too many evaluations are under way; the limit is ", kMaxEvaluations),
-      {{"limit", absl::StrCat(kMaxEvaluations)}}, kRetryDelayMs);
+      {{"limit", absl::StrCat(kMaxEvaluations)}}, kEvaluationRetryMs);
 }
 
 // Runs `step`, which may run out of memory.

@@ -19,12 +19,12 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr int64_t kRetryDelayMs = 1000;
+constexpr int64_t kExportRetryMs = 1000;
 
 absl::Status TooManyExports() {
   return MakeError(Code::kResourceExhausted, "TOO_MANY_EXPORTS", "",
                    absl::StrCat("too many exports are under way; the limit is ", kMaxExports),
-                   {{"limit", absl::StrCat(kMaxExports)}}, kRetryDelayMs);
+                   {{"limit", absl::StrCat(kMaxExports)}}, kExportRetryMs);
 }
 
 absl::Status Silent(absl::Duration limit) {
@@ -68,7 +68,7 @@ void ExportCall::Next() {
     read = Read();
   } catch (const std::bad_alloc&) {
     read = MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "", "not enough memory for a chunk",
-                     {}, kRetryDelayMs);
+                     {}, kExportRetryMs);
   }
   if (!read.ok() || chunk_.data().empty()) return End(read);
   {

@@ -11,6 +11,7 @@
 #include "exchange/artifact_chunk.h"
 #include "server/registry/reference.h"
 #include "server/rpc/request_message.h"
+#include "server/rpc/stream_status.h"
 #include "server/rpc/version_to_proto.h"
 
 namespace phimap {
@@ -18,19 +19,12 @@ namespace {
 
 using Code = absl::StatusCode;
 
-constexpr int64_t kRetryDelayMs = 1000;
-
-absl::Status Unexpected(const char* field, const char* expected) {
-  return MakeError(Code::kInvalidArgument, "UNEXPECTED_MESSAGE", field,
-                   absl::StrCat("expected ", expected));
-}
-
-absl::Status ClientGone() { return absl::CancelledError("the client gave the stream up"); }
+constexpr int64_t kImportRetryMs = 1000;
 
 absl::Status TooManyImports() {
   return MakeError(Code::kResourceExhausted, "TOO_MANY_IMPORTS", "",
                    absl::StrCat("too many imports are under way; the limit is ", kMaxImports),
-                   {{"limit", absl::StrCat(kMaxImports)}}, kRetryDelayMs);
+                   {{"limit", absl::StrCat(kMaxImports)}}, kImportRetryMs);
 }
 
 }  // namespace
@@ -85,7 +79,7 @@ void ImportCall::Take() {
     taken = scope_.cancelled()->load() ? ClientGone() : TakeMessage();
   } catch (const std::bad_alloc&) {
     taken = MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
-                      "not enough memory for this artifact", {}, kRetryDelayMs);
+                      "not enough memory for this artifact", {}, kImportRetryMs);
   }
   if (!taken.ok() || done_) return End(taken);
   WantRead();
