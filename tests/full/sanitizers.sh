@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All tests under AddressSanitizer and all of UndefinedBehaviorSanitizer, of which .ci/run leaves out the checks that cost
-# most of the time.
+# All tests under AddressSanitizer and all of UndefinedBehaviorSanitizer, of which .ci/run leaves out the checks that
+# double the time to compile.
 set -euo pipefail
 build=$(cd "$1" && pwd)/sanitizers
 cd "$(dirname "$0")/../.."
