@@ -11,7 +11,7 @@
 namespace phimap {
 namespace {
 
-constexpr int64_t kRetryDelayMs = 100;
+constexpr int64_t kQueueRetryMs = 100;
 // Of an answer beside its values.
 constexpr int64_t kEnvelopeBytes = 1024;
 
@@ -67,7 +67,7 @@ void KernelQueue::Submit(Request request) {
                           {{"limit", absl::StrCat(kMaxWaitingBytes)},
                            {"service", service_.name()},
                            {"kernel", kernel_}},
-                          kRetryDelayMs);
+                          kQueueRetryMs);
     } else {
       waiting_bytes_ += request.bytes;
       waiting_.push_back(std::move(request));

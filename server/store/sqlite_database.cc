@@ -14,24 +14,25 @@
 namespace phimap {
 namespace {
 
-constexpr mode_t kFileMode = 0640;  // as the blobs; SQLite would give all users the right to read
+constexpr mode_t kDatabaseMode =
+    0640;  // as the blobs; SQLite would give all users the right to read
 
 // SQLite gives its logs the mode of the database. O_EXCL, because closing a descriptor of a file
 // that is open already would drop the locks of this process on it. What keeps the file from being
 // created, SQLite finds too, and explains.
 void CreateWithMode(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kFileMode);
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kDatabaseMode);
   if (fd >= 0) close(fd);
 }
 
-struct Meaning {
+struct ResultMeaning {
   absl::StatusCode code;
   const char* reason;
   const char* advice;
   int64_t retry_delay_ms = 0;
 };
 
-Meaning MeaningOf(int result) {
+ResultMeaning MeaningOfResult(int result) {
   switch (result & 0xff) {  // The primary code; the rest says where it happened.
     case SQLITE_FULL:
       return {absl::StatusCode::kResourceExhausted, "DISK_FULL",
@@ -65,7 +66,7 @@ Meaning MeaningOf(int result) {
 }
 
 absl::Status SqliteError(sqlite3* connection, int result, const std::string& path) {
-  const Meaning meaning = MeaningOf(result);
+  const ResultMeaning meaning = MeaningOfResult(result);
   const char* message = connection == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(connection);
   return MakeError(
       meaning.code, meaning.reason, "",
