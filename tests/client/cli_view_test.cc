@@ -288,6 +288,28 @@ TEST(NumberTextTest, ABoundIsNeverShownSmallerThanItIs) {
   EXPECT_EQ(UpperNumber(0), "0");
 }
 
+TEST(CertificateViewTest, SaysWhatOfEachRowIsNotCapturedAndOfWhichRowsTheTheoremSpeaks) {
+  v1::Version version = Letters();
+  v1::Certificate& certificate = *version.mutable_certificate();
+  certificate.set_held_out_trace_residual(0.0852);
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("residual under which a landmark is dropped"));
+  certificate.set_zero_landmarks(3);
+  certificate.set_theorem_scope("the stream's own empirical distribution");
+  v1::Certificate::ResidualShare& share = *certificate.mutable_residual_share();
+  share.set_median(0.015);
+  share.set_quantile_95(0.475);
+  share.set_rows(1990);
+  share.set_zero_rows(10);
+  EXPECT_THAT(
+      RenderVersion(version, 80),
+      AllOf(HasSubstr("share of its own K(x,x) at which a landmark is dropped"),
+            HasSubstr("  zero landmarks    3  "),
+            HasSubstr("1.5 % / 48 %          median / 95 % quantile of a row's own share, over "
+                      "1,990 rows\n"),
+            HasSubstr("and not over 10 rows whose K(x,x) is nothing but rounding\n"),
+            HasSubstr("  holds for: the stream's own empirical distribution\n")));
+}
+
 TEST(CertificateViewTest, FitsInOneLine) {
   EXPECT_EQ(RenderVersionLine(Letters()),
             "letters@3: 499 features, rank 499 of 500, kernel error mean 0.0123, max 0.34, 1 "

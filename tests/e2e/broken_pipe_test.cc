@@ -15,7 +15,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // The end to write to of a pipe whose reader is gone. Children inherit it.
 class DeadPipe {
@@ -93,7 +93,7 @@ TEST_F(BrokenPipeTest, DataThatNobodyReadsEndsTheCommandWithAnError) {
            {"export", "small", "--output=-"},
            {"list"},
            {"show", "small", "--json"}}) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const ProcessResult failed = PhimapWithDead(STDOUT_FILENO, words);
     EXPECT_EQ(failed.exit_code, 1);
     EXPECT_THAT(failed.err, HasSubstr("phimap: writing "));

@@ -11,8 +11,8 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class CliArgumentsTest : public CliFixture {
  protected:
@@ -62,7 +62,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
   };
   const std::string commands = Phimap({"frob"}).err;
   for (const auto& c : cases) {
-    SCOPED_TRACE(testing::PrintToString(c.words));
+    SCOPED_TRACE(::testing::PrintToString(c.words));
     const ProcessResult refused = Phimap(c.words);
     EXPECT_EQ(refused.exit_code, 2);
     EXPECT_THAT(refused.err, StartsWith(absl::StrCat("phimap: unknown flag ", c.error)));
@@ -82,7 +82,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
 TEST_F(CliArgumentsTest, TheVersionIsPrinted) {
   const ProcessResult phimap = RunProcess({PHIMAP_BINARY, "--version"});
   EXPECT_EQ(phimap.exit_code, 0);
-  EXPECT_THAT(phimap.out, testing::MatchesRegex("phimap [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_THAT(phimap.out, ::testing::MatchesRegex("phimap [0-9]+\\.[0-9]+\\.[0-9]+\n"));
   const ProcessResult phimapd = RunProcess({PHIMAPD_BINARY, "--version"});
   EXPECT_EQ(phimapd.exit_code, 0);
   EXPECT_EQ("phimap " + phimapd.out, phimap.out);

@@ -18,7 +18,7 @@
 namespace phimap::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // A pipe with a name. Opening it waits for the other end. All rows of a test fit into it, so
 // writing does not wait.
@@ -62,7 +62,7 @@ std::string RowLines(int first, int end) {
   return lines;
 }
 
-class TransformRestartTest : public testing::Test {
+class TransformRestartTest : public ::testing::Test {
  protected:
   TransformRestartTest() { Build(server_->address(), "f1(landmarks=20)"); }
 

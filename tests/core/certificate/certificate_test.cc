@@ -35,7 +35,10 @@ Certificate Full() {
           .kernel_error_half_width = 2e-4,
           .mean_squared_norm = 0.875,
           .kernel_error_interval = MeanInterval{9e-4, 12e-4},
-          .kernel_error_bound = PairBound{1000, 5e-3, 0.003}};
+          .kernel_error_bound = PairBound{1000, 5e-3, 0.003},
+          .residual_share = ResidualShare{0.25, 0.75, 1990, 10},
+          .zero_landmarks = 7,
+          .theorem_scope = "the stream's own empirical distribution"};
 }
 
 void ExpectEqual(const std::optional<MeasuredError>& a, const std::optional<MeasuredError>& b) {
@@ -81,6 +84,15 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
   EXPECT_EQ(a.pool_trace_residual, b.pool_trace_residual);
   EXPECT_EQ(a.kernel_error_half_width, b.kernel_error_half_width);
   EXPECT_EQ(a.mean_squared_norm, b.mean_squared_norm);
+  EXPECT_EQ(a.zero_landmarks, b.zero_landmarks);
+  EXPECT_EQ(a.theorem_scope, b.theorem_scope);
+  ASSERT_EQ(a.residual_share.has_value(), b.residual_share.has_value());
+  if (a.residual_share.has_value()) {
+    EXPECT_EQ(a.residual_share->median, b.residual_share->median);
+    EXPECT_EQ(a.residual_share->quantile_95, b.residual_share->quantile_95);
+    EXPECT_EQ(a.residual_share->rows, b.residual_share->rows);
+    EXPECT_EQ(a.residual_share->zero_rows, b.residual_share->zero_rows);
+  }
   ASSERT_EQ(a.kernel_error_interval.has_value(), b.kernel_error_interval.has_value());
   if (a.kernel_error_interval.has_value()) {
     EXPECT_EQ(a.kernel_error_interval->low, b.kernel_error_interval->low);

@@ -181,6 +181,39 @@ TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
   }
 }
 
+// What is left of a row of far clusters falls to −1e-10, because values err by 4e-10: no proof, and
+// of a kernel that is proven not even looked for.
+TEST(RpCholeskyTest, KernelOfFarClustersIsNotRefused) {
+  Matrix<double> pool = NormalRows({.rows = 600, .cols = 2, .seed = 8});
+  for (int64_t i = 0; i < pool.rows(); ++i) {
+    pool(i, 0) = 0.05 * pool(i, 0) + 200.0 * static_cast<double>(i % 10) - 900;
+    pool(i, 1) = 0.05 * pool(i, 1) + 130.0 * static_cast<double>(i * 7 % 10) - 600;
+  }
+  for (const bool proven : {false, true}) {
+    const absl::StatusOr<RandomPivots> pivots =
+        ChooseRandomPivots({.kernel = KernelProgram::Compile(MustParseKernel("rbf(gamma=1)")),
+                            .pool = pool.view(),
+                            .landmarks = 200,
+                            .seed = 1,
+                            .is_proven = proven,
+                            .threads = [] { return 1; }},
+                           NeverStop);
+    ASSERT_TRUE(pivots.ok()) << pivots.status();
+    EXPECT_LE(pivots->residual_trace, 1e-5 * pivots->trace);
+  }
+}
+
+// Rows (1000, 0) beside (0, ±1): what is left of the short ones is no less than what is left of
+// any.
+TEST(RpCholeskyTest, ShortRowsAreChosenToo) {
+  Matrix<double> pool(400, 2);
+  for (int64_t i = 0; i < 400; ++i) pool(i, i % 2) = i % 2 == 0 ? 1000 : 1;
+  const absl::StatusOr<RandomPivots> pivots = Choose("linear()", pool, 2, 1);
+  ASSERT_TRUE(pivots.ok()) << pivots.status();
+  EXPECT_EQ(pivots->residual_trace, 0);
+  EXPECT_NE(pivots->rows[0] % 2, pivots->rows[1] % 2);
+}
+
 TEST(RpCholeskyTest, SimilaritiesThatAreNotPositiveSemidefiniteAreRefused) {
   const Matrix<double> pool = NormalRows({.rows = 50, .cols = 3, .seed = 7});
   // ‖x‖² − 50 is negative; (x·y − 1)² has a positive diagonal, which blocks then overdraw.

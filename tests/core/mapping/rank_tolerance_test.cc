@@ -221,6 +221,46 @@ TEST(RankToleranceTest, Float32IsRefusedForThemWithTheErrorThatItWouldHave) {
   EXPECT_GT(error, 1e-3);
 }
 
+// Which rows the theorem speaks of depends on where kernel and scaling came from.
+TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
+  const Matrix<double> rows = NormalRows({.rows = 900, .cols = 3, .seed = 25});
+  struct ScopeCase {
+    const char* mapping;
+    const char* kernel;
+    bool standardize;
+    const char* says;
+    const char* does_not_say;
+  };
+  for (const ScopeCase& c : {
+           ScopeCase{"f2(landmarks=40)", "rbf(gamma=0.5)", false,
+                     "the distribution that the stream's rows were drawn from", "empirical"},
+           ScopeCase{
+               "f2(landmarks=40)", "rbf(gamma=scale)", false,
+               "the stream's own empirical distribution and the kernel as resolved: gamma was",
+               "drawn from"},
+           ScopeCase{"f1(landmarks=40)", "rbf(gamma=0.5)", true,
+                     "empirical distribution and the kernel as resolved: scaling was", "were cut"},
+           ScopeCase{"f3(landmarks=40, dimensions=8)", "rbf(gamma=median)", true,
+                     "gamma and scaling were taken from the same rows", "drawn from"},
+           ScopeCase{"f2(landmarks=40, policy=rpcholesky)", "rbf(gamma=0.5)", false,
+                     "rows of this stream that the landmarks were chosen from", "empirical"},
+           ScopeCase{
+               "f2(landmarks=40)", "poly(degree=2, coef0=1)", false,
+               "a share of 2.4e-06 of each landmark's own K(x, x), by which 30 of 40 were cut",
+               "whose K(x, x) is 0"},
+           ScopeCase{"kpca(landmarks=40, dimensions=4)", "rbf(gamma=0.5)", false,
+                     "the landmarks themselves, not rows to come", "cut"},
+       }) {
+    SCOPED_TRACE(c.mapping);
+    const BuiltVersion built = MustBuild(SpecOf(c.mapping, c.kernel, c.standardize), rows);
+    EXPECT_THAT(built.certificate.theorem_scope, HasSubstr(c.says));
+    EXPECT_THAT(built.certificate.theorem_scope, ::testing::Not(HasSubstr(c.does_not_say)));
+  }
+  EXPECT_EQ(MustBuild(SpecOf("f2(landmarks=40, policy=given)", "rbf(gamma=0.5)"), rows)
+                .certificate.theorem_scope,
+            "");
+}
+
 TEST(RankToleranceTest, KernelOfWhichFloat64LeavesNothingIsRefusedInWords) {
   Matrix<double> rows = NormalRows({.rows = 600, .cols = 2, .seed = 24});
   for (int64_t k = 0; k < rows.size(); ++k) rows.data()[k] *= 1e9;

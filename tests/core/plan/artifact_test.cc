@@ -103,6 +103,35 @@ TEST(ArtifactTest, EveryKindOfStageSurvivesWithEqualBytesAndEqualFeatures) {
   }
 }
 
+// Of F2: K(a, a) of its landmarks stands before the triangle; features do not depend on it.
+TEST(ArtifactTest, TriangleOfLandmarksSurvivesWithTheirKernelValues) {
+  const Matrix<double> x = testing::UniformRows({.rows = 9, .cols = 5, .seed = 1});
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    Artifact artifact = MakeArtifact(MakePlan({.serving_type = type, .w = WKind::kTriangular}));
+    const Matrix<double> features = testing::MustTransformWide(artifact.plan, WireRows(x));
+    const std::vector<double> self = {1, 0.5, 2, 1e-300, 3, 1e300, 7};
+    std::visit(
+        [&](auto& stages) {
+          using T = typename std::decay_t<decltype(stages)>::Element;
+          std::get<TriangularProjection<T>>(stages.projection).self_values = self;
+        },
+        artifact.plan.stages);
+    const absl::StatusOr<std::string> bytes = EncodeArtifact(artifact);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    const absl::StatusOr<Artifact> decoded = DecodeArtifact(*bytes);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    std::visit(
+        [&](const auto& stages) {
+          using T = typename std::decay_t<decltype(stages)>::Element;
+          EXPECT_EQ(std::get<TriangularProjection<T>>(stages.projection).self_values, self);
+        },
+        decoded->plan.stages);
+    EXPECT_EQ(*EncodeArtifact(*decoded), *bytes);
+    EXPECT_TRUE(
+        testing::SameBits(testing::MustTransformWide(decoded->plan, WireRows(x)), features));
+  }
+}
+
 TEST(ArtifactTest, BytesMayStandAtAnyAlignment) {
   const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({.w = WKind::kTriangular})));
   for (size_t shift = 1; shift < 8; ++shift) {

@@ -93,6 +93,20 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
       {"P of other height", projected, [](Plan& p) { p.input.projection = Matrix<double>(4, 3); }},
       {"P of other width", projected, [](Plan& p) { p.input.projection = Matrix<double>(5, 2); }},
       {"NaN in P", projected, [](Plan& p) { p.input.projection(4, 2) = kNaN; }},
+      {"other K(a, a) than rows", triangular,
+       [](Plan& p) {
+         std::get<TriangularProjection<float>>(Stages(p).projection).self_values = {1, 1};
+       }},
+      {"K(a, a) of 0", triangular,
+       [](Plan& p) {
+         std::get<TriangularProjection<float>>(Stages(p).projection).self_values = {1, 1, 1, 0,
+                                                                                    1, 1, 1};
+       }},
+      {"K(a, a) of infinity", triangular,
+       [](Plan& p) {
+         std::get<TriangularProjection<float>>(Stages(p).projection).self_values = {
+             1, 1, 1, 1 / 0.0, 1, 1, 1};
+       }},
       {"no features", plain, [](Plan& p) { Product(p).rows = Matrix<float>(0, 5); }},
       {"NaN in A'", plain, [](Plan& p) { Product(p).rows(6, 4) = static_cast<float>(kNaN); }},
       {"norms under L1", plain,
