@@ -313,14 +313,15 @@ TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentred
   const Matrix<double> landmarks = NormalRows({.rows = kRows, .cols = 3, .seed = 5});
   Matrix<double> x(1, 3);
   for (int64_t j = 0; j < 3; ++j) x(0, j) = 1000;
-  const Matrix<double> k = NaiveKernelMatrix(MustParseKernel(kKernel), landmarks, landmarks);
+  const Matrix<double> k =
+      NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), landmarks, landmarks);
   double centred_range = 0;
   for (int64_t i = 0; i < kRows; ++i) {
     double mean = 0;
     for (int64_t j = 0; j < kRows; ++j) mean += k(i, j) / static_cast<double>(kRows);
     centred_range = std::max(centred_range, mean);
   }
-  const Matrix<double> far = NaiveKernelMatrix(MustParseKernel(kKernel), x, landmarks);
+  const Matrix<double> far = NaiveKernelMatrix(MustParseKernel(kRandomizedKernel), x, landmarks);
   ASSERT_EQ(*std::max_element(far.data(), far.data() + kRows), 0);
   KernelPcaTask task{.components = 3, .centred = true, .seed = 7};
   const absl::StatusOr<KernelPca> exact = BuildKernelPca(TaskOf(landmarks), task, NeverStop);
