@@ -105,6 +105,7 @@ void CertificateToProto(const Certificate& certificate, const VersionShape& shap
   }
   if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
   out->set_theorem_scope(certificate.theorem_scope);
+  if (certificate.serving_share) out->set_serving_share(*certificate.serving_share);
   if (certificate.self_check.has_value() && shape.golden_rows_are_examples) {
     SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
   }

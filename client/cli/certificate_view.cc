@@ -150,7 +150,8 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
   if (certificate.has_residual_share()) {
     const v1::Certificate::ResidualShare& share = certificate.residual_share();
     Line(out, "",
-         absl::StrFormat("%.2g %% / %.2g %%", 100 * share.median(), 100 * share.quantile_95()),
+         absl::StrCat(ShortNumber(100 * share.median()), " % / ",
+                      ShortNumber(100 * share.quantile_95()), " %"),
          absl::StrCat("median / 95 % quantile of a row's own share, over ",
                       WithThousands(share.rows()), " rows"));
     if (share.zero_rows() > 0) {
@@ -163,7 +164,8 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
     const v1::Certificate::Error& error = certificate.kernel_error();
     Line(out, "kernel error", ErrorText(error),
          absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
-                      " pairs; K", centred ? ", centred on the landmarks," : "", " is at most ",
+                      " pairs; the largest K(x,x) of them",
+                      centred ? ", centred on the landmarks," : "", " is ",
                       ShortNumber(error.scale())));
     RenderAllPairs(out, error);
   }
@@ -171,7 +173,7 @@ void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool c
     const v1::Certificate::Error& error = certificate.serving_error();
     Line(out, "serving error", ErrorText(error),
          absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
-                      " rows; |F| is at most ", ShortNumber(error.scale())));
+                      " rows; the largest |F| of them is ", ShortNumber(error.scale())));
   }
   if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
     Line(out, "errors", "not measured", "too few rows, or none that apply to this mapping");
@@ -194,6 +196,11 @@ void RenderGoldenVectors(std::string& out, const v1::Certificate& certificate, b
   }
 }
 
+// Since certificates say of which rows their theorem speaks, some theorems are stated otherwise.
+bool IsOfOldRelease(const v1::Certificate& certificate) {
+  return certificate.theorem_scope().empty() && !absl::StartsWith(certificate.theorem(), "none");
+}
+
 void RenderCertificate(std::string& out, const v1::Version& version, int width) {
   const v1::Certificate& certificate = version.certificate();
   absl::StrAppend(&out, "certificate\n");
@@ -204,7 +211,10 @@ void RenderCertificate(std::string& out, const v1::Version& version, int width) 
     absl::StrAppend(&out, RenderSpectrum(certificate.spectrum(), width));
   }
   if (!certificate.theorem().empty())
-    AppendParagraph(out, "  theorem: ", certificate.theorem(), width);
+    AppendParagraph(out,
+                    IsOfOldRelease(certificate) ? "  theorem, as an earlier release stated it: "
+                                                : "  theorem: ",
+                    certificate.theorem(), width);
   if (!certificate.theorem_scope().empty())
     AppendParagraph(out, "  holds for: ", certificate.theorem_scope(), width);
   for (const std::string& warning : certificate.warnings()) {

@@ -116,6 +116,8 @@ absl::Status CheckNumbers(const Certificate& certificate) {
     PHIMAP_RETURN_IF_ERROR(
         CheckCount("zero rows", share->zero_rows, certificate.held_out_rows - share->rows));
   }
+  PHIMAP_RETURN_IF_ERROR(
+      CheckNumber("the serving error's share", certificate.serving_share.value_or(0), 0));
   PHIMAP_RETURN_IF_ERROR(CheckCount("zero landmarks", certificate.zero_landmarks.value_or(0),
                                     certificate.landmarks - certificate.rank.value_or(0)));
   PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));

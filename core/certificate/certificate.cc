@@ -40,6 +40,7 @@ enum Tag : uint16_t {
   kResidualShare = 24,
   kZeroLandmarks = 25,
   kTheoremScope = 26,
+  kServingShare = 27,
 };
 
 constexpr int64_t kMaxFields = 1024;
@@ -259,6 +260,9 @@ bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certif
     case kZeroLandmarks:
       Read(field, out.zero_landmarks);
       return true;
+    case kServingShare:
+      Read(field, out.serving_share);
+      return true;
     case kTheoremScope:
       out.theorem_scope = bytes;
       return false;
@@ -327,6 +331,7 @@ std::string EncodeCertificate(const Certificate& certificate) {
   }
   writer.Number(kZeroLandmarks, certificate.zero_landmarks);
   if (!certificate.theorem_scope.empty()) writer.Field(kTheoremScope, certificate.theorem_scope);
+  writer.Number(kServingShare, certificate.serving_share);
   return std::move(writer).Finish();
 }
 

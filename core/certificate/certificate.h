@@ -82,6 +82,9 @@ struct Certificate {
   std::optional<ResidualShare> residual_share;
   // Landmarks whose K(x, x) is nothing but rounding, which were left out.
   std::optional<int64_t> zero_landmarks;
+  // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x): the serving error of
+  // a row as a share of its own length in φ-space.
+  std::optional<double> serving_share;
   // Which rows the theorem speaks of, and what was cut; empty where no theorem applies.
   std::string theorem_scope;
 };

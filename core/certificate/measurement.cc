@@ -136,7 +136,7 @@ TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& differences,
       errors.row_sums[j - first] += difference;
       errors.max = std::max(errors.max, difference);
       if (residuals.empty()) continue;
-      if (difference > std::sqrt(residuals[i] * residuals[j])) ++errors.unbounded;
+      if (difference > std::sqrt(residuals[i]) * std::sqrt(residuals[j])) ++errors.unbounded;
     }
     errors.count += i - first;
     if (i % 2 == 1) errors.disjoint.push_back(std::abs(differences(i - begin, i - 1 - first)));
@@ -281,9 +281,12 @@ double QuantileOf(const std::vector<double>& sorted, double q) {
 
 // What of the held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²:
 // Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x). `reference`: the features in float64.
+//
+// Of F2 a row's share is that of the features as they are served, whose length may also be too
+// large: numbers too small for float32 vanish, and others are all rounding.
 absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
-                              const Matrix<double>& reference, const TileControl& control,
-                              Certificate& certificate) {
+                              const Matrix<double>& served, const Matrix<double>& reference,
+                              const TileControl& control, Certificate& certificate) {
   const std::vector<double> norms = SquaredNorms(x.view());
   std::vector<double> projected;
   if (task.features_are_projection) {
@@ -298,12 +301,21 @@ absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>&
   double residual = 0;
   double trace = 0;
   std::vector<double> shares;
+  std::vector<double> serving;
+  std::vector<double> difference(static_cast<size_t>(served.cols()));
   for (int64_t i = 0; i < reference.rows(); ++i) {
     // Round-off can leave a row inside of the span a little below 0.
     const double left = std::max(0.0, diagonal[i] - projected[i]);
     residual += left;
     trace += diagonal[i];
-    if (diagonal[i] > kZeroRoundings * errors[i]) shares.push_back(left / diagonal[i]);
+    if (!(diagonal[i] > kZeroRoundings * errors[i])) continue;
+    const double share =
+        task.features_are_projection
+            ? std::abs(diagonal[i] - SquaredNorm(served.row(i), served.cols())) / diagonal[i]
+            : 0;
+    shares.push_back(std::max(left / diagonal[i], share));
+    for (int64_t j = 0; j < served.cols(); ++j) difference[j] = served(i, j) - reference(i, j);
+    serving.push_back(Norm(difference.data(), served.cols()) / std::sqrt(diagonal[i]));
   }
   certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
   ResidualShare share{.rows = static_cast<int64_t>(shares.size()),
@@ -312,6 +324,8 @@ absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>&
   if (!shares.empty()) {
     share.median = QuantileOf(shares, 0.5);
     share.quantile_95 = QuantileOf(shares, 0.95);
+    std::sort(serving.begin(), serving.end());
+    certificate.serving_share = QuantileOf(serving, 0.95);
   }
   certificate.residual_share = share;
   return absl::OkStatus();
@@ -427,7 +441,7 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
         task.served->serving_type() == FloatType::kFloat32 ? ", or serve in float64" : ""));
   }
   if (task.factor.rows() == 0) return absl::OkStatus();
-  return MeasureResiduals(task, x, *reference,
+  return MeasureResiduals(task, x, *served, *reference,
                           {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }},
                           certificate);
 }

@@ -94,14 +94,18 @@ RoundedValue SquareRoot(const RoundedValue& t, double unit) {
   return {low, std::sqrt(std::max(0.0, t.high)), absolute, t.relative / 2 + 1};
 }
 
-RoundedValue Inverse(const RoundedValue& t) {
+RoundedValue Inverse(const RoundedValue& t, double unit, bool counts_underflow) {
+  // An error as large as the number leaves nothing of its inverse.
+  if (counts_underflow && !(unit * t.absolute < t.low / 2)) return {0, kInfinity, kInfinity, 0};
   if (!(t.low > 0)) return {0, kInfinity, kInfinity, 0};
   return {1 / t.high, 1 / t.low, 0, t.relative + t.absolute / t.low + 1};
 }
 
+bool IsExactlyZero(const RoundedValue& t) { return t.low == 0 && t.high == 0 && t.absolute == 0; }
+
 // What is exactly 0 stays so.
-RoundedValue InverseOrZero(const RoundedValue& t) {
-  return t.low == 0 && t.high == 0 && t.absolute == 0 ? Exactly(0) : Inverse(t);
+RoundedValue InverseOrZero(const RoundedValue& t, double unit, bool counts_underflow) {
+  return IsExactlyZero(t) ? Exactly(0) : Inverse(t, unit, counts_underflow);
 }
 
 RoundedValue Tanh(const RoundedValue& t) {
@@ -119,7 +123,7 @@ RoundedValue IsZero(const RoundedValue& t) {
 double RoundedValue::magnitude() const { return std::max(std::abs(low), std::abs(high)); }
 
 RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperands& operands,
-                           double unit) {
+                           double unit, double underflow) {
   std::vector<RoundedValue> stack;
   const auto pop = [&] {
     const RoundedValue top = stack.back();
@@ -173,15 +177,16 @@ RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperan
         stack.push_back(SquareRoot(pop(), unit));
         break;
       case KernelOpCode::kInverse:
-        stack.push_back(Inverse(pop()));
+        stack.push_back(Inverse(pop(), unit, underflow > 0));
         break;
       case KernelOpCode::kInverseOrZero:
-        stack.push_back(InverseOrZero(pop()));
+        stack.push_back(InverseOrZero(pop(), unit, underflow > 0));
         break;
       default:  // cosines and sines: slope 1, and no kernel has them
         stack.push_back({-1, 1, pop().error() + kFunctionRoundings, 0});
         break;
     }
+    if (!IsExactlyZero(stack.back())) stack.back().absolute += underflow;
   }
   PHIMAP_CHECK(stack.size() == 1);
   return stack[0];
@@ -192,6 +197,8 @@ KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, do
     : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
   const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
   sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
+  // The least number of the type, over u: float32's where u is, else float64's.
+  if (of_shares) underflow_ = unit > 0x1p-50 ? 0x1p-149 / unit : 0x1p-1074 / unit;
 }
 
 KernelRounding::KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows,
@@ -222,19 +229,29 @@ KernelRounding KernelRounding::OfShares(const KernelProgram& program, ConstMatri
     largest = std::max(largest, QuarterOctave(k));
   }
   const int width = (largest - least) / kShareGroups + 1;
-  std::map<int, std::vector<int64_t>> members;
+  // By norm too: a row far from all others says nothing of what they err by.
+  std::map<std::pair<int, int>, std::vector<int64_t>> members;
   for (int64_t j = 0; j < rows.rows(); ++j) {
-    members[(QuarterOctave(self[j]) - least) / width].push_back(j);
+    const int octaves = norms[j] > 0 ? std::ilogb(norms[j]) / 4 : std::numeric_limits<int>::min();
+    members[{(QuarterOctave(self[j]) - least) / width, octaves}].push_back(j);
   }
-  for (const auto& [exponent, rows_of_group] : members) {
-    Group group = rounding.GroupOf(rows, norms, rows_of_group);
-    for (const int64_t j : rows_of_group) {
-      group.self = std::max(group.self, self[j]);
-      group.least_self = std::min(group.least_self, self[j]);
-    }
-    rounding.groups_.push_back(std::move(group));
+  for (const auto& [key, rows_of_group] : members) {
+    rounding.groups_.push_back(rounding.GroupOfShares(rows, norms, self, rows_of_group));
   }
   return rounding;
+}
+
+KernelRounding::Group KernelRounding::GroupOfShares(ConstMatrixView<double> rows,
+                                                    const std::vector<double>& norms,
+                                                    const std::vector<double>& self,
+                                                    const std::vector<int64_t>& members) const {
+  Group group = GroupOf(rows, norms, members);
+  for (const int64_t j : members) {
+    group.self = std::max(group.self, self[j]);
+    group.least_self = std::min(group.least_self, self[j]);
+  }
+  group.members = members;
+  return group;
 }
 
 KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
@@ -293,6 +310,8 @@ RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_nor
     return self;
   }
   self.product = {squared_norm, squared_norm, 0, sum_};
+  const bool is_zero = std::all_of(x, x + columns_, [](double value) { return value == 0; });
+  if (!is_zero) self.product.absolute = static_cast<double>(columns_) * underflow_;
   self.squared_distance = Exactly(0);
   self.l1_distance = Exactly(0);
   for (const BilinearForm& form : program_.forms()) {
@@ -306,7 +325,8 @@ RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_nor
     double sum = 0;
     for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
     // A x is a sum, and its product with x another.
-    self.forms.push_back({square, square, 2 * sum_ * sum, 0});
+    const double lost = is_zero ? 0 : 2 * static_cast<double>(columns_) * underflow_;
+    self.forms.push_back({square, square, 2 * sum_ * sum + lost, 0});
   }
   return self;
 }
@@ -317,7 +337,7 @@ std::vector<RoundedValue> KernelRounding::FactorsOf(const double* x, double squa
   if (program_.factors().empty()) return factors;
   RoundedOperands self = SelfOperands(x, squared_norm);
   for (const std::vector<KernelOp>& ops : program_.factors()) {
-    factors.push_back(CarryRounding(ops, self, unit_));
+    factors.push_back(CarryRounding(ops, self, unit_, underflow_));
     self.factors.push_back(Product(factors.back(), factors.back()));
   }
   return factors;
@@ -337,12 +357,13 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
   const double norm = std::sqrt(squared_norm);
   RoundedOperands pair;
   const double product = norm * group.norm;
-  pair.product = {-product, product, sum_ * product, 0};
+  const double lost = static_cast<double>(columns_) * underflow_;
+  pair.product = {-product, product, sum_ * product + lost, 0};
   // Rows of other lengths are apart: far away an rbf is 0, and its error too.
   const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
   const double far = norm + group.norm;
   pair.squared_distance = {near * near, far * far,
-                           sum_ / 2 * (squared_norm + group.norm * group.norm), 0};
+                           sum_ / 2 * (squared_norm + group.norm * group.norm) + 2 * lost, 0};
   pair.l1_distance = {0, l1_norm + group.l1_norm, 0, sum_};
   // Never negative, and at most √(k_m(x, x)·k_m(a, a)).
   for (size_t m = 0; m < program_.strings().size(); ++m) {
@@ -352,7 +373,7 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
     const double value = norm * group.form_norms[m];
     const double error =
         of_shares_ ? 2 * sum_ * norm * group.form_errors[m] : sum_ * norm * group.form_norms[m];
-    pair.forms.push_back({-value, value, error, 0});
+    pair.forms.push_back({-value, value, error + 2 * lost, 0});
   }
   for (size_t m = 0; m < factors.size(); ++m) {
     pair.factors.push_back(Product(factors[m], group.factors[m]));
@@ -373,21 +394,74 @@ double KernelRounding::Of(const double* x, double squared_norm, double largest) 
   return worst;
 }
 
+double KernelRounding::ScaledOver(const double* x, double squared_norm, double self, double l1_norm,
+                                  const std::vector<RoundedValue>& factors,
+                                  const Group& group) const {
+  const RoundedValue value = CarryRounding(
+      program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_, underflow_);
+  // Roots apart: the product of two small numbers could underflow.
+  const double most =
+      std::min(std::sqrt(std::max(0.0, self)) * std::sqrt(group.self), value.magnitude());
+  return (value.absolute + value.relative * most) / std::sqrt(group.least_self);
+}
+
 double KernelRounding::ScaledOf(const double* x, double squared_norm, double self) const {
   PHIMAP_CHECK(of_shares_);
   const std::vector<RoundedValue> factors = FactorsOf(x, squared_norm);
   const double l1_norm = L1NormOf(x);
   double worst = 0;
   for (const Group& group : groups_) {
-    const RoundedValue value = CarryRounding(
-        program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_);
-    // Roots apart: the product of two small numbers could underflow.
-    const double most =
-        std::min(std::sqrt(std::max(0.0, self)) * std::sqrt(group.self), value.magnitude());
-    const double error = value.absolute + value.relative * most;
-    worst = std::max(worst, error / std::sqrt(group.least_self));
+    worst = std::max(worst, ScaledOver(x, squared_norm, self, l1_norm, factors, group));
   }
   return worst;
+}
+
+double KernelRounding::LargestShare(ConstMatrixView<double> rows,
+                                    const std::vector<double>& self) const {
+  // Few rows cost little to look at; many, far from the rest, are taken for close to each other
+  // unless that says nothing any more.
+  constexpr size_t kFewMembers = 64;
+  constexpr double kLooseOfFew = 0x1p-44;
+  constexpr double kLooseOfMany = 0x1p-13;
+  const std::vector<double> norms = SquaredNorms(rows);
+  double worst = 0;
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    const std::vector<RoundedValue> factors = FactorsOf(rows.row(i), norms[i]);
+    const double l1_norm = L1NormOf(rows.row(i));
+    for (const Group& group : groups_) {
+      const double share =
+          ScaledOver(rows.row(i), norms[i], self[i], l1_norm, factors, group) / std::sqrt(self[i]);
+      const bool few = group.members.size() <= kFewMembers;
+      if (!(unit_ * share > (few ? kLooseOfFew : kLooseOfMany))) {
+        worst = std::max(worst, share);
+        continue;
+      }
+      for (const int64_t j : group.members) {
+        if (j == i) continue;  // what K(x, x) errs by is SelfError
+        worst = std::max(worst, ShareOfPair(rows.row(i), self[i], rows.row(j), self[j]));
+      }
+    }
+  }
+  return worst;
+}
+
+double KernelRounding::ShareOfPair(const double* x, double self_x, const double* y,
+                                   double self_y) const {
+  const ConstMatrixView<double> one(y, 1, columns_);
+  const std::vector<double> norm_y = SquaredNorms(one);
+  const double norm_x = SquaredNorms(ConstMatrixView<double>(x, 1, columns_))[0];
+  const Group group = GroupOfShares(one, norm_y, {self_y}, {0});
+  RoundedOperands pair = PairOperands(x, norm_x, L1NormOf(x), FactorsOf(x, norm_x), group);
+  if (program_.strings().empty()) {
+    double square = 0;
+    for (int64_t k = 0; k < columns_; ++k) square += (x[k] - y[k]) * (x[k] - y[k]);
+    const double spread = unit_ * pair.squared_distance.absolute + 8 * unit_ * square;
+    pair.squared_distance.low = std::max(0.0, square - spread);
+    pair.squared_distance.high = square + spread;
+  }
+  const RoundedValue value = CarryRounding(program_.ops(), pair, unit_, underflow_);
+  const double most = std::min(std::sqrt(self_x) * std::sqrt(self_y), value.magnitude());
+  return (value.absolute + value.relative * most) / std::sqrt(self_x) / std::sqrt(self_y);
 }
 
 double KernelRounding::SelfError(const double* x, double squared_norm) const {
@@ -396,7 +470,7 @@ double KernelRounding::SelfError(const double* x, double squared_norm) const {
   for (const RoundedValue& factor : FactorsOf(x, squared_norm)) {
     self.factors.push_back(Product(factor, factor));
   }
-  return CarryRounding(program_.ops(), self, unit_).error();
+  return CarryRounding(program_.ops(), self, unit_, underflow_).error();
 }
 
 }  // namespace phimap

@@ -39,9 +39,10 @@ struct RoundedOperands {
 };
 
 // What `ops`, one result, leave of the operands, to first order in u. An error that outgrows the
-// number itself is infinite where nothing else bounds it.
+// number itself is infinite where nothing else bounds it. `underflow`: what an operation loses at
+// most of a number that is too small for the type, over u; 0 does not count it.
 RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperands& operands,
-                           double unit);
+                           double unit, double underflow = 0);
 
 // Bounds |k̂(x, a_j) − K(x, a_j)| over all rows a_j of a plan, for one x. The roundings of a chain
 // are taken for independent of each other: a sum of p products of numbers of one sign errs by
@@ -62,12 +63,18 @@ class KernelRounding {
   double Of(const double* x, double squared_norm, double largest) const;
 
   // max_j |k̂(x, a_j) − K(x, a_j)|/√K(a_j, a_j) over u, at most; `self` is K(x, x), and |K(x, a_j)|
-  // at most √(K(x, x)·K(a_j, a_j)). REQUIRES: OfShares. Cost: as Of, for each group of rows whose
-  // K(a, a) differ by less than a fifth, at most 49 groups.
+  // at most √(K(x, x)·K(a_j, a_j)). REQUIRES: OfShares. Cost: as Of, for each group of rows of
+  // nearly the same K(a, a), at most 49, and of norms that differ by less than a factor of 4.
   double ScaledOf(const double* x, double squared_norm, double self) const;
 
   // |k̂(x, x) − K(x, x)| over u, at most. REQUIRES: OfShares.
   double SelfError(const double* x, double squared_norm) const;
+
+  // max |k̂(a_i, a_j) − K(a_i, a_j)|/√(K(a_i, a_i)·K(a_j, a_j)) over u, i ≠ j, at most. `rows` and
+  // `self` are those of OfShares. Where the bound of a group is loose, as it is for rows far from
+  // all others, its pairs are looked at one by one, with their own distances. Cost: as ScaledOf for
+  // each row; of such groups a value for each pair.
+  double LargestShare(ConstMatrixView<double> rows, const std::vector<double>& self) const;
 
  private:
   // Rows of nearly the same norm, or of nearly the same K(a, a), and the largest, and least, of
@@ -81,6 +88,7 @@ class KernelRounding {
     std::vector<RoundedValue> factors;
     double self = 0;
     double least_self = std::numeric_limits<double>::infinity();
+    std::vector<int64_t> members;
   };
 
   KernelRounding(const KernelProgram& program, int64_t columns, double unit, bool of_shares);
@@ -93,6 +101,13 @@ class KernelRounding {
   RoundedOperands PairOperands(const double* x, double squared_norm, double l1_norm,
                                const std::vector<RoundedValue>& factors, const Group& group) const;
   double L1NormOf(const double* x) const;
+  // ScaledOf of one group.
+  double ScaledOver(const double* x, double squared_norm, double self, double l1_norm,
+                    const std::vector<RoundedValue>& factors, const Group& group) const;
+  // The same of one pair of rows over √(K(x, x)·K(y, y)), by its own distance.
+  double ShareOfPair(const double* x, double self_x, const double* y, double self_y) const;
+  Group GroupOfShares(ConstMatrixView<double> rows, const std::vector<double>& norms,
+                      const std::vector<double>& self, const std::vector<int64_t>& members) const;
 
   KernelProgram program_;
   int64_t columns_ = 0;
@@ -100,6 +115,8 @@ class KernelRounding {
   // Whether forms are bounded by what they are summed from, not by their value: only so does the
   // bound hold of rows that a form takes to nearly 0. Bounds of plans of old count the value.
   bool of_shares_ = false;
+  // Of CarryRounding; bounds of plans of old do not count it.
+  double underflow_ = 0;
   // Of a sum of products over the columns, over u.
   double sum_ = 0;
   std::vector<Group> groups_;

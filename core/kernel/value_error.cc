@@ -45,11 +45,8 @@ double ValueErrorOf(const KernelProgram& program, ConstMatrixView<double> rows,
                     const std::vector<double>& self) {
   const RoundingRows seen(program, rows);
   const KernelRounding rounding = KernelRounding::OfShares(program, seen.view, self, kUnit);
-  double worst = 1;  // what no value is free of
-  for (int64_t i = 0; i < rows.rows(); ++i) {
-    worst = std::max(
-        worst, rounding.ScaledOf(seen.view.row(i), seen.norms[i], self[i]) / std::sqrt(self[i]));
-  }
+  // No value is free of one rounding.
+  const double worst = std::max(1.0, rounding.LargestShare(seen.view, self));
   return kUnit * worst;
 }
 

@@ -25,6 +25,7 @@ void AddFourierFacts(const CertificationTask& task, TheoremFacts& facts) {
   // A Laplacian's frequencies have no mean length, and so no bound for all rows at once.
   if (kernel.laplacian) return;
   facts.gamma = kernel.gamma;
+  facts.is_centred = !task.built_of.input.shift.empty();
   const Matrix<double> x = AfterInputStage(task.built_of.input, task.sample.held_out.view());
   for (const double square : SquaredNorms(x.view())) {
     facts.radius = std::max(facts.radius, std::sqrt(square));

@@ -93,10 +93,9 @@ std::string FourierTheorem(const MappingSpec& mapping, const TheoremFacts& facts
                                                 .gamma = facts.gamma,
                                                 .radius = facts.radius},
                                                kDelta);
-    absl::StrAppend(
-        &text, ", ", ErrorText(uniform),
-        absl::StrFormat(" for all rows within %.3g of the mean, as the held-out rows are",
-                        facts.radius));
+    absl::StrAppend(&text, ", ", ErrorText(uniform),
+                    absl::StrFormat(" for all rows within %.3g of the %s, as the held-out rows are",
+                                    facts.radius, facts.is_centred ? "mean" : "origin"));
   }
   return text;
 }
@@ -224,10 +223,11 @@ std::string CutText(const LandmarkFactor& landmarks) {
   const auto cut = static_cast<int64_t>(landmarks.cholesky.dropped.size());
   const int64_t all = landmarks.rank() + cut + landmarks.zero_landmarks;
   std::string text = absl::StrFormat(
-      "; up to a share of %.2g of each landmark's own K(x, x), by which %d of %d were cut",
+      "; up to a share of about %.3g of each landmark's own K(x, x), by which %d of %d were cut",
       landmarks.tolerance, cut, all);
   if (landmarks.zero_landmarks > 0) {
-    absl::StrAppend(&text, " and ", landmarks.zero_landmarks, " whose K(x, x) is 0");
+    absl::StrAppend(&text, " and ", landmarks.zero_landmarks,
+                    " whose K(x, x) is nothing but rounding");
   }
   return text;
 }
@@ -236,8 +236,8 @@ std::string UniformScope(const ScopeFacts& facts) {
   std::string text;
   if (!facts.gamma_of_stream && !facts.scaling_of_stream) {
     text =
-        "the distribution that the stream's rows were drawn from, independently: kernel and "
-        "scaling were fixed before it";
+        "the distribution that the stream's rows were drawn from, independently, if the kernel was "
+        "chosen without them: nothing of it, and no scaling, was taken from them here";
   } else {
     const absl::string_view taken = !facts.scaling_of_stream ? "gamma was"
                                     : facts.gamma_of_stream  ? "gamma and scaling were"

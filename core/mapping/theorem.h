@@ -19,6 +19,8 @@ struct TheoremFacts {
   // Fourier features: of the kernel, and the largest ‖x'‖ of the held-out rows (0: none are there).
   double gamma = 0;
   double radius = 0;
+  // Whether x' is 0 at the mean of the stream, else at the origin.
+  bool is_centred = false;
   // Kernel PCA: components kept, their share of the trace, whether they were iterated, to what
   // residual.
   int64_t components = 0;

@@ -35,24 +35,33 @@ double LeastScale(const MappingSpec& mapping, const BuildKernel& kernel) {
   return kLeastFeature * std::sqrt(largest);
 }
 
-// float32 must hold what float64 says.
+absl::Status Imprecise(double error, absl::string_view of_what) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, "PRECISION", "spec.serving_type",
+                   absl::StrCat("float32 features err by up to ", error, " of ", of_what,
+                                " on held-out rows, over the tolerance of ", kServingTolerance,
+                                "; leave serving_type open or ask for float64"),
+                   {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
+}
+
+// float32 must hold what float64 says: of the largest feature, and, where rows have a K(x, x), of
+// each row's own length but for a twentieth of them.
 absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
                             const Certificate& certificate) {
   if (!certificate.serving_error.has_value()) return absl::OkStatus();
+  if (const double share = certificate.serving_share.value_or(0); share > kServingTolerance) {
+    return Imprecise(share, "√K(x, x), of a row's own length,");
+  }
   const MeasuredError& serving = *certificate.serving_error;
   if (serving.max <= kServingTolerance * std::max(serving.scale, LeastScale(spec.mapping, kernel)))
     return absl::OkStatus();
-  const double error = serving.max / serving.scale;
-  return MakeError(absl::StatusCode::kFailedPrecondition, "PRECISION", "spec.serving_type",
-                   absl::StrCat("float32 features err by up to ", error,
-                                " of the largest on held-out rows, over the tolerance of ",
-                                kServingTolerance, "; leave serving_type open or ask for float64"),
-                   {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
+  return Imprecise(serving.max / serving.scale, "the largest");
 }
 
 bool IsForWantOfPrecision(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail && (detail->reason == "PRECISION" || detail->reason == "NOT_REPRESENTABLE");
+  // K(x, x) of rows that float32 rounds to 0 may be more than that.
+  return detail && (detail->reason == "PRECISION" || detail->reason == "NOT_REPRESENTABLE" ||
+                    detail->reason == "ZERO_KERNEL");
 }
 
 // The steps of BuildVersion, in order; what one leaves behind the next finds in the members.

@@ -40,6 +40,13 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
 // Roundings that are counted of a value, and of a sum of products with a column of W, at least.
 constexpr double kRoundings = 4;
 
+// What `outputs` sums of `terms` products lose where those underflow, as a length.
+template <typename T>
+double LostInSums(int64_t terms, int64_t outputs) {
+  return static_cast<double>(terms) * std::sqrt(static_cast<double>(outputs)) *
+         (sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074);
+}
+
 // Of a triangle that has K(a, a) of its landmarks.
 template <typename T>
 Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
@@ -54,6 +61,7 @@ Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
           .of_shares = true,
           .sums = 4 * root,
           .values = std::min(3.0, root),
+          .lost = LostInSums<T>(triangle.order, triangle.order),
           .kernel = std::nullopt};
 }
 
@@ -130,6 +138,7 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
     rounding.unit = u * std::sqrt(static_cast<double>(rows.cols()) *
                                   SquaredNorm(rows.data(), rows.size()) / linear_factor);
     rounding.largest = 1;
+    rounding.lost = LostInSums<T>(rows.cols(), rows.rows());
     return rounding;
   }
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
@@ -147,6 +156,19 @@ std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                 SquaredNorm(triangle->elements.data(), triangle->elements.size()));
   rounding.kernel.emplace(kernel, pivots.view(), u);
   return rounding;
+}
+
+bool IsZeroRow(const double* x, int64_t columns) {
+  return std::all_of(x, x + columns, [](double value) { return value == 0; });
+}
+
+// Under this K(x, x) squares of errors underflow in float64 too, and no bound that is computed
+// holds.
+constexpr double kLeastSelf = 0x1p-900;
+
+// Whether a row that is not 0 has so small a K(x, x) that nothing can be said of it.
+bool IsLostToUnderflow(const double* x, int64_t columns, double self) {
+  return self < kLeastSelf && !IsZeroRow(x, columns);
 }
 
 }  // namespace
@@ -215,14 +237,16 @@ double Residual::FeatureError(const double* x, double squared_norm, double self)
     if (rounding_.kernel.has_value()) {
       error = std::max(error, rounding_.values * rounding_.kernel->ScaledOf(x, squared_norm, self));
     }
-    return rounding_.unit * error;
+    return rounding_.unit * error + rounding_.lost;
   }
   const double largest = std::sqrt(self * rounding_.largest);
   double value = kRoundings * largest;
   if (rounding_.kernel.has_value()) {
     value = std::max(value, rounding_.kernel->Of(x, squared_norm, largest));
   }
-  return rounding_.unit * value;
+  // Of a row of zeros a folded kernel makes zeros.
+  const bool is_zero = x != nullptr && IsZeroRow(x, input_.columns);
+  return rounding_.unit * value + (is_zero ? 0 : rounding_.lost);
 }
 
 double Residual::Allowance(double feature_error, double self) const {
@@ -281,6 +305,10 @@ void Residual::Compute(const ExamplesView& rows, const void* features, double* o
     const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     for (int64_t i = 0; i < seen.x.rows(); ++i) {
       const double* x = seen.x.row(i);
+      if (IsLostToUnderflow(x, seen.x.cols(), seen.self[i])) {
+        out[begin + i] = std::numeric_limits<double>::infinity();
+        continue;
+      }
       const double left = std::max(0.0, seen.self[i] - Kept(features, begin + i));
       out[begin + i] = left + Allowance(FeatureError(x, seen.norms[i], seen.self[i]), seen.self[i]);
       // K(x, x) itself is computed in float64.

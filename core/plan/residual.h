@@ -57,6 +57,9 @@ class Residual {
     bool of_shares = false;
     double sums = 0;
     double values = 0;
+    // What sums of products lose in all of terms that are too small for the type: of them every
+    // length is off by, however small.
+    double lost = 0;
     // nullopt: there are no kernel values, or nothing is known of how they are computed.
     std::optional<KernelRounding> kernel;
   };
@@ -68,7 +71,8 @@ class Residual {
   // x) as their last number.
   bool is_external() const { return is_external_; }
 
-  // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖². `features`: what
+  // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖², or if underflow
+  // leaves nothing of a row that is not 0. `features`: what
   // the plan's engine made of the rows, in the serving type. Cost: input + output columns
   // operations a row, the square of the input columns for each bilinear form. Pure, thread-safe,
   // calls no BLAS.

@@ -161,12 +161,12 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
 TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {
   v1::Version version = Letters();
   version.mutable_certificate()->mutable_kernel_error()->set_scale(0.75);
-  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; K is at most 0.75\n"));
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; the largest K(x,x) of them is 0.75\n"));
   version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=true, policy=uniform)");
   EXPECT_THAT(RenderVersion(version, 80),
-              HasSubstr("pairs; K, centred on the landmarks, is at most 0.75\n"));
+              HasSubstr("pairs; the largest K(x,x) of them, centred on the landmarks, is 0.75\n"));
   version.set_mapping_text("kpca(landmarks=500, dimensions=10, centred=false, policy=uniform)");
-  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; K is at most 0.75\n"));
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("pairs; the largest K(x,x) of them is 0.75\n"));
 }
 
 TEST(CertificateViewTest, SaysThatNothingWasMeasured) {
@@ -179,6 +179,7 @@ TEST(CertificateViewTest, WrapsSentencesBetweenWords) {
   v1::Version version = Letters();
   version.mutable_certificate()->set_theorem(
       "with probability at least 0.99 a separator of margin 0.05 has error at most 0.02 in F(x)");
+  version.mutable_certificate()->set_theorem_scope("all rows");
   const std::string text = RenderVersion(version, 60);
   const size_t start = text.find("  theorem: ");
   ASSERT_NE(start, std::string::npos);
@@ -292,6 +293,7 @@ TEST(CertificateViewTest, SaysWhatOfEachRowIsNotCapturedAndOfWhichRowsTheTheorem
   v1::Version version = Letters();
   v1::Certificate& certificate = *version.mutable_certificate();
   certificate.set_held_out_trace_residual(0.0852);
+  certificate.set_tolerance(3e-5);
   EXPECT_THAT(RenderVersion(version, 80), HasSubstr("residual under which a landmark is dropped"));
   certificate.set_zero_landmarks(3);
   certificate.set_theorem_scope("the stream's own empirical distribution");
@@ -304,10 +306,19 @@ TEST(CertificateViewTest, SaysWhatOfEachRowIsNotCapturedAndOfWhichRowsTheTheorem
       RenderVersion(version, 80),
       AllOf(HasSubstr("share of its own K(x,x) at which a landmark is dropped"),
             HasSubstr("  zero landmarks    3  "),
-            HasSubstr("1.5 % / 48 %          median / 95 % quantile of a row's own share, over "
+            HasSubstr("1.5 % / 47.5 %        median / 95 % quantile of a row's own share, over "
                       "1,990 rows\n"),
             HasSubstr("and not over 10 rows whose K(x,x) is nothing but rounding\n"),
             HasSubstr("  holds for: the stream's own empirical distribution\n")));
+}
+
+TEST(CertificateViewTest, TheoremsOfEarlierReleasesAreTheirs) {
+  v1::Version version = Letters();
+  version.mutable_certificate()->set_theorem("d landmarks suffice");
+  EXPECT_THAT(RenderVersion(version, 80),
+              HasSubstr("  theorem, as an earlier release stated it: d landmarks suffice\n"));
+  version.mutable_certificate()->set_theorem("none: the landmarks were given");
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("  theorem: none: the landmarks"));
 }
 
 TEST(CertificateViewTest, FitsInOneLine) {

@@ -300,7 +300,8 @@ class ApiErrorsTest(unittest.TestCase):
         self.fails_to_build(phimapd, "NOT_POSITIVE_SEMIDEFINITE", "FAILED_PRECONDITION",
                             build_of(ROWS, text="f2(landmarks=20)", kernel="sigmoid(gamma=-1)"))
         self.fails_to_build(phimapd, "KERNEL_PRECISION", "FAILED_PRECONDITION",
-                            build_of(1e9 * ROWS, text="f2(landmarks=20)", kernel="rbf(gamma=1)"))
+                            build_of(ROWS + 1e9 * numpy.sign(ROWS[:, :1]), text="f2(landmarks=20)",
+                                     kernel="rbf(gamma=1)"))
         self.fails_to_build(phimapd, "NOT_SQUARE", "FAILED_PRECONDITION",
                             build_of(GRAM[:-1], text="f2(landmarks=9)", kernel="precomputed()"))
         self.fails_to_build(phimapd, "NOT_SYMMETRIC", "FAILED_PRECONDITION",

@@ -38,6 +38,7 @@ Certificate Full() {
           .kernel_error_bound = PairBound{1000, 5e-3, 0.003},
           .residual_share = ResidualShare{0.25, 0.75, 1990, 10},
           .zero_landmarks = 7,
+          .serving_share = 3e-6,
           .theorem_scope = "the stream's own empirical distribution"};
 }
 
@@ -86,6 +87,7 @@ void ExpectEqual(const Certificate& a, const Certificate& b) {
   EXPECT_EQ(a.mean_squared_norm, b.mean_squared_norm);
   EXPECT_EQ(a.zero_landmarks, b.zero_landmarks);
   EXPECT_EQ(a.theorem_scope, b.theorem_scope);
+  EXPECT_EQ(a.serving_share, b.serving_share);
   ASSERT_EQ(a.residual_share.has_value(), b.residual_share.has_value());
   if (a.residual_share.has_value()) {
     EXPECT_EQ(a.residual_share->median, b.residual_share->median);

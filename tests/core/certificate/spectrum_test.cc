@@ -26,7 +26,8 @@ Spectrum Measure(const char* kernel, const Matrix<double>& x, const Matrix<doubl
   const KernelProgram program = KernelProgram::Compile(MustParseKernel(kernel));
   Matrix<double> gram(z.rows(), z.rows());
   EXPECT_TRUE(KernelGram(program, z.view(), gram.view(), NeverStop).ok());
-  const absl::StatusOr<PivotedCholesky> factored = FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
+  const absl::StatusOr<PivotedCholesky> factored =
+      FactorPivoted(gram.view(), {.tolerance = 1e-12}, NeverStop);
   EXPECT_TRUE(factored.ok());
   const int64_t r = factored->rank();
   Matrix<double> pivots(r, z.cols());
@@ -80,6 +81,7 @@ TEST(SpectrumTest, EffectiveDimensionsAreTraces) {
 
 TEST(SpectrumTest, TheMappingsDimensionsBoundTheKernels) {
   const Matrix<double> x = NormalRows({.rows = 300, .cols = 4, .seed = 3});
+  int broken = 0;
   for (const char* kernel : {"rbf(gamma=0.2)", "poly(degree=3, coef0=1)", "linear()"}) {
     for (const int64_t landmarks : {2, 20, 100}) {
       SCOPED_TRACE(absl::StrCat(kernel, " ", landmarks));
@@ -91,10 +93,14 @@ TEST(SpectrumTest, TheMappingsDimensionsBoundTheKernels) {
       for (const EffectiveDimension& d : spectrum.effective_dimensions) {
         // Both traces are rounded: 300u of the trace over λ ≥ 1e-5 of it, times 300 eigenvalues.
         EXPECT_LE(d.mapping, d.kernel + 1e-6);
-        EXPECT_LE(d.kernel, d.mapping + 300 * tau / (300 * d.lambda + tau) + 1e-6);
+        const double lost = 300 * tau / (300 * d.lambda + tau);
+        EXPECT_LE(d.kernel, d.mapping + lost + 1e-6);
+        broken += d.kernel > d.mapping + lost / 2 + 1e-6 ? 1 : 0;
       }
     }
   }
+  // Half of what may be lost is not enough.
+  EXPECT_GT(broken, 0);
 }
 
 TEST(SpectrumTest, LandmarksThatAreTheSampleLeaveNothing) {

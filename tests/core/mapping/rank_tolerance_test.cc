@@ -54,7 +54,8 @@ TEST(RankToleranceTest, RowsOfSmallLengthAreNotDroppedBesideLongOnes) {
     const BuiltVersion built = MustBuild(SpecOf(mapping, "linear()"), rows);
     EXPECT_EQ(built.certificate.rank, 2);
     ASSERT_TRUE(built.certificate.residual_share.has_value());
-    EXPECT_LE(built.certificate.residual_share->quantile_95, 1e-12);
+    // Of the features as they are served: float32 leaves 1e-7 of a length.
+    EXPECT_LE(built.certificate.residual_share->quantile_95, 1e-6);
     if (std::string(mapping).starts_with("f3")) continue;
     const Matrix<double> f = FeaturesFrom(built, rows);
     for (int64_t i = 0; i < 8; ++i) {
@@ -163,7 +164,7 @@ TEST(RankToleranceTest, RowsInTheNullSpaceOfAFormCountAsZero) {
       ASSERT_TRUE(built.certificate.residual_share.has_value());
       const ResidualShare& share = *built.certificate.residual_share;
       EXPECT_GT(share.zero_rows, share.rows / 2);
-      EXPECT_LE(share.quantile_95, 1e-12);
+      EXPECT_LE(share.quantile_95, 1e-5);
     }
   }
 }
@@ -221,6 +222,80 @@ TEST(RankToleranceTest, Float32IsRefusedForThemWithTheErrorThatItWouldHave) {
   EXPECT_GT(error, 1e-3);
 }
 
+// Half of the rows have a length of 1e-8, and K of 1e-48, which float32 does not have: features
+// that vanish there are not served beside the theorem.
+TEST(RankToleranceTest, RowsThatFloat32WouldLoseAreServedInFloat64) {
+  Matrix<double> rows(2000, 2);
+  for (int64_t i = 0; i < 2000; ++i) {
+    if (i % 2 == 0) {
+      rows(i, 0) = 1;
+    } else {
+      rows(i, 1) = i % 4 == 1 ? 1e-8 : -1e-8;
+    }
+  }
+  const char* kKernel = "poly(degree=3, gamma=1, coef0=0)";
+  const BuiltVersion built = MustBuild(SpecOf("f2(landmarks=300)", kKernel), rows);
+  EXPECT_EQ(built.serving_type, FloatType::kFloat64);
+  EXPECT_EQ(built.certificate.rank, 2);
+  const Matrix<double> f = FeaturesFrom(built, rows);
+  for (int64_t i = 0; i < 8; ++i) {
+    double norm = 0;
+    for (int64_t j = 0; j < f.cols(); ++j) norm += f(i, j) * f(i, j);
+    const double self = i % 2 == 0 ? 1 : 1e-48;
+    EXPECT_NEAR(norm, self, 1e-9 * self) << i;
+  }
+  const absl::Status status =
+      Build(SpecOf("f2(landmarks=300, serving_type=float32)", kKernel), WireRows(rows)).status();
+  ASSERT_TRUE(DetailOf(status).has_value()) << status;
+  EXPECT_EQ(DetailOf(status)->reason, "PRECISION");
+  // And those that it rounds to 0.
+  for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 1e-60;
+  EXPECT_EQ(MustBuild(SpecOf("f2(landmarks=300)", "linear()"), rows).serving_type,
+            FloatType::kFloat64);
+}
+
+// Numbers under 2⁻¹⁰²² have few digits, whose loss no relative rounding counts.
+TEST(RankToleranceTest, DigitsThatUnderflowTakesAreNoDirections) {
+  const Matrix<double> normal = NormalRows({.rows = 2000, .cols = 3, .seed = 26});
+  for (const double scale : {1e-100, 1e-155, 1e-160}) {
+    SCOPED_TRACE(scale);
+    Matrix<double> rows = normal.Clone();
+    for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= scale;
+    const absl::StatusOr<BuiltVersion> built =
+        Build(SpecOf("f2(landmarks=300, serving_type=float64)", "linear()"), WireRows(rows));
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_LE(*built->certificate.rank, 3);
+    EXPECT_THAT(built->certificate.warnings, ::testing::IsEmpty());
+  }
+}
+
+// One row far from all others takes no digit from the others' kernel values.
+TEST(RankToleranceTest, OneFarRowDoesNotSpoilTheOthers) {
+  Matrix<double> rows = NormalRows({.rows = 400, .cols = 2, .seed = 27});
+  const auto build = [&] {
+    return Build(SpecOf("f2(landmarks=360, policy=given, serving_type=float64)", "rbf(gamma=1)"),
+                 WireRows(rows));
+  };
+  const absl::StatusOr<BuiltVersion> near = build();
+  ASSERT_TRUE(near.ok()) << near.status();
+  for (const double far : {1e4, 1e6}) {
+    SCOPED_TRACE(far);
+    rows(17, 0) = far;
+    rows(17, 1) = 0;
+    const absl::StatusOr<BuiltVersion> built = build();
+    ASSERT_TRUE(built.ok()) << built.status();
+    // The mean, about which distances are computed, goes a 360th of the way with it.
+    const double off = far / 360;
+    EXPECT_LE(*built->certificate.tolerance, 1e-13 + 64 * off * off * 0x1p-53);
+    EXPECT_LE(built->certificate.kernel_error->max,
+              10 * near->certificate.kernel_error->max + 1e-4);
+  }
+  // Values are 0 or 1 and right, however sharp the kernel is.
+  EXPECT_TRUE(Build(SpecOf("f2(landmarks=360, policy=given)", "rbf(gamma=1e14)"),
+                    WireRows(NormalRows({.rows = 400, .cols = 2, .seed = 28})))
+                  .ok());
+}
+
 // Which rows the theorem speaks of depends on where kernel and scaling came from.
 TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
   const Matrix<double> rows = NormalRows({.rows = 900, .cols = 3, .seed = 25});
@@ -244,10 +319,10 @@ TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
                      "gamma and scaling were taken from the same rows", "drawn from"},
            ScopeCase{"f2(landmarks=40, policy=rpcholesky)", "rbf(gamma=0.5)", false,
                      "rows of this stream that the landmarks were chosen from", "empirical"},
-           ScopeCase{
-               "f2(landmarks=40)", "poly(degree=2, coef0=1)", false,
-               "a share of 2.4e-06 of each landmark's own K(x, x), by which 30 of 40 were cut",
-               "whose K(x, x) is 0"},
+           ScopeCase{"f2(landmarks=40)", "poly(degree=2, coef0=1)", false,
+                     "a share of about 2.38e-06 of each landmark's own K(x, x), by which 30 of 40 "
+                     "were cut",
+                     "nothing but rounding"},
            ScopeCase{"kpca(landmarks=40, dimensions=4)", "rbf(gamma=0.5)", false,
                      "the landmarks themselves, not rows to come", "cut"},
        }) {
@@ -262,8 +337,9 @@ TEST(RankToleranceTest, TheTheoremSaysOfWhichDistributionItSpeaks) {
 }
 
 TEST(RankToleranceTest, KernelOfWhichFloat64LeavesNothingIsRefusedInWords) {
+  // Two clusters 2e9 apart, of deviation 1.
   Matrix<double> rows = NormalRows({.rows = 600, .cols = 2, .seed = 24});
-  for (int64_t k = 0; k < rows.size(); ++k) rows.data()[k] *= 1e9;
+  for (int64_t i = 0; i < rows.rows(); ++i) rows(i, 0) += i % 2 == 0 ? 1e9 : -1e9;
   const absl::Status status =
       Build(SpecOf("f2(landmarks=100, serving_type=float64)", "rbf(gamma=1)"), WireRows(rows))
           .status();

@@ -258,6 +258,53 @@ TEST(ResidualTest, LengthsAreTheKernelsOwn) {
   }
 }
 
+// A row so short that ‖x‖² has no float32: its cosine is lost, and no bound is less than infinite.
+TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
+  const Matrix<double> rows = NormalRows({.rows = 2000, .cols = 4, .seed = 8});
+  for (const char* kernel : {"cosine()", "normalize(linear())", "linear()", "poly(degree=2)"}) {
+    for (const char* type : {"float32", "float64"}) {
+      SCOPED_TRACE(std::string(kernel) + " " + type);
+      const BuiltVersion built = MustBuild(
+          SpecOf(std::string("f2(landmarks=50, serving_type=") + type + ")", kernel), rows);
+      const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
+      ASSERT_TRUE(artifact.ok());
+      const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+      ASSERT_TRUE(residual.has_value());
+      for (const double scale : {1e-10, 1e-20, 1e-22, 1e-23, 1e-44, 1e-80, 1e-161}) {
+        Matrix<double> x(20, 4);
+        for (int64_t i = 0; i < 20; ++i) {
+          for (int64_t j = 0; j < 4; ++j) x(i, j) = rows(i, j) * (i % 2 == 0 ? 1 : scale);
+        }
+        // As served: whatever float32 made of the numbers.
+        Matrix<double> seen = x.Clone();
+        if (built.serving_type == FloatType::kFloat32) {
+          for (int64_t i = 0; i < x.size(); ++i) seen.data()[i] = static_cast<float>(x.data()[i]);
+        }
+        const absl::StatusOr<Matrix<double>> f =
+            FeaturesOf(artifact->plan, x.view(), {[] { return 1; }, NeverStop});
+        if (!f.ok()) continue;  // refused in words
+        std::vector<double> rho(20);
+        if (built.serving_type == FloatType::kFloat32) {
+          const Matrix<float> narrow = Converted<float, double>(f->view());
+          residual->Compute(WireRows(x), narrow.data(), rho.data());
+        } else {
+          residual->Compute(WireRows(x), f->data(), rho.data());
+        }
+        const Matrix<double> k =
+            testing::NaiveKernelMatrix(testing::MustParseKernel(kernel), seen, seen);
+        for (int64_t i = 0; i < 20; ++i) {
+          for (int64_t j = 0; j < i; ++j) {
+            double product = 0;
+            for (int64_t l = 0; l < f->cols(); ++l) product += (*f)(i, l) * (*f)(j, l);
+            const double bound = std::sqrt(rho[i]) * std::sqrt(rho[j]);
+            ASSERT_LE(std::abs(k(i, j) - product), bound) << scale << " " << i << " " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ResidualTest, IsNearlyZeroOnLandmarksAndAllOfKFarAway) {
   const Matrix<double> rows = NormalRows({.rows = 60, .cols = 3, .seed = 4});
   // Every row is a landmark: landmarks go before held-out rows.
