@@ -1,5 +1,8 @@
 // phimapd: parses the command line, opens the store, serves until a signal.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -83,6 +86,12 @@ int Run(const ServerOptions& options) {
 }  // namespace phimap
 
 int main(int argc, char** argv) {
+  // A closed descriptor 0, 1 or 2 would become a file of the store, and the log be written into it.
+  while (true) {
+    const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (descriptor > 2) close(descriptor);
+    if (descriptor < 0 || descriptor > 2) break;
+  }
   const std::variant<phimap::ServerOptions, int> options = phimap::ParseOptions(argc, argv);
   if (const int* exit_code = std::get_if<int>(&options)) return *exit_code;
   return phimap::Run(std::get<phimap::ServerOptions>(options));

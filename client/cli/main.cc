@@ -1,6 +1,10 @@
 // The command `phimap`.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -512,6 +516,16 @@ int main(int argc, char** argv) {
   // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
   // debugged.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // A closed descriptor 0, 1 or 2 would become gRPC's, and be read or written as if it were the
+  // user's.
+  while (true) {
+    const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (descriptor > 2) close(descriptor);
+    if (descriptor < 0 || descriptor > 2) break;
+  }
+  // While no call is under way gRPC looks this often whether a connection has come up; 5 seconds
+  // unless it is told, which no wait before a retry outlasts.
+  setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
   // A reader that is gone makes a write fail, which ends the command if the write was of data; what
   // is said to a dead standard error is dropped.
   std::signal(SIGPIPE, SIG_IGN);

@@ -36,6 +36,8 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
                           WithColumnsOf(arguments.input, context.client, arguments.reference));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
                           OpenRows(input, context.cancel));
+  // Again, now that it is open: /dev/fd/N may have become the input itself.
+  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> writer,
                           OpenWriter(arguments.output, output_format, rows->row_count()));
   absl::StatusOr<client::TransformStreamResult> result;

@@ -244,8 +244,8 @@ std::string UniformScope(const ScopeFacts& facts) {
                                                              : "scaling was";
     text =
         absl::StrCat("the stream's own empirical distribution and the kernel as resolved: ", taken,
-                     " taken from the same rows. Of rows to come it is proven only where both "
-                     "were fixed before the stream");
+                     " taken from the same rows. Of rows to come it is proven only where "
+                     "kernel and scaling were fixed before the stream");
   }
   if (facts.landmarks != nullptr) text += CutText(*facts.landmarks);
   return text;

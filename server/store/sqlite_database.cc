@@ -14,8 +14,8 @@
 namespace phimap {
 namespace {
 
-constexpr mode_t kDatabaseMode =
-    0640;  // as the blobs; SQLite would give all users the right to read
+// As the blobs; SQLite would give all users the right to read.
+constexpr mode_t kDatabaseMode = 0640;
 
 // SQLite gives its logs the mode of the database. O_EXCL, because closing a descriptor of a file
 // that is open already would drop the locks of this process on it. What keeps the file from being

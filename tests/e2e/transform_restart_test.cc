@@ -1,5 +1,8 @@
 // `phimap transform` while its server is killed and started again at the same address.
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +58,29 @@ class InputPipe {
   int fd_ = -1;
 };
 
+// Takes connections and says nothing: a health check of it waits for as long as it may.
+class SilentPort {
+ public:
+  SilentPort() {
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof any;
+    PHIMAP_CHECK(fd_ >= 0 && bind(fd_, reinterpret_cast<sockaddr*>(&any), size) == 0 &&
+                 listen(fd_, 8) == 0 &&
+                 getsockname(fd_, reinterpret_cast<sockaddr*>(&any), &size) == 0);
+    address_ = absl::StrCat("127.0.0.1:", ntohs(any.sin_port));
+  }
+  ~SilentPort() { close(fd_); }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+  const std::string& address() const { return address_; }
+
+ private:
+  const int fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string address_;
+};
+
 // Rows of two columns, `first` to before `end`, as lines of a CSV file.
 std::string RowLines(int first, int end) {
   std::string lines;
@@ -88,7 +114,7 @@ class TransformRestartTest : public ::testing::Test {
   }
   // Maps the rows. When the first of them are there the server is killed; more rows are on their
   // way before another one, of the store `data_dir`, takes its address; then the rest.
-  ProcessResult TransformOver(const std::string& data_dir) {
+  ProcessResult TransformOver(const std::string& data_dir, int away_seconds = 0) {
     const std::string address = server_->address();
     Process transform({PHIMAP_BINARY, "--server=" + address, "transform", "m",
                        "--input=" + pipe_.path(), "--format=csv", "--output=-"});
@@ -100,6 +126,10 @@ class TransformRestartTest : public ::testing::Test {
     server_->process().Signal(SIGKILL);
     server_->process().Wait();
     pipe_.Write(RowLines(kRows / 4, kRows / 2));
+    if (away_seconds > 0) {
+      const SilentPort port;
+      PhimapAt(port.address(), {"health", absl::StrCat("--timeout=", away_seconds)});
+    }
     server_ = std::make_unique<ServerProcess>(data_dir, std::vector{"--listen=" + address});
     pipe_.Write(RowLines(kRows / 2, kRows));
     pipe_.Close();
@@ -122,6 +152,15 @@ TEST_F(TransformRestartTest, ATransformSurvivesARestartWithEveryRowOnceAndInOrde
   // Not EXPECT_EQ, which would print a megabyte.
   EXPECT_TRUE(result.out == expected) << result.out.size() << " bytes for " << expected.size();
   EXPECT_THAT(result.err, HasSubstr("4,000 rows mapped by m@1"));
+}
+
+// A server that is away for some tries: the command must see that it is back when it is, not when
+// gRPC next looks at its connections, every 5 seconds unless it is told otherwise.
+TEST_F(TransformRestartTest, ATransformSurvivesAServerThatIsAwayForAWhile) {
+  const std::string expected = Expected();
+  const ProcessResult result = TransformOver(data_.path(), /*away_seconds=*/9);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(result.out == expected) << result.out.size() << " bytes for " << expected.size();
 }
 
 // Another server under the same address, whose m@1 is another: rows of two mappings must not mix.
