@@ -190,6 +190,7 @@ TEST(RankToleranceTest, KernelOfFarClustersIsBuiltInFloat64) {
     ASSERT_TRUE(built.ok()) << built.status();
     EXPECT_EQ(built->serving_type, FloatType::kFloat64);
     ASSERT_TRUE(built->certificate.kernel_error.has_value());
+    ASSERT_TRUE(built->certificate.kernel_error.has_value());
     EXPECT_LE(built->certificate.kernel_error->max, 1e-4);
     // By an oracle of its own too.
     const Matrix<double> some = NormalRows({.rows = 40, .cols = 2, .seed = 23});
@@ -271,13 +272,14 @@ TEST(RankToleranceTest, DigitsThatUnderflowTakesAreNoDirections) {
 
 // One row far from all others takes no digit from the others' kernel values.
 TEST(RankToleranceTest, OneFarRowDoesNotSpoilTheOthers) {
-  Matrix<double> rows = NormalRows({.rows = 400, .cols = 2, .seed = 27});
+  Matrix<double> rows = NormalRows({.rows = 2000, .cols = 2, .seed = 27});
   const auto build = [&] {
     return Build(SpecOf("f2(landmarks=360, policy=given, serving_type=float64)", "rbf(gamma=1)"),
                  WireRows(rows));
   };
   const absl::StatusOr<BuiltVersion> near = build();
   ASSERT_TRUE(near.ok()) << near.status();
+  ASSERT_TRUE(near->certificate.kernel_error.has_value());
   for (const double far : {1e4, 1e6}) {
     SCOPED_TRACE(far);
     rows(17, 0) = far;
