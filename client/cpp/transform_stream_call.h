@@ -104,7 +104,7 @@ class TransformStreamCall {
   // What the next stream asks for: once a version has answered, that one.
   std::string reference_;
   std::string digest_;
-  // Of the stream that is open.
+  // State of the stream that is open.
   grpc::ClientContext* context_ = nullptr;
   // Size of a row of features, 0 until the first answer.
   int64_t feature_row_bytes_ = 0;

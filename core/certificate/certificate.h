@@ -71,7 +71,7 @@ struct Certificate {
   std::optional<SelfCheck> self_check;
   std::optional<double> pool_trace_residual;
   std::optional<Spectrum> spectrum;
-  // Of artifacts that were built before there were the interval and the bound.
+  // Artifacts of before the interval and the bound have this in their place.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
   // Where the landmarks of the plan stood in the stream, from 0, in its order; empty where whoever

@@ -58,7 +58,7 @@ struct KernelErrors {
   explicit KernelErrors(int64_t rows) : by_row(rows) {}
 
   MeasuredError error;
-  // The same errors, by row.
+  // These errors, added up by row.
   RowErrors by_row;
   // Pairs whose error is over √(ρ(x)·ρ(y)).
   int64_t unbounded = 0;
@@ -114,7 +114,7 @@ std::vector<double> Diagonal(const MeasurementTask& task, const Matrix<double>& 
 // What a tile of pairs adds to KernelErrors.
 struct TileErrors {
   double sum = 0;
-  // Of rows first … end − 1 the part of this tile's pairs.
+  // This tile's part of the sums of rows first … end − 1.
   std::vector<double> row_sums;
   double max = 0;
   int64_t count = 0;
@@ -266,7 +266,7 @@ absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
   return projected;
 }
 
-// Of each row what K(x, x) errs by; of values from elsewhere nothing is known.
+// Bounds the error of each row's K(x, x); 0 for values from elsewhere, of which nothing is known.
 std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<double>& x,
                                    size_t count) {
   if (task.known != nullptr) return std::vector<double>(count, 0.0);
@@ -279,8 +279,9 @@ double QuantileOf(const std::vector<double>& sorted, double q) {
   return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
-// What of the held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹ k_r(x)‖²:
-// Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x). `reference`: the features in float64.
+// Measures what of held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
+// k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x). `reference`: the features in
+// float64.
 //
 // Of F2 a row's share is that of the features as they are served, whose length may also be too
 // large: numbers too small for float32 vanish, and others are all rounding.

@@ -32,7 +32,7 @@ struct RowErrors {
   explicit RowErrors(int64_t rows)
       : sums(static_cast<size_t>(rows)), counts(static_cast<size_t>(rows)) {}
 
-  // Of the pairs that a row is in, the sum of their errors and how many they are.
+  // Each row's sum of errors, and count, over the pairs that it is in.
   std::vector<double> sums;
   std::vector<int64_t> counts;
 };
@@ -54,7 +54,7 @@ struct RowErrors {
 // pair, no row in all pairs; errors >= 0.
 std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors);
 
-// Of n independent pairs all err at most e with probability (1 − p)ⁿ if a share p of all errs more;
+// All of n independent pairs err at most e with probability (1 − p)ⁿ if a share p of all errs more;
 // that is .05 at p = 1 − .05^{1/n}. `disjoint`: errors of pairs that share no row. REQUIRES: at
 // least one.
 PairBound BoundPairs(const std::vector<double>& disjoint);
