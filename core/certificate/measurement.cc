@@ -28,30 +28,46 @@ constexpr int64_t kTileRows = 256;
 // as all, and cost less than the features.
 constexpr int64_t kPairRows = 128;
 
-double Norm(const double* v, int64_t n) { return std::sqrt(SquaredNorm(v, n)); }
+// Squared lengths of each held-out row's features, which several statements are made of.
+struct FeatureLengths {
+  FeatureLengths(const Matrix<double>& served_features, const Matrix<double>& reference_features) {
+    const int64_t columns = served_features.cols();
+    std::vector<double> apart(static_cast<size_t>(columns));
+    for (int64_t i = 0; i < served_features.rows(); ++i) {
+      const double* const f = served_features.row(i);
+      const double* const exact = reference_features.row(i);
+      for (int64_t j = 0; j < columns; ++j) apart[j] = f[j] - exact[j];
+      served.push_back(SquaredNorm(f, columns));
+      reference.push_back(SquaredNorm(exact, reference_features.cols()));
+      difference.push_back(SquaredNorm(apart.data(), columns));
+    }
+  }
+  int64_t rows() const { return static_cast<int64_t>(served.size()); }
 
-MeasuredError ServingError(const Matrix<double>& served, const Matrix<double>& reference) {
+  std::vector<double> served;
+  std::vector<double> reference;
+  // Of served less reference.
+  std::vector<double> difference;
+};
+
+MeasuredError ServingError(const FeatureLengths& lengths) {
   MeasuredError error;
-  error.count = served.rows();
-  std::vector<double> difference(served.cols());
+  error.count = lengths.rows();
   double sum = 0;
-  for (int64_t i = 0; i < served.rows(); ++i) {
-    for (int64_t j = 0; j < served.cols(); ++j) difference[j] = served(i, j) - reference(i, j);
-    const double norm = Norm(difference.data(), served.cols());
+  for (int64_t i = 0; i < lengths.rows(); ++i) {
+    const double norm = std::sqrt(lengths.difference[i]);
     sum += norm;
     error.max = std::max(error.max, norm);
-    error.scale = std::max(error.scale, Norm(reference.row(i), reference.cols()));
+    error.scale = std::max(error.scale, std::sqrt(lengths.reference[i]));
   }
-  error.mean = sum / static_cast<double>(served.rows());
+  error.mean = sum / static_cast<double>(lengths.rows());
   return error;
 }
 
-double MeanSquaredNorm(const Matrix<double>& features) {
+double MeanSquaredNorm(const FeatureLengths& lengths) {
   double sum = 0;
-  for (int64_t i = 0; i < features.rows(); ++i) {
-    sum += SquaredNorm(features.row(i), features.cols());
-  }
-  return sum / static_cast<double>(features.rows());
+  for (const double square : lengths.served) sum += square;
+  return sum / static_cast<double>(lengths.rows());
 }
 
 struct KernelErrors {
@@ -280,21 +296,16 @@ double QuantileOf(const std::vector<double>& sorted, double q) {
 }
 
 // Measures what of held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
-// k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x). `reference`: the features in
-// float64.
+// k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x).
 //
 // Of F2 a row's share is that of the features as they are served, whose length may also be too
 // large: numbers too small for float32 vanish, and others are all rounding.
 absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
-                              const Matrix<double>& served, const Matrix<double>& reference,
-                              const TileControl& control, Certificate& certificate) {
+                              const FeatureLengths& lengths, const TileControl& control,
+                              Certificate& certificate) {
   const std::vector<double> norms = SquaredNorms(x.view());
-  std::vector<double> projected;
-  if (task.features_are_projection) {
-    for (int64_t i = 0; i < reference.rows(); ++i) {
-      projected.push_back(SquaredNorm(reference.row(i), reference.cols()));
-    }
-  } else {
+  std::vector<double> projected = lengths.reference;
+  if (!task.features_are_projection) {
     PHIMAP_ASSIGN_OR_RETURN(projected, ProjectedNorms(task, x, norms, control));
   }
   const std::vector<double> diagonal = Diagonal(task, x, norms);
@@ -303,24 +314,20 @@ absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>&
   double trace = 0;
   std::vector<double> shares;
   std::vector<double> serving;
-  std::vector<double> difference(static_cast<size_t>(served.cols()));
-  for (int64_t i = 0; i < reference.rows(); ++i) {
+  for (int64_t i = 0; i < lengths.rows(); ++i) {
     // Round-off can leave a row inside of the span a little below 0.
     const double left = std::max(0.0, diagonal[i] - projected[i]);
     residual += left;
     trace += diagonal[i];
     if (!(diagonal[i] > kZeroRoundings * errors[i])) continue;
     const double share =
-        task.features_are_projection
-            ? std::abs(diagonal[i] - SquaredNorm(served.row(i), served.cols())) / diagonal[i]
-            : 0;
+        task.features_are_projection ? std::abs(diagonal[i] - lengths.served[i]) / diagonal[i] : 0;
     shares.push_back(std::max(left / diagonal[i], share));
-    for (int64_t j = 0; j < served.cols(); ++j) difference[j] = served(i, j) - reference(i, j);
-    serving.push_back(Norm(difference.data(), served.cols()) / std::sqrt(diagonal[i]));
+    serving.push_back(std::sqrt(lengths.difference[i]) / std::sqrt(diagonal[i]));
   }
   certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
   ResidualShare share{.rows = static_cast<int64_t>(shares.size()),
-                      .zero_rows = reference.rows() - static_cast<int64_t>(shares.size())};
+                      .zero_rows = lengths.rows() - static_cast<int64_t>(shares.size())};
   std::sort(shares.begin(), shares.end());
   if (!shares.empty()) {
     share.median = QuantileOf(shares, 0.5);
@@ -415,8 +422,9 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
                      FloatTypeName(served.ok() ? FloatType::kFloat64 : task.served->serving_type()),
                      "; standardize the inputs or serve in float64"));
   }
-  certificate.serving_error = ServingError(*served, *reference);
-  certificate.mean_squared_norm = MeanSquaredNorm(*served);
+  const FeatureLengths lengths(*served, *reference);
+  certificate.serving_error = ServingError(lengths);
+  certificate.mean_squared_norm = MeanSquaredNorm(lengths);
   if (!task.kernel.has_value() && task.known == nullptr) return absl::OkStatus();
   Matrix<double> x;
   if (task.strings != nullptr) {
@@ -442,7 +450,7 @@ absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& cont
         task.served->serving_type() == FloatType::kFloat32 ? ", or serve in float64" : ""));
   }
   if (task.factor.rows() == 0) return absl::OkStatus();
-  return MeasureResiduals(task, x, *served, *reference,
+  return MeasureResiduals(task, x, lengths,
                           {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }},
                           certificate);
 }

@@ -163,14 +163,18 @@ class Factoring {
         {{"limit", "0.25"}, {"actual", absl::StrCat(value_error)}});
   }
 
-  // Moves what is kept to the front, as shares of the roots of the diagonal. A root of 1 leaves the
-  // bits as they are.
+  // Moves what is kept to the front, as shares of the roots of the diagonal. Roots of 1, as an rbf
+  // kernel has them, leave the bits as they are.
   void Normalise() {
+    std::vector<double> roots;
+    for (const double self : self_) roots.push_back(std::sqrt(self));
+    const bool is_normal =
+        std::all_of(roots.begin(), roots.end(), [](double root) { return root == 1; });
+    if (is_normal && static_cast<int64_t>(kept_.size()) == d_) return;
     for (size_t a = 0; a < kept_.size(); ++a) {
-      const double root = std::sqrt(self_[a]);
       const auto i = static_cast<int64_t>(a);
       for (int64_t j = 0; j < i; ++j) {
-        gram_(i, j) = gram_(kept_[a], kept_[j]) / root / std::sqrt(self_[j]);
+        gram_(i, j) = gram_(kept_[a], kept_[j]) / roots[a] / roots[j];
       }
       gram_(i, i) = 1;
     }
@@ -232,6 +236,7 @@ absl::StatusOr<LandmarkFactor> FactorLandmarks(const LandmarkTask& task,
 void ScaleWeights(const LandmarkFactor& landmarks, MatrixView<double> w) {
   for (int64_t i = 0; i < w.rows(); ++i) {
     const double root = std::sqrt(landmarks.self[i]);
+    if (root == 1) continue;
     for (int64_t j = 0; j < w.cols(); ++j) w(i, j) /= root;
   }
 }
@@ -239,6 +244,7 @@ void ScaleWeights(const LandmarkFactor& landmarks, MatrixView<double> w) {
 void Denormalise(LandmarkFactor& landmarks) {
   for (int64_t i = 0; i < landmarks.rank(); ++i) {
     const double root = std::sqrt(landmarks.self[i]);
+    if (root == 1) continue;
     for (int64_t j = 0; j <= i; ++j) landmarks.factor(i, j) *= root;
   }
 }
