@@ -64,6 +64,14 @@ class BuildTimesTest(unittest.TestCase):
         self.assertEqual(steps, 2)
         self.assertEqual(sorted(slowest), ["libquick.a", "quick.dir/quick.cc.o"])
 
+    def test_steps_that_begin_and_end_together_are_two_and_outputs_of_one_command_are_one(self):
+        self.build()
+        log = self.root / "build/build_times.log"
+        log.write_text("1.0 1.5 0.5\n0\t900\t7\ta.o\taa\n0\t900\t7\tb.o\tbb\n900\t999\t8\tc.h\tcc\n900\t999\t8\tc.cc\tcc\n")
+        (wall, cpu, steps), slowest = self.times()
+        self.assertEqual((wall, cpu, steps), (1, 2, 3))
+        self.assertEqual(sorted(slowest), ["a.o", "b.o", "c.h"])
+
     def test_a_build_with_nothing_to_do_leaves_the_times_of_the_one_before(self):
         self.build("quick")
         before = self.times()
