@@ -8,6 +8,7 @@
 #include "core/random/random_stream.h"
 #include "core/theory/multiclass_bounds.h"
 #include "core/theory/projection_bounds.h"
+#include "core/theory/projection_law.h"
 #include "gtest/gtest.h"
 #include "tests/support/plans.h"
 #include "tests/support/random_rows.h"
@@ -59,6 +60,40 @@ TEST(ProjectedMarginTest, DistancesAreKeptAsOftenAsTheoremTwoSaysByEitherKindOfE
     const int64_t n = LengthDimensions(Tier::kDerived, kE, kDelta).value();
     EXPECT_TRUE(holds(n));
     EXPECT_FALSE(holds(n / 3));
+  }
+}
+
+// Shi and others 2012, section 5.1: cosine and inner product stay within 1 ± 0.3 of what they were
+// as often as their laws say, at acute and obtuse angles. Six sigma; the laws of 15 or of 60
+// dimensions are rejected.
+TEST(ProjectedMarginTest, CosinesAndInnerProductsFollowTheirLaws) {
+  constexpr int kTrials = 2000;
+  constexpr int64_t kDimensions = 30;
+  for (const double c : {0.527, -0.527, -0.3}) {
+    Matrix<double> x(2, 3);
+    x(0, 1) = 1;
+    x(1, 1) = c;
+    x(1, 2) = std::sqrt(1 - c * c);
+    int cosines = 0;
+    int products = 0;
+    for (int seed = 0; seed < kTrials; ++seed) {
+      const Matrix<double> f =
+          Projected(x, {.dimensions = kDimensions, .seed = static_cast<uint64_t>(seed)});
+      cosines += std::abs(Cosine(f, 0, 1) / c - 1) <= 0.3 ? 1 : 0;
+      products += std::abs(Dot(f, 0, 1) / c - 1) <= 0.3 ? 1 : 0;
+    }
+    const auto agree = [&](int64_t n) {
+      const double low = std::min(0.7 * c, 1.3 * c);
+      const double high = std::max(0.7 * c, 1.3 * c);
+      const auto near = [](int seen, double p) {
+        return std::abs(seen - p * kTrials) <= 6 * std::sqrt(p * (1 - p) * kTrials);
+      };
+      return near(cosines, CosineWithin(n, c, low, high)) &&
+             near(products, InnerProductWithin(n, c, low, high));
+    };
+    EXPECT_TRUE(agree(kDimensions)) << c;
+    EXPECT_FALSE(agree(15)) << c;
+    EXPECT_FALSE(agree(60)) << c;
   }
 }
 
