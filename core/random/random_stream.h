@@ -50,6 +50,9 @@ enum class StreamId : uint32_t {
   kWeakSeparators = 23,      // the normal numbers of separators that are drawn and tried
   kSgdRows = 24,             // which row each step of stochastic gradient descent draws
   kRandomPivotFill = 25,     // the rows that rpcholesky adds when nothing is left to explain
+  kLabRows = 26,             // the rows that experiments of the laboratory draw
+  kLabLabels = 27,           // the classes of those rows, and other coins of an experiment
+  kLabOrder = 28,            // which rows an experiment takes, in which order
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

@@ -1,0 +1,49 @@
+// A mapping that was built as a server builds it, and maps rows as a server does.
+#ifndef PHIMAP_LAB_BUILT_MAP_H_
+#define PHIMAP_LAB_BUILT_MAP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/certificate/certificate.h"
+#include "core/linalg/matrix.h"
+#include "core/plan/engine.h"
+
+namespace phimap::lab {
+
+// What to build, in the product's own text forms.
+struct MapText {
+  // "f2(landmarks=10, policy=given)"
+  std::string mapping;
+  // "rbf(gamma=0.5)", or "precomputed()"
+  std::string kernel;
+  bool standardize = false;
+};
+
+// Thread-safe.
+class BuiltMap {
+ public:
+  // Streams the rows, builds the version with its certificate, and loads the artifact's bytes into
+  // an engine. Errors: those of the build. Under policy `given` the first rows are the landmarks;
+  // else they are drawn from the stream, of which a tenth is held out for the certificate.
+  static absl::StatusOr<BuiltMap> Build(const MapText& text, ConstMatrixView<double> stream,
+                                        uint64_t seed);
+
+  // Features as they are served, widened to float64. Shapes: rows n×p; n×output_columns.
+  absl::StatusOr<Matrix<double>> Map(ConstMatrixView<double> rows) const;
+  int64_t output_columns() const { return engine_->output_columns(); }
+  const Certificate& certificate() const { return certificate_; }
+  const Engine& engine() const { return *engine_; }
+
+ private:
+  BuiltMap() = default;
+
+  Certificate certificate_;
+  std::unique_ptr<const Engine> engine_;
+};
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_BUILT_MAP_H_

@@ -1,0 +1,74 @@
+// Distances after a projection of rows, by sums of coins or to some of the columns.
+#ifndef PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
+#define PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/linalg/matrix.h"
+#include "lab/experiment.h"
+#include "lab/statistics.h"
+
+namespace phimap::lab {
+
+inline constexpr double kDistanceDoubt = 0.05;
+
+// Rows x_i and landmarks y_j.
+struct DistancePoints {
+  std::string data;
+  Matrix<double> x;
+  Matrix<double> y;
+
+  int64_t columns() const { return x.cols(); }
+  double count() const { return static_cast<double>(x.rows() + y.rows()); }
+};
+
+// What a projection made of all pairs: ratios ‖x̂ − ŷ‖²/‖x − y‖², and their errors, by which they
+// are over 1 or under.
+struct DistanceChange {
+  double mean_ratio = 0;
+  double lowest_ratio = 0;
+  double highest_ratio = 0;
+  double median_error = 0;
+  double error_95 = 0;
+  double largest_error = 0;
+  // Of pairs whose error is larger than an e that was given.
+  double share_over = 0;
+  // The largest change of an inner product over ‖x‖² + ‖y‖².
+  double inner = 0;
+};
+
+// The draws of one s on one data set.
+struct DistanceCase {
+  std::string data;
+  // "coins", or "columns" that were sampled.
+  std::string way;
+  int64_t columns = 0;
+  int64_t s = 0;
+  // Of all pairs and their inner products at once, and of one distance alone, at doubt .05.
+  std::optional<double> all_e;
+  std::optional<double> pair_e;
+  std::vector<DistanceChange> draws;
+
+  std::vector<double> Each(double DistanceChange::*member) const {
+    std::vector<double> values;
+    for (const DistanceChange& draw : draws) values.push_back(draw.*member);
+    return values;
+  }
+  double MeanOf(double DistanceChange::*member) const { return Mean(Each(member)); }
+};
+
+// Appends the cases of s = 8, 16 … 1,024; columns are sampled while there are more of them.
+void MeasureDistances(const Options& options, const DistancePoints& points,
+                      std::vector<DistanceCase>& all);
+
+// Rows after phimap's input projection to s sums of coins.
+Matrix<double> ProjectedRows(const Matrix<double>& rows, int64_t s, uint64_t seed);
+// s of the columns, times √(d/s).
+Matrix<double> SampledColumns(const Matrix<double>& rows, int64_t s, uint64_t seed);
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_EXPERIMENTS_AMS_DISTANCES_H_

@@ -1,0 +1,35 @@
+// All experiments, in the order of docs/lab.md: by paper, then as the paper has them.
+#ifndef PHIMAP_LAB_EXPERIMENTS_EXPERIMENTS_H_
+#define PHIMAP_LAB_EXPERIMENTS_EXPERIMENTS_H_
+
+#include <vector>
+
+#include "lab/experiment.h"
+
+namespace phimap::lab {
+
+std::vector<Experiment> AllExperiments();
+
+// One a file: experiments/NAME.cc.
+Experiment BbvTheorems();
+Experiment BbvFigure1();
+Experiment BbvTable1();
+Experiment BbvTable2();
+Experiment BbvLiteralTables();
+Experiment BsFigure1();
+Experiment AmsNorms();
+Experiment AmsAngles();
+Experiment AmsRounding();
+Experiment AmsProjectedKernel();
+Experiment ShFigure1();
+Experiment ShFigure2();
+Experiment ShFigure3();
+Experiment ShFigure4();
+Experiment CoDemonstration();
+Experiment CoCosts();
+Experiment CoTakeaway();
+Experiment CoFourier();
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_EXPERIMENTS_EXPERIMENTS_H_

@@ -1,0 +1,75 @@
+// The construction of BBV's Theorem 4: a kernel with its target function hidden in it.
+#ifndef PHIMAP_LAB_EXPERIMENTS_HIDDEN_TARGET_H_
+#define PHIMAP_LAB_EXPERIMENTS_HIDDEN_TARGET_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/linalg/matrix.h"
+#include "lab/built_map.h"
+#include "lab/examples.h"
+
+namespace phimap::lab {
+
+// A word of X = {0, 1}^30.
+struct Word {
+  uint32_t bits = 0;
+  // Its class, 1 or 0 (the paper's −1), on X'; −1 outside of it.
+  int32_t label = -1;
+};
+
+// X' is a random subset of 2^15 words, D uniform on X', and c a coin for each word of X'. With
+//
+//   φ(x) = (1, 0) outside of X', (−1/2, √3/2) on X' where c(x) = 1, (−1/2, −√3/2) where it is −1
+//
+// K is 1 between words outside of X' and within a class, else −1/2. With α > 0 both are multiplied
+// by 1 − α, and K(x, x) = 1 gives every word a dimension of its own: K is positive definite.
+class HiddenTarget {
+ public:
+  HiddenTarget(uint64_t seed, double alpha);
+
+  // The black box.
+  double Kernel(const Word& x, const Word& y) const;
+  // So many independent words of D.
+  std::vector<Word> Draw(int64_t count, uint64_t seed) const;
+  // Independent words, uniform on X: drawn without knowing anything of X' or D.
+  std::vector<Word> DrawElsewhere(int64_t count, uint64_t seed) const;
+  // The kernel's values of x with z.
+  Matrix<double> Block(const std::vector<Word>& x, const std::vector<Word>& z) const;
+
+ private:
+  double alpha_;
+  std::unordered_map<uint32_t, int32_t> classes_;
+  std::vector<Word> words_;
+};
+
+// A map that was built from the Gram matrix of a stream of words: all that the build sees of them.
+class MapOfWords {
+ public:
+  // `name` is f1 or f2. A part of the stream, which must be longer, is held out.
+  static absl::StatusOr<MapOfWords> Build(const HiddenTarget& target, const std::string& name,
+                                          int64_t landmarks, std::vector<Word> stream,
+                                          uint64_t seed);
+
+  // Features of the words, from the kernel's values with the landmarks. Words outside of X' get
+  // the class 0.
+  absl::StatusOr<Examples> Features(const HiddenTarget& target,
+                                    const std::vector<Word>& words) const;
+  // Landmarks that are words of X'.
+  int64_t landmarks_inside() const;
+
+ private:
+  MapOfWords(BuiltMap map, std::vector<Word> landmarks)
+      : map_(std::move(map)), landmarks_(std::move(landmarks)) {}
+
+  BuiltMap map_;
+  std::vector<Word> landmarks_;
+};
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_EXPERIMENTS_HIDDEN_TARGET_H_

@@ -1,0 +1,59 @@
+// Learners on features by landmarks from D, and by landmarks that know nothing of it.
+#ifndef PHIMAP_LAB_EXPERIMENTS_LANDMARK_SOURCES_H_
+#define PHIMAP_LAB_EXPERIMENTS_LANDMARK_SOURCES_H_
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/linalg/matrix.h"
+#include "lab/experiment.h"
+
+namespace phimap::lab {
+
+// Theorem 1 is asked for this error and confidence.
+inline constexpr double kHiddenError = 0.05;
+inline constexpr double kHiddenDelta = 0.001;
+// HiddenTarget's α.
+inline constexpr double kAlphas[] = {0, 0.1};
+inline constexpr int64_t kLandmarksElsewhere = 200;
+
+// As many as the binomial form of Lemma 1 asks for at the margin √3/2·√(1 − α).
+int64_t LandmarksFromD(double alpha);
+
+// Runs of a learner on the features of a mapping.
+struct SourceErrors {
+  double alpha = 0;
+  bool from_d = false;
+  std::string mapping;
+  std::string learner;
+  std::vector<double> errors;
+};
+
+// What is measured beside errors; of the last run where it is a set of rows.
+struct SourceGeometry {
+  // The least margin of test words by the separator between the classes' means, over runs; by α.
+  double least_margin[std::size(kAlphas)] = {1, 1};
+  // The largest difference between two words of X' in one coordinate, landmarks from elsewhere.
+  double largest_spread = 0;
+  // F2 at α = 0 of a word outside of X', one of class 1, one of class −1.
+  Matrix<double> from_d;
+  Matrix<double> from_elsewhere;
+  int64_t landmarks_inside = 0;
+};
+
+struct LandmarkSources {
+  int64_t runs = 0;
+  int64_t words = 0;
+  std::vector<SourceErrors> errors;
+  SourceGeometry geometry;
+};
+
+// 2 α, 2 sources of landmarks, F1 and F2, 4 learners. Seeds: Seed(8i) and the five after it.
+absl::StatusOr<LandmarkSources> StudyLandmarkSources(const Options& options);
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_EXPERIMENTS_LANDMARK_SOURCES_H_

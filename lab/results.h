@@ -1,0 +1,88 @@
+// What an experiment leaves behind: tables, and verdicts on what a paper claims.
+#ifndef PHIMAP_LAB_RESULTS_H_
+#define PHIMAP_LAB_RESULTS_H_
+
+#include <concepts>
+#include <deque>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::lab {
+
+// A cell of a table: a text, or a number with six digits.
+class Cell {
+ public:
+  Cell(std::string text) : text_(std::move(text)) {}  // NOLINT: implicit, for rows in braces
+  Cell(absl::string_view text) : text_(text) {}       // NOLINT
+  Cell(const char* text) : text_(text) {}             // NOLINT
+  Cell(double number);                                // NOLINT
+  Cell(std::integral auto number) : text_(std::to_string(number)) {}  // NOLINT
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// A CSV file with a header.
+class Table {
+ public:
+  Table(std::string name, std::vector<std::string> columns, std::string caption)
+      : name_(std::move(name)), caption_(std::move(caption)), columns_(std::move(columns)) {}
+
+  // REQUIRES: one cell a column.
+  void Add(std::vector<Cell> row);
+
+  const std::string& name() const { return name_; }
+  const std::string& caption() const { return caption_; }
+  std::string ToCsv() const;
+
+ private:
+  std::string name_;
+  std::string caption_;
+  std::vector<std::string> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// Whether what was measured agrees with a claim.
+struct Verdict {
+  // What the paper says, or what must hold; one sentence.
+  std::string claim;
+  // The paper's number; empty where it prints none.
+  std::string printed;
+  std::string measured;
+  // The rule by which it was judged, with its numbers.
+  std::string rule;
+  bool agrees = false;
+  // Not empty: the claim is known not to hold as it stands, and why. `lab/run` fails where a
+  // verdict disagrees without a reason, and where one agrees that has a reason not to.
+  std::string why_not = "";
+
+  bool is_expected() const { return agrees == why_not.empty(); }
+};
+
+class Results {
+ public:
+  // A new table, which stands until the end. It is written to NAME.csv; one with a caption is also
+  // shown in docs/lab.md.
+  Table& AddTable(std::string name, std::vector<std::string> columns, std::string caption = "");
+  void Judge(Verdict verdict);
+
+  const std::deque<Table>& tables() const { return tables_; }
+  const std::vector<Verdict>& verdicts() const { return verdicts_; }
+  // Writes each table, verdicts.csv and tables.csv, which lists names and captions, into a folder
+  // that is there.
+  absl::Status Write(const std::string& folder) const;
+
+ private:
+  std::deque<Table> tables_;
+  std::vector<Verdict> verdicts_;
+};
+
+}  // namespace phimap::lab
+
+#endif  // PHIMAP_LAB_RESULTS_H_
