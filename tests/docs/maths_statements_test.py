@@ -8,6 +8,7 @@ import document
 MATHS = document.SOURCE / "docs/maths.md"
 CORE = document.SOURCE / "core"
 TESTS = document.SOURCE / "tests/core"
+LAB = document.SOURCE / "lab/results"
 SECTION = "Every statement of the papers"
 
 # What has a number in each paper, tables and figures too.
@@ -72,13 +73,19 @@ class MathsStatementsTest(unittest.TestCase):
                     if "`" not in test:
                         self.assertTrue(re.match(r"— \w", file) or len(test) > 20, "a reason")
 
-    def test_only_experiments_wait_for_the_lab(self):
-        proven = r"(?:Definition|Lemma|Remark|Corollary|Theorem|Algorithm|equation) \d+"
-        for rows in tables().values():
-            for statement, _, file, test in rows:
-                with self.subTest(statement):
-                    if re.search(r"\blab:", file + test):
-                        self.assertNotRegex(statement, proven)
+    def test_every_table_figure_and_experiment_has_its_place_in_the_lab(self):
+        experiments = set((LAB / "order.txt").read_text(encoding="utf-8").split())
+        named = set()
+        for paper, rows in tables().items():
+            for statement, *_, test in rows:
+                in_lab = set(re.findall(r"\[`(\w+)`\]\(lab\.md#(\w+)\)", test))
+                with self.subTest(paper=paper, statement=statement):
+                    self.assertTrue(all(name == link for name, link in in_lab))
+                    self.assertLessEqual({name for name, _ in in_lab}, experiments)
+                    if any(number.startswith(("Table", "figure")) for number in numbers(statement)):
+                        self.assertTrue(in_lab, "an experiment")
+                named |= {name for name, _ in in_lab}
+        self.assertEqual(experiments - named, {"beyond_the_papers"})
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ README = document.SOURCE / "README.md"
 
 # Blocks that this test does not run, by their first line, and why.
 NOT_RUN = {
-    "tools/demo     # builds phimap and does the whole job on real data: ten minutes the first time, then five":
+    "tools/demo     # builds phimap and does the whole job on real data: six minutes the first time, then two":
         "it builds everything; CI runs both commands",
     "Accuracy of a linear SVM (liblinear, C = 1), trained on 70 % of the rows, on the other 30 %;":
         "what tools/demo shows: minutes of work",
