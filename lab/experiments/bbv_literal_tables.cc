@@ -253,7 +253,7 @@ absl::Status Run(const Options& options, Results& results) {
     report.AddMargin(source, measured);
     Runs runs(source, measured, options);
     PHIMAP_RETURN_IF_ERROR(runs.Run(
-        source.is_drawn() ? options.Runs(200, 20) : options.Runs(50, 10), options.Runs(20, 1)));
+        source.is_drawn() ? options.Runs(200, 12) : options.Runs(50, 6), options.Runs(20, 1)));
     report.AddRuns(source, runs);
     report.AddSameProblem(source, runs);
     if (!source.is_drawn()) report.JudgeNearness(source, runs.choices()[1]);

@@ -210,8 +210,8 @@ absl::Status Run(const Options& options, Results& results) {
         const BbvRuns runs,
         RunDataSet({.data = data,
                     .examples = examples,
-                    .runs = options.Runs(200, row < 2 ? 40 : 200),
-                    .winnow_runs = options.Runs(200, row < 2 ? 8 : 20),
+                    .runs = options.Runs(200, row < 2 ? 24 : 200),
+                    .winnow_runs = options.Runs(200, row < 2 ? 5 : 12),
                     .first_seed = static_cast<int64_t>(100'000 + row * kSeedsOfRow)},
                    options));
     report.Add(data, runs);

@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<SpanPoint>> RunSpans(const std::vector<Asked>& all,
   };
   for (const Asked& asked : all) {
     for (const int64_t d : Grid(asked.literal, options.quick)) {
-      PHIMAP_RETURN_IF_ERROR(add(asked, d, "", options.Runs(200, 30)));
+      PHIMAP_RETURN_IF_ERROR(add(asked, d, "", options.Runs(200, 20)));
     }
     PHIMAP_RETURN_IF_ERROR(add(asked, asked.derived, "derived", options.Runs(200, 20)));
     PHIMAP_RETURN_IF_ERROR(add(asked, asked.literal, "literal", options.Runs(200, 20)));

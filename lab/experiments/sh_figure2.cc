@@ -325,7 +325,7 @@ void JudgeObtuse(const std::vector<Point>& points, Results& results) {
 }
 
 absl::Status Run(const Options& options, Results& results) {
-  const int64_t draws = options.Runs(2000, 120);
+  const int64_t draws = options.Runs(2000, 80);
   std::vector<Point> points = Points();
   PHIMAP_RETURN_IF_ERROR(Draw(options, draws, points));
   AddPoints(points, static_cast<double>(draws), results);

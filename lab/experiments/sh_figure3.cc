@@ -181,7 +181,7 @@ void JudgeTheorem(const Theorem& theorem, int64_t draws, double most_broken, int
 
 absl::Status RunTheorem(const Theorem& theorem, const Options& options, Table& table,
                         Results& results) {
-  const int64_t draws = options.Runs(100, 20);
+  const int64_t draws = options.Runs(100, 12);
   double most_broken = 0;
   int tested = 0;
   for (const int64_t n : kPromised) {
@@ -207,7 +207,7 @@ absl::Status RunTheorem(const Theorem& theorem, const Options& options, Table& t
 absl::Status RunControl(const Theorem& theorem, const Options& options, Results& results) {
   constexpr int64_t kFew = 20;
   constexpr int64_t kMany = 3000;
-  const int64_t draws = options.Runs(100, 20);
+  const int64_t draws = options.Runs(100, 12);
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> margins,
                           DrawTheorems(theorem, kFew, draws, options.Seed(980'000)));
   const double broken = ShareUnder(margins, PromiseAt(theorem, kMany).value());
@@ -266,7 +266,7 @@ absl::Status RunTheorems(const Planes& two, const Planes& three, const Options& 
 absl::Status Run(const Options& options, Results& results) {
   const Planes two = DrawPlanes({-1, 1}, options.Seed(0));
   const Planes three = DrawPlanes({-3, 0, 3}, options.Seed(1));
-  const int64_t draws = options.Runs(400, 50);
+  const int64_t draws = options.Runs(400, 30);
   std::vector<Curve> curves;
   PHIMAP_RETURN_IF_ERROR(MeasureCurves(two, {"normalised binary", "unnormalised binary"}, draws,
                                        options.Seed(10'000), curves));

@@ -41,14 +41,16 @@ class Prometheus:
         self._address = self._listening()
 
     def _listening(self):
-        """The address that port 0 became, once requests are answered."""
+        """The address that port 0 became, once requests are answered; either may be said first."""
         address = None
+        is_ready = False
         for line in self._process.stderr:
             self.log += line
             found = re.search(r'msg="Listening on" address=(\S+)', line)
             if found:
                 address = found.group(1)
-            if "Server is ready to receive web requests" in line:
+            is_ready = is_ready or "Server is ready to receive web requests" in line
+            if address and is_ready:
                 return address
         raise RuntimeError("prometheus did not start:\n" + self.log)
 
