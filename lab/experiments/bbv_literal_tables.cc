@@ -252,8 +252,8 @@ absl::Status Run(const Options& options, Results& results) {
                             MeasureBbvMargin(source, options.Seed(source.first_seed + 9999)));
     report.AddMargin(source, measured);
     Runs runs(source, measured, options);
-    PHIMAP_RETURN_IF_ERROR(runs.Run(
-        source.is_drawn() ? options.Runs(200, 12) : options.Runs(50, 6), options.Runs(20, 1)));
+    PHIMAP_RETURN_IF_ERROR(runs.Run(source.is_drawn() ? options.Runs(200, 12) : options.Runs(50, 6),
+                                    options.Runs(20, 1)));
     report.AddRuns(source, runs);
     report.AddSameProblem(source, runs);
     if (!source.is_drawn()) report.JudgeNearness(source, runs.choices()[1]);
