@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "core/status/check.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/kernel_evaluator.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -38,7 +40,11 @@ HWY_INLINE V Power(D d, V t, int32_t n) {
 // + r with |r| ≤ ln 2 / 2; the minimax P leaves 3.1e-9. Half the operations of Highway's, because
 // 2^q is one addition to the exponent: results below 2^-126 are 0 from t = -87 on, which is off
 // by 1.7e-38.
-template <class D, class V = hn::Vec<D>>
+// kInRange: |t| is known to be at most kExponential32Range, and the same bits take fewer
+// operations.
+constexpr float kExponential32Range = 87;
+
+template <bool kInRange, class D, class V = hn::Vec<D>>
 HWY_INLINE V Exponential32(D d, V t) {
   const hn::RebindToSigned<D> di;
   // Adding 1.5 · 2^23 rounds to an integer, which then stands in the lowest bits.
@@ -54,15 +60,16 @@ HWY_INLINE V Exponential32(D d, V t) {
   const V mantissa = hn::Add(hn::MulAdd(hn::Mul(p, r), r, r), hn::Set(d, 1.0f));
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   const V value = hn::BitCast(d, hn::Add(hn::BitCast(di, mantissa), exponent));
+  if constexpr (kInRange) return value;
   const V bounded = hn::IfThenElse(hn::Le(t, hn::Set(d, 88.7228394f)), value,
                                    hn::Add(t, hn::Set(d, HUGE_VALF)));  // and NaN stays NaN
-  return hn::IfThenElse(hn::Lt(t, hn::Set(d, -87.0f)), hn::Zero(d), bounded);
+  return hn::IfThenElse(hn::Lt(t, hn::Set(d, -kExponential32Range)), hn::Zero(d), bounded);
 }
 
-template <class D, class V = hn::Vec<D>>
+template <bool kInRange, class D, class V = hn::Vec<D>>
 HWY_INLINE V Exponential(D d, V t) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    return Exponential32(d, t);
+    return Exponential32<kInRange>(d, t);
   } else {
     return hn::Exp(d, t);
   }
@@ -206,7 +213,7 @@ HWY_INLINE void ApplyUnary(const KernelOp& op, T* top) {
         return hn::IfThenElseZero(hn::Gt(t, hn::Zero(d)), hn::Div(hn::Set(d, T{1}), t));
       });
     default:  // kExp: FromOps admits no other
-      return ForEachVector(top, [&](V t) HWY_ATTR { return Exponential(d, t); });
+      return ForEachVector(top, [&](V t) HWY_ATTR { return Exponential<false>(d, t); });
   }
 }
 
@@ -274,58 +281,219 @@ HWY_INLINE void PushFactor(const KernelOperands<T>& in, int32_t factor, int64_t 
   }
 }
 
-// The programs that nearly every plan has, without a trip through memory between operations:
-// the same operations on the same numbers, so the same bits.
+// The programs that nearly every plan has, one vector at a time, without a trip through memory
+// between operations: the same operations on the same numbers, so the same bits.
+//
+// A map has two halves: the argument, made of the product and the other operands, and the function.
+// kSecond: it has second results. kRange: with arguments of at most this size Apply<true> gives the
+// same bits by fewer operations; 0 if there is nothing to save.
 template <typename T>
-HWY_INLINE void RunRbf(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
-                       T* out) {
+struct RbfMap {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr bool kSecond = false;
+  static constexpr T kRange = sizeof(T) == 4 ? static_cast<T>(kExponential32Range) : 0;
+  explicit RbfMap(const KernelProgram& program)
+      : minus_gamma(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
+  HWY_INLINE V Argument(const KernelOperands<T>& in, int64_t j, V product) const {
+    const D d;
+    const V distance =
+        SquaredDistance(d, hn::Set(d, in.x_norm), hn::LoadU(d, in.row_norms + j), product);
+    return hn::Mul(distance, minus_gamma);
+  }
+  template <bool kInRange>
+  HWY_INLINE V Apply(V t, V&) const {
+    return Exponential<kInRange>(D(), t);
+  }
+  const V minus_gamma;
+};
+
+template <typename T>
+struct PolynomialMap {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr bool kSecond = false;
+  static constexpr T kRange = 0;
+  explicit PolynomialMap(const KernelProgram& program)
+      : gamma(hn::Set(D(), static_cast<T>(program.ops()[1].a))),
+        coef0(hn::Set(D(), static_cast<T>(program.ops()[1].b))),
+        degree(program.ops()[2].n) {}
+  HWY_INLINE V Argument(const KernelOperands<T>&, int64_t, V product) const {
+    return hn::MulAdd(product, gamma, coef0);
+  }
+  template <bool kInRange>
+  HWY_INLINE V Apply(V t, V&) const {
+    return Power(D(), t, degree);
+  }
+  const V gamma;
+  const V coef0;
+  const int32_t degree;
+};
+
+template <typename T>
+struct PhaseMap {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr bool kSecond = false;
+  static constexpr T kRange = 0;
+  explicit PhaseMap(const KernelProgram& program)
+      : amplitude(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
+  HWY_INLINE V Argument(const KernelOperands<T>& in, int64_t j, V product) const {
+    const D d;
+    return hn::Add(product, hn::LoadU(d, in.offsets + j));
+  }
+  template <bool kInRange>
+  HWY_INLINE V Apply(V t, V&) const {
+    return CosTurns(D(), t, amplitude);
+  }
+  const V amplitude;
+};
+
+template <typename T>
+struct SinCosMap {
+  using D = hn::ScalableTag<T>;
+  using V = hn::Vec<D>;
+  static constexpr bool kSecond = true;
+  static constexpr T kRange = 0;
+  explicit SinCosMap(const KernelProgram& program)
+      : amplitude(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
+  HWY_INLINE V Argument(const KernelOperands<T>&, int64_t, V product) const { return product; }
+  template <bool kInRange>
+  HWY_INLINE V Apply(V t, V& second) const {
+    return CosSinTurns(D(), t, amplitude, second);
+  }
+  const V amplitude;
+};
+
+// A map on a chunk of operands.
+template <class Map, typename T>
+HWY_INLINE void RunMap(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
+                       T* out, T* second) {
   const hn::ScalableTag<T> d;
-  const auto x_norm = hn::Set(d, in.x_norm);
-  const auto minus_gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
+  const Map map(program);
   for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto distance = SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + begin + j),
-                                          hn::LoadU(d, in.products + begin + j));
-    hn::StoreU(Exponential(d, hn::Mul(distance, minus_gamma)), d, out + j);
+    auto other = hn::Zero(d);
+    const auto t = map.Argument(in, begin + j, hn::LoadU(d, in.products + begin + j));
+    hn::StoreU(map.template Apply<false>(t, other), d, out + j);
+    if constexpr (Map::kSecond) hn::StoreU(other, d, second + j);
+  }
+}
+
+// Puts the arguments of the map in the place of a block's products. Returns whether all are within
+// its range: the comparisons of each would take the unit of the multiply-adds, a maximum of
+// integers takes another.
+template <class Map, typename T>
+HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
+                             const ProductBlock<T>& block) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const int64_t first_row = block.first_row;
+  const int64_t first_column = block.first_column;
+  const int64_t columns = block.columns;
+  const int64_t rows = block.rows;
+  // Numbers other than NaN are ordered as the bits of their size, and NaN comes after them.
+  auto largest = hn::Zero(di);
+  KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
+  T* values = block.values;
+  for (int64_t r = 0; r < rows; ++r, values += block.stride) {
+    if (in.x_norms != nullptr) row.x_norm = in.x_norms[first_row + r];
+    for (int64_t j = 0; j < columns; j += hn::Lanes(d)) {
+      const auto t = map.Argument(row, first_column + j, hn::Load(d, values + j));
+      largest = hn::Max(largest, hn::BitCast(di, hn::Abs(t)));
+      hn::Store(t, d, values + j);
+    }
+  }
+  const auto range = hn::BitCast(di, hn::Set(d, Map::kRange));
+  return hn::AllFalse(di, hn::Gt(largest, range));
+}
+
+// A vector, or what is left of a row.
+template <class D, class V, typename T>
+HWY_INLINE void StoreSome(D d, V value, int64_t count, T* out) {
+  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(value, d, out);
+  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(value, d, buffer);
+  std::copy_n(buffer, count, out);
+}
+
+// Writes the values of the map at the block's arguments (products, if the map has no range) to
+// where they belong in `out`, second ones `count` numbers further. Returns their sum, which is not
+// finite if one of them is not, or if the sum alone overflows.
+template <class Map, bool kInRange, typename T>
+HWY_INLINE T WriteValues(const Map& map, const KernelBlockOperands<T>& in,
+                         const ProductBlock<T>& block, int64_t count, T* const* out) {
+  const hn::ScalableTag<T> d;
+  const int64_t first_column = block.first_column;
+  const int64_t columns = block.columns;
+  const int64_t rows = block.rows;
+  T* const* const to = out + block.first_row;
+  auto sum = hn::Zero(d);
+  KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
+  const T* values = block.values;
+  for (int64_t r = 0; r < rows; ++r, values += block.stride) {
+    if (in.x_norms != nullptr) row.x_norm = in.x_norms[block.first_row + r];
+    T* const first = to[r] + first_column;
+    for (int64_t j = 0; j < columns; j += hn::Lanes(d)) {
+      auto t = hn::Load(d, values + j);
+      if constexpr (Map::kRange == 0) t = map.Argument(row, first_column + j, t);
+      auto second = hn::Zero(d);
+      const auto value = map.template Apply<kInRange>(t, second);
+      sum = hn::Add(sum, value);
+      StoreSome(d, value, columns - j, first + j);
+      if constexpr (Map::kSecond) {
+        sum = hn::Add(sum, second);
+        StoreSome(d, second, columns - j, first + count + j);
+      }
+    }
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+template <class Map, typename T>
+void MapBlock(const KernelProgram& program, const KernelBlockOperands<T>& in,
+              const ProductBlock<T>& block, int64_t count, T* const* out, bool* finite) {
+  const Map map(program);
+  bool in_range = false;
+  if constexpr (Map::kRange > 0) in_range = SetArguments(map, in, block);
+  const T sum = in_range ? WriteValues<Map, true>(map, in, block, count, out)
+                         : WriteValues<Map, false>(map, in, block, count, out);
+  if (finite == nullptr || std::isfinite(sum)) return;
+  for (int64_t i = block.first_row; i < block.first_row + block.rows; ++i) {
+    const T* const row = out[i] + block.first_column;
+    if (!AllFinite(row, block.columns) ||
+        (Map::kSecond && !AllFinite(row + count, block.columns))) {
+      finite[i] = false;
+    }
   }
 }
 
 template <typename T>
-HWY_INLINE void RunPolynomial(const KernelProgram& program, const KernelOperands<T>& in,
-                              int64_t begin, T* out) {
-  const hn::ScalableTag<T> d;
-  const auto gamma = hn::Set(d, static_cast<T>(program.ops()[1].a));
-  const auto coef0 = hn::Set(d, static_cast<T>(program.ops()[1].b));
-  const int32_t degree = program.ops()[2].n;
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto inner = hn::MulAdd(hn::LoadU(d, in.products + begin + j), gamma, coef0);
-    hn::StoreU(Power(d, inner, degree), d, out + j);
+void EvaluateBlock(const KernelProgram& program, const KernelBlockOperands<T>& in,
+                   const ProductBlock<T>& block, int64_t count, T* const* out, bool* finite) {
+  switch (program.shape()) {
+    case KernelProgram::Shape::kRbf:
+      return MapBlock<RbfMap<T>>(program, in, block, count, out, finite);
+    case KernelProgram::Shape::kPolynomial:
+      return MapBlock<PolynomialMap<T>>(program, in, block, count, out, finite);
+    case KernelProgram::Shape::kPhase:
+      return MapBlock<PhaseMap<T>>(program, in, block, count, out, finite);
+    case KernelProgram::Shape::kSinCos:
+      return MapBlock<SinCosMap<T>>(program, in, block, count, out, finite);
+    case KernelProgram::Shape::kAny:
+      PHIMAP_CHECK(false);
   }
 }
 
-template <typename T>
-HWY_INLINE void RunPhase(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
-                         T* out) {
-  const hn::ScalableTag<T> d;
-  const auto amplitude = hn::Set(d, static_cast<T>(program.ops()[1].a));
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto angle =
-        hn::Add(hn::LoadU(d, in.products + begin + j), hn::LoadU(d, in.offsets + begin + j));
-    hn::StoreU(CosTurns(d, angle, amplitude), d, out + j);
-  }
+void EvaluateBlockF32(const KernelProgram& program, const KernelBlockOperands<float>& in,
+                      const ProductBlock<float>& block, int64_t count, float* const* out,
+                      bool* finite) {
+  EvaluateBlock(program, in, block, count, out, finite);
 }
 
-template <typename T>
-HWY_INLINE void RunSinCos(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
-                          T* out, T* second) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const V amplitude = hn::Set(d, static_cast<T>(program.ops()[1].a));
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    V sin;
-    const V cos = CosSinTurns(d, hn::LoadU(d, in.products + begin + j), amplitude, sin);
-    hn::StoreU(cos, d, out + j);
-    hn::StoreU(sin, d, second + j);
-  }
+void EvaluateBlockF64(const KernelProgram& program, const KernelBlockOperands<double>& in,
+                      const ProductBlock<double>& block, int64_t count, double* const* out,
+                      bool* finite) {
+  EvaluateBlock(program, in, block, count, out, finite);
 }
 
 // Runs the operations on elements begin … begin + kChunk − 1; the results are at the bottom of the
@@ -394,13 +562,13 @@ struct Evaluation {
                       T* second) const {
     switch (ShapeFor(in)) {
       case KernelProgram::Shape::kRbf:
-        return RunRbf(program, in, begin, out);
+        return RunMap<RbfMap<T>>(program, in, begin, out, second);
       case KernelProgram::Shape::kPolynomial:
-        return RunPolynomial(program, in, begin, out);
+        return RunMap<PolynomialMap<T>>(program, in, begin, out, second);
       case KernelProgram::Shape::kPhase:
-        return RunPhase(program, in, begin, out);
+        return RunMap<PhaseMap<T>>(program, in, begin, out, second);
       case KernelProgram::Shape::kSinCos:
-        return RunSinCos(program, in, begin, out, second);
+        return RunMap<SinCosMap<T>>(program, in, begin, out, second);
       case KernelProgram::Shape::kAny:
         RunChunk(ops, in, begin, stack);
         std::copy_n(stack, kChunk, out);
@@ -499,6 +667,8 @@ namespace phimap {
 
 HWY_EXPORT(EvaluateF32);
 HWY_EXPORT(EvaluateF64);
+HWY_EXPORT(EvaluateBlockF32);
+HWY_EXPORT(EvaluateBlockF64);
 
 namespace {
 
@@ -531,6 +701,22 @@ void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& o
 void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
                     int64_t count, double* out) {
   Evaluate(program, -1, operands, count, out);
+}
+
+bool EvaluatesBlocks(const KernelProgram& program) {
+  return program.shape() != KernelProgram::Shape::kAny;
+}
+
+void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<float>& operands,
+                         const ProductBlock<float>& products, int64_t count, float* const* out,
+                         bool* finite) {
+  HWY_DYNAMIC_DISPATCH(EvaluateBlockF32)(program, operands, products, count, out, finite);
+}
+
+void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<double>& operands,
+                         const ProductBlock<double>& products, int64_t count, double* const* out,
+                         bool* finite) {
+  HWY_DYNAMIC_DISPATCH(EvaluateBlockF64)(program, operands, products, count, out, finite);
 }
 
 template <typename T>

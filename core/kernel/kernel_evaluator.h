@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/kernel/kernel_program.h"
+#include "core/linalg/panel_product.h"
 
 namespace phimap {
 
@@ -44,6 +45,30 @@ void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& o
                     int64_t count, float* out);
 void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
                     int64_t count, double* out);
+
+// What a program reads beside the products of a block: x_norms[i] = ‖x_i‖² for each of its rows,
+// and for each a_j ‖a_j‖² and b_j. The last two can be read up to PanelMatrix::padded_columns.
+template <typename T>
+struct KernelBlockOperands {
+  const T* x_norms = nullptr;
+  const T* row_norms = nullptr;
+  const T* offsets = nullptr;
+};
+
+// Whether EvaluateKernelBlock runs the program: exp(−γ·d²), powers of an affine product, cosines
+// and sines of turns. REQUIRES: the operands that the program uses are not null.
+bool EvaluatesBlocks(const KernelProgram& program);
+
+// EvaluateKernel, with its bits, of a block of products that never were in memory: out[i] is row i
+// of `count` numbers (and `count` second ones), of which those of the block are written. finite[i],
+// if `finite` is not null, becomes false where one of row i is not finite. REQUIRES:
+// EvaluatesBlocks.
+void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<float>& operands,
+                         const ProductBlock<float>& products, int64_t count, float* const* out,
+                         bool* finite);
+void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<double>& operands,
+                         const ProductBlock<double>& products, int64_t count, double* const* out,
+                         bool* finite);
 
 // The factors of `count` rows: out[m][i] = f_m(x_i) for each factor m of the program, from
 // norms[i] = ‖x_i‖² and forms[m][i] = x_iᵀA_m x_i. Nothing aliases.

@@ -8,10 +8,14 @@ namespace phimap {
 
 void PreferLargePages(void* begin, size_t bytes) {
   constexpr size_t kLarge = size_t{32} << 20;
+  if (bytes >= kLarge) AskForLargePages(begin, bytes);
+}
+
+void AskForLargePages(void* begin, size_t bytes) {
   constexpr uintptr_t kPage = 4096;
-  if (bytes < kLarge) return;
   const uintptr_t first = (reinterpret_cast<uintptr_t>(begin) + kPage - 1) & ~(kPage - 1);
   const uintptr_t last = (reinterpret_cast<uintptr_t>(begin) + bytes) & ~(kPage - 1);
+  if (first >= last) return;
   // Fails where the kernel has no such pages: nothing is lost.
   static_cast<void>(madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE));
 }

@@ -3,13 +3,33 @@
 #define PHIMAP_CORE_LINALG_LARGE_PAGES_H_
 
 #include <cstddef>
+#include <cstdint>
+
+#include "core/linalg/matrix.h"
 
 namespace phimap {
+
+inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 
 // Asks the system to back an array that nothing was written to yet with pages of 2 MiB, if it is of
 // 32 MiB or more: 160 MB are otherwise 40,000 page faults. A wish, which a system without such
 // pages ignores; costs up to 2 MiB of memory.
 void PreferLargePages(void* begin, size_t bytes);
+
+// The same whatever the size: the pages that lie within the array as a whole. Costs no memory.
+void AskForLargePages(void* begin, size_t bytes);
+
+// An array for what is read over and over: of 2 MiB and more it begins with a page of 2 MiB, of
+// which as many follow as fit. A matrix of 8 MiB is otherwise 2,048 pages, more than a core knows
+// the places of.
+template <typename T>
+AlignedArray<T> LargePageArray(int64_t count) {
+  const size_t bytes = sizeof(T) * static_cast<size_t>(count);
+  if (bytes < kLargePageBytes) return AlignedArray<T>(count);
+  AlignedArray<T> array(count, kLargePageBytes);
+  AskForLargePages(array.data(), bytes);
+  return array;
+}
 
 }  // namespace phimap
 

@@ -60,23 +60,26 @@ using MatrixView = BasicMatrixView<T>;
 template <typename T>
 using ConstMatrixView = BasicMatrixView<const T>;
 
-// Uninitialised memory for `count` numbers, aligned to kAlignmentBytes. Throws std::bad_alloc.
+// Uninitialised memory for `count` numbers, aligned to kAlignmentBytes or to a larger power of two.
+// Throws std::bad_alloc.
 template <typename T>
 class AlignedArray {
  public:
   static_assert(std::is_trivially_copyable_v<T>);
   AlignedArray() = default;
-  explicit AlignedArray(int64_t count)
+  explicit AlignedArray(int64_t count, size_t alignment = kAlignmentBytes)
       : data_(count == 0 ? nullptr
                          : static_cast<T*>(::operator new(sizeof(T) * static_cast<size_t>(count),
-                                                          std::align_val_t(kAlignmentBytes)))),
+                                                          std::align_val_t(alignment))),
+              Free{alignment}),
         size_(count) {}
   T* data() const { return data_.get(); }
   int64_t size() const { return size_; }
 
  private:
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t(kAlignmentBytes)); }
+    size_t alignment = kAlignmentBytes;
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t(alignment)); }
   };
   std::unique_ptr<T, Free> data_;
   int64_t size_ = 0;

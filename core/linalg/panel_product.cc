@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/linalg/large_pages.h"
 #include "core/status/check.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,13 +24,17 @@ struct PanelTask {
   const int64_t* heights;  // rows stored of each panel, never falling; what lies below is zero
   int64_t left_height;     // of one panel: rows of which its left vector is not zero
   int64_t panels;
-  int64_t columns;  // columns of these panels that exist in W
-  const T* z;       // rows × depth
+  const T* z;  // rows × depth
   int64_t z_stride;
   int64_t rows;
-  T* const* y;  // y[i] + first_column is where row i's result goes
+  // y[i] + first_column is where row i's results go, whole panels of them.
+  T* const* y;
   int64_t first_column;
+  bool* finite;    // null, or finite[i] becomes false where row i has a result that is not
   const T* ahead;  // the panel that comes next, or any memory; only ever prefetched
+  // results[i] + first_result is memory that is wanted when row i is done; only ever prefetched.
+  T* const* results;
+  int64_t first_result;
 };
 
 }  // namespace phimap
@@ -53,37 +58,20 @@ constexpr int kBlockRows = 6;
 // several streams of memory.
 constexpr int GroupPanels(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 
-// The sums of panel p for one row, to where they go; a panel's last columns may lie outside of W.
-template <class D, class V, typename T>
-HWY_INLINE void StoreSums(D d, V left, V right, const PanelTask<T>& task, int64_t row, int p) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t first = p * 2 * lanes;
-  const int64_t columns = std::min(2 * lanes, task.columns - first);
-  T* const out = task.y[row] + task.first_column + first;
-  if (columns == 2 * lanes) {
-    hn::StoreU(left, d, out);
-    hn::StoreU(right, d, out + lanes);
-    return;
-  }
-  HWY_ALIGN T buffer[2 * HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(left, d, buffer);
-  hn::Store(right, d, buffer + lanes);
-  std::copy_n(buffer, columns, out);
-}
-
 // Whether a block fetches the next panel while it computes: those high enough to have time for it.
 template <int kRows, int kPanels>
 constexpr bool kPrefetches = kPanels == 1 && kRows >= 4;
 
 // Asks for the memory that the sums go to, which a result beyond the second-level cache would
-// otherwise wait for when the sums are done: by far longer than a chain of 64 takes.
+// otherwise wait for when the sums are done: by far longer than a chain of 64 takes. It comes to
+// the second level: in the first, rows of results 4 KiB apart would take the place of z and W.
 template <int kRows, int kPanels, typename T>
 HWY_INLINE void FetchResults(const PanelTask<T>& task, int64_t row) {
   constexpr int64_t kLine = static_cast<int64_t>(kAlignmentBytes / sizeof(T));
   const int64_t columns = 2 * kPanels * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   for (int r = 0; r < kRows; ++r) {
-    const T* const out = task.y[row + r] + task.first_column;
-    for (int64_t j = 0; j < columns; j += kLine) __builtin_prefetch(out + j, 1, 3);
+    const T* const out = task.results[row + r] + task.first_result;
+    for (int64_t j = 0; j < columns; j += kLine) __builtin_prefetch(out + j, 1, 2);
   }
 }
 
@@ -103,6 +91,58 @@ HWY_INLINE void ForEachSum(Sums<kRows, kPanels, V>& sums, const F& f) {
   }
 }
 
+// 0 · v is 0 for finite v and NaN otherwise, and sums keep a NaN. Four sums hide the latency of the
+// multiply-add: with one, the check took as long as the product of a row of 64 numbers.
+template <typename T>
+bool Finite(const T* values, int64_t count) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V zero = hn::Zero(d);
+  V sums[4] = {zero, zero, zero, zero};
+  int64_t j = 0;
+  for (; j + 4 * lanes <= count; j += 4 * lanes) {
+    for (int i = 0; i < 4; ++i) {
+      sums[i] = hn::MulAdd(hn::LoadU(d, values + j + i * lanes), zero, sums[i]);
+    }
+  }
+  const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
+  T sum = hn::GetLane(hn::SumOfLanes(d, all));
+  for (; j < count; ++j) sum += values[j] * T{0};
+  return sum == T{0};
+}
+
+// Looks for the rows of a block of which a result is not finite.
+template <typename T>
+HWY_NOINLINE void MarkRows(const PanelTask<T>& task, int64_t row, int64_t rows, int64_t columns) {
+  for (int64_t i = row; i < row + rows; ++i) {
+    if (!Finite(task.y[i] + task.first_column, columns)) task.finite[i] = false;
+  }
+}
+
+// The sums of rows `row` and later, to where they go.
+template <int kRows, int kPanels, class D, class V, typename T>
+HWY_INLINE void StoreSums(D d, Sums<kRows, kPanels, V>& sums, const PanelTask<T>& task,
+                          int64_t row) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
+    T* const out = task.y[row + r] + task.first_column + 2 * p * lanes;
+    hn::StoreU(left, d, out);
+    hn::StoreU(right, d, out + lanes);
+  });
+  if (task.finite == nullptr) return;
+  // A sum of numbers of which one is not finite is not; it may also overflow by itself. Additions,
+  // which leave the multiply-adds of the next block their unit; two sums hide the latency.
+  V left_sum = hn::Zero(d);
+  V right_sum = hn::Zero(d);
+  ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR {
+    left_sum = hn::Add(left_sum, left);
+    right_sum = hn::Add(right_sum, right);
+  });
+  const V zeros = hn::Mul(hn::Add(left_sum, right_sum), hn::Zero(d));
+  if (!hn::AllTrue(d, hn::Eq(zeros, hn::Zero(d)))) MarkRows(task, row, kRows, kPanels * 2 * lanes);
+}
+
 // What a step of a chain adds to its sum: a product, or the distance of two numbers.
 struct AddProduct {
   template <class V>
@@ -117,13 +157,66 @@ struct AddDistance {
   }
 };
 
-// Adds k = begin … end − 1 of the panels first_panel and later to the sums. `w` walks along, and so
-// does `ahead`, a cache line a step, if it is not null.
+// Where z_k of each of kRows rows stands, k one step further each time.
+//
+// Few rows have a pointer each, and one index. Of more rows every third has a pointer, and the
+// address of the two behind it is made of the stride: beside a dozen pointers gcc read some back
+// from memory in each step, which cost 4 % of the speed.
+template <int kRows, typename T>
+class RowCursor {
+ public:
+  HWY_INLINE RowCursor(const T* z, int64_t stride) : stride_(stride) {
+    HWY_UNROLL(16)
+    for (int g = 0; g < kGroups; ++g) {
+      rows_[g] = z;
+      z += kEach * stride;
+      KeepInRegister(rows_[g]);
+    }
+  }
+  HWY_INLINE T operator[](int r) const { return rows_[r / kEach][r % kEach * stride_ + k_]; }
+  HWY_INLINE void Step() {
+    if constexpr (kEach == 1) {
+      ++k_;
+    } else {
+      HWY_UNROLL(16)
+      for (int g = 0; g < kGroups; ++g) {
+        ++rows_[g];
+        KeepInRegister(rows_[g]);
+      }
+    }
+  }
+
+ private:
+  // Or gcc keeps several forms of each pointer, or sets them by vectors that go through memory.
+  static HWY_INLINE void KeepInRegister(const T*& pointer) {
+#if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
+    asm("" : "+r"(pointer));
+#endif
+  }
+
+  static constexpr int kEach = kRows <= 6 ? 1 : 3;
+  static constexpr int kGroups = (kRows + kEach - 1) / kEach;
+  const T* rows_[kGroups];
+  int64_t stride_;
+  int64_t k_ = 0;
+};
+
+// Rows of z from the one that a block begins with, at the step that comes next.
+template <typename T>
+struct RowsAhead {
+  const T* z;
+  int64_t stride;
+};
+
+// Adds `steps` steps of the panels kFirst and later to the sums. `rows` and `w` walk along, and so
+// does `ahead`, a cache line a step, if the block prefetches.
 template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
-HWY_INLINE void AddSteps(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
-                         const T* HWY_RESTRICT* w, const T*& ahead, Sums<kRows, kPanels, V>& sums) {
+HWY_INLINE void AddSteps(D d, int64_t steps, RowsAhead<T>& rows, const T* HWY_RESTRICT* w,
+                         const T*& ahead, Sums<kRows, kPanels, V>& sums) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t k = begin; k < end; ++k) {
+  RowCursor<kRows, T> z(rows.z, rows.stride);
+  rows.z += std::max<int64_t>(steps, 0);
+  for (; steps > 0; --steps) {
     if constexpr (kPrefetches<kRows, kPanels>) {
       __builtin_prefetch(ahead, 0, 2);  // to the second level
       ahead += static_cast<int64_t>(kAlignmentBytes / sizeof(T));
@@ -133,25 +226,29 @@ HWY_INLINE void AddSteps(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT 
       const V w_right = hn::Load(d, w[p] + lanes);
       w[p] += 2 * lanes;
       for (int r = 0; r < kRows; ++r) {
-        const V factor = hn::Set(d, z[r][k]);
+        const V factor = hn::Set(d, z[r]);
         sums.left[p][r] = Step()(factor, w_left, sums.left[p][r]);
         sums.right[p][r] = Step()(factor, w_right, sums.right[p][r]);
       }
     }
+    z.Step();
   }
 }
 
 // As AddSteps of products for the rows of one panel whose left vector is zero: a quarter of a
-// triangle's diagonal block. A multiply-add with zero would not change a sum.
+// triangle's diagonal block. A multiply-add with zero would not change a sum. The last steps of a
+// panel, all in one block of the chain, whose length is a multiple of a panel's width.
 template <int kRows, class D, class V, typename T>
-HWY_INLINE void AddRightProducts(D d, int64_t begin, int64_t end, const T* HWY_RESTRICT const* z,
+HWY_INLINE void AddRightProducts(D d, int64_t steps, const RowsAhead<T>& rows,
                                  const T* HWY_RESTRICT w, Sums<kRows, 1, V>& sums) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t k = begin; k < end; ++k, w += 2 * lanes) {
+  RowCursor<kRows, T> z(rows.z, rows.stride);
+  for (; steps > 0; --steps, w += 2 * lanes) {
     const V w_right = hn::Load(d, w + lanes);
     for (int r = 0; r < kRows; ++r) {
-      sums.right[0][r] = hn::MulAdd(hn::Set(d, z[r][k]), w_right, sums.right[0][r]);
+      sums.right[0][r] = hn::MulAdd(hn::Set(d, z[r]), w_right, sums.right[0][r]);
     }
+    z.Step();
   }
 }
 
@@ -159,57 +256,73 @@ HWY_INLINE void AddRightProducts(D d, int64_t begin, int64_t end, const T* HWY_R
 // end of the lowest.
 template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights,
-                         const T* HWY_RESTRICT const* z, const T* HWY_RESTRICT* w, const T*& ahead,
+                         RowsAhead<T>& rows, const T* HWY_RESTRICT* w, const T*& ahead,
                          Sums<kRows, kPanels, V>& sums) {
   if constexpr (kFirst < kPanels) {
     const int64_t stage_end = std::min(end, heights[kFirst]);
-    AddSteps<kFirst, Step>(d, begin, stage_end, z, w, ahead, sums);
-    AddBlock<kFirst + 1, Step>(d, std::max(begin, stage_end), end, heights, z, w, ahead, sums);
+    AddSteps<kFirst, Step>(d, stage_end - begin, rows, w, ahead, sums);
+    AddBlock<kFirst + 1, Step>(d, std::max(begin, stage_end), end, heights, rows, w, ahead, sums);
   }
 }
 
-// `ahead` is memory that is read next. Never inlined: each has several callers, and gcc takes more
-// than three times as long over copies of them in one function. HWY_UNROLL: gcc unrolls a
-// function's outer loops too late to keep in registers what they index.
-template <class Step, int kRows, int kPanels, typename T>
-HWY_NOINLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
+// Sums of the steps begin … end − 1, one block of a chain: from +0.
+template <class Step, int kRows, int kPanels, class D, class V, typename T>
+HWY_INLINE void SumBlock(D d, int64_t begin, const PanelTask<T>& task, RowsAhead<T>& rows,
+                         const T* HWY_RESTRICT* w, const T*& ahead, Sums<kRows, kPanels, V>& sums) {
+  ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR { left = right = hn::Zero(d); });
+  const int64_t end = begin + kChainBlock;
+  if constexpr (kPanels == 1) {
+    const int64_t both_end = std::clamp(task.left_height, begin, end);
+    AddSteps<0, Step>(d, both_end - begin, rows, w, ahead, sums);
+    AddRightProducts(d, std::min(end, task.heights[0]) - both_end, rows, w[0], sums);
+  } else {
+    AddBlock<0, Step>(d, begin, end, task.heights, rows, w, ahead, sums);
+  }
+}
+
+// `ahead` is memory that is read next. kShort: chains of one block, whose sums need no memory.
+// Never inlined: each has several callers, and gcc takes more than three times as long over copies
+// of them in one function. HWY_UNROLL: gcc unrolls a function's outer loops too late to keep in
+// registers what they index.
+template <class Step, int kRows, int kPanels, bool kShort, typename T>
+HWY_NOINLINE void RunChains(const PanelTask<T>& task, int64_t row, const T* ahead) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  const T* HWY_RESTRICT z[kRows];
-  HWY_UNROLL(16)
-  for (int r = 0; r < kRows; ++r) z[r] = task.z + (row + r) * task.z_stride;
+  RowsAhead<T> rows{task.z + row * task.z_stride, task.z_stride};
   const T* HWY_RESTRICT w[kPanels];
   HWY_UNROLL(16)
   for (int p = 0; p < kPanels; ++p) w[p] = task.elements + task.offsets[p];
-  // Block sums so far; the compiler keeps them in memory while a block runs. The first block's are
-  // added to +0.
-  Sums<kRows, kPanels, V> totals;
-  const int64_t height = task.heights[kPanels - 1];
   FetchResults<kRows, kPanels>(task, row);
-  for (int64_t begin = 0; begin == 0 || begin < height; begin += kChainBlock) {
+  if constexpr (kShort) {
     Sums<kRows, kPanels, V> sums;
-    ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR { left = right = hn::Zero(d); });
-    const int64_t end = begin + kChainBlock;
-    if constexpr (kPanels == 1) {
-      const int64_t both_end = std::clamp(task.left_height, begin, end);
-      AddSteps<0, Step>(d, begin, both_end, z, w, ahead, sums);
-      AddRightProducts(d, both_end, std::min(end, task.heights[0]), z, w[0], sums);
-    } else {
-      AddBlock<0, Step>(d, begin, end, task.heights, z, w, ahead, sums);
-    }
-    if (begin == 0 && height <= kChainBlock) {  // no need of memory
-      ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
-        StoreSums(d, hn::Add(left, hn::Zero(d)), hn::Add(right, hn::Zero(d)), task, row + r, p);
-      });
-      return;
-    }
-    ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
-      totals.left[p][r] = hn::Add(begin == 0 ? hn::Zero(d) : totals.left[p][r], left);
-      totals.right[p][r] = hn::Add(begin == 0 ? hn::Zero(d) : totals.right[p][r], right);
+    SumBlock<Step>(d, 0, task, rows, w, ahead, sums);
+    ForEachSum(sums, [&](V& left, V& right, int, int) HWY_ATTR {
+      left = hn::Add(left, hn::Zero(d));
+      right = hn::Add(right, hn::Zero(d));
     });
+    StoreSums(d, sums, task, row);
+  } else {
+    // Block sums so far; the compiler keeps them in memory while a block runs.
+    Sums<kRows, kPanels, V> totals;
+    ForEachSum(totals, [&](V& left, V& right, int, int) HWY_ATTR { left = right = hn::Zero(d); });
+    for (int64_t begin = 0; begin < task.heights[kPanels - 1]; begin += kChainBlock) {
+      Sums<kRows, kPanels, V> sums;
+      SumBlock<Step>(d, begin, task, rows, w, ahead, sums);
+      ForEachSum(sums, [&](V& left, V& right, int p, int r) HWY_ATTR {
+        totals.left[p][r] = hn::Add(totals.left[p][r], left);
+        totals.right[p][r] = hn::Add(totals.right[p][r], right);
+      });
+    }
+    StoreSums(d, totals, task, row);
   }
-  ForEachSum(totals, [&](V& left, V& right, int p, int r)
-                         HWY_ATTR { StoreSums(d, left, right, task, row + r, p); });
+}
+
+template <class Step, int kRows, int kPanels, typename T>
+HWY_INLINE void RunRows(const PanelTask<T>& task, int64_t row, const T* ahead) {
+  if (task.heights[kPanels - 1] <= kChainBlock) {
+    return RunChains<Step, kRows, kPanels, true>(task, row, ahead);
+  }
+  RunChains<Step, kRows, kPanels, false>(task, row, ahead);
 }
 
 // `rows` rows of one panel, at most kRows.
@@ -229,12 +342,13 @@ HWY_INLINE void RunFewRows(const PanelTask<T>& task) {
     constexpr int kGroup = GroupPanels(kRows);
     if (task.panels == kGroup) return RunRows<Step, kRows, kGroup>(task, 0, task.ahead);
     PanelTask<T> one = task;  // the last panels, fewer than a group
-    for (one.panels = 1; one.first_column < task.first_column + task.columns;) {
+    one.panels = 1;
+    for (int64_t p = 0; p < task.panels; ++p) {
       one.left_height = one.heights[0];
       RunRows<Step, kRows, 1>(one, 0, task.ahead);
       const int64_t width = static_cast<int64_t>(2 * hn::Lanes(hn::ScalableTag<T>()));
       one.first_column += width;
-      one.columns -= width;
+      one.first_result += width;
       ++one.offsets;
       ++one.heights;
     }
@@ -296,30 +410,13 @@ HWY_INLINE void SquaredNormsOf(const T* HWY_RESTRICT x, int64_t stride, int64_t 
 template <typename T>
 void SquaredNorms(const T* x, int64_t stride, int64_t rows, int64_t cols, T* out) {
   int64_t i = 0;
+  constexpr int kMost = 32 / sizeof(T);
+  for (; i + kMost <= rows; i += kMost) {
+    SquaredNormsOf<kMost>(x + i * stride, stride, cols, out + i);
+  }
   for (; i + 4 <= rows; i += 4) SquaredNormsOf<4>(x + i * stride, stride, cols, out + i);
   for (; i + 2 <= rows; i += 2) SquaredNormsOf<2>(x + i * stride, stride, cols, out + i);
   for (; i < rows; ++i) SquaredNormsOf<1>(x + i * stride, stride, cols, out + i);
-}
-
-// 0 · v is 0 for finite v and NaN otherwise, and sums keep a NaN. Four sums hide the latency of the
-// multiply-add: with one, the check took as long as the product of a row of 64 numbers.
-template <typename T>
-bool Finite(const T* values, int64_t count) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const V zero = hn::Zero(d);
-  V sums[4] = {zero, zero, zero, zero};
-  int64_t j = 0;
-  for (; j + 4 * lanes <= count; j += 4 * lanes) {
-    for (int i = 0; i < 4; ++i) {
-      sums[i] = hn::MulAdd(hn::LoadU(d, values + j + i * lanes), zero, sums[i]);
-    }
-  }
-  const V all = hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]));
-  T sum = hn::GetLane(hn::SumOfLanes(d, all));
-  for (; j < count; ++j) sum += values[j] * T{0};
-  return sum == T{0};
 }
 
 bool FiniteF32(const float* values, int64_t count) { return Finite(values, count); }
@@ -373,6 +470,16 @@ void MultiplyPanels(const PanelTask<double>& task) {
 void DistancePanels(const PanelTask<float>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF32)(task); }
 void DistancePanels(const PanelTask<double>& task) { HWY_DYNAMIC_DISPATCH(L1DistancesF64)(task); }
 
+// Results that wait, in a quarter of the first-level cache, for what takes them; and their rows.
+constexpr int64_t kStagedBytes = 8192;
+constexpr int64_t kMostStagedRows = 64;
+
+// Rows of which one panel may wait.
+template <typename T>
+int64_t StagedRows(int64_t panel_columns) {
+  return std::min(kMostStagedRows, kStagedBytes / static_cast<int64_t>(sizeof(T)) / panel_columns);
+}
+
 }  // namespace
 
 template <typename T>
@@ -390,7 +497,7 @@ PanelMatrix<T> PanelMatrix<T>::PackFrom(int64_t depth, int64_t columns, Height h
     packed.heights_.push_back(height(std::min(columns, first + width)));
     size += packed.heights_.back() * width;
   }
-  packed.elements_ = AlignedArray<T>(size);
+  packed.elements_ = LargePageArray<T>(size);
   T* out = packed.elements_.data();
   for (int64_t p = 0; p < packed.panels(); ++p) {
     for (int64_t k = 0; k < packed.heights_[p]; ++k) {
@@ -436,37 +543,111 @@ PanelMatrix<T> PanelMatrix<T>::PackUpperTriangle(const T* elements, int64_t n) {
 template <typename T>
 void PanelMatrix<T>::Multiply(const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
                               int64_t last_panel, T* const* y) const {
-  Run(Step::kProduct, z, z_stride, rows, first_panel, last_panel, y);
+  Run(Step::kProduct, {z, z_stride, rows}, first_panel, last_panel, y, nullptr);
+}
+
+template <typename T>
+void PanelMatrix<T>::MultiplyAndCheck(const T* z, int64_t z_stride, int64_t rows, T* const* y,
+                                      bool* finite) const {
+  Run(Step::kProduct, {z, z_stride, rows}, 0, panels(), y, finite);
+}
+
+template <typename T>
+void PanelMatrix<T>::MultiplyAndFinish(const T* z, int64_t z_stride, int64_t rows, T* const* y,
+                                       ProductFinish<T> finish) const {
+  if (panels() == 0) return;
+  const int64_t most_rows = StagedRows<T>(panel_columns_);
+  const int64_t most = kStagedBytes / static_cast<int64_t>(sizeof(T)) / panel_columns_;
+  for (int64_t row = 0; row < rows; row += most_rows) {
+    const Rows some{z + row * z_stride, z_stride, std::min(most_rows, rows - row)};
+    // Whole groups of panels.
+    const int64_t at_once = HWY_DYNAMIC_DISPATCH(PanelsAtOnce)(some.count);
+    const int64_t count = std::max<int64_t>(1, most / some.count / at_once) * at_once;
+    for (int64_t p = 0; p < panels(); p += count) {
+      RunStaged(Step::kProduct, some, p, std::min(p + count, panels()), y + row,
+                [&](ProductBlock<T> block) {
+                  block.first_row = row;
+                  finish(block);
+                });
+    }
+  }
 }
 
 template <typename T>
 void PanelMatrix<T>::L1Distances(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
   PHIMAP_CHECK(!triangular_);
-  Run(Step::kL1Distance, z, z_stride, rows, 0, panels(), y);
+  Run(Step::kL1Distance, {z, z_stride, rows}, 0, panels(), y, nullptr);
 }
 
 template <typename T>
-void PanelMatrix<T>::Run(Step step, const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
-                         int64_t last_panel, T* const* y) const {
-  PHIMAP_CHECK(0 <= first_panel && last_panel <= panels() && z_stride >= depth_);
-  PHIMAP_CHECK(panels() == 0 || panel_columns_ == PanelColumns<T>());  // packed for this target
-  const int64_t at_once = HWY_DYNAMIC_DISPATCH(PanelsAtOnce)(rows);
+void PanelMatrix<T>::Run(Step step, const Rows& z, int64_t first_panel, int64_t last_panel,
+                         T* const* y, bool* finite) const {
+  PHIMAP_CHECK(0 <= first_panel && last_panel <= panels());
+  if (first_panel >= last_panel) return;
+  int64_t whole = std::min(last_panel, columns_ / panel_columns_);
+  // Panels that run together stay together.
+  if (whole < last_panel) {
+    whole -= (whole - first_panel) % HWY_DYNAMIC_DISPATCH(PanelsAtOnce)(z.count);
+  }
+  RunWhole(step, z, first_panel, whole, {y, first_panel * panel_columns_},
+           {y, first_panel * panel_columns_}, finite);
+  if (whole == last_panel) return;
+  // The last panel has columns that W has not.
+  const int64_t most_rows = StagedRows<T>(panel_columns_);
+  for (int64_t row = 0; row < z.count; row += most_rows) {
+    const Rows some{z.first + row * z.stride, z.stride, std::min(most_rows, z.count - row)};
+    RunStaged(step, some, whole, last_panel, y + row, [&](const ProductBlock<T>& block) {
+      for (int64_t i = 0; i < block.rows; ++i) {
+        T* const out = y[row + i] + block.first_column;
+        std::copy_n(block.values + i * block.stride, block.columns, out);
+        if (finite != nullptr && !AllFinite(out, block.columns)) finite[row + i] = false;
+      }
+    });
+  }
+}
+
+template <typename T>
+void PanelMatrix<T>::RunStaged(Step step, const Rows& z, int64_t first_panel, int64_t last_panel,
+                               T* const* y, ProductFinish<T> finish) const {
+  alignas(kAlignmentBytes) T values[kStagedBytes / sizeof(T)];
+  T* staged[kMostStagedRows];
+  const int64_t width = (last_panel - first_panel) * panel_columns_;
+  PHIMAP_CHECK(z.count <= kMostStagedRows &&
+               z.count * width * static_cast<int64_t>(sizeof(T)) <= kStagedBytes);
+  for (int64_t i = 0; i < z.count; ++i) staged[i] = values + i * width;
+  const int64_t first_column = first_panel * panel_columns_;
+  RunWhole(step, z, first_panel, last_panel, {staged, 0}, {y, first_column}, nullptr);
+  finish({.values = values,
+          .stride = width,
+          .first_row = 0,
+          .rows = z.count,
+          .first_column = first_column,
+          .columns = std::min(width, columns_ - first_column)});
+}
+
+template <typename T>
+void PanelMatrix<T>::RunWhole(Step step, const Rows& z, int64_t first_panel, int64_t last_panel,
+                              const Place& to, const Place& results, bool* finite) const {
+  PHIMAP_CHECK(z.stride >= depth_);
+  PHIMAP_CHECK(panel_columns_ == PanelColumns<T>());  // packed for this target
+  const int64_t at_once = HWY_DYNAMIC_DISPATCH(PanelsAtOnce)(z.count);
   for (int64_t p = first_panel; p < last_panel; p += at_once) {
     const int64_t count = std::min(at_once, last_panel - p);
-    const int64_t first_column = p * panel_columns_;
-    const PanelTask<T> task{
-        .elements = elements_.data(),
-        .offsets = offsets_.data() + p,
-        .heights = heights_.data() + p,
-        .left_height = LeftHeight(p),
-        .panels = count,
-        .columns = std::min(count * panel_columns_, columns_ - first_column),
-        .z = z,
-        .z_stride = z_stride,
-        .rows = rows,
-        .y = y,
-        .first_column = first_column,
-        .ahead = elements_.data() + offsets_[std::min(p + count, panels() - 1)]};
+    const int64_t column = (p - first_panel) * panel_columns_;
+    const PanelTask<T> task{.elements = elements_.data(),
+                            .offsets = offsets_.data() + p,
+                            .heights = heights_.data() + p,
+                            .left_height = LeftHeight(p),
+                            .panels = count,
+                            .z = z.first,
+                            .z_stride = z.stride,
+                            .rows = z.count,
+                            .y = to.rows,
+                            .first_column = to.first_column + column,
+                            .finite = finite,
+                            .ahead = elements_.data() + offsets_[std::min(p + count, panels() - 1)],
+                            .results = results.rows,
+                            .first_result = results.first_column + column};
     step == Step::kProduct ? MultiplyPanels(task) : DistancePanels(task);
   }
 }

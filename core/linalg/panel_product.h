@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/linalg/matrix.h"
 
 namespace phimap {
@@ -36,6 +37,24 @@ struct SparseRowsRef {
   const T* values = nullptr;
 };
 
+// Results of a product on their way to memory: of rows first_row … first_row + rows − 1 and columns
+// first_column … first_column + columns − 1.
+template <typename T>
+struct ProductBlock {
+  // rows × stride numbers, aligned to the machine's vectors. They may be changed; what lies beyond
+  // `columns` up to a whole number of vectors means nothing.
+  T* values = nullptr;
+  int64_t stride = 0;
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t first_column = 0;
+  int64_t columns = 0;
+};
+
+// Takes a block that was just computed and still is in the first-level cache.
+template <typename T>
+using ProductFinish = absl::FunctionRef<void(const ProductBlock<T>& block)>;
+
 // A packed k×n matrix. Immutable after packing; thread-safe. Packed for the vector unit of this
 // process: never stored.
 template <typename T>
@@ -54,6 +73,8 @@ class PanelMatrix {
   int64_t columns() const { return columns_; }
   int64_t panels() const { return static_cast<int64_t>(offsets_.size()); }
   int64_t panel_columns() const { return panel_columns_; }
+  // Columns with those that fill the last panel up.
+  int64_t padded_columns() const { return panels() * panel_columns_; }
   int64_t memory_bytes() const { return elements_.size() * static_cast<int64_t>(sizeof(T)); }
   // Multiplications of one row, counting what the panels store.
   int64_t multiplications() const { return elements_.size(); }
@@ -70,6 +91,14 @@ class PanelMatrix {
   void Multiply(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
     Multiply(z, z_stride, rows, 0, panels(), y);
   }
+  // As Multiply, and sets finite[i] to false for each row i that has a result which is not finite:
+  // they are looked at while they are in registers.
+  void MultiplyAndCheck(const T* z, int64_t z_stride, int64_t rows, T* const* y,
+                        bool* finite) const;
+  // As Multiply, but hands every result to `finish` once, which writes to y what it makes of it:
+  // memory that is asked for in time. The block's values are those that Multiply stores.
+  void MultiplyAndFinish(const T* z, int64_t z_stride, int64_t rows, T* const* y,
+                         ProductFinish<T> finish) const;
   // The same for rows that are named in part, with the bits of Multiply on their dense form: of a
   // chain only the steps of a z_k that is named are taken, and only the blocks that have one.
   //
@@ -90,9 +119,29 @@ class PanelMatrix {
 
  private:
   enum class Step { kProduct, kL1Distance };
-  // Panels first_panel … last_panel − 1 of either.
-  void Run(Step step, const T* z, int64_t z_stride, int64_t rows, int64_t first_panel,
-           int64_t last_panel, T* const* y) const;
+  // Rows of z.
+  struct Rows {
+    const T* first = nullptr;
+    int64_t stride = 0;
+    int64_t count = 0;
+  };
+  // rows[i] + first_column belongs to row i of z and the first of some panels.
+  struct Place {
+    T* const* rows = nullptr;
+    int64_t first_column = 0;
+  };
+  // Panels first_panel … last_panel − 1 of either to y, and what is not finite to `finite`, if it
+  // is not null.
+  void Run(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, T* const* y,
+           bool* finite) const;
+  // The same for panels whose columns all have a place in `to`. The memory of `results` is asked
+  // for, since what is made of the results goes there.
+  void RunWhole(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, const Place& to,
+                const Place& results, bool* finite) const;
+  // The same into a block in the first-level cache, which `finish` gets, with rows counted from
+  // z's. REQUIRES: they fit.
+  void RunStaged(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, T* const* y,
+                 ProductFinish<T> finish) const;
 
   // Lays out panels of `height(panel)` rows and fills them from `element(k, j)`, 0 outside of the
   // matrix.

@@ -156,11 +156,10 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
   return header;
 }
 
-// The section's bytes, after its checksum.
-absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& header,
-                                       size_t index) {
+// Whether `section` has the bytes that the table says.
+absl::StatusOr<ByteReader> CheckSection(absl::string_view section, const Header& header,
+                                        size_t index) {
   const TableEntry& entry = header.table[index];
-  const absl::string_view section = bytes.substr(entry.offset, entry.size);
   const uint32_t actual = Crc32c(section);
   if (actual != entry.crc) {
     return DamagedArtifact(
@@ -168,6 +167,25 @@ absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& he
                                    ") is damaged: its checksum is ", actual, ", not ", entry.crc));
   }
   return ByteReader(section, entry.offset);
+}
+
+// The section's bytes, after its checksum.
+absl::StatusOr<ByteReader> OpenSection(absl::string_view bytes, const Header& header,
+                                       size_t index) {
+  const TableEntry& entry = header.table[index];
+  return CheckSection(bytes.substr(entry.offset, entry.size), header, index);
+}
+
+absl::Status CheckEnd(const Header& header, int64_t size) {
+  if (header.end == size) return absl::OkStatus();
+  return DamagedArtifact(header.end,
+                         absl::StrCat("artifact of ", size, " bytes; expected ", header.end));
+}
+
+absl::StatusOr<std::string> ReadExactly(const ArtifactRange& read, int64_t offset, int64_t bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(std::string part, read(offset, bytes));
+  if (static_cast<int64_t>(part.size()) == bytes) return part;
+  return DamagedArtifact(offset + static_cast<int64_t>(part.size()), "the artifact is cut off");
 }
 
 }  // namespace
@@ -202,6 +220,28 @@ absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes) {
   return header.end;
 }
 
+absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
+    int64_t size_bytes, const ArtifactRange& read,
+    const std::function<absl::Status(int64_t bytes)>& charge) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string head, ReadExactly(read, 0, kArtifactHeadBytes));
+  PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(head, size_bytes));
+  PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size_bytes));
+  constexpr size_t kProvenanceIndex = 0;
+  constexpr size_t kCertificateIndex = 4;
+  const TableEntry& provenance = header.table[kProvenanceIndex];
+  const TableEntry& certificate = header.table[kCertificateIndex];
+  if (charge) PHIMAP_RETURN_IF_ERROR(charge(provenance.size + certificate.size));
+  ArtifactFacts facts;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string section,
+                          ReadExactly(read, provenance.offset, provenance.size));
+  PHIMAP_ASSIGN_OR_RETURN(const ByteReader reader, CheckSection(section, header, kProvenanceIndex));
+  PHIMAP_ASSIGN_OR_RETURN(facts.provenance, DecodeProvenance(reader));
+  PHIMAP_ASSIGN_OR_RETURN(facts.certificate,
+                          ReadExactly(read, certificate.offset, certificate.size));
+  PHIMAP_RETURN_IF_ERROR(CheckSection(facts.certificate, header, kCertificateIndex).status());
+  return facts;
+}
+
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   const auto size = static_cast<int64_t>(bytes.size());
   if (size > kMaxArtifactBytes) {
@@ -209,10 +249,7 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
                                            kMaxArtifactBytes, " are allowed"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const Header header, DecodeHeader(bytes, size));
-  if (header.end != size) {
-    return DamagedArtifact(header.end,
-                           absl::StrCat("artifact of ", size, " bytes; expected ", header.end));
-  }
+  PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size));
   // All checksums before any section is believed.
   std::vector<ByteReader> readers;
   int64_t end = kBodyOffset;

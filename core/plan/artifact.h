@@ -7,6 +7,7 @@
 #define PHIMAP_CORE_PLAN_ARTIFACT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -45,6 +46,23 @@ inline constexpr int64_t kArtifactHeadBytes = 152;
 // The size of the artifact that begins with `bytes`, at least kArtifactHeadBytes of them; more are
 // not looked at. Errors: those of DecodeArtifact. Nothing is shown but that the head is one.
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
+
+// What people are shown of an artifact; the rest of it is the plan.
+struct ArtifactFacts {
+  Provenance provenance;
+  std::string certificate;
+};
+
+// `bytes` of an artifact from `offset`, or an error; fewer where it ends before.
+using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, int64_t bytes)>;
+
+// Reads the head and the sections of the facts alone, whatever the plan takes: some KiB of an
+// artifact of gigabytes. What is read is checked as DecodeArtifact checks it; the plan may still be
+// damaged. `charge`, which may be empty, is told the memory for the sections before it is taken,
+// and its error is returned. REQUIRES: size_bytes is that of the artifact.
+absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
+    int64_t size_bytes, const ArtifactRange& read,
+    const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
 
 // DATA_LOSS with the byte offset, what was expected and what came, for anything damaged;
 // UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build does not know.

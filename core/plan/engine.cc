@@ -1,6 +1,7 @@
 #include "core/plan/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -49,7 +50,8 @@ struct TypedBuffers {
   NgramCounts ngrams;
   std::vector<double> string_values;
   std::vector<double*> string_rows;
-  AlignedArray<T> norms;      // tile rows
+  AlignedArray<T> norms;                  // tile rows
+  std::array<bool, kMaxTileRows> finite;  // whether all features of a row are
   AlignedArray<T> z;          // tile rows × features, or outputs if there is no projection
   AlignedArray<T> distances;  // tile rows × features: L1 distances beside products
   AlignedArray<T> forms;      // for each form of the kernel, the same
@@ -245,8 +247,11 @@ class TypedEngine final : public Engine {
       program_ = product->program;
       row_count_ = product->rows.rows();
       offsets_ = product->offsets;
+      if (!offsets_.empty()) offsets_.resize(rows_.padded_columns());
       uses_products_ = program_.uses_products();
       uses_l1_distances_ = program_.uses_l1_distances();
+      runs_on_blocks_ = program_.is_plain() && uses_products_ &&
+                        (program_.is_identity() || EvaluatesBlocks(program_));
       LoadForms(product->rows);
       return LoadNorms(product->rows);
     }
@@ -358,7 +363,7 @@ class TypedEngine final : public Engine {
   // What the program reads of the rows alone.
   absl::Status LoadNorms(const Matrix<T>& rows) {
     if (!program_.uses_norms()) return absl::OkStatus();
-    row_norms_.resize(row_count_);
+    row_norms_.resize(rows_.padded_columns());
     ChainSquaredNorms(rows.data(), rows.cols(), row_count_, rows.cols(), row_norms_.data());
     if (!AllFinite(row_norms_.data(), row_count_)) {
       return MakeError(
@@ -440,12 +445,31 @@ class TypedEngine final : public Engine {
       typed.z_rows[i] = typed.z.data() + i * z_stride;
       typed.y_rows[i] = static_cast<T*>(tile[i].part->features) + tile[i].row * output_columns_;
     }
-    T* const* z = has_projection_ ? typed.z_rows.data() : typed.y_rows.data();
-    RunFeatureStage(typed, rows, z);
-    if (has_projection_) {
-      projection_.Multiply(typed.z.data(), z_stride, rows, typed.y_rows.data());
-    }
+    RunStages(typed, rows, z_stride);
     for (int64_t i = 0; i < rows; ++i) CheckRow(typed, i, tile[i]);
+  }
+
+  // The stages after the input. Whether all features of a row are finite is seen by the product
+  // that is the last stage, or afterwards.
+  void RunStages(TypedBuffers<T>& typed, int64_t rows, int64_t z_stride) const {
+    T* const* z = has_projection_ ? typed.z_rows.data() : typed.y_rows.data();
+    const bool on_blocks = runs_on_blocks_ && typed.sparse.empty();
+    const bool last_on_blocks = on_blocks && centre_.empty() && !has_projection_;
+    typed.finite.fill(true);
+    if (on_blocks) {
+      RunProductsOnBlocks(typed, rows, z, last_on_blocks ? typed.finite.data() : nullptr);
+    } else {
+      RunFeatureStage(typed, rows, z);
+    }
+    SubtractCentre(rows, z);
+    if (has_projection_) {
+      projection_.MultiplyAndCheck(typed.z.data(), z_stride, rows, typed.y_rows.data(),
+                                   typed.finite.data());
+    } else if (!last_on_blocks) {
+      for (int64_t i = 0; i < rows; ++i) {
+        typed.finite[i] = AllFinite(typed.y_rows[i], output_columns_);
+      }
+    }
   }
 
   // In place of the input stage and of products.
@@ -546,6 +570,32 @@ class TypedEngine final : public Engine {
     }
   }
 
+  // The feature stage where each block of products becomes features before it is stored. Sets
+  // finite[i] to false, if `finite` is not null, for a row i of which one is not finite.
+  void RunProductsOnBlocks(TypedBuffers<T>& typed, int64_t rows, T* const* z, bool* finite) const {
+    if (program_.is_identity()) {
+      rows_.MultiplyAndCheck(typed.x.data(), x_stride_, rows, z, finite);
+      return;
+    }
+    KernelBlockOperands<T> operands;
+    if (!offsets_.empty()) operands.offsets = offsets_.data();
+    if (program_.uses_norms()) {
+      ChainSquaredNorms(typed.x.data(), x_stride_, rows, stage_columns_, typed.norms.data());
+      operands.x_norms = typed.norms.data();
+      operands.row_norms = row_norms_.data();
+    }
+    rows_.MultiplyAndFinish(typed.x.data(), x_stride_, rows, z, [&](const ProductBlock<T>& block) {
+      EvaluateKernelBlock(program_, operands, block, row_count_, z, finite);
+    });
+  }
+
+  void SubtractCentre(int64_t rows, T* const* z) const {
+    if (centre_.empty()) return;
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < feature_count_; ++j) z[i][j] -= centre_[j];
+    }
+  }
+
   void RunFeatureStage(TypedBuffers<T>& typed, int64_t rows, T* const* z) const {
     if (!expansion_.columns.empty()) RunExpansion(typed, rows, z);
     for (int64_t i = 0; is_external_ && i < rows; ++i) {
@@ -582,10 +632,6 @@ class TypedEngine final : public Engine {
       }
     } else {
       EvaluateComposed(typed, rows, uses_l1_distances_ ? distances : nullptr, z);
-    }
-    if (centre_.empty()) return;
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < feature_count_; ++j) z[i][j] -= centre_[j];
     }
   }
 
@@ -640,7 +686,7 @@ class TypedEngine final : public Engine {
     const bool finite =
         (!program_.uses_norms() || std::isfinite(typed.norms.data()[i])) &&
         (!uses_l1_distances_ || AllFinite(typed.x.data() + i * x_stride_, stage_columns_)) &&
-        AllFinite(typed.y_rows[i], output_columns_);
+        typed.finite[i];
     if (finite || !place.part->status.ok()) return;
     place.part->status = MakeError(
         absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE", absl::StrCat("rows[", place.row, "]"),
@@ -662,6 +708,7 @@ class TypedEngine final : public Engine {
   int64_t feature_count_ = 0;  // row_count_ times the program's results
   int64_t output_columns_ = 0;
   PanelMatrix<T> rows_;
+  // Filled up with zeros to whole panels.
   std::vector<T> row_norms_;
   std::vector<T> offsets_;
   KernelProgram program_;
@@ -671,8 +718,9 @@ class TypedEngine final : public Engine {
   bool uses_l1_distances_ = false;
   bool is_l1_stage_ = false;
   bool is_external_ = false;
-  bool takes_sparse_ = false;  // sparse rows need not become dense
-  StringIndex strings_;        // of a plan of strings
+  bool runs_on_blocks_ = false;  // of products, unless rows are walked
+  bool takes_sparse_ = false;    // sparse rows need not become dense
+  StringIndex strings_;          // of a plan of strings
   bool takes_bytes_ = false;
   std::vector<PanelMatrix<T>> form_rows_;  // A·a_j of each form
   SelfValues<T> row_self_;

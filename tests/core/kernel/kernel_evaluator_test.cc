@@ -272,6 +272,81 @@ TYPED_TEST(KernelEvaluatorTest, PairsAndOffsetsHaveEqualBitsOnFusedTargetsAndAtA
   }
 }
 
+// Programs that run on blocks. The second rbf has arguments on either side of those that exp of
+// float32 knows to be harmless, the third overflows.
+std::vector<KernelProgram> BlockPrograms() {
+  std::vector<KernelProgram> programs;
+  for (const char* text :
+       {"rbf(gamma=0.7)", "rbf(gamma=40)", "poly(degree=7, gamma=0.3, coef0=1)"}) {
+    programs.push_back(KernelProgram::Compile(MustParseKernel(text)));
+  }
+  using Code = KernelOpCode;
+  for (std::vector<KernelOp> ops : std::vector<std::vector<KernelOp>>{
+           {{.code = Code::kPushSquaredDistance},
+            {.code = Code::kScale, .a = 900},
+            {.code = Code::kExp}},
+           {{.code = Code::kPushShiftedProduct}, {.code = Code::kCosTurns, .a = 0.3}},
+           {{.code = Code::kPushProduct}, {.code = Code::kCosSinTurns, .a = 0.3}}}) {
+    programs.push_back(*KernelProgram::FromOps(std::move(ops)));
+  }
+  return programs;
+}
+
+// Rows of products of which some have a number that is not finite; the rest of the memory is theirs
+// who called.
+TYPED_TEST(KernelEvaluatorTest, BlocksHaveTheBitsAndTheVerdictOfRows) {
+  using T = TypeParam;
+  constexpr int64_t kCount = 200;
+  constexpr int64_t kStride = 128;
+  constexpr int64_t kFirst = 64;
+  constexpr T kUntouched = 12345;
+  const Inputs<T> in(kCount + 64);  // norms, and offsets
+  for (const KernelProgram& program : BlockPrograms()) {
+    ASSERT_TRUE(EvaluatesBlocks(program));
+    for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+      const ForcedVectorTarget forced(target);
+      for (const int64_t columns : {1, 5, 16, 31, 32, 64, 70, 128}) {
+        const int64_t rows = 7;
+        AlignedArray<T> block(rows * kStride);
+        const Matrix<T> products = UniformRowsOf<T>({.rows = rows, .cols = kStride, .seed = 3});
+        std::copy_n(products.data(), products.size(), block.data());
+        block.data()[2 * kStride + columns / 2] = std::numeric_limits<T>::infinity();
+        block.data()[4 * kStride + columns - 1] = std::numeric_limits<T>::quiet_NaN();
+        std::vector<T> x_norms(rows + 2, in.x_norm);
+        Matrix<T> expected(rows + 2, 2 * kCount);
+        std::fill_n(expected.data(), expected.size(), kUntouched);
+        bool verdict[rows + 2];
+        std::fill_n(verdict, rows + 2, true);
+        for (int64_t i = 0; i < rows; ++i) {
+          std::vector<T> row(2 * columns);
+          const T* const norms = in.norms.data() + kFirst;
+          EvaluateKernel(program, {block.data() + i * kStride, in.x_norm, norms, norms}, columns,
+                         row.data());
+          for (int second = 0; second < program.results(); ++second) {
+            for (int64_t j = 0; j < columns; ++j) {
+              const T value = row[second * columns + j];
+              expected(i + 2, second * kCount + kFirst + j) = value;
+              if (!std::isfinite(value)) verdict[i + 2] = false;
+            }
+          }
+        }
+        Matrix<T> out(rows + 2, 2 * kCount);
+        std::fill_n(out.data(), out.size(), kUntouched);
+        std::vector<T*> out_rows;
+        for (int64_t i = 0; i < rows + 2; ++i) out_rows.push_back(out.row(i));
+        bool finite[rows + 2];
+        std::fill_n(finite, rows + 2, true);
+        EvaluateKernelBlock(program, {x_norms.data(), in.norms.data(), in.norms.data()},
+                            {block.data(), kStride, /*first_row=*/2, rows, kFirst, columns}, kCount,
+                            out_rows.data(), finite);
+        EXPECT_TRUE(SameBits(out, expected)) << target.name << " " << columns;
+        EXPECT_TRUE(std::equal(finite, finite + rows + 2, verdict))
+            << target.name << " " << columns;
+      }
+    }
+  }
+}
+
 TYPED_TEST(KernelEvaluatorTest, OutputMayBeTheProducts) {
   using T = TypeParam;
   Inputs<T> in(130);

@@ -65,6 +65,41 @@ TYPED_TEST(PanelBitsTest, EachElementIsTheChainThatArithmeticOneDefines) {
   }
 }
 
+// Sizes around groups of panels, blocks of rows and what is held back for the one who finishes.
+TYPED_TEST(PanelBitsTest, FinishGetsEachResultOnceWithTheBitsThatMultiplyStores) {
+  using T = TypeParam;
+  for (const int64_t depth : {5, 600}) {
+    const Matrix<T> z = Spread<T>(130, depth, 1);
+    for (const int64_t columns : {1, 31, 32, 33, 70, 300}) {
+      const Matrix<T> w = Spread<T>(depth, columns, 2);
+      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+        const ForcedVectorTarget forced(target);
+        const auto packed = PanelMatrix<T>::Pack(w.view());
+        for (const int64_t rows : {1, 2, 3, 4, 11, 12, 13, 40, 64, 65, 130}) {
+          const Matrix<T> expected = Product(packed, z.data(), rows);
+          Matrix<T> y(rows, columns);
+          Matrix<int> calls(rows, columns);
+          std::vector<T*> out;
+          for (int64_t i = 0; i < rows; ++i) out.push_back(y.row(i));
+          const auto finish = [&](const ProductBlock<T>& block) {
+            for (int64_t i = 0; i < block.rows; ++i) {
+              for (int64_t j = 0; j < block.columns; ++j) {
+                y(block.first_row + i, block.first_column + j) = block.values[i * block.stride + j];
+                ++calls(block.first_row + i, block.first_column + j);
+              }
+              std::fill_n(block.values + i * block.stride, block.columns, T{-7});
+            }
+          };
+          packed.MultiplyAndFinish(z.data(), depth, rows, out.data(), finish);
+          ASSERT_TRUE(SameBits(y, expected)) << target.name << " " << rows << " x " << columns;
+          ASSERT_EQ(std::count(calls.data(), calls.data() + calls.size(), 1), calls.size())
+              << target.name << " " << rows << " x " << columns;
+        }
+      }
+    }
+  }
+}
+
 // Each step rounds the difference and the sum; blocks and their order are those of the product.
 template <typename T>
 T ChainL1Distance(const T* z, const Matrix<T>& w, int64_t j) {

@@ -190,6 +190,40 @@ TYPED_TEST(PanelProductTest, NaNAndInfinityStayInTheirRow) {
   }
 }
 
+// Row 1 has an infinite result in the last column alone, row 2 NaN, row 3 an infinity that no
+// column escapes; row 4 has finite results whose sum is not, and the others are ordinary.
+TYPED_TEST(PanelProductTest, CheckFindsTheRowsWithAResultThatIsNotFinite) {
+  using T = TypeParam;
+  constexpr T kMost = std::numeric_limits<T>::max();
+  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+    const ForcedVectorTarget forced(target);
+    for (const int64_t columns : {1, 8, 32, 64, 70, 200}) {
+      Matrix<T> w(600, columns);
+      std::fill_n(w.row(0), columns, T{1});
+      w(1, columns - 1) = 2;
+      const auto packed = PanelMatrix<T>::Pack(std::as_const(w).view());
+      for (const int64_t rows : {5, 14, 40}) {
+        Matrix<T> z(rows, 600);
+        z(1, 1) = kMost;
+        z(2, 599) = std::numeric_limits<T>::quiet_NaN();
+        z(3, 0) = -std::numeric_limits<T>::infinity();
+        z(4, 0) = kMost;
+        Matrix<T> y(rows, columns);
+        std::vector<T*> out;
+        for (int64_t i = 0; i < rows; ++i) out.push_back(y.row(i));
+        bool finite[40];
+        std::fill_n(finite, 40, true);
+        packed.MultiplyAndCheck(z.data(), 600, rows, out.data(), finite);
+        EXPECT_TRUE(testing::SameBits(y, Product(packed, z))) << target.name;
+        for (int64_t i = 0; i < 40; ++i) {
+          EXPECT_EQ(finite[i], i < 1 || i > 3)
+              << target.name << " row " << i << " of " << rows << ", " << columns << " columns";
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(PanelProductTest, EmptyMatricesWriteNothingOrZeros) {
   using T = TypeParam;
   const PanelMatrix<T> none;

@@ -132,6 +132,46 @@ TEST(ArtifactDamageTest, ADamagedSectionIsNamed) {
   }
 }
 
+absl::Status FactsOf(absl::string_view bytes, int64_t size) {
+  return ReadArtifactFacts(
+             size,
+             [&](int64_t offset, int64_t count) -> absl::StatusOr<std::string> {
+               return std::string(bytes.substr(std::min<size_t>(offset, bytes.size()), count));
+             })
+      .status();
+}
+
+// Head and both sections; what stands between them is not looked at.
+TEST(ArtifactDamageTest, EveryByteThatFactsAreReadFromIsChecked) {
+  for (const std::string& good : SmallArtifacts()) {
+    const auto size = static_cast<int64_t>(good.size());
+    ASSERT_TRUE(FactsOf(good, size).ok());
+    std::string damaged = good;
+    const auto check = [&](int64_t begin, int64_t count) {
+      for (int64_t at = begin; at < begin + count; ++at) {
+        damaged[at] = static_cast<char>(good[at] ^ 1);
+        ASSERT_TRUE(IsRefusal(FactsOf(damaged, size))) << "byte " << at;
+        damaged[at] = good[at];
+      }
+    };
+    check(0, kArtifactHeadBytes);
+    for (const int section : {0, 4}) {
+      check(testing::SectionOffset(good, section), testing::SectionSize(good, section));
+    }
+  }
+}
+
+TEST(ArtifactDamageTest, FactsOfAnArtifactOfAnotherSizeAreNotRead) {
+  const std::string good = Encoded({});
+  const auto size = static_cast<int64_t>(good.size());
+  for (int64_t length = 0; length < size; ++length) {
+    EXPECT_TRUE(absl::IsDataLoss(FactsOf(good.substr(0, length), length))) << length;
+  }
+  // The certificate, which is last, is cut off.
+  EXPECT_TRUE(absl::IsDataLoss(FactsOf(good.substr(0, size - 1), size)));
+  EXPECT_TRUE(absl::IsDataLoss(FactsOf(good, size + 1)));
+}
+
 TEST(ArtifactDamageTest, EveryTruncationIsDataLoss) {
   for (const std::string& bytes : SmallArtifacts()) {
     ASSERT_TRUE(DecodeArtifact(bytes).ok());

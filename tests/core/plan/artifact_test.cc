@@ -48,6 +48,46 @@ TEST(ArtifactTest, TheHeadStatesTheSize) {
   }
 }
 
+// Reads from `bytes`, and adds up how many were read.
+ArtifactRange RangeOf(absl::string_view bytes, int64_t& read) {
+  return [bytes, &read](int64_t offset, int64_t count) -> absl::StatusOr<std::string> {
+    const std::string part(bytes.substr(std::min<size_t>(offset, bytes.size()), count));
+    read += static_cast<int64_t>(part.size());
+    return part;
+  };
+}
+
+TEST(ArtifactTest, FactsAreReadWithoutThePlan) {
+  const Artifact artifact = MakeArtifact(MakePlan({.columns = 300, .feature_count = 400}));
+  const std::string bytes = *EncodeArtifact(artifact);
+  ASSERT_GT(bytes.size(), 300 * 400 * 4);
+  int64_t read = 0;
+  int64_t charged = 0;
+  const auto facts =
+      ReadArtifactFacts(bytes.size(), RangeOf(bytes, read), [&charged](int64_t sections) {
+        charged = sections;
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->certificate, artifact.certificate);
+  EXPECT_EQ(facts->provenance.mapping_text, artifact.provenance.mapping_text);
+  EXPECT_EQ(facts->provenance.kernel_text, artifact.provenance.kernel_text);
+  EXPECT_TRUE(facts->provenance.standardize);
+  EXPECT_EQ(facts->provenance.seed, artifact.provenance.seed);
+  EXPECT_LT(read, 1024);
+  EXPECT_EQ(charged, read - kArtifactHeadBytes);
+}
+
+TEST(ArtifactTest, FactsThatNobodyPaysForAreNotRead) {
+  const std::string bytes = *EncodeArtifact(MakeArtifact(MakePlan({})));
+  int64_t read = 0;
+  const auto refused = ReadArtifactFacts(bytes.size(), RangeOf(bytes, read), [](int64_t) {
+    return absl::ResourceExhaustedError("nothing left");
+  });
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status()));
+  EXPECT_EQ(read, kArtifactHeadBytes);
+}
+
 std::vector<PlanShape> AllShapes() {
   std::vector<PlanShape> shapes;
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {

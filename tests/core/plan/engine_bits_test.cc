@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/kernel/kernel_evaluator.h"
+#include "core/linalg/panel_product.h"
 #include "core/plan/engine.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_linalg.h"
@@ -233,6 +235,53 @@ TYPED_TEST(EngineBitsTest, AllTargetsWithFusedMultiplyAddGiveEqualBits) {
       const Matrix<T> y = MustTransform<T>(plan, WireRows(x));
       if (first.empty()) first = y.Clone();
       EXPECT_TRUE(SameBits(y, first)) << target.name << shape.ToText();
+    }
+  }
+}
+
+// What the engine makes of products while they are in registers or in the first-level cache,
+// against the same in steps: products that are stored, and a program that runs on what was stored.
+TYPED_TEST(EngineBitsTest, FeaturesMadeBeforeTheProductsAreStoredAreThoseMadeAfterwards) {
+  using T = TypeParam;
+  const PlanShape kShapes[] = {
+      {.feature_count = 70, .kernel = "rbf(gamma=0.3)"},
+      {.feature_count = 67, .kernel = "rbf(gamma=40)"},
+      {.feature_count = 70, .kernel = "poly(degree=3, coef0=1)"},
+      {.feature_count = 70, .kernel = "linear()"},
+      {.features = FeatureKind::kPhase, .feature_count = 69},
+      {.features = FeatureKind::kSinCos, .feature_count = 142},
+  };
+  for (PlanShape shape : kShapes) {
+    for (const int64_t columns : {17, 520}) {
+      shape.serving_type = this->kType;
+      shape.columns = columns;
+      const Plan plan = MakePlan(shape);
+      const auto& features =
+          std::get<ProductFeatures<T>>(std::get<ServingStages<T>>(plan.stages).features);
+      const int64_t count = features.rows.rows();
+      const Matrix<float> x32 = UniformFloatRows({.rows = 50, .cols = columns, .seed = 16});
+      const Matrix<T> x = Converted<T, float>(x32.view());
+      for (const VectorTarget& target : testing::SupportedVectorTargets()) {
+        const ForcedVectorTarget forced(target);
+        const auto panels = PanelMatrix<T>::PackTransposed(features.rows.view());
+        Matrix<T> products(50, count);
+        std::vector<T*> rows;
+        for (int64_t i = 0; i < 50; ++i) rows.push_back(products.row(i));
+        panels.Multiply(x.data(), columns, 50, rows.data());
+        std::vector<T> norms(count);
+        ChainSquaredNorms(features.rows.data(), columns, count, columns, norms.data());
+        Matrix<T> expected(50, count * features.program.results());
+        for (int64_t i = 0; i < 50; ++i) {
+          KernelOperands<T> operands;
+          operands.products = products.row(i);
+          operands.row_norms = norms.data();
+          operands.offsets = features.offsets.empty() ? nullptr : features.offsets.data();
+          ChainSquaredNorms(x.row(i), columns, 1, columns, &operands.x_norm);
+          EvaluateKernel(features.program, operands, count, expected.row(i));
+        }
+        EXPECT_TRUE(SameBits(MustTransform<T>(plan, WireRows(x32)), expected))
+            << target.name << shape.ToText();
+      }
     }
   }
 }
