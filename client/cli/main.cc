@@ -468,7 +468,9 @@ int Run(int argc, char** argv) {
   CLI::App app(
       "phimap: kernels as features. Data goes to standard output, messages to standard error.",
       "phimap");
-  app.add_option("--server", arguments.server, "HOST:PORT or unix:PATH")
+  app.add_option(
+         "--server", arguments.server,
+         "HOST:PORT, unix:PATH, or several: ipv4:ADDRESS:PORT,ADDRESS:PORT or dns:///HOST:PORT")
       ->envname("PHIMAP_SERVER")
       ->capture_default_str();
   AddAccess(app, arguments.access);

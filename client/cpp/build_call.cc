@@ -1,10 +1,13 @@
 #include "client/cpp/build_call.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
+#include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
 #include "core/status/status_macros.h"
 
@@ -41,27 +44,35 @@ BuildCall::BuildCall(v1::MappingService::StubInterface& stub, const RetryPolicy&
 
 absl::StatusOr<v1::Version> BuildCall::Run() {
   for (int attempt = 1;; ++attempt) {
-    const Outcome outcome = RunAttempt(attempt);
+    const Outcome outcome = RunAttempt();
     // A version that was sent is stored for good, however the stream ended after it.
     if (version_.has_value()) return *std::move(version_);
     if (cancel_.cancelled()) return absl::CancelledError("the build was cancelled");
-    if (!MayRetry(outcome, attempt)) return outcome.status;
-    if (cancel_.WaitFor(retry_.BackoffBefore(attempt + 1))) {
+    const std::optional<absl::Duration> wait = WaitAfter(outcome, attempt);
+    if (!wait.has_value()) return outcome.status;
+    if (cancel_.WaitFor(*wait)) {
       return absl::CancelledError("the build was cancelled");
     }
   }
 }
 
-bool BuildCall::MayRetry(const Outcome& outcome, int attempt) {
-  if (outcome.final || attempt >= retry_.max_attempts || absl::Now() >= deadline_) return false;
+std::optional<absl::Duration> BuildCall::WaitAfter(const Outcome& outcome, int attempt) {
+  if (outcome.final || attempt >= retry_.max_attempts) return std::nullopt;
+  const absl::Duration asked =
+      RetryDelay(outcome.status, CallEffect::kNone).value_or(absl::ZeroDuration());
+  const absl::Duration wait = std::max(retry_.BackoffBefore(attempt + 1), asked);
+  if (absl::Now() + wait >= deadline_) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!ever_accepted_ || (!ever_sent_ && !source_.CanRewind())) return false;
-  if (IsBrokenConnection(outcome.status)) return true;
+  if (!ever_sent_ && source_used_ && !source_.CanRewind()) return std::nullopt;
+  // A server that never accepted may be the wrong one, unless it says that it only restarts.
+  if (WasNotBegun(outcome.status)) return wait;
+  if (!ever_accepted_) return std::nullopt;
   // The server may notice a broken stream later than we do and hold the id for it until then.
-  return attempt > 1 && outcome.status.code() == absl::StatusCode::kAborted;
+  const bool still_held = attempt > 1 && absl::IsAborted(outcome.status);
+  return IsBrokenConnection(outcome.status) || still_held ? std::optional(wait) : std::nullopt;
 }
 
-BuildCall::Outcome BuildCall::RunAttempt(int attempt) {
+BuildCall::Outcome BuildCall::RunAttempt() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     accepted_ = attached_ = ended_ = false;
@@ -74,7 +85,7 @@ BuildCall::Outcome BuildCall::RunAttempt(int attempt) {
     source_.Interrupt();
   });
   std::thread reader([this, &stream] { ReadEvents(*stream); });
-  const absl::Status sent = Send(*stream, attempt);
+  const absl::Status sent = Send(*stream);
   if (!sent.ok()) context.TryCancel();
   reader.join();
   const absl::Status status = FromGrpc(stream->Finish());
@@ -85,19 +96,17 @@ BuildCall::Outcome BuildCall::RunAttempt(int attempt) {
   return {status, /*final=*/false};
 }
 
-absl::Status BuildCall::Send(Stream& stream, int attempt) {
+absl::Status BuildCall::Send(Stream& stream) {
   // A Write that fails says only that the stream is over; Finish says why.
   if (!stream.Write(SpecMessage(options_))) return absl::OkStatus();
-  if (attempt > 1) {
-    if (!WaitUntilAccepted()) return absl::OkStatus();
-    if (!WantsNoRows()) {
-      if (!source_.CanRewind()) {
-        return absl::AbortedError(
-            "the connection broke, the server no longer knows the build, and the input can be "
-            "read only once: start the build again");
-      }
-      PHIMAP_RETURN_IF_ERROR(source_.Rewind());
+  if (!WaitUntilAccepted()) return absl::OkStatus();
+  if (std::exchange(source_used_, true) && !WantsNoRows()) {
+    if (!source_.CanRewind()) {
+      return absl::AbortedError(
+          "the connection broke, the server no longer knows the build, and the input can be "
+          "read only once: start the build again");
     }
+    PHIMAP_RETURN_IF_ERROR(source_.Rewind());
   }
   PHIMAP_RETURN_IF_ERROR(SendRows(stream));
   stream.WritesDone();
@@ -132,12 +141,15 @@ absl::Status BuildCall::SendRows(Stream& stream) {
 void BuildCall::ReadEvents(Stream& stream) {
   v1::BuildResponse event;
   while (stream.Read(&event)) HandleEvent(std::move(event));
+  bool in_use = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;
+    in_use = accepted_;
   }
   changed_.notify_all();
-  source_.Interrupt();
+  // A source that cannot rewind would not forget it, and another attempt may need it whole.
+  if (in_use) source_.Interrupt();
 }
 
 void BuildCall::HandleEvent(v1::BuildResponse event) {

@@ -22,10 +22,11 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 // server is seen while rows are still being sent: it ends the stream, which makes a blocked Write
 // fail, and interrupts the source.
 //
-// Attempt 1 sends the spec and the rows. A later attempt sends the spec again and waits for
-// `accepted`:
+// Each attempt sends the spec and waits for `accepted`, so that a server that refuses the build
+// costs no row of an input that is read only once:
 //   attached      the server has the build with all its rows; follow it
-//   not attached  the server knows nothing of it; rewind and send all rows, or give up
+//   not attached  the server knows nothing of it; send all rows, after a rewind if some were
+//                 taken from the source before, or give up
 //
 // Used once, by one thread.
 class BuildCall {
@@ -47,9 +48,9 @@ class BuildCall {
     bool final = false;
   };
 
-  Outcome RunAttempt(int attempt);
+  Outcome RunAttempt();
   // Sends rows and finish, as far as the server wants them.
-  absl::Status Send(Stream& stream, int attempt);
+  absl::Status Send(Stream& stream);
   absl::Status SendRows(Stream& stream);
   void ReadEvents(Stream& stream);
   void HandleEvent(v1::BuildResponse event);
@@ -57,7 +58,8 @@ class BuildCall {
   bool WaitUntilAccepted();
   // Whether the server wants no (more) rows: the stream is over, or follows a build that has them.
   bool WantsNoRows();
-  bool MayRetry(const Outcome& outcome, int attempt);
+  // How long to wait before the next attempt; nullopt if there is none.
+  std::optional<absl::Duration> WaitAfter(const Outcome& outcome, int attempt);
   void Report();
 
   v1::MappingService::StubInterface& stub_;
@@ -77,6 +79,9 @@ class BuildCall {
   // Of the whole call; under mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
+  // An attempt was accepted, so rows may have been taken from the source, or it was interrupted.
+  // Of the caller's thread.
+  bool source_used_ = false;
   BuildProgress progress_;
   std::optional<v1::Version> version_;
 };

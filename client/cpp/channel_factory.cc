@@ -16,6 +16,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -24,21 +26,57 @@ namespace {
 
 constexpr int kMaxMessageSizeBytes = 64 << 20;
 constexpr absl::string_view kUnix = "unix:";
+// Targets that may stand for several servers, in gRPC's own form.
+constexpr absl::string_view kIpv4 = "ipv4:";
+constexpr absl::string_view kIpv6 = "ipv6:";
+constexpr absl::string_view kDns = "dns:///";
 
 absl::Status BadOption(absl::string_view reason, absl::string_view field, absl::string_view why) {
   return MakeError(absl::StatusCode::kInvalidArgument, reason, field, why);
 }
 
+bool IsHostAndPort(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  return colon != absl::string_view::npos && colon != 0 &&
+         absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65'535;
+}
+
+// The addresses that a target names. Where it names several servers, what follows its scheme.
+std::vector<absl::string_view> AddressesOf(absl::string_view target) {
+  if (absl::ConsumePrefix(&target, kIpv4) || absl::ConsumePrefix(&target, kIpv6)) {
+    return absl::StrSplit(target, ',');
+  }
+  absl::ConsumePrefix(&target, kDns);
+  return {target};
+}
+
+bool IsLoopback(absl::string_view address) {
+  absl::string_view host = address.substr(0, address.rfind(':'));
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (host == "localhost") return true;
+  const std::string text(host);
+  in_addr v4{};
+  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  return inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool NamesSeveralServers(absl::string_view target) {
+  return absl::StartsWith(target, kIpv4) || absl::StartsWith(target, kIpv6) ||
+         absl::StartsWith(target, kDns);
+}
+
 absl::Status CheckTarget(absl::string_view target) {
   if (absl::StartsWith(target, kUnix) && target.size() > kUnix.size()) return absl::OkStatus();
-  const size_t colon = target.rfind(':');
-  uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(target.substr(colon + 1), &port) || port == 0 || port > 65'535) {
-    return BadOption("BAD_TARGET", "server",
-                     absl::StrCat("expected HOST:PORT or unix:PATH, got '", target, "'"));
-  }
-  return absl::OkStatus();
+  const std::vector<absl::string_view> addresses = AddressesOf(target);
+  if (std::all_of(addresses.begin(), addresses.end(), IsHostAndPort)) return absl::OkStatus();
+  return BadOption("BAD_TARGET", "server",
+                   absl::StrCat("expected HOST:PORT, unix:PATH, or for several servers "
+                                "ipv4:ADDRESS:PORT,ADDRESS:PORT or dns:///HOST:PORT, got '",
+                                target, "'"));
 }
 
 // What a header may carry (RFC 6750, section 2.1); gRPC aborts on anything else. Not quoted.
@@ -138,16 +176,8 @@ class TokenInterceptors final : public grpc::experimental::ClientInterceptorFact
 
 bool StaysOnThisMachine(absl::string_view target) {
   if (absl::StartsWith(target, kUnix)) return true;
-  absl::string_view host = target.substr(0, target.rfind(':'));
-  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
-    host = host.substr(1, host.size() - 2);
-  }
-  if (host == "localhost") return true;
-  const std::string text(host);
-  in_addr v4{};
-  if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
-  in6_addr v6{};
-  return inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+  const std::vector<absl::string_view> addresses = AddressesOf(target);
+  return std::all_of(addresses.begin(), addresses.end(), IsLoopback);
 }
 
 absl::StatusOr<ChannelFactory> ChannelFactory::Create(absl::string_view target,
@@ -175,6 +205,7 @@ ChannelFactory::ChannelFactory(std::string target, std::string token, std::strin
 
 std::shared_ptr<grpc::Channel> ChannelFactory::Make() const {
   grpc::ChannelArguments arguments = Arguments();
+  if (NamesSeveralServers(target_)) arguments.SetLoadBalancingPolicyName("round_robin");
   if (!server_name_.empty()) arguments.SetSslTargetNameOverride(server_name_);
   std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
   if (!token_.empty()) interceptors.push_back(std::make_unique<TokenInterceptors>(token_));

@@ -1,4 +1,5 @@
-// Makes connections to one server: how they are encrypted, and what they say of who calls.
+// Makes connections to a server, or to several that are alike: how they are encrypted, and what
+// they say of who calls.
 #ifndef PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 #define PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 
@@ -38,7 +39,8 @@ class ChannelFactory {
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
 
-// Whether calls to `target` stay on this machine: a unix: path, localhost or a loopback address.
+// Whether calls to `target` stay on this machine: a unix: path, localhost or loopback addresses,
+// all of them if there are several.
 bool StaysOnThisMachine(absl::string_view target);
 
 }  // namespace phimap::client

@@ -15,6 +15,7 @@
 #include "client/cpp/evaluate_call.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
+#include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
 #include "client/cpp/transform_stream_call.h"
 #include "client/cpp/uuid.h"
@@ -77,9 +78,12 @@ class GrpcClient final : public Client {
     request.set_expected_digest(options.expected_digest);
     ToExamples(std::move(rows), *request.mutable_examples());
     v1::TransformResponse response;
-    grpc::ClientContext context;
-    SetDeadline(context, absl::Now() + options.timeout);
-    PHIMAP_RETURN_IF_ERROR(FromGrpc(NextTransforms().Transform(&context, request, &response)));
+    const absl::Time deadline = absl::Now() + options.timeout;
+    PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, CallEffect::kNone, deadline, [&] {
+      grpc::ClientContext context;
+      SetDeadline(context, deadline);
+      return FromGrpc(NextTransforms().Transform(&context, request, &response));
+    }));
     TransformResult result{.version = std::move(*response.mutable_version())};
     PHIMAP_ASSIGN_OR_RETURN(result.features,
                             FromAnswer(std::move(*response.mutable_features()), row_count));
@@ -158,7 +162,7 @@ class GrpcClient final : public Client {
     request.set_alias(std::string(alias));
     request.set_version(version);
     request.set_etag(std::string(etag));
-    return Call<v1::Alias>(&Stub::SetAlias, request);
+    return Change<v1::Alias>(&Stub::SetAlias, request);
   }
 
   absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
@@ -182,7 +186,7 @@ class GrpcClient final : public Client {
     request.set_mapping(std::string(mapping));
     request.set_alias(std::string(alias));
     request.set_etag(std::string(etag));
-    return Call<v1::DeleteAliasResponse>(&Stub::DeleteAlias, request).status();
+    return Change<v1::DeleteAliasResponse>(&Stub::DeleteAlias, request).status();
   }
 
   absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
@@ -191,19 +195,31 @@ class GrpcClient final : public Client {
     request.set_mapping(std::string(mapping));
     request.set_version(version);
     request.set_give_up_rollback(give_up_rollback);
-    return Call<v1::DeleteVersionResponse>(&Stub::DeleteVersion, request).status();
+    return Change<v1::DeleteVersionResponse>(&Stub::DeleteVersion, request).status();
   }
 
   absl::Status DeleteMapping(absl::string_view mapping) override {
     v1::DeleteMappingRequest request;
     request.set_mapping(std::string(mapping));
-    return Call<v1::DeleteMappingResponse>(&Stub::DeleteMapping, request).status();
+    return Change<v1::DeleteMappingResponse>(&Stub::DeleteMapping, request).status();
   }
 
   absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
                                       CancelToken* cancel) override {
     CancelToken never;
-    return CallExport(*mappings_, std::string(reference), sink, cancel ? *cancel : never);
+    bool begun = false;
+    const ArtifactSink first_noted = [&](absl::string_view bytes) {
+      begun = true;
+      return sink(bytes);
+    };
+    absl::StatusOr<ExportResult> result = absl::UnknownError("");
+    CallWithRetries(options_.retry, CallEffect::kNone, absl::InfiniteFuture(), [&] {
+      result =
+          CallExport(*mappings_, std::string(reference), first_noted, cancel ? *cancel : never);
+      // What went to the sink cannot be taken back.
+      return begun ? absl::OkStatus() : result.status();
+    }).IgnoreError();
+    return result;
   }
 
   absl::StatusOr<v1::Version> Import(absl::string_view mapping, const ArtifactSource& source,
@@ -239,23 +255,30 @@ class GrpcClient final : public Client {
  private:
   using Stub = v1::MappingService::StubInterface;
 
-  // One unary call of the mapping service.
   template <typename Response, typename Request>
-  absl::StatusOr<Response> Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                             Response*),
-                                const Request& request) {
-    return CallWithin<Response>(options_.call_timeout, method, request);
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // One unary call of the mapping service that changes nothing, or the same if it is repeated.
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(Method<Response, Request> method, const Request& request) {
+    return CallWithin<Response>(options_.call_timeout, CallEffect::kNone, method, request);
   }
 
   template <typename Response, typename Request>
-  absl::StatusOr<Response> CallWithin(absl::Duration timeout,
-                                      grpc::Status (Stub::*method)(grpc::ClientContext*,
-                                                                   const Request&, Response*),
-                                      const Request& request) {
-    grpc::ClientContext context;
-    SetDeadline(context, absl::Now() + timeout);
+  absl::StatusOr<Response> Change(Method<Response, Request> method, const Request& request) {
+    return CallWithin<Response>(options_.call_timeout, CallEffect::kChange, method, request);
+  }
+
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> CallWithin(absl::Duration timeout, CallEffect effect,
+                                      Method<Response, Request> method, const Request& request) {
+    const absl::Time deadline = absl::Now() + timeout;
     Response response;
-    PHIMAP_RETURN_IF_ERROR(FromGrpc((*mappings_.*method)(&context, request, &response)));
+    PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, effect, deadline, [&] {
+      grpc::ClientContext context;
+      SetDeadline(context, deadline);
+      return FromGrpc((*mappings_.*method)(&context, request, &response));
+    }));
     return response;
   }
 
@@ -264,7 +287,7 @@ class GrpcClient final : public Client {
     v1::CancelBuildRequest request;
     request.set_mapping(std::string(mapping));
     request.set_build_id(std::string(build_id));
-    return CallWithin<v1::BuildJob>(timeout, &Stub::CancelBuild, request);
+    return CallWithin<v1::BuildJob>(timeout, CallEffect::kNone, &Stub::CancelBuild, request);
   }
 
   // Cancels the server's build and says what became of it. NOT_FOUND is the normal case before

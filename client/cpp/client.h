@@ -47,9 +47,10 @@ struct ConnectOptions {
   // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
   // caller; more let many concurrent Transform calls use more cores.
   int channels = 1;
-  // Of Build and TransformStream, when the connection breaks.
+  // What Client says of each call holds it to this; max_attempts = 1 turns all repetition off but
+  // gRPC's own, of calls that left no trace on any server.
   RetryPolicy retry;
-  // Of each call that is not a stream; infinite by default.
+  // Of each call that is not a stream, with all its attempts; infinite by default.
   absl::Duration call_timeout = absl::InfiniteDuration();
   TlsOptions tls;
   // Sent with every call to a server that asks who calls; empty: none. Only over TLS, or to this
@@ -163,10 +164,18 @@ struct ExportResult {
   int64_t size_bytes = 0;
 };
 
-// Connections to one server, each made when it is first needed and again when it broke. Transform
+// Connections to a server, each made when it is first needed and again when it broke. Transform
 // calls take them in turn, a TransformStream stays on the next of them, everything else uses the
 // first. Proxies of the
 // environment are ignored; messages may have 64 MiB each way.
+//
+// A call that meets kUnavailable, or a refusal that says when to come again, is made again: reads
+// and Transform up to 5 times, which takes about 3 seconds unless the server asks for more and
+// never goes beyond the call's deadline; Build and TransformStream as they say below. A call that
+// changes something (SetAlias, DeleteAlias, DeleteVersion, DeleteMapping) is made again only if the
+// server says that it did not begin it (reason SHUTTING_DOWN): between two attempts somebody else
+// may have changed the same thing. Export is made again as long as nothing has come;
+// Import, Evaluate and CheckHealth are made once.
 //
 // Errors are the server's: its code, message and details (DetailOf). A server that cannot be
 // reached is kUnavailable. A cancelled token makes a call return kCancelled.
@@ -174,9 +183,12 @@ struct ExportResult {
 // Thread-safe.
 class Client {
  public:
-  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; anything else is
-  // kInvalidArgument, as are options that contradict each other and files that cannot be read. Does
-  // not wait.
+  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; or names several servers with
+  // the same versions: "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or
+  // "dns:///host:port", whose addresses take the calls in turn (gRPC's round_robin). Those that
+  // cannot be reached are left out until they can. A build belongs to the server that began it, so
+  // builds and changes want a target of one server. Anything else is kInvalidArgument, as are
+  // options that contradict each other and files that cannot be read. Does not wait.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;

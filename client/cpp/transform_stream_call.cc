@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
+#include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
-#include "core/status/error.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::client {
@@ -23,22 +23,8 @@ constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
 // Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
 // under a quarter of the message limit.
 constexpr int32_t kFirstRows = 16;
-// Attempts at most before the first answer: a server that never spoke is more likely the wrong one
-// than one that restarts, and the user waits for being told so.
-constexpr int kAttemptsToBegin = 5;
 // Whatever a server asks for.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
-
-// How long the server asks to wait before another attempt; nullopt if none can help. UNAVAILABLE is
-// the whole policy of retries that the API names for a stream, besides a refusal that says when to
-// come again.
-std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  const absl::Duration asked = absl::Milliseconds(detail ? detail->retry_delay_ms : 0);
-  if (absl::IsUnavailable(status) || IsBrokenConnection(status)) return asked;
-  if (absl::IsResourceExhausted(status) && asked > absl::ZeroDuration()) return asked;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -151,7 +137,7 @@ bool TransformStreamCall::WaitForRequest() {
 }
 
 bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
-  const std::optional<absl::Duration> asked = RetryDelayOf(outcome.status);
+  const std::optional<absl::Duration> asked = RetryDelay(outcome.status, CallEffect::kNone);
   const int attempts =
       result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
   if (outcome.final || !asked.has_value() || attempt_ >= attempts) return false;

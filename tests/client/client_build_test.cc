@@ -153,7 +153,8 @@ TEST_F(BuildTest, ErrorOfARowSurfacesWithItsDetailsWhileRowsAreStillBeingSent) {
 TEST_F(BuildTest, ErrorOfTheServerSurfacesWhileTheSourceWaitsForInput) {
   SilentRows rows;
   const StopAtEnd stop(server_);
-  server_.builds = {[&](BuildStream&) {
+  server_.builds = {[&](BuildStream& stream) {
+    Accept(stream, false);
     rows.waiting.get_future().wait();
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too many builds");
   }};
@@ -282,6 +283,29 @@ TEST_F(BuildTest, DoesNotRetryAServerThatNeverAccepted) {
   MemoryRowSource rows(Rows(10));
   EXPECT_EQ(Connect()->Build(options_, rows).status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(server_.build_attempts, 1);
+}
+
+TEST_F(BuildTest, ABuildThatAServerThatStopsDidNotBeginIsBegunAgainWithAllRowsOfAPipe) {
+  rpc::ErrorInfo info;
+  info.set_reason("SHUTTING_DOWN");
+  rpc::Status details;
+  google::protobuf::Any& any = *details.add_details();
+  any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
+  any.set_value(info.SerializeAsString());
+  const grpc::Status stops(grpc::StatusCode::UNAVAILABLE, "bye", details.SerializeAsString());
+  Received received;
+  const StopAtEnd stop(server_);
+  server_.builds = {[&](BuildStream&) { return stops; }, [&](BuildStream&) { return stops; },
+                    [&](BuildStream& stream) {
+                      Accept(stream, false);
+                      received = ReadAll(stream);
+                      SendVersion(stream, 6);
+                      return grpc::Status::OK;
+                    }};
+  OnceRows rows(Rows(10));
+  const auto version = Connect()->Build(options_, rows);
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(received.finish_row_count, 10);
 }
 
 TEST_F(BuildTest, VersionThatWasSentCountsEvenIfTheStreamBreaksBehindIt) {

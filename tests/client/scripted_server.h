@@ -51,6 +51,10 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
   std::function<grpc::Status(const v1::CancelBuildRequest&, v1::BuildJob&)> cancel_build;
   std::function<grpc::Status(const v1::ListMappingsRequest&, v1::ListMappingsResponse&)>
       list_mappings;
+  std::function<grpc::Status(const v1::SetAliasRequest&, v1::Alias&)> set_alias;
+  std::function<grpc::Status(const v1::DeleteVersionRequest&, v1::DeleteVersionResponse&)>
+      delete_version;
+  std::function<grpc::Status(grpc::ServerWriter<v1::ArtifactChunk>&)> export_artifact;
   std::atomic<size_t> build_attempts = 0;
 
   // Addresses of the connections that Transform and TransformStream calls came from, in order.
@@ -72,6 +76,18 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
   grpc::Status ListMappings(grpc::ServerContext*, const v1::ListMappingsRequest* request,
                             v1::ListMappingsResponse* response) override {
     return list_mappings(*request, *response);
+  }
+  grpc::Status SetAlias(grpc::ServerContext*, const v1::SetAliasRequest* request,
+                        v1::Alias* alias) override {
+    return set_alias(*request, *alias);
+  }
+  grpc::Status Export(grpc::ServerContext*, const v1::ExportRequest*,
+                      grpc::ServerWriter<v1::ArtifactChunk>* writer) override {
+    return export_artifact(*writer);
+  }
+  grpc::Status DeleteVersion(grpc::ServerContext*, const v1::DeleteVersionRequest* request,
+                             v1::DeleteVersionResponse* response) override {
+    return delete_version(*request, *response);
   }
   grpc::Status Transform(grpc::ServerContext* context, const v1::TransformRequest* request,
                          v1::TransformResponse* response) override {

@@ -10,7 +10,10 @@ from typing import Any
 
 import grpc
 
-_TARGET = re.compile(r"unix:.+|(?!https?:).+:(\d{1,5})")
+_ADDRESS = re.compile(r"(?!https?:)[^,]+:(\d{1,5})")
+# Targets that may stand for several servers, in gRPC's own form: their addresses, and a name of them.
+_LISTS = ("ipv4:", "ipv6:")
+_DNS = "dns:///"
 # What a header may carry (RFC 6750, section 2.1).
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 
@@ -66,10 +69,11 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
         raise ValueError(f"token: it would travel to {target} in the clear, for everyone on the way to use; connect with "
                          "TLS")
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    options = (("grpc.lb_policy_name", "round_robin"),) if names_several_servers(target) else ()
     if tls is None:
-        return Access(target, None, (), metadata)
-    options = (("grpc.ssl_target_name_override", tls.server_name),) if tls.server_name else ()
-    return Access(target, _credentials(tls), options, metadata)
+        return Access(target, None, options, metadata)
+    override = (("grpc.ssl_target_name_override", tls.server_name),) if tls.server_name else ()
+    return Access(target, _credentials(tls), (*options, *override), metadata)
 
 
 def access_key(server: str | None) -> tuple[Any, ...]:
@@ -92,15 +96,39 @@ def _stamp(path: str) -> tuple[int, int] | None:
 def server_or_default(server: str | None) -> str:
     """`server`, or PHIMAP_SERVER of the environment, or the local one."""
     target = server or os.environ.get("PHIMAP_SERVER") or DEFAULT_SERVER
-    found = _TARGET.fullmatch(target) if isinstance(target, str) else None
-    if not found or (found[1] is not None and not 0 < int(found[1]) < 65_536):
-        raise ValueError(f"server: expected HOST:PORT or unix:PATH, got {target!r}")
+    if not isinstance(target, str) or not all(map(_has_port, _addresses(target))):
+        raise ValueError(f"server: expected HOST:PORT, unix:PATH, or for several servers ipv4:ADDRESS:PORT,ADDRESS:PORT or "
+                         f"dns:///HOST:PORT, got {target!r}")
     return target
 
 
+def names_several_servers(target: str) -> bool:
+    return target.startswith((*_LISTS, _DNS))
+
+
+def _addresses(target: str) -> list[str]:
+    """The addresses that a target names; none of a path that is not empty."""
+    if target.startswith("unix:"):
+        return [] if target != "unix:" else [""]
+    for scheme in _LISTS:
+        if target.startswith(scheme):
+            return target.removeprefix(scheme).split(",")
+    return [target.removeprefix(_DNS)]
+
+
+def _has_port(address: str) -> bool:
+    found = _ADDRESS.fullmatch(address)
+    return found is not None and 0 < int(found[1]) < 65_536
+
+
 def stays_on_this_machine(target: str) -> bool:
-    host = target.rpartition(":")[0].removeprefix("[").removesuffix("]")
-    if target.startswith("unix:") or host == "localhost":
+    """Of several servers, whether all are on it."""
+    return all(map(_is_loopback, _addresses(target)))
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    if host == "localhost":
         return True
     try:
         return ipaddress.ip_address(host).is_loopback

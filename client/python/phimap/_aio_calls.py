@@ -9,13 +9,13 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from phimap import _retry, _wire
-from phimap._aio_connection import AioConnection
+from phimap import _wire
+from phimap._aio_connection import AioConnection, raise_if_cancelled
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._calls import Features
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
-from phimap._retry import Deadline, Retries
+from phimap._retry import TRANSFORM_STREAM, Deadline
 from phimap._rows import AsyncRows, Block
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
@@ -75,7 +75,7 @@ async def build(connection: AioConnection, session: BuildSession, source: AsyncR
             try:
                 return await _build_once(connection, session, source, deadline)
             except Error as error:
-                _raise_if_cancelled()
+                raise_if_cancelled()
                 wait = session.wait_after(error, source.rewinds)
             await asyncio.sleep(wait)
     except Error:
@@ -188,19 +188,12 @@ async def transform(connection: AioConnection, reference: str, expected_digest: 
 async def _transform_once(connection: AioConnection, target: Target, block: Block, deadline: Deadline,
                           observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
     request = _wire.transform_request(target.reference, target.expected_digest, block, target.residual)
-    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
-    while True:
-        try:
-            answer = await connection.transform(request, deadline)
-            break
-        except Error as error:
-            if too_large(error):
-                return None
-            _raise_if_cancelled()
-            wait = retries.wait_after(error, codes=False)
-            if wait is None:
-                raise explained(error, target) from None
-        await asyncio.sleep(wait)
+    try:
+        answer = await connection.transform(request, deadline)
+    except Error as error:
+        if too_large(error):
+            return None
+        raise explained(error, target) from None
     version, features = _wire.features_of(answer, block.rows, target.residual)
     if version is None:
         raise Internal("the server's answer names no version")
@@ -212,7 +205,7 @@ async def _transform_once(connection: AioConnection, target: Target, block: Bloc
 async def stream(connection: AioConnection, target: Target, source: AsyncRows, deadline: Deadline, observer: Observer,
                  window: int | None = None,
                  rows_per_request: int | None = None) -> AsyncGenerator[tuple[Features, mapping_pb.VersionRef], None]:
-    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM_STREAM), deadline)
+    retries = connection.config.retries(TRANSFORM_STREAM, deadline)
     session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
     done = 0
     while not session.finished():
@@ -226,7 +219,7 @@ async def stream(connection: AioConnection, target: Target, source: AsyncRows, d
                     yield features, version
             return
         except Error as error:
-            _raise_if_cancelled()
+            raise_if_cancelled()
             wait = session.wait_after(error)
         await asyncio.sleep(wait)
 
@@ -265,13 +258,6 @@ async def _fill_window(session: TransformSession, source: AsyncRows) -> list[byt
         else:
             requests.append(session.request(block))
     return requests
-
-
-def _raise_if_cancelled() -> None:
-    """A task that is cancelled just when its call breaks gets the call's error from gRPC, and must not try again."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 async def _drain(call: Any) -> None:

@@ -1,9 +1,10 @@
 """The connections of an asynchronous client, and calls on them. See _connection."""
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -17,7 +18,7 @@ from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._transform import Widths
-from phimap.errors import InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.errors import Error, InvalidArgument, NotFound, Unimplemented, from_rpc_error
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
@@ -57,9 +58,8 @@ class AioConnection:
 
     async def transform(self, request: bytes, deadline: Deadline) -> bytes:
         self.check_usable()
-        with self.errors():
-            return await self._transforms[self._turn()](request, timeout=self._seconds(TRANSFORM, deadline),
-                                                        metadata=self._metadata)
+        return await self._repeated(TRANSFORM, deadline, lambda seconds: self._transforms[self._turn()](
+            request, timeout=seconds, metadata=self._metadata))
 
     def open_transform_stream(self, deadline: Deadline) -> Any:
         self.check_usable()
@@ -72,14 +72,39 @@ class AioConnection:
     def open_evaluate(self, deadline: Deadline) -> Any:
         return self._evaluate(timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
 
-    def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
+    async def receive(self, name: str, request: Any, take: Callable[[Any], None], timeout: float | None = None) -> None:
         self.check_usable()
-        seconds = self._seconds((BUILD[0], name), Deadline(timeout))
-        return getattr(self._mappings, name)(request, timeout=seconds, metadata=self._metadata)
+        method = getattr(self._mappings, name)
+        begun = False
+
+        async def call(seconds: float | None) -> None:
+            nonlocal begun
+            async for answer in method(request, timeout=seconds, metadata=self._metadata):
+                begun = True
+                take(answer)
+
+        await self._repeated((BUILD[0], name), Deadline(timeout), call, lambda: not begun)
 
     async def call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        with self.errors():
-            return await self.open(name, request, timeout)
+        self.check_usable()
+        method = getattr(self._mappings, name)
+        return await self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: method(
+            request, timeout=seconds, metadata=self._metadata))
+
+    async def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Awaitable[Any]],
+                        may_repeat: Callable[[], bool] = lambda: True) -> Any:
+        deadline = deadline.or_else(self.config.timeout(method))
+        retries = self.config.retries(method, deadline)
+        while True:
+            try:
+                with self.errors():
+                    return await call(deadline.remaining())
+            except Error as error:
+                raise_if_cancelled()
+                wait = retries.wait_after(error, spread=True) if may_repeat() else None
+                if wait is None:
+                    raise
+            await asyncio.sleep(wait)
 
     async def pages(self, name: str, request: Any, field: str) -> list[Any]:
         items: list[Any] = []
@@ -114,3 +139,10 @@ class AioConnection:
 
     def check_usable(self) -> None:
         check_usable(self._process, self._closed)
+
+
+def raise_if_cancelled() -> None:
+    """A task that is cancelled just when its call breaks gets the call's error from gRPC, and must not try again."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -144,7 +144,7 @@ class BuildSession:
         can_go_on = self.finished_sending or rewinds or not self._rows_sent
         # The server has asked the service again and again already.
         can_go_on = can_go_on and not error.reason.startswith("KERNEL_SERVICE_")
-        wait = self._retries.wait_after(error, codes=True, also=still_held) if can_go_on else None
+        wait = self._retries.wait_after(error, also=still_held) if can_go_on else None
         if wait is not None:
             return wait
         if isinstance(error, DeadlineExceeded) and self.finished_sending:

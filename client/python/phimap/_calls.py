@@ -9,13 +9,13 @@ from typing import Any
 import grpc
 import numpy as np
 
-from phimap import _retry, _wire
+from phimap import _wire
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
 from phimap._pins import reference_to
-from phimap._retry import Deadline, Retries
+from phimap._retry import TRANSFORM_STREAM, Deadline
 from phimap._rows import MemoryRows, RowSource
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
@@ -153,18 +153,12 @@ def _transform_once(connection: Connection, target: Target, source: MemoryRows, 
     """One Transform call; None if its answer does not fit into a message."""
     rows = source.block.rows
     request = _wire.transform_request(target.reference, target.expected_digest, source.block, target.residual)
-    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM), deadline)
-    while True:
-        try:
-            answer = connection.transform(request, deadline)
-            break
-        except Error as error:
-            if too_large(error):
-                return None
-            wait = retries.wait_after(error, codes=False)
-            if wait is None:
-                raise explained(error, target) from None
-        time.sleep(wait)
+    try:
+        answer = connection.transform(request, deadline)
+    except Error as error:
+        if too_large(error):
+            return None
+        raise explained(error, target) from None
     version, features = _wire.features_of(answer, rows, target.residual)
     if version is None:
         raise Internal("the server's answer names no version")
@@ -177,7 +171,7 @@ def stream(connection: Connection, target: Target, source: RowSource, deadline: 
            window: int | None = None,
            rows_per_request: int | None = None) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
     """All attempts of a TransformStream: blocks of features, in order, and the version of them all."""
-    retries = Retries(connection.config.retry_policy(_retry.TRANSFORM_STREAM), deadline)
+    retries = connection.config.retries(TRANSFORM_STREAM, deadline)
     session = TransformSession(target, retries, connection.widths.row_bytes(target.reference), window, rows_per_request)
     done = 0
     while not session.finished():

@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import grpc
@@ -15,7 +16,7 @@ from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._transform import Widths
-from phimap.errors import InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.errors import Error, InvalidArgument, NotFound, Unimplemented, from_rpc_error
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
@@ -57,11 +58,10 @@ class Connection:
             channel.close()
 
     def transform(self, request: bytes, deadline: Deadline) -> bytes:
-        """One Transform, on the channel whose turn it is."""
+        """One Transform with its retries, each on the channel whose turn it is."""
         self.check_usable()
-        with self.errors():
-            return self._transforms[self._turn()](request, timeout=self._seconds(TRANSFORM, deadline),
-                                                  metadata=self._metadata)
+        return self._repeated(TRANSFORM, deadline, lambda seconds: self._transforms[self._turn()](
+            request, timeout=seconds, metadata=self._metadata))
 
     def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
         self.check_usable()
@@ -75,15 +75,42 @@ class Connection:
     def open_evaluate(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
         return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
 
-    def open(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        """Starts a method of the mapping service; a unary one has its result then."""
+    def receive(self, name: str, request: Any, take: Callable[[Any], None], timeout: float | None = None) -> None:
+        """Gives `take` the answers of a method of the mapping service, one by one. It is made again as long as none has
+        come: what was taken cannot be given back."""
         self.check_usable()
-        seconds = self._seconds((BUILD[0], name), Deadline(timeout))
-        return getattr(self._mappings, name)(request, timeout=seconds, metadata=self._metadata)
+        method = getattr(self._mappings, name)
+        begun = False
+
+        def call(seconds: float | None) -> None:
+            nonlocal begun
+            for answer in method(request, timeout=seconds, metadata=self._metadata):
+                begun = True
+                take(answer)
+
+        self._repeated((BUILD[0], name), Deadline(timeout), call, lambda: not begun)
 
     def call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        with self.errors():
-            return self.open(name, request, timeout)
+        """The answer of a method of the mapping service, with its retries."""
+        self.check_usable()
+        method = getattr(self._mappings, name)
+        return self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: method(
+            request, timeout=seconds, metadata=self._metadata))
+
+    def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Any],
+                  may_repeat: Callable[[], bool] = lambda: True) -> Any:
+        """The answer of `call`, which gets the seconds that are left and is made as often as the service config says."""
+        deadline = deadline.or_else(self.config.timeout(method))
+        retries = self.config.retries(method, deadline)
+        while True:
+            try:
+                with self.errors():
+                    return call(deadline.remaining())
+            except Error as error:
+                wait = retries.wait_after(error, spread=True) if may_repeat() else None
+                if wait is None:
+                    raise
+            time.sleep(wait)
 
     def pages(self, name: str, request: Any, field: str) -> list[Any]:
         """All items of a list: `request` has a page_token, `field` is the answer's."""

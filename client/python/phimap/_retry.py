@@ -5,11 +5,12 @@ import copy
 import importlib.resources
 import json
 import numbers
+import random
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from phimap.errors import Error, ResourceExhausted, connection_broke
+from phimap.errors import Error, ResourceExhausted, connection_broke, was_not_begun
 
 _DEFAULT_CONFIG = importlib.resources.files("phimap").joinpath("service_config.json").read_text()
 
@@ -19,15 +20,15 @@ Method = tuple[str, str]
 TRANSFORM: Method = ("phimap.v1.TransformService", "Transform")
 TRANSFORM_STREAM: Method = ("phimap.v1.TransformService", "TransformStream")
 BUILD: Method = ("phimap.v1.MappingService", "Build")
-# gRPC never tries a stream again once anything has come back. This client does, and by itself from the first attempt on:
-# two that take turns would multiply their attempts.
-_OURS = (TRANSFORM_STREAM, BUILD)
+# Between two attempts at these somebody else may have changed the same thing, and the second would undo that.
+_CHANGES = frozenset((BUILD[0], name) for name in ("SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"))
+# Made once: its chunks are read from a file while they are sent.
+_ONCE = frozenset({(BUILD[0], "Import")})
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """A retryPolicy of a service config; the default never tries again. Its backoff is taken without jitter: a call of
-    many seconds is one client's, so no herd comes back at once."""
+    """A retryPolicy of a service config; the default never tries again."""
 
     max_attempts: int = 1
     initial_backoff: float = 0.0
@@ -48,6 +49,11 @@ class RetryPolicy:
         return min(self.max_backoff, self.initial_backoff * self.multiplier ** (attempt - 2))
 
 
+# Of calls that a service config gives no retryPolicy, and of changes whatever it gives them: what the server says that it
+# did not begin is sent again, as gRPC itself does with what left no trace on any server.
+_NOT_BEGUN = RetryPolicy(max_attempts=5, initial_backoff=0.2, max_backoff=5.0, multiplier=2.0)
+
+
 class ServiceConfig:
     """A gRPC service config, as JSON text or a dictionary; None is the package's service_config.json. ValueError if it
     is none."""
@@ -55,16 +61,20 @@ class ServiceConfig:
     def __init__(self, config: str | dict[str, Any] | None) -> None:
         try:
             self._config = json.loads(config or _DEFAULT_CONFIG) if not isinstance(config, dict) else config
-            self._policies = {method: RetryPolicy.of(self._entry(method).get("retryPolicy"))
-                              for method in (TRANSFORM, *_OURS)}
             for entry in self._config.get("methodConfig", []):
                 _seconds(entry.get("timeout", "0s"))
+                RetryPolicy.of(entry.get("retryPolicy"))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"service_config: expected a gRPC service config, got {config!r}: {error!r}") from None
 
     def retry_policy(self, method: Method) -> RetryPolicy:
-        """Of TRANSFORM, TRANSFORM_STREAM or BUILD."""
-        return self._policies[method]
+        fields = self._entry(method).get("retryPolicy")
+        if method in _ONCE:
+            return RetryPolicy()
+        return RetryPolicy.of(fields) if fields and method not in _CHANGES else _NOT_BEGUN
+
+    def retries(self, method: Method, deadline: Deadline) -> Retries:
+        return Retries(self.retry_policy(method), deadline)
 
     def timeout(self, method: Method) -> float | None:
         """Seconds for one call, None for no end."""
@@ -72,20 +82,13 @@ class ServiceConfig:
         return None if timeout is None else _seconds(timeout)
 
     def for_grpc(self) -> str:
-        """As JSON, without what this client does itself: the retries of some methods, and all timeouts, which gRPC takes
-        from a config up to a second too short."""
+        """As JSON, without what this client does itself: the retries, since gRPC knows neither of the server's delays nor
+        of what it did not begin, and never tries a stream again once anything has come back; and the timeouts, which gRPC
+        takes from a config up to a second too short. What left no trace on any server gRPC sends again by itself."""
         config = copy.deepcopy(self._config)
-        entries = config.setdefault("methodConfig", [])
-        ours = [{"service": service, "method": method} for service, method in _OURS]
-        without_retries = [copy.deepcopy(self._entry(method)) for method in _OURS]
-        for entry in (*entries, *without_retries):
+        for entry in config.get("methodConfig", []):
             entry.pop("timeout", None)
-        for entry in entries:
-            entry["name"] = [name for name in entry.get("name", []) if name not in ours]
-        for name, entry in zip(ours, without_retries):
             entry.pop("retryPolicy", None)
-            entries.append(entry | {"name": [name]})
-        config["methodConfig"] = [entry for entry in entries if entry["name"]]
         return json.dumps(config)
 
     def _entry(self, method: Method) -> dict[str, Any]:
@@ -98,7 +101,8 @@ class ServiceConfig:
 
 
 class Deadline:
-    """Of a call with all its attempts. None is none: then the service config's holds for each attempt."""
+    """Of a call with all its attempts. None is none: then the service config's holds, for a call of one message each way
+    with all its attempts, for a stream each time that it is opened."""
 
     def __init__(self, timeout: float | None) -> None:
         self._end: float | None = None
@@ -109,6 +113,10 @@ class Deadline:
 
     def remaining(self) -> float | None:
         return None if self._end is None else max(self._end - time.monotonic(), 0.0)
+
+    def or_else(self, timeout: float | None) -> Deadline:
+        """This one, or if it is none that of `timeout` seconds from now."""
+        return self if self._end is not None else Deadline(timeout)
 
     def allows(self, seconds: float) -> bool:
         remaining = self.remaining()
@@ -127,20 +135,25 @@ class Retries:
         """What happened before no longer counts."""
         self.attempt = 1
 
-    def wait_after(self, error: Error, *, codes: bool = True, also: bool = False) -> float | None:
+    def wait_after(self, error: Error, *, also: bool = False, spread: bool = False) -> float | None:
         """Seconds to wait before the next attempt, which this begins; None if there is none.
 
-        Tried again is what the policy names, and what the server refused for now and said for how long; `also` if the
-        caller knows better. `codes` False leaves the policy's codes out: gRPC has seen to them.
+        Tried again is what the server did not begin; if the policy names any codes those, and what the server refused for
+        now and said for how long; `also` if the caller knows better. `spread` varies the backoff by a fifth, for calls of which many clients make one
+        at the same moment.
         """
-        named = codes and (error.code.name in self._policy.codes or
-                           ("UNAVAILABLE" in self._policy.codes and connection_broke(error)))
-        refused = isinstance(error, ResourceExhausted) and error.retry_after is not None
-        if not (named or refused or also) or self.attempt >= self._policy.max_attempts:
+        if not (also or self._can_help(error)) or self.attempt >= self._policy.max_attempts:
             return None
         self.attempt += 1
-        wait = max(self._policy.backoff_before(self.attempt), error.retry_after or 0.0)
+        backoff = self._policy.backoff_before(self.attempt) * (random.uniform(0.8, 1.2) if spread else 1.0)
+        wait = max(backoff, error.retry_after or 0.0)
         return wait if self._deadline.allows(wait) else None
+
+    def _can_help(self, error: Error) -> bool:
+        codes = self._policy.codes
+        named = error.code.name in codes or ("UNAVAILABLE" in codes and connection_broke(error))
+        refused = bool(codes) and isinstance(error, ResourceExhausted) and error.retry_after is not None
+        return named or refused or was_not_begun(error)
 
 
 def _seconds(duration: str) -> float:

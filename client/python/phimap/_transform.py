@@ -197,7 +197,7 @@ class Gathered:
 
 
 def too_large(error: Error) -> bool:
-    """Whether a request, or what would have answered it, is over the message limit: gRPC gives no reason for it."""
+    """Whether a request, or its answer, is over the message limit: of the client's own, gRPC gives no reason."""
     return error.reason == "MESSAGE_TOO_LARGE" or (isinstance(error, ResourceExhausted) and not error.reason)
 
 

@@ -16,7 +16,7 @@ from phimap._calls import Features
 from phimap._evaluate import EvaluationSession, spec_of, texts_of
 from phimap._files import File
 from phimap._pins import reference_to
-from phimap._retry import BUILD, Deadline, Retries
+from phimap._retry import BUILD, Deadline
 from phimap._rows import async_source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
@@ -66,7 +66,7 @@ class AsyncClient:
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
             session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
-                                   Retries(connection.config.retry_policy(BUILD), deadline), observer,
+                                   connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return await _aio_calls.build(connection, session, source, deadline)
 
@@ -196,10 +196,9 @@ class AsyncClient:
         connection = self._connection
         ref: mapping_pb.VersionRef = (await self.get_version(reference)).ref
         request = service_pb.ExportRequest(reference=reference_to(ref))
-        with _files.written(file) as out, connection.errors():
+        with _files.written(file) as out:
             receiver = Receiver(out, ref.digest)
-            async for chunk in connection.open("Export", request, timeout):
-                receiver.take(chunk)
+            await connection.receive("Export", request, receiver.take, timeout)
             receiver.finish()
         return ref
 

@@ -16,7 +16,7 @@ from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession, spec_of, texts_of
 from phimap._files import File
 from phimap._pins import reference_to
-from phimap._retry import BUILD, Deadline, Retries
+from phimap._retry import BUILD, Deadline
 from phimap._rows import source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
@@ -44,12 +44,14 @@ class Client:
     own raises RuntimeError.
 
     Args:
-        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or 127.0.0.1:7450. Proxies of the
-            environment are ignored.
+        server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or 127.0.0.1:7450. Several servers
+            with the same versions take the calls in turn as "ipv4:ADDRESS:PORT,ADDRESS:PORT", "ipv6:…" or
+            "dns:///HOST:PORT". Proxies of the environment are ignored.
         channels: connections, 1..64. One is a core's worth of work at either end; more let many threads that call
             `transform` use more cores.
         service_config: deadlines and retries of all calls, as a gRPC service config (JSON text or a dictionary). None
-            is service_config.json of this package.
+            is service_config.json of this package. Whatever it says, a call that changes something is made again only if
+            the server says that it did not begin it.
         tls: how the connection is encrypted; None is what PHIMAP_TLS_CA and its companions in the environment say, or
             not at all.
         token: sent with each call, to a server that asks who calls; None is PHIMAP_TOKEN of the environment. Only over
@@ -108,7 +110,7 @@ class Client:
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
             session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
-                                   Retries(connection.config.retry_policy(BUILD), deadline), observer,
+                                   connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return _calls.build(connection, session, source, deadline)
 
@@ -298,10 +300,9 @@ class Client:
         connection = self._connection
         ref: mapping_pb.VersionRef = self.get_version(reference).ref
         request = service_pb.ExportRequest(reference=reference_to(ref))
-        with _files.written(file) as out, connection.errors():
+        with _files.written(file) as out:
             receiver = Receiver(out, ref.digest)
-            for chunk in connection.open("Export", request, timeout):
-                receiver.take(chunk)
+            connection.receive("Export", request, receiver.take, timeout)
             receiver.finish()
         return ref
 

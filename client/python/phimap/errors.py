@@ -151,6 +151,11 @@ def connection_broke(error: Error) -> bool:
         error.code is grpc.StatusCode.UNKNOWN and "Stream removed" in error.message)
 
 
+def was_not_begun(error: Error) -> bool:
+    """Whether the server says that the call left no trace, so that it may be made again whatever it does."""
+    return isinstance(error, Unavailable) and error.reason == "SHUTTING_DOWN"
+
+
 def moved_by(error: Error, rows: int) -> Error:
     """The same error, of a request in a stream, as one about the input: what a message calls its row 0 was preceded by
     `rows` of the input, and users know of no requests."""

@@ -64,6 +64,9 @@ class ScriptedServer(mapping_grpc.MappingServiceServicer, transform_grpc.Transfo
     def GetVersion(self, request, context):
         return self._next("GetVersion", context)(request, context)
 
+    def SetAlias(self, request, context):
+        return self._next("SetAlias", context)(request, context)
+
     def Export(self, request, context):
         yield from self._next("Export", context)(request, context)
 

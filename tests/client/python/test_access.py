@@ -103,7 +103,8 @@ def test_a_server_that_is_not_trusted_is_not_talked_to(guarded):
 
 
 @pytest.mark.parametrize("target, stays", [
-    ("localhost:1", True), ("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("unix:/x", True),
+    ("ipv4:127.0.0.1:1,127.0.0.2:1", True), ("ipv6:[::1]:1", True), ("ipv4:127.0.0.1:1,10.0.0.1:1", False),
+    ("dns:///phimap:1", False), ("dns:///localhost:1", True), ("localhost:1", True), ("127.0.0.1:1", True), ("127.9.9.9:1", True), ("[::1]:1", True), ("unix:/x", True),
     ("10.0.0.1:1", False), ("example:1", False), ("localhost.example:1", False), ("[2001:db8::1]:1", False)])
 def test_a_token_leaves_this_machine_only_encrypted(target, stays, tls):
     assert stays_on_this_machine(target) == stays

@@ -10,23 +10,14 @@ POLICY = {"maxAttempts": 3, "initialBackoff": "1s", "maxBackoff": "3s", "backoff
           "retryableStatusCodes": ["UNAVAILABLE"]}
 
 
-def entry_of(config, service, method):
-    found = [entry for entry in config["methodConfig"] if {"service": service, "method": method} in entry["name"]]
-    assert len(found) == 1  # gRPC refuses a config that names a method twice
-    return found[0]
-
-
-def test_grpc_gets_the_streams_without_their_retries_and_nothing_of_timeouts():
-    config = {"methodConfig": [
+def test_grpc_gets_neither_retries_nor_timeouts():
+    config = {"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [
         {"name": [{}], "timeout": "7s", "retryPolicy": POLICY},
-        {"name": [{"service": BUILD[0], "method": BUILD[1]}, {"service": "other"}], "timeout": "9s",
-         "retryPolicy": POLICY}]}
-    for_grpc = json.loads(ServiceConfig(config).for_grpc())
-    build, stream = entry_of(for_grpc, *BUILD), entry_of(for_grpc, *TRANSFORM_STREAM)
-    assert "retryPolicy" not in build and "retryPolicy" not in stream
-    assert {"name": [{}], "retryPolicy": POLICY} in for_grpc["methodConfig"]
-    assert {"name": [{"service": "other"}], "retryPolicy": POLICY} in for_grpc["methodConfig"]
-    assert "timeout" not in json.dumps(for_grpc)
+        {"name": [{"service": BUILD[0], "method": BUILD[1]}], "maxRequestMessageBytes": 5, "retryPolicy": POLICY}]}
+    assert json.loads(ServiceConfig(config).for_grpc()) == {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "methodConfig": [{"name": [{}]},
+                         {"name": [{"service": BUILD[0], "method": BUILD[1]}], "maxRequestMessageBytes": 5}]}
 
 
 def test_the_most_specific_timeout_is_the_methods():
@@ -46,14 +37,43 @@ def test_the_most_specific_entry_is_the_policy():
     assert [config.retry_policy(method).max_attempts for method in (BUILD, TRANSFORM_STREAM, TRANSFORM)] == [2, 3, 4]
 
 
+SHUTTING_DOWN = Unavailable("bye", reason="SHUTTING_DOWN")
+
+
 def test_the_packages_own_config_tries_everything_again_that_is_safe():
     config = ServiceConfig(None)
-    for method in (BUILD, TRANSFORM_STREAM, TRANSFORM):
+    for method in (BUILD, TRANSFORM_STREAM, TRANSFORM, (BUILD[0], "GetVersion"), (BUILD[0], "CancelBuild")):
         assert config.retry_policy(method).max_attempts == 5
-    for_grpc = json.loads(config.for_grpc())
-    for method in ("SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping", "Import"):
+        assert config.retries(method, Deadline(None)).wait_after(Unavailable("gone")) is not None
+    for method in ("SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"):
         # Done twice they could undo what another client did between.
-        assert "retryPolicy" not in entry_of(for_grpc, BUILD[0], method)
+        retries = config.retries((BUILD[0], method), Deadline(None))
+        assert retries.wait_after(Unavailable("gone")) is None
+        assert retries.wait_after(ResourceExhausted("full", retry_after=1)) is None
+        assert retries.wait_after(Unavailable("who knows", reason="COMMIT_IN_DOUBT", retry_after=1)) is None
+        assert [retries.wait_after(SHUTTING_DOWN) for _ in range(5)] == [0.2, 0.4, 0.8, 1.6, None]
+    # Its rows or chunks are gone when it fails.
+    assert config.retries((BUILD[0], "Import"), Deadline(None)).wait_after(SHUTTING_DOWN) is None
+
+
+def test_no_policy_makes_a_change_be_repeated_that_may_have_been_made():
+    config = ServiceConfig({"methodConfig": [{"name": [{}], "retryPolicy": POLICY}]})
+    retries = config.retries((BUILD[0], "SetAlias"), Deadline(None))
+    assert retries.wait_after(Unavailable("gone")) is None
+    assert retries.wait_after(SHUTTING_DOWN) is not None
+
+
+def test_without_a_policy_only_what_was_not_begun_is_tried_again():
+    retries = ServiceConfig({}).retries(TRANSFORM, Deadline(None))
+    assert retries.wait_after(Unavailable("gone")) is None
+    assert retries.wait_after(ResourceExhausted("full", retry_after=1)) is None
+    assert retries.wait_after(SHUTTING_DOWN) == 0.2
+
+
+def test_a_backoff_is_spread_by_a_fifth():
+    waits = {ServiceConfig(None).retries(TRANSFORM, Deadline(None)).wait_after(SHUTTING_DOWN, spread=True)
+             for _ in range(100)}
+    assert len(waits) > 1 and all(0.16 <= wait <= 0.24 for wait in waits)
 
 
 @pytest.mark.parametrize("config", ["{", "[]", {"methodConfig": [{"name": [{}], "timeout": "soon"}]}, {"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 2}}]}])

@@ -1,9 +1,11 @@
 """Calls that are one message each way."""
 import asyncio
+import io
 import re
 import subprocess
 import sys
 import threading
+import time
 
 import grpc
 import numpy as np
@@ -12,9 +14,12 @@ import pytest
 import phimap
 from conftest import NO_BACKOFF
 from google.protobuf import duration_pb2
+from phimap._crc32c import crc32c
 from phimap.aio import AsyncClient
 from phimap.rpc import error_details_pb2 as details_pb
-from scripted_server import DIGEST, fail, stream_answer, sums
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as mapping_service_pb
+from scripted_server import DIGEST, ScriptedServer, fail, stream_answer, sums
 
 ROWS = np.arange(20.0).reshape(10, 2)
 
@@ -54,6 +59,133 @@ def test_attempts_are_those_of_the_service_config(scripted, scripted_client):
         scripted_client.transform("m", ROWS)
     assert raised.value.reason == "QUEUE_FULL"
     assert len(scripted.scripts["Transform"]) == 2  # 4 attempts were made
+
+
+def shutting_down(request, context):
+    fail(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down", details_pb.ErrorInfo(reason="SHUTTING_DOWN"),
+         details_pb.RetryInfo(retry_delay=duration_pb2.Duration(nanos=1)))
+
+
+def alias(request, context):
+    return mapping_pb.Alias(name=request.alias, version=request.version)
+
+
+def version(request, context):
+    return mapping_pb.Version()
+
+
+@pytest.mark.parametrize("failure", [unavailable, shutting_down])
+def test_reads_are_tried_again(scripted, scripted_client, failure):
+    scripted.script("GetVersion", failure, failure, version)
+    assert scripted_client.get_version("m") == mapping_pb.Version()
+
+
+def test_an_export_is_tried_again_until_its_first_chunk_and_not_after(scripted, scripted_client):
+    def exported(request, context):
+        yield mapping_service_pb.ArtifactChunk(data=b"abc", crc32c=crc32c(b"abc"), artifact_size_bytes=6)
+        unavailable(request, context)
+
+    def refused(request, context):
+        yield from ()
+        unavailable(request, context)
+
+    scripted.script("GetVersion", version)
+    scripted.script("Export", refused, exported, exported)
+    file = io.BytesIO()
+    with pytest.raises(phimap.Unavailable):
+        scripted_client.export_("m", file)
+    assert file.getvalue() == b"abc" and len(scripted.scripts["Export"]) == 1
+
+
+def test_a_change_that_was_not_begun_is_tried_again(scripted):
+    scripted.script("SetAlias", shutting_down, alias)
+    with phimap.Client(scripted.address) as client:
+        assert client.set_alias("m", "prod", 2).version == 2
+
+
+def test_an_asynchronous_change_that_was_not_begun_is_tried_again(scripted):
+    async def run():
+        async with AsyncClient(scripted.address) as client:
+            return await client.set_alias("m", "prod", 2)
+
+    scripted.script("SetAlias", shutting_down, alias)
+    assert asyncio.run(run()).version == 2
+
+
+@pytest.mark.parametrize("config", [None, NO_BACKOFF])
+def test_a_change_that_may_have_been_made_is_not_tried_again(scripted, config):
+    scripted.script("SetAlias", unavailable, alias)
+    with phimap.Client(scripted.address, service_config=config) as client:
+        with pytest.raises(phimap.Unavailable):
+            client.set_alias("m", "prod", 2)
+    assert len(scripted.scripts["SetAlias"]) == 1
+
+
+def test_the_delay_that_a_server_asks_for_is_waited(scripted, scripted_client):
+    def later(request, context):
+        times.append(time.monotonic())
+        fail(context, grpc.StatusCode.UNAVAILABLE, "soon", details_pb.ErrorInfo(reason="SHUTTING_DOWN"),
+             details_pb.RetryInfo(retry_delay=duration_pb2.Duration(nanos=50_000_000)))
+
+    def now(request, context):
+        times.append(time.monotonic())
+        return version(request, context)
+
+    times = []
+    scripted.script("GetVersion", later, now)
+    scripted_client.get_version("m")
+    assert times[1] - times[0] >= 0.05
+
+
+def test_a_call_has_its_deadline_for_all_its_attempts(scripted):
+    remaining = []
+
+    def script(request, context):
+        remaining.append(context.time_remaining())
+        unavailable(request, context)
+
+    scripted.script("GetVersion", *[script] * 5)
+    entry = NO_BACKOFF["methodConfig"][0]
+    config = {"methodConfig": [entry | {"timeout": "2s", "retryPolicy": entry["retryPolicy"] | {
+        "initialBackoff": "0.9s", "maxBackoff": "0.9s"}}]}
+    with phimap.Client(scripted.address, service_config=config) as client:
+        with pytest.raises(phimap.Unavailable):
+            client.get_version("m")
+    # After two waits of 0.72 to 1.08 s a third does not fit, and the second is left what the first did not use.
+    assert 2 <= len(remaining) <= 3 and remaining[1] < remaining[0] - 0.6
+
+
+@pytest.fixture
+def two_servers():
+    with ScriptedServer() as first, ScriptedServer() as second:
+        for server in (first, second):
+            server.script("Transform", *[answers] * 100)
+        yield first, second
+
+
+def test_several_servers_take_the_calls_in_turn(two_servers):
+    first, second = two_servers
+    with phimap.Client(f"ipv4:{first.address},{second.address}") as client:
+        while not (first.peers and second.peers):  # the first calls may all go to the server that was connected to first
+            client.transform("m", ROWS)
+        before = len(first.peers)
+        for _ in range(10):
+            client.transform("m", ROWS)
+    assert len(first.peers) - before == 5
+
+
+def test_a_server_that_stops_is_left_out(two_servers):
+    first, second = two_servers
+
+    async def run():
+        async with AsyncClient(f"ipv4:{first.address},{second.address}") as client:
+            while not (first.peers and second.peers):
+                await client.transform("m", ROWS)
+            await asyncio.to_thread(first.__exit__)
+            for _ in range(10):
+                await client.transform("m", ROWS)
+
+    asyncio.run(run())
 
 
 def never_answers(request, context):
@@ -194,9 +326,11 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7
 
 
-@pytest.mark.parametrize("server", ["localhost", "http://localhost:7450", "host:", "host:0", "host:65536", ":80x", "unix:"])
+@pytest.mark.parametrize("server", [
+    "localhost", "http://localhost:7450", "host:", "host:0", "host:65536", ":80x", "unix:", "ipv4:", "ipv4:10.0.0.1:7450,",
+    "ipv4:10.0.0.1,10.0.0.2:7450", "10.0.0.1:7450,10.0.0.2:7450", "dns:///phimap"])
 def test_addresses_that_grpc_could_not_read_are_refused(server):
-    with pytest.raises(ValueError, match=re.escape(f"server: expected HOST:PORT or unix:PATH, got {server!r}")):
+    with pytest.raises(ValueError, match="server: expected HOST:PORT, unix:PATH, or .*" + re.escape(f", got {server!r}")):
         phimap.Client(server)
 
 

@@ -1,0 +1,45 @@
+// Which failed calls are made again, and when.
+#ifndef PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
+#define PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
+
+#include <functional>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/cpp/retry_policy.h"
+
+namespace phimap::client {
+
+// What a call leaves on the server.
+enum class CallEffect {
+  // Nothing, or the same however often it is made: it may be made again whenever that can help.
+  kNone,
+  // A change. It may be made again only if the first attempt was certainly not begun: between two
+  // attempts another client may have changed the same thing, and the second would undo that.
+  kChange,
+};
+
+// Attempts at most while no server has answered: one that never spoke is more likely the wrong one
+// than one that restarts, and the user waits for being told so.
+inline constexpr int kAttemptsToBegin = 5;
+
+// True if the server says that it did not begin the call: UNAVAILABLE with the reason
+// SHUTTING_DOWN.
+bool WasNotBegun(const absl::Status& status);
+
+// How long the server asks to wait before another attempt; nullopt if none can help or none is
+// safe. With kNone UNAVAILABLE, a connection that broke, and a refusal that says when to come
+// again; with kChange only what was not begun.
+std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect);
+
+// Makes a unary call until it succeeds, fails for good, has been made min(policy.max_attempts,
+// kAttemptsToBegin) times, or until the next attempt would come after `deadline`; returns the last
+// attempt's status. Waits on this thread: the policy's backoff, spread by a fifth so that the
+// clients of a server that restarts do not come back together, or longer if the server asks for it.
+absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
+                             const std::function<absl::Status()>& attempt);
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_RETRY_DELAY_H_

@@ -1,0 +1,240 @@
+// Which unary calls are made again after a failure, and how targets of several servers are used.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cpp/client.h"
+#include "client/cpp/retry_delay.h"
+#include "core/status/error.h"
+#include "exchange/artifact_chunk.h"
+#include "phimap/rpc/error_details.pb.h"
+#include "tests/client/scripted_server.h"
+
+namespace phimap::client {
+namespace {
+
+const grpc::Status kBroken{grpc::StatusCode::UNAVAILABLE, "Socket closed"};
+
+void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status& status) {
+  google::protobuf::Any& any = *status.add_details();
+  any.set_type_url(absl::StrCat("type.googleapis.com/google.rpc.", name));
+  any.set_value(detail.SerializeAsString());
+}
+
+// As phimapd says it, with a delay unless it is 0.
+grpc::Status Refusal(grpc::StatusCode code, const char* reason, int delay_ms) {
+  rpc::Status details;
+  rpc::ErrorInfo info;
+  info.set_reason(reason);
+  Pack(info, "ErrorInfo", details);
+  if (delay_ms > 0) {
+    rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_nanos(delay_ms * 1'000'000);
+    Pack(retry, "RetryInfo", details);
+  }
+  return {code, "refused", details.SerializeAsString()};
+}
+
+grpc::Status ShuttingDown(int delay_ms = 0) {
+  return Refusal(grpc::StatusCode::UNAVAILABLE, "SHUTTING_DOWN", delay_ms);
+}
+
+RowBlock HalfRow() { return MakeRowBlock(std::vector<float>{0.5f}, 1); }
+
+class ClientRetryTest : public testing::Test {
+ protected:
+  std::unique_ptr<Client> Connect(int attempts = 8) {
+    // No backoff: tests do not wait.
+    return *Client::Connect(server_.target(), {.retry = {.max_attempts = attempts,
+                                                         .initial_backoff = absl::ZeroDuration()}});
+  }
+
+  // Calls fail with these, in their order, and then succeed.
+  void FailWith(std::vector<grpc::Status> failures) {
+    const auto next = [this, failures] {
+      const size_t call = calls_++;
+      return call < failures.size() ? failures[call] : grpc::Status::OK;
+    };
+    server_.transform = [next](const v1::TransformRequest& request,
+                               v1::TransformResponse& response) {
+      *response.mutable_features() = request.examples().dense();
+      return next();
+    };
+    server_.list_mappings = [next](const auto&, auto&) { return next(); };
+    server_.set_alias = [next](const auto&, auto&) { return next(); };
+    server_.delete_version = [next](const auto&, auto&) { return next(); };
+  }
+
+  std::atomic<size_t> calls_{0};
+  ScriptedServer server_;
+};
+
+TEST_F(ClientRetryTest, ATransformIsMadeAgainWhileTheServerIsUnavailable) {
+  FailWith({kBroken, ShuttingDown(), kBroken});
+  EXPECT_TRUE(Connect()->Transform("m", HalfRow()).ok());
+  EXPECT_EQ(calls_, 4);
+}
+
+TEST_F(ClientRetryTest, SoIsARead) {
+  FailWith({kBroken, kBroken});
+  EXPECT_TRUE(Connect()->ListMappings().ok());
+  EXPECT_EQ(calls_, 3);
+}
+
+// A sink that refuses shows that the second attempt had a chunk for it.
+TEST_F(ClientRetryTest, AnExportIsMadeAgainUntilItsFirstByteAndNotAfter) {
+  server_.export_artifact = [this](grpc::ServerWriter<v1::ArtifactChunk>& writer) {
+    if (calls_++ == 0) return kBroken;
+    v1::ArtifactChunk chunk;
+    FillChunk(0, "abc", chunk);
+    chunk.set_artifact_size_bytes(6);
+    writer.Write(chunk);
+    return kBroken;
+  };
+  std::string received;
+  const absl::Status status = Connect()
+                                  ->Export("m",
+                                           [&](absl::string_view bytes) {
+                                             received += std::string(bytes);
+                                             return absl::OkStatus();
+                                           })
+                                  .status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(received, "abc");
+  EXPECT_EQ(calls_, 2);
+}
+
+TEST_F(ClientRetryTest, FiveAttemptsAreMadeAndNoMore) {
+  FailWith(std::vector<grpc::Status>(9, kBroken));
+  EXPECT_EQ(Connect()->Transform("m", HalfRow()).status(), absl::UnavailableError("Socket closed"));
+  EXPECT_EQ(calls_, 5);
+}
+
+TEST_F(ClientRetryTest, OneAttemptIsMadeIfThePolicySaysSo) {
+  FailWith({kBroken, kBroken});
+  EXPECT_FALSE(Connect(/*attempts=*/1)->ListMappings().ok());
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientRetryTest, AChangeThatMayHaveBeenMadeIsNotRepeated) {
+  FailWith({kBroken});
+  EXPECT_TRUE(absl::IsUnavailable(Connect()->SetAlias("m", "prod", 1).status()));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientRetryTest, AChangeInDoubtIsNotRepeated) {
+  FailWith({Refusal(grpc::StatusCode::UNAVAILABLE, "COMMIT_IN_DOUBT", 1)});
+  EXPECT_TRUE(absl::IsUnavailable(Connect()->DeleteVersion("m", 1)));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientRetryTest, AChangeThatTheServerDidNotBeginIsRepeated) {
+  FailWith({ShuttingDown(), ShuttingDown()});
+  EXPECT_TRUE(Connect()->SetAlias("m", "prod", 1).ok());
+  EXPECT_EQ(calls_, 3);
+}
+
+TEST_F(ClientRetryTest, NoOtherCodeCarriesTheReason) {
+  FailWith({Refusal(grpc::StatusCode::ABORTED, "SHUTTING_DOWN", 1)});
+  EXPECT_TRUE(absl::IsAborted(Connect()->SetAlias("m", "prod", 1).status()));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientRetryTest, ErrorsOfTheCallerAreFinal) {
+  FailWith({{grpc::StatusCode::INVALID_ARGUMENT, "no"}});
+  EXPECT_FALSE(Connect()->ListMappings().ok());
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST_F(ClientRetryTest, TheDelayThatTheServerAsksForIsWaited) {
+  FailWith({ShuttingDown(50)});
+  const absl::Time before = absl::Now();
+  EXPECT_TRUE(Connect()->Transform("m", HalfRow()).ok());
+  EXPECT_GE(absl::Now() - before, absl::Milliseconds(50));
+}
+
+TEST_F(ClientRetryTest, NobodyWaitsBeyondTheDeadline) {
+  FailWith({Refusal(grpc::StatusCode::UNAVAILABLE, "SHUTTING_DOWN", 900), grpc::Status::OK});
+  const absl::Time before = absl::Now();
+  const absl::Status status =
+      Connect()->Transform("m", HalfRow(), {.timeout = absl::Milliseconds(800)}).status();
+  EXPECT_EQ(DetailOf(status)->reason, "SHUTTING_DOWN") << status;
+  EXPECT_LT(absl::Now() - before, absl::Milliseconds(800));
+  EXPECT_EQ(calls_, 1);
+}
+
+TEST(RetryDelayTest, TheBackoffIsWaitedLessAFifthAtMost) {
+  const RetryPolicy policy{.max_attempts = 2, .initial_backoff = absl::Milliseconds(50)};
+  absl::Time last;
+  absl::Duration waited;
+  CallWithRetries(policy, CallEffect::kNone, absl::InfiniteFuture(), [&] {
+    waited = absl::Now() - last;
+    last = absl::Now();
+    return absl::UnavailableError("gone");
+  }).IgnoreError();
+  EXPECT_GE(waited, absl::Milliseconds(40));
+}
+
+// Two servers that answer alike, and a target that names both.
+class SeveralServersTest : public testing::Test {
+ protected:
+  SeveralServersTest() {
+    for (ScriptedServer* server : {&first_, &second_}) {
+      server->transform = [](const v1::TransformRequest& request, v1::TransformResponse& response) {
+        *response.mutable_features() = request.examples().dense();
+        return grpc::Status::OK;
+      };
+    }
+  }
+
+  ScriptedServer first_, second_;
+  const std::string target_ = absl::StrCat("ipv4:", first_.target(), ",", second_.target());
+};
+
+TEST_F(SeveralServersTest, TakeTheCallsInTurn) {
+  const auto client = *Client::Connect(target_, {});
+  // The first calls may all go to the server that was connected to first.
+  while (first_.peers().empty() || second_.peers().empty()) {
+    ASSERT_TRUE(client->Transform("m", HalfRow()).ok());
+  }
+  const size_t before = first_.peers().size();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(client->Transform("m", HalfRow()).ok());
+  EXPECT_EQ(first_.peers().size() - before, 5);
+}
+
+TEST_F(SeveralServersTest, OneThatStopsIsLeftOut) {
+  const auto client = *Client::Connect(target_, {});
+  while (first_.peers().empty() || second_.peers().empty()) {
+    ASSERT_TRUE(client->Transform("m", HalfRow()).ok());
+  }
+  first_.Stop();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Transform("m", HalfRow()).ok());
+}
+
+TEST(TargetTest, OfSeveralServersIsChecked) {
+  for (const char* target :
+       {"ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450", "dns:///phimap:7450"}) {
+    EXPECT_TRUE(Client::Connect(target, {}).ok()) << target;
+  }
+  for (const char* target : {"ipv4:", "ipv4:10.0.0.1:7450,", "ipv4:10.0.0.1,10.0.0.2:7450",
+                             "dns:///phimap", "10.0.0.1:0,10.0.0.2:65536"}) {
+    EXPECT_EQ(Client::Connect(target, {}).status().code(), absl::StatusCode::kInvalidArgument)
+        << target;
+  }
+}
+
+TEST(TargetTest, ATokenGoesInTheClearToLoopbackAddressesAlone) {
+  const std::string token = "secret-token-0123456789";
+  EXPECT_TRUE(Client::Connect("ipv4:127.0.0.1:1,127.0.0.2:1", {.token = token}).ok());
+  EXPECT_TRUE(Client::Connect("ipv6:[::1]:1", {.token = token}).ok());
+  EXPECT_FALSE(Client::Connect("ipv4:127.0.0.1:1,10.0.0.1:1", {.token = token}).ok());
+  EXPECT_FALSE(Client::Connect("dns:///phimap:1", {.token = token}).ok());
+}
+
+}  // namespace
+}  // namespace phimap::client
