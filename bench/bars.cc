@@ -184,11 +184,12 @@ void AddOverloadBars(const RunResults& results, std::vector<Bar>& bars) {
   bars.push_back({"overload: the generator's share of the CPU", true, 0.2,
                   results.Median("overload-offered", "generator.cpu_share"), ""});
   const Number idle = results.Median("overload-idle", "resident_bytes");
-  const Number queue = results.Median("overload-idle", "queue_bytes");
+  const Number requests = results.Median("overload-idle", "memory_bytes");
   const Number peak = results.Median("overload-offered", "server.peak_resident_bytes");
-  bars.push_back({"overload: resident memory, at most idle + queue + 64 MiB", true,
-                  Affine(Affine(idle, 1 / kMiB, kOverloadRoomMiB), 1, Affine(queue, 1 / kMiB, 0.0)),
-                  Affine(peak, 1 / kMiB, 0.0), "MiB"});
+  bars.push_back(
+      {"overload: resident memory, at most idle + requests + 64 MiB", true,
+       Affine(Affine(idle, 1 / kMiB, kOverloadRoomMiB), 1, Affine(requests, 1 / kMiB, 0.0)),
+       Affine(peak, 1 / kMiB, 0.0), "MiB"});
 }
 
 }  // namespace

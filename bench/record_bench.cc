@@ -1,5 +1,5 @@
 // What it costs to record one Transform: all that is counted and timed of a request of one row,
-// from RpcScope to the end of its answer.
+// from its head to the end of its answer.
 //
 // Not part of bench/run: it stands beside a limit, 0.3 µs, and no other system.
 #include <atomic>
@@ -13,75 +13,72 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/interleaved.h"
 #include "core/linalg/blas.h"
 #include "core/mapping/landmark_mapping.h"
 #include "core/plan/residual.h"
 #include "core/status/check.h"
-#include "grpcpp/server_context.h"
 #include "prometheus/counter.h"
-#include "server/auth/access_control.h"
 #include "server/observe/input_drift.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/rpc/answer_budget.h"
-#include "server/rpc/rpc_method.h"
-#include "server/rpc/rpc_scope.h"
-#include "server/schedule/room_watch.h"
+#include "server/schedule/request_memory.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap::bench {
 namespace {
 
 constexpr double kLimitUs = 0.3;
-// Readings of the clock that only metrics need: at the begin and the end of the call (RpcScope), of
-// the answer (AnswerBudget), and when the pool is free again. The scheduler's own three decide
-// about deadlines, inline runs and retry delays.
+// Readings of the clock that only metrics need: at the begin and the end of the call (Call), of the
+// answer (PlannedAnswer), and when the pool is free again. The scheduler's own three decide about
+// deadlines, inline runs and retry delays.
 constexpr int kClockReadings = 5;
+// What a message of one row of 64 numbers is charged: its bytes and what it parses to.
+constexpr int64_t kRequestBytes = 1024;
+constexpr int64_t kAnswerBytes = 2048;
 
 // Everything that counts a request, in the order in which the server does it.
 class Recorder {
  public:
   Recorder()
-      : method_{metrics_.AddMethod("phimap.v1.TransformService", "Transform", "unary"),
-                Role::kReader, &access_},
+      : method_(metrics_.AddMethod("phimap.v1.TransformService", "Transform", "unary")),
         version_(metrics_.registry().versions->Open("letters", 1)) {}
 
   void RecordOne() {
     const TransformMetrics& transform = metrics_.transform();
-    RpcScope scope(context_, method_, logger_);
-    static_cast<void>(scope.admission());
-    scope.MessageReceived();
-    static_cast<void>(answers_.CheckRoom(2048));
-    transform.queue_bytes->Set(2304);
+    const absl::Time started = SteadyNow();
+    method_.started->Increment();
+    std::optional<RequestMemory::Charge> request = memory_.Take(kRequestBytes);
+    method_.messages_received->Increment();
+    std::optional<RequestMemory::Charge> answer = memory_.TakeForAnswer(kAnswerBytes);
     transform.parse_seconds->Observe(4e-6);
     transform.queue_seconds->Observe(30e-6);
+    last_ = SteadyNow();
     transform.RequestComputed(1, 60e-6);
     version_->rows()->Increment(1);
     const RowsView features{reinterpret_cast<const char*>(features_.data()), FloatType::kFloat32, 1,
                             static_cast<int64_t>(features_.size())};
     version_->drift().Sample(features, features, nullptr);
     transform.PassComputed(1, 1);
-    scope.MessageSent();
-    const AnswerBudget::Held answer = answers_.Hold(2048);
-    scope.Finish(absl::OkStatus());
-    transform.queue_bytes->Set(0);
-    last_ = absl::Now();
+    method_.messages_sent->Increment();
+    method_.Ended(absl::OkStatus(), absl::ToDoubleSeconds(SteadyNow() - started));
+    PHIMAP_CHECK(!logger_.Enabled(LogLevel::kDebug));
+    request.reset();
+    answer.reset();
+    transform.answer_seconds->Observe(absl::ToDoubleSeconds(SteadyNow() - last_.load()));
+    last_ = SteadyNow();
     transform.pool_busy_seconds->Increment(90e-6);
   }
 
  private:
   Metrics metrics_;
   Logger logger_{LogLevel::kInfo};
-  grpc::CallbackServerContext context_;
-  RoomWatch room_;
-  AnswerBudget answers_{int64_t{256} << 20, metrics_.transform(), room_};
-  const AccessControl access_{nullptr, std::nullopt};
-  const RpcMethod method_;
+  RequestMemory memory_{int64_t{512} << 20, metrics_.transform().memory_bytes};
+  const MethodMetrics method_;
   const std::unique_ptr<const VersionSeries::Lease> version_;
   const std::vector<float> features_ = std::vector<float>(2048, 0.02f);
-  // Written so that the reading is not left out.
+  // Written so that the readings are not left out.
   std::atomic<absl::Time> last_{absl::InfinitePast()};
 };
 
@@ -159,7 +156,7 @@ int Run(int others, bool check) {
                                        {"clock", [] {
                                           static std::atomic<absl::Time> last;
                                           for (int i = 0; i < kClockReadings; ++i)
-                                            last = absl::Now();
+                                            last = SteadyNow();
                                         }}};
   TimeInterleaved({.rounds = 15, .round_seconds = 0.05}, contenders);
   const double record_us = contenders[0].median_us;

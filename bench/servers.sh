@@ -1,6 +1,6 @@
 # The servers of bench/run: sourced by it. Uses its $build and $work; every start waits until the server says it is ready.
 
-queue_bytes=$((256 << 20))
+memory_bytes=$((256 << 20))
 phimapd_pid= phimapd_address= builds_pid=
 declare -A other_pid other_address # by "floor-512"
 
@@ -24,7 +24,7 @@ stop() {
 
 start_phimapd() {
   start phimapd "$build/server/phimapd" --data_dir="$work/store" --listen=127.0.0.1:0 --http=none \
-    --queue_bytes=$queue_bytes --log_level=error
+    --memory_bytes=$memory_bytes --log_level=error
   phimapd_pid=$started_pid phimapd_address=$started_address
 }
 stop_phimapd() {

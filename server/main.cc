@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
+#include "google/protobuf/stubs/logging.h"
 #include "server/observe/log.h"
 #include "server/options.h"
 #include "server/process.h"
@@ -59,10 +60,13 @@ void AnnounceReady(const ServerOptions& options, const Server& server) {
 }
 
 int Run(const ServerOptions& options) {
-  const Logger logger(options.log_level);
-  SwitchLockDebuggingOff();
   BlockStopSignals();
   IgnoreBrokenPipes();
+  SwitchLockDebuggingOff();
+  ReturnLargeBuffers();
+  const Logger logger(options.log_level, options.log_format);
+  // It would write a line, and wait for whoever reads them, for each text that is not UTF-8.
+  google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
   LogStart(logger, file_limit);

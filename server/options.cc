@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/listen_address.h"
+#include "server/transport/listen_address.h"
 
 namespace phimap {
 namespace {
@@ -69,17 +69,23 @@ void AddLimitFlags(CLI::App& app, ServerOptions& options) {
                  "Largest message either way, in bytes.")
       ->check(CLI::Range(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
-  app.add_option("--receive_bytes", options.receive_bytes,
-                 "Memory for messages that are on their way, in bytes; beyond it calls that have "
-                 "not all arrived are ended.")
-      ->check(CLI::Range(1024 * kKiB, kTiB))
-      ->capture_default_str();
-  app.add_option(
-         "--queue_bytes", options.queue_bytes,
-         "Requests and answers of Transform in memory, in bytes; more is refused, but that one "
-         "request is let in when there is no other, however large.")
+  app.add_option("--memory_bytes", options.memory_bytes,
+                 "Memory of requests and answers, from before they arrive until they are sent, in "
+                 "bytes. Beyond it calls are refused and streams wait; one request is let in when "
+                 "there is no other, however large.")
       ->check(bytes)
       ->capture_default_str();
+  app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
+                 "Calls that one token or TLS certificate may have under way.")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--max_connections_per_host", options.max_connections_per_host,
+                 "Connections that may come from one address; the Unix socket and --proxy are not "
+                 "counted.")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--proxy", options.proxies,
+                 "Address of a proxy or load balancer, which connects for many; may be repeated.");
   app.add_option("--max_live_bytes", options.max_live_bytes,
                  "Memory of loaded versions, in bytes; the longest unused make room.")
       ->check(bytes)
@@ -109,18 +115,49 @@ void AddKernelFlags(CLI::App& app, ServerOptions& options, std::vector<std::stri
 }
 
 void AddTimeFlags(CLI::App& app, ServerOptions& options) {
-  app.add_option(
-         "--build_idle_seconds", options.build_idle_seconds,
-         "Seconds a build, an import or an evaluation waits for its client before it is ended.")
+  app.add_option("--build_idle_seconds", options.build_idle_seconds,
+                 "Seconds a build, an import, an export or an evaluation waits for its client, to "
+                 "send or to "
+                 "take, before it is ended.")
       ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option(
+         "--stream_idle_seconds", options.stream_idle_seconds,
+         "Seconds a client may be silent in a TransformStream or a ModelStreamInfer, or leave an "
+         "answer of any call unread, before the call is ended.")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  app.add_option("--max_connection_age_seconds", options.max_connection_age_seconds,
+                 "Seconds after which a connection is ended gracefully, so that clients connect "
+                 "again, perhaps elsewhere; 0: never.")
+      ->check(CLI::Range(0, 86400 * 365))
+      ->capture_default_str();
+  app.add_option("--lame_duck_seconds", options.lame_duck_seconds,
+                 "Seconds that calls are still taken after SIGTERM, while clients and load "
+                 "balancers learn that they should go elsewhere; part of --drain_seconds.")
+      ->check(CLI::Range(0, 3600))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,
                  "Seconds that calls and builds have to finish after SIGTERM.")
       ->check(CLI::Range(0, 86400))
       ->capture_default_str();
+  app.add_option("--io_threads", options.io_threads,
+                 "Threads that read requests and send answers. More than one is not measured yet.")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   app.add_option("--compute_threads", options.compute_threads,
                  "Threads that compute features; 0: as many cores as the process may use.")
       ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+}
+
+void AddLogFlags(CLI::App& app, std::string& level, std::string& format) {
+  app.add_option("--log_level", level, "What goes to stderr.")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
+  app.add_option("--log_format", format,
+                 "How it is written: text (key=value) or json (an object a line).")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
 }
 
@@ -170,6 +207,7 @@ absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOpt
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   ServerOptions options;
   std::string log_level = "info";
+  std::string log_format = "text";
   std::string certificate_role(RoleName(options.client_certificate_role));
   CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.");
   app.set_version_flag("--version", PHIMAP_VERSION);
@@ -180,9 +218,7 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   AddTimeFlags(app, options);
   std::vector<std::string> kernel_services;
   AddKernelFlags(app, options, kernel_services);
-  app.add_option("--log_level", log_level, "What goes to stderr.")
-      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}))
-      ->capture_default_str();
+  AddLogFlags(app, log_level, log_format);
   // The library speaks in exceptions; they end here.
   try {
     app.parse(argc, argv);
@@ -201,6 +237,7 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   }
   options.client_certificate_role = *ParseRole(certificate_role);  // checked by IsMember
   options.log_level = *ParseLogLevel(log_level);                   // checked by IsMember
+  options.log_format = *ParseLogFormat(log_format);                // checked by IsMember
   return options;
 }
 

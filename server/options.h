@@ -29,21 +29,33 @@ struct ServerOptions {
   // Bearer tokens and their roles (server/auth/token_table.h); empty: nobody is asked for one.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
-  int64_t receive_bytes = int64_t{1} << 30;
-  int64_t queue_bytes = int64_t{256} << 20;
+  // Of requests and answers.
+  int64_t memory_bytes = int64_t{512} << 20;
   int64_t max_live_bytes = int64_t{4} << 30;
   int max_builds = 16;
   int64_t build_memory_bytes = int64_t{4} << 30;
   int build_idle_seconds = 300;
+  int stream_idle_seconds = 300;
+  // 0: connections live as long as their clients like.
+  int max_connection_age_seconds = 0;
+  int io_threads = 1;
+  // Calls under way of one token or TLS certificate.
+  int max_calls_per_caller = 1000;
+  // Connections from one address; Unix sockets and proxies are not counted.
+  int max_connections_per_host = 1000;
+  // Addresses of proxies, which connect for many.
+  std::vector<std::string> proxies;
   // Kernel services that kernels may name.
   std::vector<KernelAddress> kernel_services;
   // File of authorities (PEM) for those that speak TLS; empty: the system's.
   std::string kernel_service_ca;
   int kernel_service_seconds = 30;
   int drain_seconds = 20;
+  int lame_duck_seconds = 2;
   // 0: as many as the cgroup and the affinity of the process allow.
   int compute_threads = 0;
   LogLevel log_level = LogLevel::kInfo;
+  LogFormat log_format = LogFormat::kText;
 };
 
 // What phimapd exits with: part of its interface, listed in its --help.

@@ -1,5 +1,6 @@
 #include "server/process.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,6 +45,12 @@ int64_t RaiseFileLimit() {
 
 void SwitchLockDebuggingOff() {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+}
+
+void ReturnLargeBuffers() {
+  // Smaller ones are reused as they are: a system call and a fault for each page cost more there.
+  mallopt(M_MMAP_THRESHOLD, 2 << 20);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
 void BlockStopSignals() {

@@ -15,48 +15,55 @@
 #include "core/plan/engine.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/api_listener.h"
 #include "server/auth/access_control.h"
-#include "server/auth/file_watch.h"
-#include "server/auth/tls_files.h"
 #include "server/auth/token_file.h"
 #include "server/build/alias_certificates.h"
 #include "server/build/build_manager.h"
-#include "server/grpc_listener.h"
+#include "server/evaluation/evaluation_service.h"
+#include "server/health/health_service.h"
+#include "server/inference/inference_service.h"
 #include "server/kernel/kernel_services.h"
-#include "server/listen_address.h"
+#include "server/mapping/mapping_service.h"
 #include "server/observe/http_endpoint.h"
 #include "server/observe/metrics.h"
+#include "server/reflection/reflection_service.h"
 #include "server/registry/version_registry.h"
-#include "server/rpc/evaluation_service.h"
-#include "server/rpc/inference_service.h"
-#include "server/rpc/mapping_service.h"
-#include "server/rpc/transform_service.h"
 #include "server/schedule/compute_pool.h"
 #include "server/schedule/cpu_budget.h"
 #include "server/schedule/task_pool.h"
 #include "server/schedule/transform_scheduler.h"
+#include "server/serving/row_server.h"
 #include "server/store/metered_store.h"
 #include "server/sync/mutex.h"
+#include "server/transform/transform_service.h"
+#include "server/transport/listen_address.h"
+#include "server/transport/loop_watch.h"
 
 namespace phimap {
 namespace {
 
 constexpr int kStoreThreads = 2;
 constexpr int kMaxQueuedStoreCalls = 512;
-// How long a build lets Transforms go first before each tile. On a server that is never idle,
-// builds get on all the same: a tile for every such wait.
+// The store makes one change at a time.
+constexpr int kAdminThreads = 1;
+constexpr int kMaxQueuedAdminCalls = 512;
+// How long a build lets Transforms go first each time that it has worked for a quantum. On a server
+// that is never idle, builds get on all the same: a quantum for every such wait.
 constexpr absl::Duration kBuildYield = absl::Milliseconds(20);
-// For calls to hear that their build was cancelled before the calls themselves are.
-constexpr auto kCancelGrace = std::chrono::seconds(1);
+// A loop that does not poll for so long serves nobody; in every scenario that was tried it polls
+// within 5 ms.
+constexpr absl::Duration kLoopIsDead = absl::Seconds(10);
+// Parse messages that would hold up an event loop.
+constexpr int kParsingThreads = 1;
+constexpr int kMaxQueuedMessages = 1024;
 
 int ComputeThreads(const ServerOptions& options) {
   return options.compute_threads > 0 ? options.compute_threads : CpuBudgetOfThisProcess();
 }
 
-TransformScheduler::Options SchedulerOptions(const ServerOptions& options,
-                                             const Server::Hooks& hooks) {
+TransformScheduler::Options SchedulerOptions(const Server::Hooks& hooks) {
   TransformScheduler::Options out;
-  out.queue_bytes = options.queue_bytes;
   if (hooks.transform_clock) out.now = hooks.transform_clock;
   return out;
 }
@@ -98,6 +105,8 @@ BuildManager::Options BuildOptions(const ServerOptions& options, int threads,
   out.compute_threads = std::max(1, threads - 1);
   out.ingest_threads = out.compute_threads;
   out.yield = BuildYield(hooks, scheduler);
+  // Tests see each step.
+  if (hooks.build_yield) out.quantum = WorkQuantum::Clock::duration::zero();
   if (hooks.build_clock) out.now = hooks.build_clock;
   return out;
 }
@@ -107,45 +116,10 @@ std::optional<Role> CertificateRole(const ServerOptions& options) {
   return options.client_certificate_role;
 }
 
-// Says when the certificate expires, which nobody should learn from their clients, or returns what
-// is wrong with the files of TLS.
-absl::Status LookAtTls(const ServerOptions& options, const Logger& logger) {
-  if (options.tls.empty()) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(const absl::Time expires, CheckTlsFiles(options.tls));
-  logger.Log(expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
-             {{"certificate", options.tls.certificate},
-              {"expires", absl::FormatTime(absl::RFC3339_sec, expires, absl::UTCTimeZone())},
-              {"client_certificates", options.tls.client_ca.empty() ? "not asked" : "required"}});
-  return absl::OkStatus();
-}
-
-// gRPC reads the files of TLS again by itself, whatever is in them.
-std::unique_ptr<FileWatch> WatchTls(const ServerOptions& options, const Logger& logger) {
-  if (options.tls.empty()) return nullptr;
-  std::vector<std::string> paths = {options.tls.certificate, options.tls.key};
-  if (!options.tls.client_ca.empty()) paths.push_back(options.tls.client_ca);
-  auto watch = std::make_unique<FileWatch>(std::move(paths), [&logger, options] {
-    const absl::Status wrong = LookAtTls(options, logger);
-    if (wrong.ok()) return;
-    logger.Log(LogLevel::kError, "tls_files_wrong",
-               {{"error", std::string(wrong.message())},
-                {"effect", "connections fail that are not made yet, until the files are right"}});
-  });
-  watch->Start();
-  return watch;
-}
-
 // Empty: those of the system.
 absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);
-}
-
-RpcLimits Limits(const ServerOptions& options) {
-  RpcLimits limits;
-  limits.max_message_bytes = options.max_message_bytes;
-  limits.answer_bytes = options.queue_bytes;
-  return limits;
 }
 
 }  // namespace
@@ -192,80 +166,123 @@ struct Server::Parts {
         const Hooks& hooks)
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
-        tls_watch(WatchTls(options, logger)),
+        memory(options.memory_bytes, metrics.transform().memory_bytes),
         store(std::make_unique<MeteredStore>(std::move(the_store), metrics.store())),
         threads(ComputeThreads(options)),
-        scheduler(SchedulerOptions(options, hooks), metrics.transform()),
+        callers(options.max_calls_per_caller),
+        calls{access, memory, callers, parsing, options.max_message_bytes, logger},
+        stream_idle_limit(absl::Seconds(options.stream_idle_seconds)),
+        lame_duck(options.lame_duck_seconds),
+        scheduler(SchedulerOptions(hooks), metrics.transform()),
         kernels(options.kernel_services, KernelOptions(options, std::move(kernel_authorities)),
                 metrics.kernels()),
         registry(RegistryOptions(options, kernels, alias_certificates), *store, metrics.registry(),
                  logger),
         builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
                store_pool, metrics.build(), logger),
-        limits(Limits(options)),
-        transform_service(transform_environment, access, metrics),
-        mapping_service(*store, registry, builds, store_pool, access, metrics, logger),
+        mapping_service(*store, registry, builds, store_pool, admin_pool, logger),
         evaluation_service({registry, *store, builds.memory(), builds.idle_timeout(),
-                            BuildYield(hooks, scheduler), logger},
-                           access, metrics),
-        inference_service(transform_environment, *store, store_pool, serving, PHIMAP_VERSION,
-                          access, metrics),
-        compute_pool(threads, [this] { scheduler.RunWorker(); }) {}
+                            BuildYield(hooks, scheduler)}),
+        inference{row_calls, *store,  store_pool,    stream_idle_limit,
+                  logger,    serving, PHIMAP_VERSION},
+        compute_pool(threads, [this] { scheduler.RunWorker(); }) {
+    AddServices();
+  }
 
+  void AddServices();
+  void SetServing(bool is_serving);
+  HttpChecks Checks();
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
 
   const Logger& logger;
   const AccessControl access;
-  const std::unique_ptr<FileWatch> tls_watch;
   Metrics metrics;
+  RequestMemory memory;
   const std::unique_ptr<Store> store;
   const int threads;
+  TaskPool parsing{"messages to parse", kParsingThreads, kMaxQueuedMessages};
+  CallerShares callers;
+  const CallEnvironment calls;
+  const absl::Duration stream_idle_limit;
+  const std::chrono::seconds lame_duck;
+  Dispatcher dispatcher{calls, metrics};
+  LoopWatch loops{metrics.connections().longest_gap_seconds};
   TaskPool store_pool{"store calls", kStoreThreads, kMaxQueuedStoreCalls, metrics.store().waiting};
+  // SetAlias, DeleteAlias, DeleteVersion and DeleteMapping: they wait for no reader's calls.
+  TaskPool admin_pool{"administrative calls", kAdminThreads, kMaxQueuedAdminCalls};
   AliasCertificates alias_certificates{metrics.certificates()};
   TransformScheduler scheduler;
   KernelServices kernels;
   VersionRegistry registry;
   BuildManager builds;
-  const RpcLimits limits;
-  AnswerBudget answers{limits.answer_bytes, metrics.transform(), scheduler.room()};
-  const TransformEnvironment transform_environment{registry, scheduler, answers, limits, logger};
-  TransformService transform_service;
+  RowServer rows{scheduler, metrics.transform()};
+  const RowCallEnvironment row_calls{registry, rows};
   MappingService mapping_service;
   EvaluationService evaluation_service;
   std::atomic<bool> serving{false};
-  InferenceService inference_service;
+  HealthStatus health{{"phimap.v1.TransformService", "phimap.v1.MappingService",
+                       "phimap.v1.EvaluationService", "inference.GRPCInferenceService"}};
+  const InferenceEnvironment inference;
   ComputePool compute_pool;
 
   std::unique_ptr<HttpEndpoint> http;
-  std::unique_ptr<GrpcListener> grpc;
+  std::unique_ptr<ApiListener> api;
   std::string http_address;
   bool shut_down = false;
 };
 
+void Server::Parts::AddServices() {
+  AddTransformService(row_calls, stream_idle_limit, dispatcher);
+  mapping_service.AddTo(dispatcher);
+  evaluation_service.AddTo(dispatcher);
+  AddInferenceService(inference, dispatcher);
+  AddHealthService(health, dispatcher);
+  AddReflectionService(dispatcher);
+}
+
+void Server::Parts::SetServing(bool is_serving) {
+  health.SetServing(is_serving);
+  serving = is_serving;
+}
+
+HttpChecks Server::Parts::Checks() {
+  HttpChecks checks;
+  checks.live = [this]() -> std::string {
+    const absl::Duration busy = loops.BusyFor();
+    if (busy < kLoopIsDead) return "";
+    return absl::StrCat("an event loop has not looked at its sockets for ",
+                        absl::FormatDuration(busy));
+  };
+  checks.ready = [this]() -> std::string { return serving.load() ? "" : "not serving"; };
+  return checks;
+}
+
 absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
   metrics.SetBuildInfo(PHIMAP_VERSION, BlasCoreName(), EngineTargetName());
   metrics.SetLimits({.compute_threads = threads,
-                     .queue_bytes = options.queue_bytes,
+                     .memory_bytes = options.memory_bytes,
                      .live_bytes = options.max_live_bytes,
                      .build_memory_bytes = options.build_memory_bytes,
                      .builds = options.max_builds});
   metrics.WatchDisk(options.data_dir);
+  metrics.WatchLog(logger);
   if (options.http.empty()) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(http, HttpEndpoint::Listen(options.http, metrics.collectable()));
+  PHIMAP_ASSIGN_OR_RETURN(http,
+                          HttpEndpoint::Listen(options.http, metrics.collectable(), Checks()));
   http_address = WithPort(options.http, http->port());
   return absl::OkStatus();
 }
 
 absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      grpc, GrpcListener::Listen(
-                options,
-                {{&transform_service, v1::TransformService::service_full_name()},
-                 {&mapping_service, v1::MappingService::service_full_name()},
-                 {&evaluation_service, v1::EvaluationService::service_full_name()},
-                 {&inference_service, inference::GRPCInferenceService::service_full_name()}},
-                serving, metrics.connections(), logger));
+  SetServing(true);
+  PHIMAP_ASSIGN_OR_RETURN(api, ApiListener::Listen(
+                                   options, dispatcher,
+                                   [this](EventLoop& loop) {
+                                     rows.AddLoop(loop);
+                                     loops.Add(loop);
+                                   },
+                                   metrics.connections(), logger));
   return absl::OkStatus();
 }
 
@@ -274,7 +291,6 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                                       std::unique_ptr<Store> store,
                                                       const Logger& logger, Hooks hooks) {
-  PHIMAP_RETURN_IF_ERROR(LookAtTls(options, logger));
   std::unique_ptr<TokenFile> tokens;
   if (!options.token_file.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
@@ -290,7 +306,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
 
 Server::~Server() { Shutdown(absl::ZeroDuration()); }
 
-const std::string& Server::grpc_address() const { return parts_->grpc->address(); }
+const std::string& Server::grpc_address() const { return parts_->api->address(); }
 
 const std::string& Server::http_address() const { return parts_->http_address; }
 
@@ -299,14 +315,16 @@ void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 void Server::Shutdown(absl::Duration drain_time) {
   Parts& parts = *parts_;
   if (std::exchange(parts.shut_down, true)) return;
-  if (parts.grpc != nullptr) parts.grpc->StopHealth();
-  const auto drain = absl::ToChronoMilliseconds(drain_time);
+  parts.SetServing(false);
+  const auto now = std::chrono::steady_clock::now();
+  const auto deadline = now + absl::ToChronoMilliseconds(drain_time);
+  const auto lame_duck = std::min(deadline, now + parts.lame_duck);
   // Calls that wait for a kernel end with it: a service that hangs must not hold the drain up.
-  DelayedStop kernels(parts.kernels, std::chrono::steady_clock::now() + drain);
+  DelayedStop kernels(parts.kernels, deadline);
   // Builds that no client follows are waited for beside the calls.
-  std::thread builds([&] { parts.builds.Drain(std::chrono::steady_clock::now() + drain); });
-  if (parts.grpc != nullptr) {
-    parts.grpc->Shutdown(std::chrono::system_clock::now() + drain + kCancelGrace);
+  std::thread builds([&] { parts.builds.Drain(deadline); });
+  if (parts.api != nullptr) {
+    parts.api->Shutdown(lame_duck, deadline, [&parts] { parts.health.EndWatches(); });
   }
   builds.join();
   parts.scheduler.Drain();

@@ -28,7 +28,7 @@ class Server {
     std::function<absl::Time()> transform_clock;
     std::function<std::chrono::steady_clock::time_point()> build_clock;
     // Called on build threads before each tile and each block, in the place of letting Transforms
-    // pass.
+    // pass now and then.
     std::function<void()> build_yield;
   };
 

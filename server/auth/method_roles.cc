@@ -8,7 +8,8 @@ struct Entry {
   Role role;
 };
 
-// Who asks is a reader, even when the answer costs compute: Advise, EstimateBuild, Evaluate.
+// Who asks is a reader, even when the answer costs compute: Advise, EstimateBuild, Evaluate. So is
+// who sets what cannot be set, but for the two calls that would change what others are served.
 constexpr Entry kEntries[] = {
     {"phimap.v1.TransformService/Transform", Role::kReader},
     {"phimap.v1.TransformService/TransformStream", Role::kReader},
@@ -35,6 +36,23 @@ constexpr Entry kEntries[] = {
     {"inference.GRPCInferenceService/ServerMetadata", Role::kReader},
     {"inference.GRPCInferenceService/ModelMetadata", Role::kReader},
     {"inference.GRPCInferenceService/ModelInfer", Role::kReader},
+    // Strangers learn nothing, not even what there is.
+    {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Role::kReader},
+    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::kReader},
+    {"inference.GRPCInferenceService/ModelStreamInfer", Role::kReader},
+    {"inference.GRPCInferenceService/ModelConfig", Role::kReader},
+    {"inference.GRPCInferenceService/ModelStatistics", Role::kReader},
+    {"inference.GRPCInferenceService/RepositoryIndex", Role::kReader},
+    {"inference.GRPCInferenceService/RepositoryModelLoad", Role::kAdmin},
+    {"inference.GRPCInferenceService/RepositoryModelUnload", Role::kAdmin},
+    {"inference.GRPCInferenceService/SystemSharedMemoryStatus", Role::kReader},
+    {"inference.GRPCInferenceService/SystemSharedMemoryRegister", Role::kReader},
+    {"inference.GRPCInferenceService/SystemSharedMemoryUnregister", Role::kReader},
+    {"inference.GRPCInferenceService/CudaSharedMemoryStatus", Role::kReader},
+    {"inference.GRPCInferenceService/CudaSharedMemoryRegister", Role::kReader},
+    {"inference.GRPCInferenceService/CudaSharedMemoryUnregister", Role::kReader},
+    {"inference.GRPCInferenceService/TraceSetting", Role::kReader},
+    {"inference.GRPCInferenceService/LogSettings", Role::kReader},
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace phimap {
 
 // The lowest role that may call `method`, "phimap.v1.MappingService/Build"; nullopt for a method
-// that is not in the table. A service with such a method is not served at all (ServiceMethods), so
+// that is not in the table. A service with such a method is not served at all (Dispatcher), so
 // that no RPC can be added without the question being asked.
 std::optional<Role> RoleForMethod(absl::string_view method);
 

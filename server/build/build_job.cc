@@ -30,15 +30,15 @@ absl::string_view PhaseOf(BuildState state) {
 }  // namespace
 
 BuildJob::BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
-                   std::function<void()> yield, const BuildMetrics& metrics)
+                   WorkQuantum quantum, const BuildMetrics& metrics)
     : id_(std::move(id)),
       spec_(std::move(spec)),
       spec_digest_(std::move(spec_digest)),
-      yield_(std::move(yield)),
       metrics_(metrics),
       timed_phase_(PhaseOf(BuildState::kReceiving)),
       phase_begin_(Clock::now()),
-      last_activity_(now) {
+      last_activity_(now),
+      quantum_(std::move(quantum)) {
   snapshot_.id = id_;
   Gauge(snapshot_.state).Increment();
 }
@@ -114,10 +114,12 @@ std::optional<BuildJob::Work>* BuildJob::BeginWork() {
   if (IsFinished(snapshot_.state)) return nullptr;
   PHIMAP_CHECK(!working_);
   working_ = true;
+  quantum_.Begin();
   return &work_;
 }
 
 void BuildJob::EndWork(Clock::time_point now, int64_t rows_added) {
+  quantum_.End();
   std::optional<Work> unneeded;
   bool tell = false;
   {
@@ -141,7 +143,7 @@ std::optional<BuildJob::Clock::time_point> BuildJob::WaitingSince() const {
 }
 
 absl::Status BuildJob::Checkpoint(absl::string_view phase, double fraction) {
-  if (yield_) yield_();
+  quantum_.YieldIfDue();
   {
     MutexLock lock(&mutex_);
     if (IsFinished(snapshot_.state)) return absl::CancelledError("the build was cancelled");

@@ -20,6 +20,7 @@
 #include "server/build/build_state.h"
 #include "server/build/memory_budget.h"
 #include "server/build/version_reader.h"
+#include "server/build/work_quantum.h"
 #include "server/observe/metrics.h"
 #include "server/sync/mutex.h"
 
@@ -68,9 +69,9 @@ class BuildJob final : public BuildMonitor {
     MemoryBudget::Reservation memory;
   };
 
-  // A new build, receiving. `yield` is called before each tile, on the build thread.
+  // A new build, receiving. It yields by `quantum` between blocks and between tiles.
   BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
-           std::function<void()> yield, const BuildMetrics& metrics);
+           WorkQuantum quantum, const BuildMetrics& metrics);
   // A build that ended before and was looked up. REQUIRES: IsFinished(snapshot.state).
   BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics);
   ~BuildJob() override;
@@ -92,6 +93,8 @@ class BuildJob final : public BuildMonitor {
   // Both at once, for what does not end the build.
   [[nodiscard]] bool Apply(BuildEvent event);
 
+  // Before a block, on the build thread that will take it: lets Transforms pass when it is time.
+  void YieldIfDue() { quantum_.YieldIfDue(); }
   // Takes the sample for the calling build thread: a pointer to the job's work, which is empty
   // before the first block. Null when the build is finished; there is nothing to do then, and
   // EndWork is not called.
@@ -114,7 +117,6 @@ class BuildJob final : public BuildMonitor {
   const BuildId id_;
   const BuildSpec spec_;
   const std::string spec_digest_;
-  const std::function<void()> yield_;
   const BuildMetrics& metrics_;
 
   mutable Mutex mutex_;
@@ -133,6 +135,8 @@ class BuildJob final : public BuildMonitor {
 
   // Of the working thread while working_, else guarded by mutex_.
   std::optional<Work> work_;
+  // Of the thread that works or is about to; there is one at a time.
+  WorkQuantum quantum_;
 };
 
 }  // namespace phimap

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <optional>
 #include <utility>
@@ -33,6 +34,18 @@ Result CatchOutOfMemory(const Step& step) {
   } catch (const std::bad_alloc&) {
     return OutOfMemory();
   }
+}
+
+// What a build reserves at least, whatever columns its rows will have. Not always what it reserves
+// for one column: pools of wider rows are shorter. So widths are tried over their whole range.
+int64_t LeastReservedBytes(const BuildSpec& spec, int threads) {
+  std::optional<int64_t> least;
+  for (int64_t columns = 1; columns <= kMaxColumns; columns *= 2) {
+    if (!spec.CheckColumns(columns).ok()) continue;
+    const int64_t bytes = ReservedBytes(spec, columns, threads);
+    least = std::min(least.value_or(bytes), bytes);
+  }
+  return least.value_or(0);
 }
 
 // A build that shares the threads of all builds with the others that compute at the moment.
@@ -131,12 +144,17 @@ std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKn
 absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
                                                               const BuildSpec& spec,
                                                               const std::string& digest) {
-  absl::StatusOr<StoredBuild> stored = ReadStoredBuild(store_, registry_, id);
+  absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) return Enter(id, spec, digest);
   if (!stored.ok()) return stored.status();
   if (stored->spec_digest != digest) return OtherSpec(id);
   return Attachment{std::make_shared<BuildJob>(std::move(stored->snapshot), digest, metrics_),
                     /*attached=*/true};
+}
+
+absl::StatusOr<StoredBuild> BuildManager::ReadStored(const BuildId& id) {
+  return CatchOutOfMemory<absl::StatusOr<StoredBuild>>(
+      [&] { return ReadStoredBuild(store_, registry_, id, &memory_); });
 }
 
 absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
@@ -146,8 +164,10 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
   // Another stream may have entered while the store was asked.
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
+  PHIMAP_RETURN_IF_ERROR(memory_.CheckEverFits(LeastReservedBytes(spec, options_.compute_threads)));
   if (unfinished_ >= options_.max_builds) return TooManyBuilds(unfinished_, options_.max_builds);
-  auto job = std::make_shared<BuildJob>(id, spec, digest, options_.now(), options_.yield, metrics_);
+  auto job = std::make_shared<BuildJob>(id, spec, digest, options_.now(),
+                                        WorkQuantum(options_.yield, options_.quantum), metrics_);
   jobs_[id] = {job, next_sequence_++};
   ++unfinished_;
   return Attachment{std::move(job), /*attached=*/false};
@@ -185,7 +205,7 @@ void BuildManager::Withdraw(const BuildJob& job) {
 absl::Status BuildManager::AddNow(BuildJob& job, const ExamplesView& rows) {
   // Before yielding: a block that was withdrawn comes here on a thread that must not wait.
   if (const BuildSnapshot now = job.Snapshot(); IsFinished(now.state)) return now.error;
-  options_.yield();
+  job.YieldIfDue();
   std::optional<BuildJob::Work>* work = job.BeginWork();
   if (work == nullptr) return job.Snapshot().error;
   const absl::Status added = CatchOutOfMemory<absl::Status>([&] { return Take(job, *work, rows); });
@@ -232,14 +252,14 @@ void BuildManager::Abandon(const std::shared_ptr<BuildJob>& job, const absl::Sta
 
 void BuildManager::Run(const std::shared_ptr<BuildJob>& job) {
   if (!job->Apply(BuildEvent::kStart)) return;  // cancelled while it was queued
-  const absl::Time started = absl::Now();
+  const Clock::time_point started = Clock::now();
   absl::StatusOr<BuiltVersion> built = Compute(*job);
   if (!built.ok()) return Fail(job, built.status());
   if (!job->Apply(BuildEvent::kComputed)) return;  // cancelled after the last checkpoint
   absl::StatusOr<CertifiedVersion> version = CatchOutOfMemory<absl::StatusOr<CertifiedVersion>>(
       [&] { return Publish(*job, *std::move(built)); });
   if (!version.ok()) return Fail(job, version.status());
-  metrics_.seconds->Observe(absl::ToDoubleSeconds(absl::Now() - started));
+  metrics_.seconds->Observe(std::chrono::duration<double>(Clock::now() - started).count());
   // Nobody but this thread ends a build that is publishing.
   PHIMAP_CHECK(End(job, {BuildEvent::kPublished, absl::OkStatus(), Keep::kInMemory,
                          std::make_shared<const CertifiedVersion>(*std::move(version))}));
@@ -373,7 +393,7 @@ std::shared_ptr<BuildJob> BuildManager::Find(const BuildId& id) const {
 
 absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
   if (const std::shared_ptr<BuildJob> job = Find(id)) return job->Snapshot();
-  absl::StatusOr<StoredBuild> stored = ReadStoredBuild(store_, registry_, id);
+  absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) return NoSuchBuild(id);
   if (!stored.ok()) return stored.status();
   return std::move(stored->snapshot);

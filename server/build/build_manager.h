@@ -35,6 +35,8 @@
 #include "server/build/build_job.h"
 #include "server/build/job_queue.h"
 #include "server/build/memory_budget.h"
+#include "server/build/stored_build.h"
+#include "server/build/work_quantum.h"
 #include "server/kernel/kernel_services.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -64,8 +66,10 @@ class BuildManager {
     // are listed.
     const KernelServices* kernels = nullptr;
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
-    // Called on build threads before each tile and each block: lets Transforms pass.
+    // Called on build threads, between tiles and between blocks, by each build that has worked for
+    // `quantum` since it last called: lets Transforms pass. 0: before each tile and each block.
     std::function<void()> yield = [] {};
+    WorkQuantum::Clock::duration quantum = WorkQuantum::kDefault;
   };
   BuildManager(Options options, Store& store, VersionRegistry& registry, TaskPool& store_pool,
                const BuildMetrics& metrics, const Logger& logger);
@@ -80,8 +84,8 @@ class BuildManager {
   };
   // Starts a build or finds the one with this id. `done` is called exactly once, here or later on a
   // store thread. Errors: ALREADY_EXISTS (known with another spec), ABORTED (its stream is still
-  // open), RESOURCE_EXHAUSTED (too many builds), UNAVAILABLE (shutting down). REQUIRES:
-  // spec.Validate() is OK.
+  // open), RESOURCE_EXHAUSTED (too many builds; one that can never fit into the memory, whatever
+  // its rows), UNAVAILABLE (shutting down). REQUIRES: spec.Validate() is OK.
   void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done);
   // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
   // build thread; `rows` stays readable until then. An error has ended the build.
@@ -149,6 +153,7 @@ class BuildManager {
   // entered: who asks for what is stored takes no build's place.
   absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildSpec& spec,
                                     const std::string& digest);
+  absl::StatusOr<StoredBuild> ReadStored(const BuildId& id);
   absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildSpec& spec,
                                    const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndPending() ABSL_LOCKS_EXCLUDED(mutex_);

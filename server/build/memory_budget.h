@@ -40,9 +40,15 @@ class MemoryBudget {
   // RESOURCE_EXHAUSTED (reason BUILD_MEMORY) with both numbers and the limit; with a retry delay if
   // the bytes would fit when what is under way is finished.
   absl::StatusOr<Reservation> Reserve(int64_t bytes);
+  // Adds to a reservation of this budget, or makes an empty one. The same errors, for all that it
+  // would hold then: what it holds itself is not laid to others.
+  absl::Status Grow(Reservation& reservation, int64_t bytes);
+  // The error of what can never fit, with no delay: for those who know before they begin that they
+  // need `bytes` or more.
+  absl::Status CheckEverFits(int64_t bytes) const;
 
  private:
-  void Return(int64_t bytes);
+  void Return(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t max_bytes_;
   prometheus::Gauge* const gauge_;

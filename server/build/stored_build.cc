@@ -9,7 +9,7 @@
 namespace phimap {
 
 absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
-                                            const BuildId& id) {
+                                            const BuildId& id, MemoryBudget* memory) {
   PHIMAP_ASSIGN_OR_RETURN(const BuildRecord record, store.GetBuild(id.mapping, id.build_id));
   BuildSnapshot snapshot{.id = id,
                          .state = BuildState::kDone,
@@ -27,7 +27,7 @@ absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& regis
   reference.mapping = id.mapping;
   reference.number = record.version;
   PHIMAP_ASSIGN_OR_RETURN(CertifiedVersion version,
-                          ReadCertifiedVersion(store, registry, reference));
+                          ReadCertifiedVersion(store, registry, reference, memory));
   snapshot.version = std::make_shared<const CertifiedVersion>(std::move(version));
   return StoredBuild{std::move(snapshot), record.spec_digest};
 }

@@ -18,9 +18,10 @@ struct StoredBuild {
   std::string spec_digest;
 };
 
-// Blocking. Errors: those of the store, NOT_FOUND for an id that it does not know.
+// Blocking. `memory` as in ReadCertifiedVersion. Errors: those of the store and of `memory`,
+// NOT_FOUND for an id that the store does not know.
 absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
-                                            const BuildId& id);
+                                            const BuildId& id, MemoryBudget* memory = nullptr);
 
 // What the store is told of a build that failed or was cancelled.
 BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time);

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
+#include "server/build/memory_budget.h"
 #include "server/registry/reference.h"
 #include "server/registry/version_registry.h"
 #include "server/store/store.h"
@@ -20,11 +21,14 @@ struct CertifiedVersion {
   uint64_t seed = 0;
 };
 
-// The version that `reference` means now. A version that is live is not read again; any other
-// artifact is read and checked, and not loaded. Blocking. Errors: those of the store; DATA_LOSS for
-// a damaged artifact.
+// The version that `reference` means now. Of a version that is live nothing is read again; of any
+// other, only what is returned, some KiB in general: its plan may be damaged nevertheless. A
+// certificate of 1 MiB and more is charged to `memory` while it is read and decoded; null charges
+// nobody. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if what is read is
+// damaged.
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
-                                                      const Reference& reference);
+                                                      const Reference& reference,
+                                                      MemoryBudget* memory = nullptr);
 
 }  // namespace phimap
 

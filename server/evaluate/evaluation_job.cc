@@ -1,7 +1,9 @@
 #include "server/evaluate/evaluation_job.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -22,6 +24,18 @@ namespace {
 
 // Of a label's number, its sorted copy and its vectors' growth.
 constexpr int64_t kLabelBytes = 24;
+// Of an artifact that a learner on the kernel needs: the bytes, the plan, the packed plan.
+constexpr int64_t kCopies = 3;
+
+// Runs `step`, which may run out of memory.
+template <typename Result, typename Step>
+Result CatchOutOfMemory(const Step& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
 
 EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
   return learner.is_kernel_learner() ? EvaluationRows::Keep::kRows
@@ -126,31 +140,61 @@ EvaluationJob::EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryB
       memory_(memory),
       rows_(version_, KeepFor(spec_.learner)) {}
 
-absl::Status EvaluationJob::Reserve(int64_t bytes) {
-  PHIMAP_ASSIGN_OR_RETURN(MemoryBudget::Reservation reservation, memory_.Reserve(bytes));
-  reserved_.push_back(std::move(reservation));
-  return absl::OkStatus();
+int64_t EvaluationJob::KeptBytes(int64_t rows) const {
+  return rows * (rows_.row_bytes() + kLabelBytes);
+}
+
+int64_t EvaluationJob::LearningNeeds(int64_t rows) const {
+  const int64_t learner = LearningBytes(
+      spec_.learner,
+      {rows, rows_.columns(), version_.engine().output_columns(), labels_.class_count()});
+  const int64_t artifact =
+      spec_.learner.is_kernel_learner() ? kCopies * version_.record().artifact_size_bytes : 0;
+  return std::min(learner, std::numeric_limits<int64_t>::max() - artifact) + artifact;
+}
+
+void EvaluationJob::Drop() {
+  rows_.Drop();
+  labels_ = LabelIndex();
+  reserved_ = MemoryBudget::Reservation();
 }
 
 absl::Status EvaluationJob::Add(const ExamplesView& rows,
                                 absl::FunctionRef<absl::string_view(int64_t)> label,
                                 EvaluationRows::Checkpoint checkpoint) {
-  PHIMAP_RETURN_IF_ERROR(Reserve(rows.rows() * (rows_.row_bytes() + kLabelBytes)));
+  absl::Status taken =
+      CatchOutOfMemory<absl::Status>([&] { return TakeRows(rows, label, checkpoint); });
+  if (!taken.ok()) Drop();
+  return taken;
+}
+
+absl::Status EvaluationJob::TakeRows(const ExamplesView& rows,
+                                     absl::FunctionRef<absl::string_view(int64_t)> label,
+                                     EvaluationRows::Checkpoint checkpoint) {
+  const int64_t before = rows_.rows();
+  const int64_t after = before + rows.rows();
+  const int64_t kept = KeptBytes(after);
+  PHIMAP_RETURN_IF_ERROR(memory_.CheckEverFits(
+      std::min(LearningNeeds(after), std::numeric_limits<int64_t>::max() - kept) + kept));
+  PHIMAP_RETURN_IF_ERROR(memory_.Grow(reserved_, kept - KeptBytes(before)));
   for (int64_t i = 0; i < rows.rows(); ++i) {
     PHIMAP_RETURN_IF_ERROR(labels_.Add(label(i)));
   }
-  const int64_t before = rows_.rows();
   return InStream(WithFieldPrefix(rows_.Add(rows, checkpoint),
                                   absl::StrCat("examples.", rows.kind_name(), ".")),
                   before);
 }
 
 absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMonitor monitor) {
-  const int64_t n = rows_.rows();
-  const int64_t bytes = LearningBytes(
-      spec_.learner,
-      {n, rows_.columns(), version_.engine().output_columns(), labels_.class_count()});
-  PHIMAP_RETURN_IF_ERROR(Reserve(bytes));
+  absl::StatusOr<EvaluationOutcome> outcome =
+      CatchOutOfMemory<absl::StatusOr<EvaluationOutcome>>([&] { return Learn(store, monitor); });
+  // What was learned is small; the rows are not, and are done with.
+  Drop();
+  return outcome;
+}
+
+absl::StatusOr<EvaluationOutcome> EvaluationJob::Learn(Store& store, EvaluationMonitor monitor) {
+  PHIMAP_RETURN_IF_ERROR(memory_.Grow(reserved_, LearningNeeds(rows_.rows())));
   LabelIndex::Classes classes = labels_.Take();
   EvaluationOutcome outcome;
   outcome.classes = std::move(classes.names);

@@ -41,8 +41,8 @@ absl::Status CheckLearner(const LearnerSpec& learner);
 // computed here or is of strings).
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
-// Memory is reserved before it is taken, and given back with the job. Not thread-safe: Add and Run
-// are called one at a time, on threads that may work for long.
+// Memory is reserved before it is taken, and given back when the job has failed, or with it. Not
+// thread-safe: Add and Run are called one at a time, on threads that may work for long.
 class EvaluationJob {
  public:
   // `memory` outlives the job. REQUIRES: the spec is valid.
@@ -55,23 +55,34 @@ class EvaluationJob {
   // Takes rows with their labels, as the version's engine sees them: of a kernel service its
   // values. Errors name fields of LabeledExamples ("examples.dense.rows[3]", "labels"), and
   // metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED
-  // (BUILD_MEMORY). After an error the job is of no use. REQUIRES: `labels` yields one text for
-  // each row.
+  // (BUILD_MEMORY; at once, when the rows so far and what the learner needs for them can never
+  // fit). After an error the job is of no use, and holds nothing. REQUIRES: `labels` yields one
+  // text for each row.
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 
   // Once, after all rows. Errors name fields of the request: those of Evaluate, of the store (a
-  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY). Calls BLAS.
+  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY, OUT_OF_MEMORY).
+  // After an error the job holds nothing. Calls BLAS.
   absl::StatusOr<EvaluationOutcome> Run(Store& store, EvaluationMonitor monitor);
 
  private:
-  absl::Status Reserve(int64_t bytes);
+  absl::Status TakeRows(const ExamplesView& rows,
+                        absl::FunctionRef<absl::string_view(int64_t)> label,
+                        EvaluationRows::Checkpoint checkpoint);
+  absl::StatusOr<EvaluationOutcome> Learn(Store& store, EvaluationMonitor monitor);
+  // What rows and their labels take, so many of them.
+  int64_t KeptBytes(int64_t rows) const;
+  // What learning from so many rows takes beside them, as far as it is known: it can only grow.
+  int64_t LearningNeeds(int64_t rows) const;
+  // Frees all that the job holds, and its share of the budget.
+  void Drop();
 
   const VersionHandle version_;
   const EvaluationSpec spec_;
   MemoryBudget& memory_;
   // Before what they are for.
-  std::vector<MemoryBudget::Reservation> reserved_;
+  MemoryBudget::Reservation reserved_;
   EvaluationRows rows_;
   LabelIndex labels_;
 };

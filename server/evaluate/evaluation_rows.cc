@@ -106,6 +106,13 @@ absl::Status EvaluationRows::Add(const ExamplesView& block, Checkpoint checkpoin
   return absl::OkStatus();
 }
 
+void EvaluationRows::Drop() {
+  blocks_ = std::vector<Matrix<double>>();
+  self_kernel_ = std::vector<double>();
+  rounding_ = std::vector<double>();
+  rows_ = 0;
+}
+
 Matrix<double> EvaluationRows::TakeRows() {
   // Memory that nothing was written to is not there yet: each block goes as its copy comes.
   Matrix<double> all = Matrix<double>::Uninit(rows_, columns());

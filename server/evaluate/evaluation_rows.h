@@ -38,6 +38,8 @@ class EvaluationRows {
 
   // All rows in one matrix; none are left here. At no time twice in memory, but for one block.
   Matrix<double> TakeRows();
+  // Frees all rows, and what is kept of them.
+  void Drop();
   // K(x, x) of each row and how far its features are off; both empty but for the features of F2,
   // and where kernel values came without K(x, x).
   std::vector<double> TakeSelfKernel() { return std::move(self_kernel_); }

@@ -1,12 +1,13 @@
 #include "server/kernel/kernel_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "phimap/v1/examples.pb.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -55,6 +56,7 @@ absl::Status KernelQueue::CheckSize(const Request& request) const {
 }
 
 void KernelQueue::Submit(Request request) {
+  request.steady_deadline = SteadyDeadline(request.deadline, SteadyNow());
   absl::Status refused = CheckSize(request);
   if (refused.ok()) {
     MutexLock lock(&mutex_);
@@ -97,14 +99,14 @@ void KernelQueue::Pump() {
 
 KernelQueue::Batch KernelQueue::Take(Batch& dropped) {
   const int64_t most = std::max<int64_t>(1, kMaxValues / right_->count());
-  const absl::Time now = absl::Now();
+  const SteadyTime now = std::chrono::steady_clock::now();
   Batch batch;
   int64_t count = 0;
   MutexLock lock(&mutex_);
   if (calls_ >= kCalls) return batch;
   while (!waiting_.empty()) {
     Request& next = waiting_.front();
-    const bool dead = IsGivenUp(next) || next.deadline <= now;
+    const bool dead = IsGivenUp(next) || next.steady_deadline <= now;
     if (!dead && !batch.empty() && count + next.count > most) break;
     if (!dead) count += next.count;
     waiting_bytes_ -= next.bytes;
@@ -120,11 +122,11 @@ void KernelQueue::Send(Batch batch) {
                           .left = std::make_shared<v1::Examples>(),
                           .right = right_,
                           .want_diagonal = want_diagonal_,
-                          .deadline = absl::InfinitePast()};
+                          .deadline = SteadyTime::min()};
   for (const Request& request : batch) {
     request.append(*call.left);
     call.left_count += request.count;
-    call.deadline = std::max(call.deadline, request.deadline);
+    call.deadline = std::max(call.deadline, request.steady_deadline);
   }
   const auto shared = std::make_shared<Batch>(std::move(batch));
   service_.Compute(std::move(call),

@@ -27,6 +27,7 @@
 #include "absl/time/time.h"
 #include "core/plan/plan.h"
 #include "server/kernel/kernel_service.h"
+#include "server/kernel/steady_deadline.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -58,7 +59,10 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
     // Adds the examples to those that came before; once or, after a fault, twice. What it reads
     // lives until `done`.
     std::function<void(v1::Examples&)> append;
+    // As SteadyNow tells it.
     absl::Time deadline = absl::InfiniteFuture();
+    // The same as Submit saw it: the wall clock may step while the request waits.
+    SteadyTime steady_deadline = SteadyTime::max();
     // Outlives `done`.
     const std::atomic<bool>* cancelled = nullptr;
     std::function<void(absl::StatusOr<KernelRows>)> done;

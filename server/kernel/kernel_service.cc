@@ -1,12 +1,13 @@
 #include "server/kernel/kernel_service.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/status/error.h"
+#include "grpc/support/time.h"
 #include "grpcpp/grpcpp.h"
 #include "phimap/v1/kernel_service.grpc.pb.h"
 #include "phimap/v1/kernel_service.pb.h"
@@ -113,17 +114,22 @@ class KernelService::Channel {
 class KernelService::Call final : public KernelBlockAnswer {
  public:
   Call(KernelBlockRequest wanted, Done the_done)
-      : request(std::move(wanted)), done(std::move(the_done)), began(absl::Now()) {
+      : request(std::move(wanted)),
+        done(std::move(the_done)),
+        began(std::chrono::steady_clock::now()) {
     message.set_kernel(request.kernel);
     message.mutable_left()->Swap(request.left.get());
     message.set_want_diagonal(request.want_diagonal);
   }
 
   // A context serves one attempt.
-  grpc::ClientContext& NewContext(absl::Time deadline) {
+  grpc::ClientContext& NewContext(SteadyTime deadline) {
     MutexLock lock(&mutex_);
     context_ = std::make_unique<grpc::ClientContext>();
-    context_->set_deadline(absl::ToChronoTime(deadline));
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+        deadline - std::chrono::steady_clock::now());
+    // gRPC counts a span of time by its own steady clock.
+    context_->set_deadline(gpr_time_from_micros(left.count(), GPR_TIMESPAN));
     if (cancelled_) context_->TryCancel();
     return *context_;
   }
@@ -157,7 +163,7 @@ class KernelService::Call final : public KernelBlockAnswer {
 
   KernelBlockRequest request;
   Done done;
-  const absl::Time began;
+  const SteadyTime began;
   v1::ComputeBlockRequest message;
   v1::ComputeBlockResponse response;
   grpc::Status status;
@@ -228,6 +234,10 @@ KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done do
   };
 }
 
+SteadyTime KernelService::EndOfTimeLimit(const Call& call) const {
+  return call.began + absl::ToChronoNanoseconds(options_.time_limit);
+}
+
 void KernelService::Start(const std::shared_ptr<Call>& call) {
   const KernelExamples& right = *call->request.right;
   call->sent_examples = call->forgotten || !Knows(right.digest());
@@ -239,7 +249,7 @@ void KernelService::Start(const std::shared_ptr<Call>& call) {
     call->message.set_known_right_digest(right.digest());
     call->message.clear_right_digest();
   }
-  const absl::Time deadline = std::min(call->request.deadline, call->began + options_.time_limit);
+  const SteadyTime deadline = std::min(call->request.deadline, EndOfTimeLimit(*call));
   call->response.Clear();
   channel_->stub().async()->ComputeBlock(&call->NewContext(deadline), &call->message,
                                          &call->response, [this, call](grpc::Status status) {
@@ -275,7 +285,7 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
                                                  Excerpt(status.error_message())),
                                     kRetryDelayMs));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      if (call->request.deadline < call->began + options_.time_limit) {
+      if (call->request.deadline < EndOfTimeLimit(*call)) {
         return End(call, absl::DeadlineExceededError("the deadline passed while the kernel "
                                                      "service computed"));
       }
@@ -300,7 +310,8 @@ void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
                                static_cast<double>(call->request.right->count()));
   }
   metrics_.ended[static_cast<int>(answer.status().code())]->Increment();
-  metrics_.seconds->Observe(absl::ToDoubleSeconds(absl::Now() - call->began));
+  metrics_.seconds->Observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - call->began).count());
   metrics_.under_way->Decrement();
   std::shared_ptr<Call> next;
   {

@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "server/kernel/kernel_address.h"
 #include "server/kernel/kernel_examples.h"
+#include "server/kernel/steady_deadline.h"
 #include "server/observe/kernel_metrics.h"
 #include "server/sync/mutex.h"
 
@@ -48,7 +49,7 @@ struct KernelBlockRequest {
   std::shared_ptr<const KernelExamples> right;
   bool want_diagonal = false;
   // Beside the service's own limit.
-  absl::Time deadline = absl::InfiniteFuture();
+  SteadyTime deadline = SteadyTime::max();
 };
 
 class KernelService {
@@ -98,6 +99,7 @@ class KernelService {
   class Call;
   class Channel;
 
+  SteadyTime EndOfTimeLimit(const Call& call) const;
   void Start(const std::shared_ptr<Call>& call);
   // The call has an answer; it may have to be asked again.
   void Answered(const std::shared_ptr<Call>& call);

@@ -7,8 +7,13 @@ namespace phimap {
 ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
     : accepted(OneCounter(registry, "phimap_connections_accepted_total",
                           "Connections to the API that were taken.")),
-      refused(OneCounter(
-          registry, "phimap_connections_refused_total",
-          "Connections to the API that were closed at once: too many files are open.")) {}
+      refused(OneCounter(registry, "phimap_connections_refused_total",
+                         "Connections to the API that were closed at once: too many are open, of "
+                         "all or of one address.")),
+      open(OneGauge(registry, "phimap_connections_open", "Connections to the API.")),
+      longest_gap_seconds(OneGauge(
+          registry, "phimap_loop_longest_gap_seconds",
+          "The longest time between two polls of an event loop in the last 15 to 30 seconds: for "
+          "so long nobody's requests were read.")) {}
 
 }  // namespace phimap

@@ -3,6 +3,7 @@
 #define PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 
 #include "prometheus/counter.h"
+#include "prometheus/gauge.h"
 #include "prometheus/registry.h"
 
 namespace phimap {
@@ -14,6 +15,10 @@ struct ConnectionMetrics {
   prometheus::Counter* const accepted;
   // Closed at once, because the process has too many files open.
   prometheus::Counter* const refused;
+  // Those that are open now.
+  prometheus::Gauge* const open;
+  // Between two polls of an event loop.
+  prometheus::Gauge* const longest_gap_seconds;
 };
 
 }  // namespace phimap

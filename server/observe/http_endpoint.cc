@@ -84,13 +84,24 @@ std::string Answer(absl::string_view status, absl::string_view type, absl::strin
                       "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n", body);
 }
 
-std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metrics) {
+std::string AnswerTo(const std::string& problem) {
+  return problem.empty() ? Answer("200 OK", "text/plain", "ok\n")
+                         : Answer("503 Service Unavailable", "text/plain", problem + "\n");
+}
+
+std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metrics,
+                     const HttpChecks& checks) {
   switch (JudgeHttpRequest(head)) {
     case HttpVerdict::kMetrics:
       return Answer("200 OK", "text/plain; version=0.0.4; charset=utf-8",
                     prometheus::TextSerializer().Serialize(metrics.Collect()));
+    case HttpVerdict::kLive:
+      return AnswerTo(checks.live());
+    case HttpVerdict::kReady:
+      return AnswerTo(checks.ready());
     case HttpVerdict::kNotFound:
-      return Answer("404 Not Found", "text/plain", "phimapd serves /metrics here\n");
+      return Answer("404 Not Found", "text/plain",
+                    "phimapd serves /metrics, /livez and /readyz here\n");
     case HttpVerdict::kMethodNotAllowed:
       return Answer("405 Method Not Allowed", "text/plain", "only GET is served\n");
     case HttpVerdict::kBadRequest:
@@ -108,12 +119,12 @@ struct Connection {
   bool answering = false;
 
   // Reads or writes what is possible; false when the connection is done with.
-  bool Step(const prometheus::Collectable& metrics) {
-    if (!answering && !Read(metrics)) return false;
+  bool Step(const prometheus::Collectable& metrics, const HttpChecks& checks) {
+    if (!answering && !Read(metrics, checks)) return false;
     return !answering || Write();
   }
 
-  bool Read(const prometheus::Collectable& metrics) {
+  bool Read(const prometheus::Collectable& metrics, const HttpChecks& checks) {
     char chunk[2048];
     const ssize_t got = recv(fd, chunk, sizeof(chunk), 0);
     if (got < 0) return errno == EAGAIN || errno == EINTR;
@@ -121,7 +132,7 @@ struct Connection {
     request.append(chunk, static_cast<size_t>(got));
     const size_t end = request.find("\r\n\r\n");
     if (end != std::string::npos) {
-      answer = AnswerTo(absl::string_view(request).substr(0, end), metrics);
+      answer = AnswerTo(absl::string_view(request).substr(0, end), metrics, checks);
       answering = true;
     } else if (request.size() > kMaxRequestBytes) {
       answer = Answer("431 Request Header Fields Too Large", "text/plain",
@@ -142,8 +153,8 @@ struct Connection {
 // The thread's life: one poll loop over the listener, the stop signal and the clients.
 class PollLoop {
  public:
-  PollLoop(int listener, int stop, const prometheus::Collectable& metrics)
-      : listener_(listener), stop_(stop), metrics_(metrics) {}
+  PollLoop(int listener, int stop, const prometheus::Collectable& metrics, const HttpChecks& checks)
+      : listener_(listener), stop_(stop), metrics_(metrics), checks_(checks) {}
   ~PollLoop() {
     for (const Connection& connection : connections_) close(connection.fd);
     close(listener_);
@@ -171,7 +182,7 @@ class PollLoop {
     for (size_t i = 0; i < connections_.size(); ++i) {
       Connection& connection = connections_[i];
       const bool ready = fds[i + 2].revents != 0;
-      if (now < connection.deadline && (!ready || connection.Step(metrics_))) {
+      if (now < connection.deadline && (!ready || connection.Step(metrics_, checks_))) {
         open.push_back(std::move(connection));
       } else {
         close(connection.fd);
@@ -206,7 +217,7 @@ class PollLoop {
       MakeRoom();
       Connection connection{.fd = fd, .deadline = Clock::now() + kPatience};
       // What it asks is often here already, and then no crowd that comes after it can push it out.
-      if (connection.Step(metrics_)) {
+      if (connection.Step(metrics_, checks_)) {
         connections_.push_back(std::move(connection));
       } else {
         close(fd);
@@ -219,6 +230,7 @@ class PollLoop {
   const int listener_;
   const int stop_;
   const prometheus::Collectable& metrics_;
+  const HttpChecks& checks_;
   std::vector<Connection> connections_;
 };
 
@@ -232,23 +244,31 @@ HttpVerdict JudgeHttpRequest(absl::string_view head) {
     return HttpVerdict::kBadRequest;
   }
   const absl::string_view path = words[1].substr(0, words[1].find('?'));
-  if (path != "/metrics") return HttpVerdict::kNotFound;
-  return words[0] == "GET" ? HttpVerdict::kMetrics : HttpVerdict::kMethodNotAllowed;
+  HttpVerdict verdict = HttpVerdict::kNotFound;
+  if (path == "/metrics") verdict = HttpVerdict::kMetrics;
+  if (path == "/livez") verdict = HttpVerdict::kLive;
+  if (path == "/readyz") verdict = HttpVerdict::kReady;
+  if (verdict == HttpVerdict::kNotFound) return verdict;
+  return words[0] == "GET" ? verdict : HttpVerdict::kMethodNotAllowed;
 }
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Listen(
-    const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics) {
+    const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics,
+    HttpChecks checks) {
   PHIMAP_ASSIGN_OR_RETURN(const int listener, OpenListener(address));
-  return absl::WrapUnique(new HttpEndpoint(listener, PortOf(listener), std::move(metrics)));
+  return absl::WrapUnique(
+      new HttpEndpoint(listener, PortOf(listener), std::move(metrics), std::move(checks)));
 }
 
 HttpEndpoint::HttpEndpoint(int listener, int port,
-                           std::shared_ptr<const prometheus::Collectable> metrics)
+                           std::shared_ptr<const prometheus::Collectable> metrics,
+                           HttpChecks checks)
     : port_(port) {
   PHIMAP_CHECK(pipe2(stop_, O_CLOEXEC) == 0);
-  thread_ = std::thread([listener, stop = stop_[0], metrics = std::move(metrics)] {
-    PollLoop(listener, stop, *metrics).Run();
-  });
+  thread_ = std::thread(
+      [listener, stop = stop_[0], metrics = std::move(metrics), checks = std::move(checks)] {
+        PollLoop(listener, stop, *metrics, checks).Run();
+      });
 }
 
 HttpEndpoint::~HttpEndpoint() {

@@ -11,6 +11,7 @@
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,8 +26,15 @@ class Collectable;
 namespace phimap {
 
 // What to answer to a request's head (up to the empty line), apart from the metrics themselves.
-enum class HttpVerdict { kMetrics, kBadRequest, kNotFound, kMethodNotAllowed };
+enum class HttpVerdict { kMetrics, kLive, kReady, kBadRequest, kNotFound, kMethodNotAllowed };
 HttpVerdict JudgeHttpRequest(absl::string_view head);
+
+// What GET /livez and /readyz answer: 200 while the text is empty, 503 with the text otherwise.
+// Called on the endpoint's thread; they must not wait.
+struct HttpChecks {
+  std::function<std::string()> live = [] { return std::string(); };
+  std::function<std::string()> ready = [] { return std::string(); };
+};
 
 // Serves from a thread of its own until it is destroyed.
 class HttpEndpoint {
@@ -34,7 +42,8 @@ class HttpEndpoint {
   // Listens on `address`, "host:port" with a numeric host or "localhost"; port 0 picks a free one.
   // FAILED_PRECONDITION when it cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Listen(
-      const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics);
+      const std::string& address, std::shared_ptr<const prometheus::Collectable> metrics,
+      HttpChecks checks = {});
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
@@ -42,7 +51,8 @@ class HttpEndpoint {
   int port() const { return port_; }
 
  private:
-  HttpEndpoint(int listener, int port, std::shared_ptr<const prometheus::Collectable> metrics);
+  HttpEndpoint(int listener, int port, std::shared_ptr<const prometheus::Collectable> metrics,
+               HttpChecks checks);
 
   const int port_;
   // Closing the writing end tells the thread to stop.

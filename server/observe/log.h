@@ -4,37 +4,27 @@
 //   logger.Log(LogLevel::kInfo, "build_done", {{"mapping", name}, {"rows", absl::StrCat(rows)}});
 //   2026-11-20T19:12:51.123Z INFO build_done mapping=letter rows=20000
 //
-// Guarantees: a line is written with one call, so lines of several threads do not mix. Never pass
-// data values (rows, features): only names, counts, durations and errors by ErrorForLog.
+// Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB and are written by a
+// thread; what does not fit, and more than some 100 lines a second of one event, is dropped and
+// counted (log_writer.h, log_rate.h), and a line log_lines_dropped tells of it. Lines of several
+// threads do not mix. Never pass data values (rows, features): only names, counts, durations and
+// errors by ErrorForLog. An event is a name in the source.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_H_
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "server/observe/log_line.h"
+#include "server/observe/log_rate.h"
+#include "server/observe/log_writer.h"
 
 namespace phimap {
-
-enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
-
-// "debug", "info", "warning", "error" or "off".
-absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
-
-struct LogField {
-  absl::string_view key;
-  std::string value;
-};
-
-// One line, newline included: values are quoted when they hold more than letters, digits and a few
-// signs.
-std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
-                          std::initializer_list<LogField> fields);
 
 // What a line may say of an error. Its message is kept when it speaks of this server (store,
 // memory, shutting down); the message of what a client sent wrong quotes the client's data, and a
@@ -51,17 +41,25 @@ class Logger {
  public:
   using Sink = std::function<void(absl::string_view line)>;
 
-  // Writes lines of `level` and above to stderr.
-  explicit Logger(LogLevel level);
-  // The same to `sink`, which must be safe to call from any thread.
+  // Writes lines of `level` and above to stderr. The destructor waits for at most 200 ms until they
+  // are written.
+  explicit Logger(LogLevel level, LogFormat format = LogFormat::kText);
+  // The same, at once and without any limit, to `sink`, which must be safe to call from any thread.
   Logger(LogLevel level, Sink sink);
 
+  LogLevel level() const { return level_; }
   bool Enabled(LogLevel level) const { return level >= level_; }
   void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
+  // Lines that were not written so far.
+  LogDrops drops() const;
 
  private:
   const LogLevel level_;
+  const LogFormat format_ = LogFormat::kText;
   const Sink sink_;
+  // Of lines to stderr; null for another sink, and when nothing is logged.
+  const std::unique_ptr<LogWriter> writer_;
+  const std::unique_ptr<LogRate> rate_;
 };
 
 }  // namespace phimap

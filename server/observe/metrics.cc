@@ -5,6 +5,7 @@
 
 #include "prometheus/family.h"
 #include "prometheus/gauge.h"
+#include "server/observe/log_metrics.h"
 #include "server/observe/process_metrics.h"
 #include "server/observe/single_series.h"
 
@@ -63,9 +64,8 @@ void Metrics::SetLimits(const ResourceLimits& limits) {
     OneGauge(*registry_, name, help)->Set(value);
   };
   show("phimap_compute_threads", "Threads of the compute pool.", limits.compute_threads);
-  show("phimap_transform_queue_limit_bytes",
-       "Limit of phimap_transform_queue_bytes and of phimap_transform_answer_bytes.",
-       static_cast<double>(limits.queue_bytes));
+  show("phimap_request_memory_limit_bytes", "Limit of phimap_request_memory_bytes.",
+       static_cast<double>(limits.memory_bytes));
   show("phimap_live_version_limit_bytes", "Limit of phimap_live_version_bytes.",
        static_cast<double>(limits.live_bytes));
   show("phimap_build_memory_limit_bytes", "Limit of phimap_build_memory_bytes.",
@@ -75,6 +75,10 @@ void Metrics::SetLimits(const ResourceLimits& limits) {
 
 void Metrics::WatchDisk(const std::string& folder) {
   sources_->Add(std::make_shared<DiskMetrics>(folder));
+}
+
+void Metrics::WatchLog(const Logger& logger) {
+  sources_->Add(std::make_shared<LogMetrics>(logger));
 }
 
 }  // namespace phimap

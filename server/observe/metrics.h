@@ -5,8 +5,8 @@
 // (version_series.h, certificate_metrics.h). No other label takes its value from a request.
 // docs/operations.md lists them.
 //
-// Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits and WatchDisk while
-// the server is being put together only.
+// Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits, WatchDisk and
+// WatchLog while the server is being put together only.
 #ifndef PHIMAP_SERVER_OBSERVE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_METRICS_H_
 
@@ -22,6 +22,7 @@
 #include "server/observe/certificate_metrics.h"
 #include "server/observe/connection_metrics.h"
 #include "server/observe/kernel_metrics.h"
+#include "server/observe/log.h"
 #include "server/observe/registry_metrics.h"
 #include "server/observe/rpc_metrics.h"
 #include "server/observe/store_metrics.h"
@@ -32,7 +33,7 @@ namespace phimap {
 // What the server was given, to be shown beside what it uses.
 struct ResourceLimits {
   int compute_threads = 0;
-  int64_t queue_bytes = 0;
+  int64_t memory_bytes = 0;
   int64_t live_bytes = 0;
   int64_t build_memory_bytes = 0;
   int builds = 0;
@@ -55,6 +56,8 @@ class Metrics {
   void SetLimits(const ResourceLimits& limits);
   // Shows how full the file system of `folder` is.
   void WatchDisk(const std::string& folder);
+  // Shows what `logger`, which outlives what is scraped, could not write.
+  void WatchLog(const Logger& logger);
 
   const TransformMetrics& transform() const { return transform_; }
   const RegistryMetrics& registry() const { return registry_metrics_; }

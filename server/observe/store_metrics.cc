@@ -14,9 +14,23 @@ namespace {
 
 // In the order of StoreOperation.
 constexpr const char* kOperationLabels[kStoreOperations] = {
-    "publish",       "import",      "record_failed_build", "get_build",           "get_mapping",
-    "list_mappings", "get_version", "list_versions",       "get_aliased_version", "read_artifact",
-    "open_artifact", "set_alias",   "delete_alias",        "delete_version",      "delete_mapping"};
+    "publish",
+    "import",
+    "record_failed_build",
+    "get_build",
+    "get_mapping",
+    "list_mappings",
+    "get_version",
+    "list_versions",
+    "get_aliased_version",
+    "read_artifact",
+    "read_artifact_range",
+    "open_artifact",
+    "set_alias",
+    "delete_alias",
+    "delete_version",
+    "delete_mapping",
+};
 
 // Codes that faults have.
 constexpr absl::StatusCode kFaultCodes[] = {

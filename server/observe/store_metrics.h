@@ -25,13 +25,14 @@ enum class StoreOperation {
   kListVersions,
   kGetAliasedVersion,
   kReadArtifact,
+  kReadArtifactRange,
   kOpenArtifact,
   kSetAlias,
   kDeleteAlias,
   kDeleteVersion,
   kDeleteMapping,
 };
-inline constexpr int kStoreOperations = 15;
+inline constexpr int kStoreOperations = 16;
 
 // Whether an error of the store speaks of its disk, its files or a bug; the others are answers:
 // there is no such name, somebody was quicker, an alias points there.

@@ -44,11 +44,9 @@ TransformMetrics::TransformMetrics(prometheus::Registry& registry)
           "Seconds from when a request's features were computed to when they were sent, or given "
           "up.",
           LatencyBuckets())),
-      queue_bytes(OneGauge(registry, "phimap_transform_queue_bytes",
-                           "Bytes of requests and answers that are queued or being computed.")),
-      answer_bytes(OneGauge(registry, "phimap_transform_answer_bytes",
-                            "Bytes of answers, from when they are decided on until they are "
-                            "sent.")),
+      memory_bytes(OneGauge(registry, "phimap_request_memory_bytes",
+                            "Bytes of requests and answers, from before they arrive until they "
+                            "are sent.")),
       inline_requests(OneCounter(registry, "phimap_transform_inline_total",
                                  "Requests that were computed where they arrived, without a "
                                  "thread of the compute pool.")),

@@ -38,10 +38,8 @@ class TransformMetrics {
   prometheus::Histogram* const queue_seconds;
   prometheus::Histogram* const compute_seconds;
   prometheus::Histogram* const answer_seconds;
-  // Bytes of requests and answers that are queued or being computed.
-  prometheus::Gauge* const queue_bytes;
-  // Bytes of answers that were decided on and are not sent.
-  prometheus::Gauge* const answer_bytes;
+  // Bytes of requests and answers, from before they arrive until they are sent.
+  prometheus::Gauge* const memory_bytes;
   // Requests computed on the thread that brought them.
   prometheus::Counter* const inline_requests;
   prometheus::Counter* const pool_busy_seconds;

@@ -1,5 +1,7 @@
 #include "server/registry/live_versions.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "core/status/check.h"
@@ -20,6 +22,18 @@ std::shared_ptr<const LiveVersion> LiveVersions::Find(absl::string_view mapping,
   if (found == by_number->second.end()) return nullptr;
   recent_.splice(recent_.begin(), recent_, found->second);
   return *found->second;
+}
+
+std::vector<std::shared_ptr<const LiveVersion>> LiveVersions::All() const {
+  std::vector<std::shared_ptr<const LiveVersion>> all;
+  for (const auto& [mapping, by_number] : index_) {
+    for (const auto& [number, version] : by_number) all.push_back(*version);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->record.mapping, a->record.number) <
+           std::tie(b->record.mapping, b->record.number);
+  });
+  return all;
 }
 
 bool LiveVersions::MakeRoom(int64_t bytes) {

@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +23,8 @@ class LiveVersions {
 
   // The version, which becomes the most recently used; null if it is not here.
   std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
+  // All that can be found, by name and number; nothing is used by this.
+  std::vector<std::shared_ptr<const LiveVersion>> All() const;
   // Drops versions that nobody holds, longest unused first, until `bytes` more fit. False, and
   // nothing is dropped, if they cannot: the others are held, or `bytes` alone is over the limit.
   bool MakeRoom(int64_t bytes);

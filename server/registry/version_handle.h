@@ -14,6 +14,7 @@
 #include "core/plan/residual.h"
 #include "server/kernel/kernel_queue.h"
 #include "server/observe/version_series.h"
+#include "server/observe/version_tally.h"
 #include "server/store/store.h"
 
 namespace phimap {
@@ -33,6 +34,8 @@ struct LiveVersion {
   uint64_t seed = 0;
   // Its series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
+  // Counts on, though the version is as it is.
+  mutable VersionTally tally = {};
 
   int64_t memory_bytes() const {
     return engine->memory_bytes() + static_cast<int64_t>(certificate.size()) +
@@ -77,6 +80,9 @@ class VersionHandle {
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
+  // Counts its requests.
+  VersionTally& tally() const { return version_->tally; }
+  int64_t memory_bytes() const { return version_->memory_bytes(); }
   // Watches what it is served; null if nobody does.
   const InputDrift* drift() const {
     return version_->series == nullptr ? nullptr : &version_->series->drift();

@@ -1,12 +1,13 @@
 #include "server/registry/version_registry.h"
 
+#include <algorithm>
+#include <chrono>
 #include <new>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -18,12 +19,21 @@ namespace {
 using Code = absl::StatusCode;
 
 constexpr int64_t kRetryDelayMs = 500;
+constexpr int64_t kFullRetryDelayMs = 200;
+// Loads of administration that may wait beside all others: far more than there are calls.
+constexpr int kFirstLoads = 4096;
 
 absl::Status TooManyWaiters(const std::string& mapping, int limit) {
   return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
                    absl::StrCat("too many requests wait for a version of \"", mapping,
                                 "\" to be loaded; the limit is ", limit),
                    {{"limit", absl::StrCat(limit)}}, kRetryDelayMs);
+}
+
+absl::Status TooManyLoads(int limit) {
+  return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
+                   absl::StrCat("too many version loads are waiting; the limit is ", limit),
+                   {{"limit", absl::StrCat(limit)}}, kFullRetryDelayMs);
 }
 
 }  // namespace
@@ -35,15 +45,16 @@ VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMe
       metrics_(metrics),
       logger_(logger),
       live_(options_.max_live_bytes),
-      loader_("version loads", /*threads=*/1, options_.max_queued_loads, metrics.loads_waiting) {}
+      loader_("version loads", /*threads=*/1, options_.max_queued_loads + kFirstLoads,
+              metrics.loads_waiting) {}
 
 VersionRegistry::~VersionRegistry() = default;
 
-void VersionRegistry::Acquire(absl::string_view reference, Callback done) {
+void VersionRegistry::Acquire(absl::string_view reference, LoadTurn turn, Callback done) {
   Key key;
   std::optional<absl::StatusOr<VersionHandle>> at_hand = Resolve(reference, key);
   if (at_hand.has_value()) return done(*std::move(at_hand));
-  EnqueueLoad(key, std::move(done));
+  EnqueueLoad(key, turn, std::move(done));
 }
 
 Reference VersionRegistry::Key::reference() const {
@@ -79,15 +90,22 @@ VersionHandle VersionRegistry::FindLive(const Reference& reference) {
   return VersionHandle(live_.Find(reference.mapping, names_.Find(reference)));
 }
 
-void VersionRegistry::EnqueueLoad(const Key& key, Callback done) {
+std::vector<VersionHandle> VersionRegistry::AllLive() {
+  std::vector<VersionHandle> handles;
+  MutexLock lock(&mutex_);
+  for (auto& version : live_.All()) handles.emplace_back(std::move(version));
+  return handles;
+}
+
+void VersionRegistry::EnqueueLoad(const Key& key, LoadTurn turn, Callback done) {
   absl::Status refused;
   {
     MutexLock lock(&mutex_);
-    const auto [waiting, first] = waiting_.try_emplace(key);
-    if (waiting->second.size() >= options_.max_waiters) {
+    const auto [waiting, added] = waiting_.try_emplace(key);
+    if (turn == LoadTurn::kLast && waiting->second.size() >= options_.max_waiters) {
       refused = TooManyWaiters(key.mapping, options_.max_waiters);
     } else {
-      if (first) refused = loader_.Submit([this, key] { RunLoad(key); });
+      refused = LineUp(key, turn, /*waits=*/!added);
       if (refused.ok()) {
         waiting->second.push_back(std::move(done));
         return;
@@ -97,6 +115,34 @@ void VersionRegistry::EnqueueLoad(const Key& key, Callback done) {
   }
   done(refused);
 }
+
+absl::Status VersionRegistry::LineUp(const Key& key, LoadTurn turn, bool waits) {
+  if (waits) {
+    // One that is being loaded already is in no line.
+    const auto found = std::find(last_.begin(), last_.end(), key);
+    if (turn == LoadTurn::kFirst && found != last_.end()) {
+      last_.erase(found);
+      first_.push_back(key);
+    }
+    return absl::OkStatus();
+  }
+  if (turn == LoadTurn::kLast && last_.size() >= options_.max_queued_loads) {
+    return TooManyLoads(options_.max_queued_loads);
+  }
+  PHIMAP_RETURN_IF_ERROR(loader_.Submit([this] { RunNextLoad(); }));
+  (turn == LoadTurn::kFirst ? first_ : last_).push_back(key);
+  return absl::OkStatus();
+}
+
+VersionRegistry::Key VersionRegistry::TakeNext() {
+  MutexLock lock(&mutex_);
+  std::deque<Key>& line = first_.empty() ? last_ : first_;
+  Key key = std::move(line.front());
+  line.pop_front();
+  return key;
+}
+
+void VersionRegistry::RunNextLoad() { RunLoad(TakeNext()); }
 
 void VersionRegistry::RunLoad(const Key& key) {
   absl::StatusOr<Loaded> loaded = Loaded();
@@ -175,11 +221,12 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key,
 absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const VersionRecord& record) {
   // Roughly; loading packs the artifact into memory of about its size.
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, record.artifact_size_bytes));
-  const absl::Time started = absl::Now();
+  const auto started = std::chrono::steady_clock::now();
   PHIMAP_ASSIGN_OR_RETURN(Loaded version, Load(record));
   PHIMAP_RETURN_IF_ERROR(MakeRoom(record, version->memory_bytes()));
   metrics_.loads->Increment();
-  metrics_.load_seconds->Observe(absl::ToDoubleSeconds(absl::Now() - started));
+  metrics_.load_seconds->Observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count());
   return version;
 }
 

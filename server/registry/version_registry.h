@@ -11,12 +11,14 @@
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -33,6 +35,10 @@
 #include "server/sync/mutex.h"
 
 namespace phimap {
+
+// Where a version that must be loaded stands in the line: behind all others, as for readers, or
+// before them, as for administration.
+enum class LoadTurn { kLast, kFirst };
 
 class VersionRegistry {
  public:
@@ -62,12 +68,20 @@ class VersionRegistry {
   // Calls `done` exactly once: on this thread if the answer is at hand, otherwise later on the
   // loader thread. Errors: INVALID_ARGUMENT (not a reference), NOT_FOUND, DATA_LOSS,
   // RESOURCE_EXHAUSTED (too many wait; the version does not fit), and those of the store.
-  void Acquire(absl::string_view reference, Callback done);
+  void Acquire(absl::string_view reference, Callback done) {
+    Acquire(reference, LoadTurn::kLast, std::move(done));
+  }
+  // The same with a place in the line: administration waits for one load of a reader at most, and
+  // is not refused because many wait.
+  void Acquire(absl::string_view reference, LoadTurn turn, Callback done);
 
   // The version if it is in memory; empty otherwise. Never waits.
   VersionHandle FindLive(absl::string_view mapping, int64_t number);
   // The same of the version that `reference` means, as far as that is known.
   VersionHandle FindLive(const Reference& reference);
+
+  // All versions in memory, by name and number. They count as no more used than before.
+  std::vector<VersionHandle> AllLive();
 
   // Tells the registry that `record` is visible: from now on the bare name means it, unless a newer
   // one is known.
@@ -91,12 +105,21 @@ class VersionRegistry {
     friend bool operator<(const Key& a, const Key& b) {
       return std::tie(a.mapping, a.number, a.alias) < std::tie(b.mapping, b.number, b.alias);
     }
+    friend bool operator==(const Key& a, const Key& b) {
+      return std::tie(a.mapping, a.number, a.alias) == std::tie(b.mapping, b.number, b.alias);
+    }
   };
 
   // What can be said without the disk; nullopt: load `key`.
   std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, Key& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void EnqueueLoad(const Key& key, Callback done) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EnqueueLoad(const Key& key, LoadTurn turn, Callback done) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Puts a key into the line, or moves it to the front of it. RESOURCE_EXHAUSTED if it is full.
+  absl::Status LineUp(const Key& key, LoadTurn turn, bool waits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // On the loader thread: the next of the line.
+  void RunNextLoad();
+  Key TakeNext() ABSL_LOCKS_EXCLUDED(mutex_);
   using Loaded = std::shared_ptr<const LiveVersion>;
   // On the loader thread.
   void RunLoad(const Key& key);
@@ -130,6 +153,9 @@ class VersionRegistry {
   // Counts what the registry was told.
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, std::vector<Callback>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // Keys that wait for the loader, which has a task for each.
+  std::deque<Key> first_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Key> last_ ABSL_GUARDED_BY(mutex_);
   int64_t counted_evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // One thread: at most one artifact is being unpacked, whatever clients ask for. Last, so that it

@@ -11,7 +11,7 @@ constexpr double kTileMultiplications = 64e6;
 constexpr int64_t kTileBlock = 64;
 constexpr int64_t kMaxTileRows = 65536;
 // One multiplication a nanosecond. A version that is slower still is found out by its first
-// request, which then takes 20 µs for every such factor.
+// request.
 constexpr double kAssumedMultiplicationsPerSecond = 1e9;
 
 static_assert(kTakeRows <= kTileBlock, "several requests of a take are computed as one tile");
@@ -38,22 +38,10 @@ int64_t WorthwhileTakes(int64_t requests, int64_t rows) {
   return std::min(requests, (rows + kSharedTakeRows - 1) / kSharedTakeRows);
 }
 
-bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes) {
-  return queued_bytes == 0 || bytes <= max_bytes - queued_bytes;
-}
-
-bool RunsInline(bool free, double multiplications, double multiplications_per_second,
-                absl::Duration limit) {
-  if (!free) return false;
+absl::Duration ExpectedTime(double multiplications, double multiplications_per_second) {
   const double rate = multiplications_per_second > 0 ? multiplications_per_second
                                                      : kAssumedMultiplicationsPerSecond;
-  return multiplications < rate * absl::ToDoubleSeconds(limit);
-}
-
-int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_second) {
-  if (!(multiplications_per_second > 0)) return 100;
-  const double ms = 1000.0 * queued_multiplications / multiplications_per_second;
-  return static_cast<int64_t>(std::clamp(ms, 10.0, 2000.0));
+  return absl::Seconds(multiplications / rate);
 }
 
 bool EndsTurn(bool others_wait, absl::Duration computed_this_turn) {

@@ -31,21 +31,17 @@ int64_t MaxRowsOfTake(int64_t queued_rows, int workers);
 // How many workers are worth waking for a queue of that many requests and rows.
 int64_t WorthwhileTakes(int64_t requests, int64_t rows);
 
-// Whether `bytes` more may be queued. A request that alone exceeds the limit is let in when nothing
-// else is: messages have a limit of their own.
-bool Admits(int64_t queued_bytes, int64_t bytes, int64_t max_bytes);
+// How long `multiplications` take at the measured rate. Without one (0), at a rate that the slowest
+// kernels reach on old machines.
+absl::Duration ExpectedTime(double multiplications, double multiplications_per_second);
 
-// Whether a request runs on the thread that brought it, in the place of a hand-off to a worker:
-// when the way is `free` (nothing is queued before it, and not too many threads do so already) and
-// its estimated time is within `limit`. `multiplications_per_second` is what was measured of the
-// version; 0 if nothing was, and then a rate is assumed that the slowest kernels reach on old
-// machines.
-bool RunsInline(bool free, double multiplications, double multiplications_per_second,
-                absl::Duration limit);
+// What an event loop computes by itself before it looks at its sockets again: a request that is
+// expected to take longer goes to the pool, as does what comes when four times as much is staged.
+inline constexpr absl::Duration kLoopQuantum = absl::Microseconds(250);
 
-// When a refused client should come back: the time that the queued work is expected to take,
-// between 10 ms and 2 s.
-int64_t RetryDelayMs(double queued_multiplications, double multiplications_per_second);
+// Rows of a batch from which on a worker that sleeps is woken for half of it: fewer are computed
+// before it is awake.
+inline constexpr int64_t kHandOverRows = 8;
 
 // For how long the tiles of one request keep a worker while others wait: then the rest of it goes
 // to the end of its queue. Many requests of a tile or two are not cut by it, and a row alone waits

@@ -8,7 +8,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -63,84 +62,59 @@ TransformScheduler::~TransformScheduler() {
 
 void TransformScheduler::Books::Add(const TransformWork& work) {
   ++requests;
-  bytes += work.Bytes();
   multiplications += work.Multiplications();
 }
 
 void TransformScheduler::Books::Subtract(const Books& other) {
   requests -= other.requests;
-  bytes -= other.bytes;
   multiplications -= other.multiplications;
 }
 
+std::optional<QueuedWork> TransformScheduler::Accept(TransformWork work) {
+  {
+    MutexLock lock(&mutex_);
+    if (!draining_) {
+      pending_.Add(work);
+      return QueuedWork{std::move(work), options_.now()};
+    }
+  }
+  work.done(MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down", {},
+                      /*retry_delay_ms=*/1000));
+  return std::nullopt;
+}
+
 void TransformScheduler::Submit(TransformWork work) {
-  QueuedWork queued{std::move(work), options_.now()};
-  absl::Status status;
-  std::unique_ptr<EngineScratch> here;  // if it is computed here
+  std::optional<QueuedWork> queued = Accept(std::move(work));
+  if (!queued.has_value()) return;
   bool wake = false;
   {
     MutexLock lock(&mutex_);
-    status = CheckRoom(queued.work);
-    if (status.ok()) {
-      if (TakesInline(queued)) here = BeginInline();
-      pending_.Add(queued.work);
-      metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-      if (here == nullptr) {
-        queues_.Push(std::move(queued));
-        wake = ClaimSleeper();
-      }
-    }
+    queues_.Push(*std::move(queued));
+    wake = ClaimSleeper();
   }
-  if (!status.ok()) return queued.work.done(status);
-  if (here != nullptr) {
-    metrics_.inline_requests->Increment();
-    const absl::Time started = queued.enqueued;
-    std::vector<QueuedWork> take;
-    take.push_back(std::move(queued));
-    Run(std::move(take), started, Computer::kCaller, *here);
-    EndInline(std::move(here));
-  } else if (wake) {
-    work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
-  }
+  if (wake) work_queued_.NotifyOne();  // outside the lock, which the woken worker wants first
 }
 
-absl::Status TransformScheduler::CheckRoom(const TransformWork& work) const {
-  if (draining_) {
-    return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down", {},
-                     /*retry_delay_ms=*/1000);
-  }
-  const int64_t bytes = work.Bytes();
-  if (!Admits(pending_.bytes, bytes, options_.queue_bytes)) {
-    const double rate = speed_.overall() * std::max(1, workers_);
-    return MakeError(Code::kResourceExhausted, "QUEUE_FULL", "",
-                     absl::StrCat("the queue holds ", pending_.bytes, " bytes; with ", bytes,
-                                  " more it would exceed its limit of ", options_.queue_bytes),
-                     {{"limit", absl::StrCat(options_.queue_bytes)}},
-                     RetryDelayMs(pending_.multiplications, rate));
-  }
-  return absl::OkStatus();
-}
-
-bool TransformScheduler::TakesInline(const QueuedWork& queued) const {
-  const bool free = queues_.empty() && inline_running_ < std::max(1, workers_);
-  const TransformWork& work = queued.work;
-  const bool idle = pending_.requests == 0 && queued.enqueued - idle_since_ >= options_.calm;
-  const absl::Duration limit = idle ? options_.idle_inline_limit : options_.inline_limit;
-  return RunsInline(free, work.Multiplications(), speed_.Of(work.engine), limit);
-}
-
-std::unique_ptr<EngineScratch> TransformScheduler::BeginInline() {
-  ++inline_running_;
-  if (inline_scratches_.empty()) return std::make_unique<EngineScratch>();
-  std::unique_ptr<EngineScratch> scratch = std::move(inline_scratches_.back());
-  inline_scratches_.pop_back();
-  return scratch;
-}
-
-void TransformScheduler::EndInline(std::unique_ptr<EngineScratch> scratch) {
+absl::Duration TransformScheduler::Estimate(const TransformWork& work) const {
   MutexLock lock(&mutex_);
-  --inline_running_;
-  inline_scratches_.push_back(std::move(scratch));
+  return ExpectedTime(work.Multiplications(), speed_.Of(work.engine));
+}
+
+std::vector<QueuedWork> TransformScheduler::HandOver(std::vector<QueuedWork> batch) {
+  {
+    MutexLock lock(&mutex_);
+    if (sleeping_ <= waking_) return batch;
+    for (QueuedWork& queued : batch) queues_.Push(std::move(queued));
+    ++waking_;
+  }
+  work_queued_.NotifyOne();
+  return {};
+}
+
+void TransformScheduler::RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch) {
+  metrics_.inline_requests->Increment(static_cast<double>(batch.size()));
+  const absl::Time started = options_.now();
+  Run(std::move(batch), started, Computer::kCaller, scratch);
 }
 
 bool TransformScheduler::TransformsPending() const {
@@ -212,6 +186,17 @@ void TransformScheduler::RunOnPool(std::vector<QueuedWork> take, EngineScratch& 
 
 void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
                              EngineScratch& scratch) {
+  {
+    MutexLock lock(&mutex_);
+    ++computing_;
+  }
+  RunCounted(std::move(take), started, computer, scratch);
+  MutexLock lock(&mutex_);
+  if (--computing_ == 0) none_pending_.NotifyAll();
+}
+
+void TransformScheduler::RunCounted(std::vector<QueuedWork> take, absl::Time started,
+                                    Computer computer, EngineScratch& scratch) {
   for (const QueuedWork& queued : take) CountWait(queued, started);
   Books dropped;
   std::vector<Share> shares = Prepare(std::move(take), dropped);
@@ -337,16 +322,10 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
     whole = whole && share.status.ok();
     if (!share.status.ok() || !share.finished()) continue;
     metrics_.RequestComputed(queued.work.rows.rows(), absl::ToDoubleSeconds(queued.computing));
-    if (queued.work.version_rows != nullptr) {
-      queued.work.version_rows->Increment(static_cast<double>(queued.work.rows.rows()));
-    }
-    if (queued.work.drift != nullptr) {
-      const RowsView features{queued.features, engine->serving_type(), queued.work.rows.rows(),
-                              engine->output_columns()};
-      queued.work.drift->Sample(queued.work.rows, features, queued.work.residual);
-    }
   }
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
+  VersionTally* const tally = shares[0].queued.work.tally;
+  if (tally != nullptr) tally->BatchComputed();
   // What ended early says nothing about speed.
   if (!whole || seconds <= 0) return;
   MutexLock lock(&mutex_);
@@ -383,23 +362,16 @@ void TransformScheduler::CountDrop(const absl::Status& status) const {
 
 void TransformScheduler::Release(const Books& finished) {
   if (finished.requests == 0) return;
-  {
-    MutexLock lock(&mutex_);
-    pending_.Subtract(finished);
-    metrics_.queue_bytes->Set(static_cast<double>(pending_.bytes));
-    if (pending_.requests == 0) {
-      idle_since_ = options_.now();
-      none_pending_.NotifyAll();
-    }
-  }
-  room_.Notify();
+  MutexLock lock(&mutex_);
+  pending_.Subtract(finished);
+  if (pending_.requests == 0) none_pending_.NotifyAll();
 }
 
 void TransformScheduler::Drain() {
   MutexLock lock(&mutex_);
   draining_ = true;
   work_queued_.NotifyAll();
-  while (pending_.requests > 0) none_pending_.Wait(&mutex_);
+  while (pending_.requests > 0 || computing_ > 0) none_pending_.Wait(&mutex_);
 }
 
 }  // namespace phimap

@@ -1,58 +1,43 @@
-// Brings requests for features to the compute pool.
+// Brings requests for features to the compute pool, and computes what event loops staged.
 //
 // Requires:   Drain() before destruction; workers call RunWorker (or, in tests, RunOne).
 // Guarantees: every work's `done` is called exactly once.
-//             Memory of queued and running work is bounded: what does not fit is refused within
-//             Submit.
 //             Work that was cancelled or whose deadline passed is dropped when it is taken, before
 //             anything is spent on it, and long work looks again between row tiles; there it also
-//             lets others go first once it had its turn (batch_policy.h).
+//             lets others go first once it had its quantum (batch_policy.h).
 //             No worker sleeps while there is work for it: a queue is shared between the workers,
-//             in takes of at least four rows. Requests that gathered while all were busy share a
+//             in batches of at least four rows. Requests that gathered while all were busy share a
 //             pass of the engine if they are of one version (batch_policy.h); each has a status of
 //             its own, and the bits it would have alone (core/plan/engine.h). Versions are served
 //             in turn, each oldest first.
+// Memory is bounded by who submits: every request is charged before (request_memory.h).
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
 #define PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
 #include "server/observe/transform_metrics.h"
 #include "server/schedule/batch_policy.h"
 #include "server/schedule/compute_speed.h"
-#include "server/schedule/room_watch.h"
 #include "server/schedule/transform_work.h"
 #include "server/schedule/version_queues.h"
 #include "server/sync/mutex.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 
 class TransformScheduler {
  public:
   struct Options {
-    // Requests and answers, queued and running.
-    int64_t queue_bytes = int64_t{256} << 20;
-    // A request that is expected to take less runs within Submit if nothing is queued; 0: none
-    // does.
-    absl::Duration inline_limit = absl::Microseconds(20);
-    // The same where nothing runs either. A hand-off there and back takes some 60 µs of a call on a
-    // virtual machine; and who comes meanwhile finds another thread, and a worker.
-    absl::Duration idle_inline_limit = absl::Microseconds(150);
-    // For how long nothing must have run for that. Of many callers who wait for answers the next
-    // has come already, though it is not known yet: what a worker is handed then, others join, and
-    // four rows together take half the time. A caller alone is away for longer, between an answer
-    // and its next request.
-    absl::Duration calm = absl::Microseconds(30);
     // What time it is; tests turn it by hand.
-    std::function<absl::Time()> now = [] { return absl::Now(); };
+    std::function<absl::Time()> now = SteadyNow;
   };
   // `metrics` outlives the scheduler.
   TransformScheduler(Options options, const TransformMetrics& metrics);
@@ -60,15 +45,19 @@ class TransformScheduler {
   TransformScheduler(const TransformScheduler&) = delete;
   TransformScheduler& operator=(const TransformScheduler&) = delete;
 
-  // Queues `work`, or computes it here if it is tiny and nothing waits before it: the hand-off to a
-  // worker would take longer than the work. As many threads do so at a time as there are workers;
-  // what comes meanwhile goes to the workers, so that no thread of the caller is held for more than
-  // its own request. Refused work gets its `done` here, with RESOURCE_EXHAUSTED (reason QUEUE_FULL,
-  // a retry delay) or UNAVAILABLE (reason SHUTTING_DOWN).
+  // Queues `work` for a worker. Refused work gets its `done` here, with UNAVAILABLE (reason
+  // SHUTTING_DOWN).
   void Submit(TransformWork work);
 
-  // Tells when a request that was refused with QUEUE_FULL may be submitted again.
-  RoomWatch& room() { return room_; }
+  // How long `work` takes alone, by what was measured of its version.
+  absl::Duration Estimate(const TransformWork& work) const;
+  // Accepts work that the caller computes soon by RunBatch: `work` moves into the result, or gets
+  // its `done` here as in Submit.
+  std::optional<QueuedWork> Accept(TransformWork work);
+  // Computes accepted work of one version here, together at most a tile of rows.
+  void RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch);
+  // Hands accepted work of one version to a worker that sleeps; gives it back when none does.
+  std::vector<QueuedWork> HandOver(std::vector<QueuedWork> batch);
 
   // Whether a request is queued or being computed.
   bool TransformsPending() const;
@@ -88,7 +77,6 @@ class TransformScheduler {
   // Requests and what they hold.
   struct Books {
     int64_t requests = 0;
-    int64_t bytes = 0;
     double multiplications = 0;
     void Add(const TransformWork& work);
     void Subtract(const Books& other);
@@ -105,8 +93,6 @@ class TransformScheduler {
   // Whose thread computes. A worker comes back for what is left of long work; another does not.
   enum class Computer { kWorker, kCaller };
 
-  absl::Status CheckRoom(const TransformWork& work) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakesInline(const QueuedWork& queued) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the caller is to wake a worker, once it has let go of the lock: when more is queued
   // than those who wake already will take.
   bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,10 +101,10 @@ class TransformScheduler {
   // A pass, from when it was taken, `started`, to its answers.
   void Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
            EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunCounted(std::vector<QueuedWork> take, absl::Time started, Computer computer,
+                  EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // The same on a thread of the pool.
   void RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  std::unique_ptr<EngineScratch> BeginInline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndInline(std::unique_ptr<EngineScratch> scratch) ABSL_LOCKS_EXCLUDED(mutex_);
   // What may be computed; the rest is finished, and entered into `finished`.
   std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
   absl::Status PrepareOne(QueuedWork& queued) const;
@@ -144,7 +130,6 @@ class TransformScheduler {
 
   const Options options_;
   const TransformMetrics& metrics_;
-  RoomWatch room_;
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
@@ -152,15 +137,13 @@ class TransformScheduler {
   // Queued or running.
   Books pending_ ABSL_GUARDED_BY(mutex_);
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
-  // Since when nothing is queued or running; meaningful then.
-  absl::Time idle_since_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the workers; and of these, those that were woken and have not noticed yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
   int waking_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Threads that compute within Submit, and what those before them left.
-  int inline_running_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::unique_ptr<EngineScratch>> inline_scratches_ ABSL_GUARDED_BY(mutex_);
+  // Threads that are in a function of this class with work of theirs: Drain waits for them, since
+  // they touch the scheduler after their last `done`.
+  int computing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

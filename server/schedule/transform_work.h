@@ -13,9 +13,7 @@
 #include "absl/time/time.h"
 #include "core/plan/engine.h"
 #include "core/plan/examples.h"
-#include "core/plan/residual.h"
-#include "prometheus/counter.h"
-#include "server/observe/input_drift.h"
+#include "server/observe/version_tally.h"
 
 namespace phimap {
 
@@ -32,24 +30,16 @@ struct TransformWork {
   const std::atomic<bool>* cancelled = nullptr;
   // When the request was read, for the metrics; InfinitePast: not known.
   absl::Time received = absl::InfinitePast();
-  // Counts the rows of the version; lives until `done`. May be null.
-  prometheus::Counter* version_rows = nullptr;
-  // Samples rows and features; lives until `done`. May be null.
-  const InputDrift* drift = nullptr;
-  // Of F2; null for other mappings. Lives as long as the engine.
-  const Residual* residual = nullptr;
   // Called once on the thread that computes, right before the first row is: checks the values and
   // returns where the features go; its errors name fields within the rows. Not called for work that
   // is dropped, so that waiting costs no memory.
   std::function<absl::StatusOr<char*>()> prepare;
-  // Called exactly once, on a worker, or within Submit if the work is refused or computed there.
+  // Called exactly once, on the thread that computes, or within Submit if the work is refused.
   std::function<void(const absl::Status&)> done;
 
-  // Memory that the request takes, with its answer.
-  int64_t Bytes() const {
-    return rows.bytes() +
-           rows.rows() * engine->output_columns() * FloatTypeBytes(engine->serving_type());
-  }
+  // Counts the batches of its version; outlives `engine`'s pin. Null: nobody counts.
+  VersionTally* tally = nullptr;
+
   double Multiplications() const { return engine->Multiplications(rows); }
 };
 

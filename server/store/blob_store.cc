@@ -154,6 +154,18 @@ absl::StatusOr<std::string> BlobStore::Read(absl::string_view digest, int64_t si
   return content;
 }
 
+absl::StatusOr<std::string> BlobStore::ReadRange(absl::string_view digest, int64_t size_bytes,
+                                                 int64_t offset, int64_t bytes) {
+  const std::string path = BlobPath(digest);
+  absl::StatusOr<std::string> part = file_system_->ReadRange(path, offset, bytes);
+  if (absl::IsNotFound(part.status())) return Damaged(digest, path, "is missing");
+  if (!part.ok()) return part;
+  if (const auto read = static_cast<int64_t>(part->size()); read != bytes) {
+    return WrongSize(digest, path, offset + read, size_bytes);
+  }
+  return part;
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactReader>> BlobStore::OpenReader(absl::string_view digest,
                                                                       int64_t size_bytes) {
   const std::string path = BlobPath(digest);

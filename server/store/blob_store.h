@@ -52,7 +52,11 @@ class BlobStore {
   // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
   // content: DATA_LOSS.
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes);
-  // The same in pieces: what is damaged shows before the last one.
+  // `bytes` of it from `offset`, as they are on the disk: only a blob that is missing or ends
+  // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
+  absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
+                                        int64_t offset, int64_t bytes);
+  // The same as Read in pieces: what is damaged shows before the last one.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes);
   // OK when there is no such blob.

@@ -70,6 +70,9 @@ class FileSystem {
   virtual absl::StatusOr<int64_t> SizeBytes(const std::string& path) = 0;
   // The whole file. More than `limit_bytes`: OUT_OF_RANGE, before anything is allocated.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) = 0;
+  // `bytes` of the file from `offset`; fewer where it ends before.
+  virtual absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                                int64_t bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(
       const std::string& path) = 0;
   // Takes an exclusive lock on `path` without waiting, and writes the pid of this process into it.

@@ -80,6 +80,12 @@ absl::StatusOr<std::string> MeteredStore::ReadArtifact(absl::string_view digest)
   return Metered(metrics_, Op::kReadArtifact, [&] { return store_->ReadArtifact(digest); });
 }
 
+absl::StatusOr<std::string> MeteredStore::ReadArtifactRange(absl::string_view digest,
+                                                            int64_t offset, int64_t bytes) {
+  return Metered(metrics_, Op::kReadArtifactRange,
+                 [&] { return store_->ReadArtifactRange(digest, offset, bytes); });
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactReader>> MeteredStore::OpenArtifact(
     absl::string_view digest) {
   return Metered(metrics_, Op::kOpenArtifact, [&] { return store_->OpenArtifact(digest); });

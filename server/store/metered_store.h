@@ -36,6 +36,8 @@ class MeteredStore final : public Store {
   absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                   absl::string_view alias) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
+  absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
+                                                int64_t bytes) override;
   // Counts the opening; what is read later it does not see.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,

@@ -265,6 +265,15 @@ class PosixFileSystemImpl : public FileSystem {
     return bytes;
   }
 
+  absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                        int64_t bytes) override {
+    PHIMAP_ASSIGN_OR_RETURN(Descriptor file, OpenFile(path, O_RDONLY));
+    if (::lseek(file.get(), offset, SEEK_SET) < 0) return FileError(errno, "seek in", path);
+    std::string part(static_cast<size_t>(bytes), '\0');
+    PHIMAP_RETURN_IF_ERROR(FillFrom(file.get(), path, part));
+    return part;
+  }
+
   absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override {
     PHIMAP_ASSIGN_OR_RETURN(Descriptor file, OpenFile(path, O_RDONLY));
     return std::make_unique<PosixReadableFile>(path, std::move(file));

@@ -1,5 +1,6 @@
 #include "server/store/sqlite_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -281,6 +282,16 @@ absl::StatusOr<std::string> SqliteStore::ReadArtifact(absl::string_view digest) 
   absl::StatusOr<std::string> artifact = blobs_.Read(digest, size_bytes);
   if (!artifact.ok()) return UnlessDeleted(digest, artifact.status());
   return artifact;
+}
+
+absl::StatusOr<std::string> SqliteStore::ReadArtifactRange(absl::string_view digest, int64_t offset,
+                                                           int64_t bytes) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t size_bytes, ArtifactSizeBytes(digest));
+  if (offset >= size_bytes) return std::string();
+  absl::StatusOr<std::string> part =
+      blobs_.ReadRange(digest, size_bytes, offset, std::min(bytes, size_bytes - offset));
+  if (!part.ok()) return UnlessDeleted(digest, part.status());
+  return part;
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactReader>> SqliteStore::OpenArtifact(

@@ -80,6 +80,8 @@ class SqliteStore : public Store {
   absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                   absl::string_view alias) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
+  absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
+                                                int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag) override;

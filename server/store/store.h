@@ -166,7 +166,11 @@ class Store {
                                                           absl::string_view alias) = 0;
   // The artifact with this digest; its SHA-256 is checked against it (DATA_LOSS).
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) = 0;
-  // The same in pieces.
+  // `bytes` of it from `offset`, fewer where it ends before. They are not checked against the
+  // digest: whoever reads parts checks them by what stands in them. REQUIRES: 0 <= offset, bytes.
+  virtual absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
+                                                        int64_t bytes) = 0;
+  // The whole in pieces.
   virtual absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(
       absl::string_view digest) = 0;
 

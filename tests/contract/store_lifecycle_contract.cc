@@ -390,6 +390,20 @@ TEST_P(StoreContractTest, AnArtifactIsReadInPiecesOfAnySize) {
   EXPECT_TRUE(absl::IsNotFound(store().OpenArtifact(std::string(64, 'a')).status()));
 }
 
+TEST_P(StoreContractTest, APartOfAnArtifactIsReadWhereItStands) {
+  const std::string digest = MustPublish("letters", "b1", "0123456789").digest;
+  EXPECT_EQ(store().ReadArtifactRange(digest, 0, 10).value_or("?"), "0123456789");
+  EXPECT_EQ(store().ReadArtifactRange(digest, 3, 4).value_or("?"), "3456");
+  EXPECT_EQ(store().ReadArtifactRange(digest, 3, 0).value_or("?"), "");
+  // It ends where the artifact does.
+  EXPECT_EQ(store().ReadArtifactRange(digest, 8, 4).value_or("?"), "89");
+  EXPECT_EQ(store().ReadArtifactRange(digest, 10, 1).value_or("?"), "");
+  EXPECT_EQ(store().ReadArtifactRange(digest, 11, 1).value_or("?"), "");
+  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifactRange(std::string(64, 'a'), 0, 1).status()));
+  ASSERT_TRUE(store().DeleteVersion("letters", 1).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifactRange(digest, 0, 1).status()));
+}
+
 TEST_P(StoreContractTest, AnArtifactThatIsBeingReadOutlivesItsVersion) {
   const std::string artifact(50'000, 'x');
   const std::string digest = MustPublish("letters", "b1", artifact).digest;

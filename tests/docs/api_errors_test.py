@@ -22,11 +22,11 @@ from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_
 # Reasons that take a full disk, a broken machine, a newer phimap, a race, a faulty kernel service or a hostile artifact: tests of the server's
 # parts bring them about.
 ELSEWHERE = {
-    "ANSWERS_FULL", "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "CERTIFICATE_MISSING",
-    "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
+    "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "BAD_TIMEOUT", "CERTIFICATE_MISSING",
+    "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "CUT_OFF", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
     "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
-    "KERNEL_SERVICE_ANSWER", "KERNEL_SERVICE_ERROR", "KERNEL_SERVICE_TIMEOUT", "KERNEL_SERVICE_UNAVAILABLE", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
-    "READ_ONLY_FILE_SYSTEM", "SAMPLE_TOO_LARGE", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "TOO_MANY_EXPORTS",
+    "KERNEL_SERVICE_ANSWER", "KERNEL_SERVICE_ERROR", "KERNEL_SERVICE_TIMEOUT", "KERNEL_SERVICE_UNAVAILABLE", "MEMORY_FULL", "NO_FILE_PERMISSION", "OUT_OF_MEMORY", "PROJECTION_TOO_LARGE", "QUEUE_FULL",
+    "READ_ONLY_FILE_SYSTEM", "SAMPLE_TOO_LARGE", "SELF_CHECK_FAILED", "SELF_CHECK_SHAPE", "SHUTTING_DOWN", "SLOW_REQUEST", "TOO_MANY_EXPORTS",
     "TOO_MANY_IMPORTS", "TOO_MANY_OPEN_FILES", "TOO_MANY_ROWS", "UNKNOWN_ARITHMETIC", "UNKNOWN_FORMAT", "UNKNOWN_KERNEL_OPERATION",
     "UNREADABLE_TEXT"}
 # And these of one call only.
@@ -175,6 +175,7 @@ class ApiErrorsTest(unittest.TestCase):
         phimapd = Phimapd(self)
         phimapd.build()
         self.any_call()
+        self.what_is_no_request()
         self.references(phimapd)
         self.transform(phimapd)
         self.build_requests(phimapd)
@@ -193,24 +194,9 @@ class ApiErrorsTest(unittest.TestCase):
         self.assertFalse({claim for claim in self.provoked if claim in ELSEWHERE_OF or claim[1] in ELSEWHERE},
                          "provoked here after all")
 
-    def test_what_grpc_refuses_by_itself_has_its_code_and_no_details(self):
-        phimapd = Phimapd(self, "--max_message_bytes=65536")
-        nothing = phimapd.channel.unary_unary("/phimap.v1.MappingService/Nothing")
-        get = phimapd.mappings.GetMapping
-        request = api.GetMappingRequest(mapping="m" * 65536)
-        for code, call, fields in (
-                ("RESOURCE_EXHAUSTED", lambda **fields: get(request, **fields), {}),
-                ("UNIMPLEMENTED", lambda **fields: get(request, **fields), {"compression": grpc.Compression.Gzip}),
-                ("UNIMPLEMENTED", lambda **fields: nothing(b"", **fields), {})):
-            with self.subTest(code, **fields):
-                with self.assertRaises(grpc.RpcError) as failed:
-                    call(**fields)
-                self.assertEqual(failed.exception.code().name, code, failed.exception.details())
-                self.assertEqual(details_of(failed.exception), {})
-
     def any_call(self):
         tokens = self.folder / "tokens"
-        tokens.write_text("reader a-token-that-reads\n")
+        tokens.write_text("reader a-token-that-reads\nbuilder a-token-that-builds\n")
         tokens.chmod(0o600)
         phimapd = Phimapd(self, f"--token_file={tokens}")
         mappings = phimapd.mappings
@@ -226,6 +212,28 @@ class ApiErrorsTest(unittest.TestCase):
                    api.DeleteMappingRequest(mapping="m"), metadata=reader)
         list_bytes = phimapd.channel.unary_unary("/phimap.v1.MappingService/ListMappings")
         self.fails("Any call", "MALFORMED_REQUEST", "INVALID_ARGUMENT", list_bytes, b"\x07", metadata=reader)
+        builder = [("authorization", "Bearer a-token-that-builds")]
+        one_call = Phimapd(self, f"--token_file={tokens}", "--max_calls_per_caller=1")
+        requests = Open(spec())
+        self.addCleanup(requests.close)
+        under_way = one_call.mappings.Build(iter(requests), metadata=builder)
+        next(under_way)  # accepted
+        self.fails("Any call", "TOO_MANY_CALLS", "RESOURCE_EXHAUSTED", one_call.mappings.ListMappings, request,
+                   metadata=builder)
+        one_call.mappings.ListMappings(request, metadata=reader)
+
+    def what_is_no_request(self):
+        phimapd = Phimapd(self, "--max_message_bytes=65536")
+        path = "/phimap.v1.MappingService/"
+        get = phimapd.mappings.GetMapping
+        small, large = (api.GetMappingRequest(mapping="m" * size) for size in (1, 65536))
+        for other in (path + "Nothing", "/phimap.v1.NoService/Get"):
+            self.fails("Any call", "METHOD_UNKNOWN", "UNIMPLEMENTED", phimapd.channel.unary_unary(other), b"")
+        self.fails("Any call", "COMPRESSED", "UNIMPLEMENTED", get, large, compression=grpc.Compression.Gzip)
+        self.fails("Any call", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", get, large)
+        self.fails("Any call", "HEADERS_TOO_LARGE", "RESOURCE_EXHAUSTED", get, small, metadata=[("x", "y" * 16384)])
+        self.fails("Any call", "MALFORMED_REQUEST", "INVALID_ARGUMENT",
+                   phimapd.channel.stream_unary(path + "GetMapping"), iter([]))
 
     def references(self, phimapd):
         get = phimapd.mappings.GetVersion
@@ -534,9 +542,11 @@ class ApiErrorsTest(unittest.TestCase):
                    iter([api.ImportRequest(mapping="m"), api.ImportRequest(chunk=chunk)]))
 
     def silence(self):
-        phimapd = Phimapd(self, "--build_idle_seconds=1")
+        phimapd = Phimapd(self, "--build_idle_seconds=1", "--stream_idle_seconds=1")
         phimapd.build()
-        for section, call, message in (("Evaluate", phimapd.evaluations.Evaluate, labeled_spec()),
+        first = transform_service_pb2.TransformStreamRequest(reference="m", examples=dense(ROWS))
+        for section, call, message in (("TransformStream", phimapd.transforms.TransformStream, first),
+                                       ("Evaluate", phimapd.evaluations.Evaluate, labeled_spec()),
                                        ("Build", phimapd.mappings.Build, spec()),
                                        ("Import", phimapd.mappings.Import, api.ImportRequest(mapping="m"))):
             requests = Open(message)
@@ -547,7 +557,7 @@ class ApiErrorsTest(unittest.TestCase):
         from inference import inference_service_pb2 as protocol, inference_service_pb2_grpc
 
         stub = inference_service_pb2_grpc.GRPCInferenceServiceStub(phimapd.channel)
-        for call in ("ModelReady", "ModelMetadata"):
+        for call in ("ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics"):
             request = getattr(protocol, call + "Request")
             self.fails(call, "BAD_NAME", "INVALID_ARGUMENT", getattr(stub, call), request(name="M"))
             self.fails(call, "BAD_VERSION", "INVALID_ARGUMENT", getattr(stub, call), request(name="m", version="007"))
@@ -591,12 +601,22 @@ class ApiErrorsTest(unittest.TestCase):
             api.GetVersionRequest(reference="gram")).certificate.landmark_rows)].astype("<f4")
         fails("NO_SELF_VALUES", model_name="gram", shape=values.shape, raw_contents=[values.tobytes()],
               outputs=["residual"])
+        fails("UNSUPPORTED_PARAMETER", parameters={"sequence_id": parameter(int64_param=1)})
         fails("WRONG_TYPE", timeout=parameter(string_param="1 s"))
         fails("OUT_OF_RANGE", timeout=parameter(int64_param=-1))
         fails("TOO_LONG", id="i" * 513)
         zeros = numpy.zeros((65536, 1), "<f4")
         fails("MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", model_name="wide", shape=zeros.shape,
               raw_contents=[zeros.tobytes()])
+        self.fails("RepositoryIndex", "UNSUPPORTED_PARAMETER", "INVALID_ARGUMENT", stub.RepositoryIndex,
+                   protocol.RepositoryIndexRequest(repository_name="models"))
+        for call in ("TraceSetting", "LogSettings"):
+            request = getattr(protocol, call + "Request")()
+            request.settings["x"].SetInParent()
+            self.fails(call, "UNSUPPORTED_PARAMETER", "INVALID_ARGUMENT", getattr(stub, call), request)
+        for call in ("RepositoryModelLoad", "RepositoryModelUnload", "SystemSharedMemoryRegister",
+                     "CudaSharedMemoryRegister"):
+            self.fails(call, "RPC_NOT_OFFERED", "UNIMPLEMENTED", getattr(stub, call), getattr(protocol, call + "Request")())
 
 
 if __name__ == "__main__":

@@ -1,15 +1,23 @@
-// Readers of standard output and standard error that are gone.
+// Readers of standard output and standard error that are gone, or do not read.
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/status/check.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
 #include "tests/e2e/cli_fixture.h"
 
 namespace phimap::e2e {
@@ -36,6 +44,61 @@ class DeadPipe {
  private:
   int ends_[2];
 };
+
+// The end to write to of a pipe of one page whose reader never reads. Children inherit it alone.
+class UnreadPipe {
+ public:
+  UnreadPipe() {
+    PHIMAP_CHECK(pipe(ends_) == 0);
+    PHIMAP_CHECK(fcntl(ends_[0], F_SETFD, FD_CLOEXEC) == 0);
+    PHIMAP_CHECK(fcntl(ends_[1], F_SETPIPE_SZ, 4096) == 4096);
+  }
+  ~UnreadPipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+  UnreadPipe(const UnreadPipe&) = delete;
+  UnreadPipe& operator=(const UnreadPipe&) = delete;
+
+  std::vector<std::string> LauncherWith(int fd) const {
+    return {"/bin/bash", "-c", absl::StrCat("exec \"$@\" ", fd, ">&", ends_[1]), "bash"};
+  }
+  // Whether a write would wait.
+  bool full() const {
+    pollfd end{.fd = ends_[1], .events = POLLOUT, .revents = 0};
+    return poll(&end, 1, 0) == 0;
+  }
+
+ private:
+  int ends_[2];
+};
+
+// Calls that the server refuses and logs: what it does not answer within a minute is counted too.
+int AnsweredRefusals(const ServerProcess& server, int calls) {
+  const auto stub = v1::MappingService::NewStub(
+      grpc::CreateChannel(server.address(), grpc::InsecureChannelCredentials()));
+  int answered = 0;
+  for (int i = 0; i < calls; ++i) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    v1::GetMappingRequest request;
+    request.set_mapping("nothing");
+    v1::Mapping mapping;
+    const grpc::Status status = stub->GetMapping(&context, request, &mapping);
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) break;
+    if (status.error_code() == grpc::StatusCode::NOT_FOUND) ++answered;
+  }
+  return answered;
+}
+
+// A sample of phimap_log_lines_dropped_total.
+double DroppedLines(const ServerProcess& server, const std::string& reason) {
+  const std::string series =
+      absl::StrCat("phimap_log_lines_dropped_total{reason=\"", reason, "\"} ");
+  const std::string text = HttpGet(server.http_address(), "/metrics");
+  const size_t at = text.find(series);
+  return at == std::string::npos ? -1 : std::atof(text.c_str() + at + series.size());
+}
 
 bool HasEnded(const Process& process) {
   siginfo_t info{};
@@ -113,6 +176,51 @@ TEST_F(BrokenPipeTest, AServerServesOnWhenNobodyReadsItsLog) {
   EXPECT_EQ(built.exit_code, 0) << built.err;
   EXPECT_EQ(phimap({"show", "nothing"}).exit_code, 3);
   EXPECT_EQ(phimap({"verify", "small"}).exit_code, 0);
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait().exit_code, 0);
+}
+
+TEST_F(BrokenPipeTest, AServerWhoseLogNobodyReadsAnswersAndStops) {
+  constexpr int kCalls = 2000;
+  const UnreadPipe unread;
+  TemporaryFolder data;
+  ServerProcess server(data.path(), {"--log_level=debug"}, unread.LauncherWith(STDERR_FILENO));
+  EXPECT_EQ(AnsweredRefusals(server, kCalls), kCalls);
+  EXPECT_TRUE(unread.full());
+  EXPECT_GT(DroppedLines(server, "rate"), 0);
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait().exit_code, 0);
+}
+
+TEST_F(BrokenPipeTest, AFloodOfRefusalsWritesNoMoreThanItsRateAndSaysWhatIsMissing) {
+  constexpr int kCalls = 2000;
+  TemporaryFolder data;
+  ServerProcess server(data.path());
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(AnsweredRefusals(server, kCalls), kCalls);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  server.process().Signal(SIGTERM);
+  const std::string log = server.process().Wait().err;
+  const auto lines = [&log](absl::string_view text) {
+    const std::vector<std::string> pieces = absl::StrSplit(log, text);
+    return static_cast<int>(pieces.size()) - 1;
+  };
+  // 200 at once and 100 a second.
+  const int written = lines(" INFO rpc ");
+  EXPECT_GE(written, 200);
+  EXPECT_LE(written, 201 + 100 * took.count());
+  ASSERT_LT(written, kCalls) << "the calls took " << took.count() << " s, too long for a flood";
+  EXPECT_THAT(log, HasSubstr("log_lines_dropped reason=rate count="));
+}
+
+TEST_F(BrokenPipeTest, AServerSurvivesThatTheReaderOfItsLogGoesAway) {
+  TemporaryFolder data;
+  auto pipe = std::make_unique<UnreadPipe>();
+  ServerProcess server(data.path(), {"--log_level=debug"}, pipe->LauncherWith(STDERR_FILENO));
+  EXPECT_EQ(AnsweredRefusals(server, 1), 1);
+  pipe = nullptr;
+  EXPECT_EQ(AnsweredRefusals(server, 1000), 1000);
+  EXPECT_GT(DroppedLines(server, "write_failed"), 0);
   server.process().Signal(SIGTERM);
   EXPECT_EQ(server.process().Wait().exit_code, 0);
 }

@@ -109,6 +109,45 @@ class InferenceClientTest(unittest.TestCase):
             answer = self.stub.ModelInfer(self.request("single", self.rows[row:row + 1], raw=True))
             self.assertEqual(self.features(answer).tobytes(), self.native["single"][row].tobytes())
 
+    def test_a_stream_answers_each_request_in_its_turn_and_outlives_those_that_fail(self):
+        requests = [self.request("single" if i % 2 else "double", self.rows[i:i + 3], raw=i % 3 == 0)
+                    for i in range(60)]
+        for i, request in enumerate(requests):
+            request.id = str(i)
+        requests[7].model_name = "nobody"
+        requests[8].inputs[0].parameters["shared_memory_region"].string_param = "rows"
+        requests[9].outputs.add(name="features").parameters["classification"].int64_param = 3
+        answers = list(self.stub.ModelStreamInfer(iter(requests), timeout=60))
+        self.assertEqual([answer.infer_response.id for answer in answers], [request.id for request in requests])
+        self.assertEqual({i: answer.error_message.split(":")[0] for i, answer in enumerate(answers) if answer.error_message},
+                         {7: "MAPPING_NOT_FOUND", 8: "UNSUPPORTED_PARAMETER", 9: "UNSUPPORTED_PARAMETER"})
+        for i, answer in enumerate(answers):
+            self.assertTrue(answer.infer_response.parameters["triton_final_response"].bool_param)
+            if not answer.error_message:
+                native = self.native["single" if i % 2 else "double"]
+                self.assertEqual(self.features(answer.infer_response).tobytes(), native[i:i + 3].tobytes())
+
+    def test_triton_s_other_calls_are_answered(self):
+        self.assertEqual(list(self.stub.ServerMetadata(self.pb2.ServerMetadataRequest()).extensions),
+                         ["model_configuration", "statistics"])
+        config = self.stub.ModelConfig(self.pb2.ModelConfigRequest(name="single")).config
+        self.assertEqual((list(config.input[0].dims), list(config.output[0].dims)),
+                         ([5], [self.native["single"].shape[1]]))
+        index = self.stub.RepositoryIndex(self.pb2.RepositoryIndexRequest(ready=True))
+        self.assertEqual([(model.name, model.version, model.state) for model in index.models],
+                         [("double", "1", "READY"), ("single", "1", "READY")])
+
+        def rows():
+            statistics = self.stub.ModelStatistics(self.pb2.ModelStatisticsRequest(name="single")).model_stats
+            return statistics[0].inference_count
+
+        before = rows()
+        self.stub.ModelInfer(self.request("single", self.rows[:11], raw=True))
+        self.assertEqual(rows(), before + 11)
+        with self.assertRaises(grpc.RpcError) as refused:
+            self.stub.RepositoryModelLoad(self.pb2.RepositoryModelLoadRequest(model_name="single"))
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+
     def test_the_server_and_its_models_describe_themselves(self):
         self.assertTrue(self.stub.ServerLive(self.pb2.ServerLiveRequest()).live)
         self.assertTrue(self.stub.ServerReady(self.pb2.ServerReadyRequest()).ready)

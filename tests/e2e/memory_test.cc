@@ -1,6 +1,11 @@
 // Streaming many rows takes no more memory than streaming few.
 #include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
 
@@ -27,6 +32,52 @@ TEST(MemoryTest, TwoMillionRowsRaiseThePeakByUnder64MiBOverTwentyThousand) {
   std::cout << "peak " << few / 1048576.0 << " MiB for 20,000 rows, " << many / 1048576.0
             << " MiB for 2,000,000\n";
   EXPECT_LT(many - few, 64 << 20);
+}
+
+// Rows with one of two labels.
+class LabeledGeneratedRows : public client::LabeledRowSource {
+ public:
+  explicit LabeledGeneratedRows(int64_t rows) : rows_(rows, 16, 1) {}
+  int32_t columns() const override { return rows_.columns(); }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    absl::StatusOr<client::ExampleBlock> block = rows_.Next(limits);
+    const int64_t count = block.ok() ? block->rows() : 0;
+    for (int64_t i = 0; i < count; ++i) labels_.push_back(i % 2 == 0 ? "even" : "odd");
+    return block;
+  }
+  std::vector<std::string> TakeLabels() override { return std::exchange(labels_, {}); }
+
+ private:
+  GeneratedRows rows_;
+  std::vector<std::string> labels_;
+};
+
+TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
+  constexpr int64_t kLimit = int64_t{512} << 20;
+  TemporaryFolder folder;
+  ServerProcess server(folder.path(), {absl::StrCat("--build_memory_bytes=", kLimit)});
+  const auto client = server.Connect();
+  GeneratedRows source(1000, 16, 1);
+  ASSERT_TRUE(client
+                  ->Build({.mapping = "wide",
+                           .mapping_text = "f1(landmarks=300)",
+                           .kernel_text = "rbf(gamma=scale)"},
+                          source)
+                  .ok());
+  const int64_t before = server.MemoryBytes();
+  // 8 bytes of each of 300 features: more than the limit.
+  LabeledGeneratedRows rows(kLimit / (8 * 300));
+  const auto refused = client->Evaluate({.reference = "wide"}, rows);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()),
+              ::testing::HasSubstr(absl::StrCat("--build_memory_bytes=", kLimit)));
+  const int64_t peak = server.PeakMemoryBytes();
+  const int64_t after = server.MemoryBytes();
+  std::cout << "before " << before / 1048576.0 << " MiB, at most " << peak / 1048576.0
+            << " MiB, after " << after / 1048576.0 << " MiB\n";
+  // Known to be too much before all of it is held: training takes twice what the rows take.
+  EXPECT_LT(peak - before, kLimit * 3 / 4);
+  EXPECT_LT(after - before, 64 << 20);
 }
 
 }  // namespace

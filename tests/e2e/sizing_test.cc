@@ -3,12 +3,18 @@
 #include <cmath>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
 #include "tests/e2e/server_process.h"
 
 namespace phimap::e2e {
@@ -22,13 +28,15 @@ constexpr double kBaseBytes = 64 * kMiB;
 constexpr int32_t kColumns = 256;
 constexpr int64_t kRows = 10'000;
 constexpr int64_t kFloatBytes = 4;
+// What a connection keeps of frames that are read or sent.
+constexpr double kConnectionBytes = kMiB / 2;
 
 // As the guide writes them; the functions below say the same.
 constexpr const char* kFormulas[] = {
     "F1  s·d·p",
     "F2  s·(d·p + d²/2)",
     "F3  s·(d·p + d·k)",
-    "memory ≤ 64 MiB + 1.25·live + 2·queue_bytes + 4·callers·request + builds",
+    "memory ≤ 64 MiB + 1.25·live + memory_bytes + builds + connections·0.5 MiB",
     "8·pool·(p + 1) + 16·d² + 24·d·(p + max(d/2, k)) + 24·held_out·(p + features)",
 };
 
@@ -72,6 +80,19 @@ void Load(const ServerProcess& server, const Shape& shape) {
   ASSERT_TRUE(result.ok()) << result.status();
 }
 
+// The value of a series without labels.
+double MetricOf(const ServerProcess& server, const std::string& name) {
+  const std::string text = HttpGet(server.http_address(), "/metrics");
+  const size_t at = text.find(absl::StrCat("\n", name, " "));
+  double value = -1;
+  EXPECT_TRUE(at != std::string::npos &&
+              absl::SimpleAtod(
+                  text.substr(at + name.size() + 2, text.find('\n', at + 1) - at - name.size() - 2),
+                  &value))
+      << name;
+  return value;
+}
+
 // The pages of code and the buffers that a first call takes; measured 3.5 MiB.
 constexpr double kFirstCallBytes = 8 * kMiB;
 
@@ -102,30 +123,111 @@ TEST(SizingTest, ALiveVersionTakesWhatTheFormulaSays) {
   }
 }
 
-// Callers whose requests and answers are twice what the queue takes, none of whom waits when it is
-// refused.
-TEST(SizingTest, OverloadTakesNoMoreThanTheFormulaSays) {
-  constexpr double kQueueBytes = 32 * kMiB;
-  constexpr int kCallers = 16;
-  constexpr int kRequestRows = 512;
-  TemporaryFolder folder;
-  const Shape shape{"one", "f1(landmarks=2000, serving_type=float32)", 2000};
-  MustBuild(*ServerProcess(folder.path()).Connect(), shape);
-  ServerProcess server(folder.path(),
-                       {absl::StrCat("--queue_bytes=", static_cast<int64_t>(kQueueBytes))});
-  const ProcessResult bench =
-      RunProcess({PHIMAP_BINARY, "--server=" + server.address(), "bench", shape.name,
-                  absl::StrCat("--callers=", kCallers), absl::StrCat("--rows=", kRequestRows),
-                  "--channels=4", "--seconds=1", "--warmup=0", "--timeout=60"});
-  EXPECT_THAT(bench.out + bench.err, HasSubstr("RESOURCE_EXHAUSTED"));
-  const double request = kRequestRows * kColumns * kFloatBytes;
-  const double formula =
-      kBaseBytes + 1.25 * LiveBytes(shape) + 2 * kQueueBytes + 4 * kCallers * request;
+// The budget of requests and answers, a version of 2 MB that makes 4 MB of a request of half a
+// megabyte, and what a server may take that serves it over so many connections.
+constexpr int64_t kMemoryBytes = 64 << 20;
+constexpr int32_t kRequestRows = 512;
+const Shape& Wide() {
+  static const Shape* const shape =
+      new Shape{"one", "f1(landmarks=2000, serving_type=float32)", 2000};
+  return *shape;
+}
+
+void ExpectWithinFormula(const char* what, const ServerProcess& server, int connections) {
+  const double formula = kBaseBytes + 1.25 * LiveBytes(Wide()) + kMemoryBytes +
+                         static_cast<double>(connections) * kConnectionBytes;
   const double peak = static_cast<double>(server.PeakMemoryBytes());
-  std::cout << "overload: formula " << formula / kMiB << " MiB, measured " << peak / kMiB
+  std::cout << what << ": formula " << formula / kMiB << " MiB, measured " << peak / kMiB
             << " MiB\n";
   EXPECT_LE(peak, formula);
   EXPECT_GE(peak, formula / 4);
+}
+
+// A store with Wide(), and a server on it with the budget; nothing is loaded yet.
+class BudgetTest : public ::testing::Test {
+ protected:
+  BudgetTest() { MustBuild(*ServerProcess(folder_.path()).Connect(), Wide()); }
+
+  std::unique_ptr<ServerProcess> Start() const {
+    return std::make_unique<ServerProcess>(
+        folder_.path(), std::vector<std::string>{absl::StrCat("--memory_bytes=", kMemoryBytes)});
+  }
+
+  TemporaryFolder folder_;
+};
+
+// Callers whose requests and answers are more than the budget, none of whom waits when it is
+// refused.
+TEST_F(BudgetTest, OverloadTakesNoMoreThanTheFormulaSays) {
+  const auto server = Start();
+  const ProcessResult bench =
+      RunProcess({PHIMAP_BINARY, "--server=" + server->address(), "bench", Wide().name,
+                  "--callers=48", absl::StrCat("--rows=", kRequestRows), "--channels=4",
+                  "--seconds=1", "--warmup=0", "--timeout=60"});
+  EXPECT_THAT(bench.out + bench.err, HasSubstr("RESOURCE_EXHAUSTED"));
+  ExpectWithinFormula("overload", *server, 4);
+}
+
+v1::DenseRows LargeRows() {
+  v1::DenseRows rows;
+  rows.set_rows(kRequestRows);
+  rows.set_columns(kColumns);
+  rows.set_float32_le(std::string(size_t{kRequestRows} * kColumns * kFloatBytes, '\0'));
+  return rows;
+}
+
+// Calls that come before their version is loaded: 47 MB each, of which one fits at a time.
+TEST_F(BudgetTest, RequestsForAColdVersionTakeNoMoreThanTheFormulaSays) {
+  constexpr int kCallers = 16;
+  constexpr int32_t kManyRows = 45'000;
+  const auto server = Start();
+  const std::vector<float> rows(size_t{kManyRows} * kColumns, 0.5f);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&] {
+      // Their features would not fit into a message: what is measured is the requests.
+      const auto result = server->Connect()->Transform(
+          Wide().name, client::MakeRowBlock(absl::MakeConstSpan(rows), kColumns));
+      EXPECT_EQ(result.status().code(), absl::StatusCode::kResourceExhausted) << result.status();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  ExpectWithinFormula("cold version", *server, kCallers);
+}
+
+// Streams whose clients send all that they may and read nothing: 40 × 20 answers of 4 MB.
+TEST_F(BudgetTest, StreamsThatAreNeverReadTakeNoMoreThanTheFormulaSays) {
+  constexpr int kStreams = 40;
+  const auto server = Start();
+  Load(*server, Wide());
+  const auto stub = v1::TransformService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  v1::TransformStreamRequest request;
+  request.set_reference(Wide().name);
+  *request.mutable_examples()->mutable_dense() = LargeRows();
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kStreams; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    writers.emplace_back([&, context = contexts.back().get()] {
+      const auto stream = stub->TransformStream(context);
+      v1::TransformStreamRequest mine = request;
+      for (int sent = 0; sent < 20 && stream->Write(mine); ++sent) mine.clear_reference();
+      stream->Finish();
+    });
+  }
+  // Until nothing moves any more: the budget is full, and no row more is mapped.
+  const auto mapped = [&] { return MetricOf(*server, "phimap_transform_rows_total"); };
+  double before = 0;
+  do {
+    before = mapped();
+    // Others are refused or served meanwhile; each takes a round trip.
+    for (int i = 0; i < 200; ++i) MetricOf(*server, "phimap_request_memory_bytes");
+  } while (mapped() > before);
+  EXPECT_GE(MetricOf(*server, "phimap_request_memory_bytes"), kMemoryBytes / 2);
+  for (const auto& context : contexts) context->TryCancel();
+  for (std::thread& writer : writers) writer.join();
+  ExpectWithinFormula("unread streams", *server, 2);
 }
 
 TEST(SizingTest, ABuildTakesNoMoreThanTheFormulaSays) {

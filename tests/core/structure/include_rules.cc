@@ -22,6 +22,10 @@ namespace fs = std::filesystem;
 constexpr std::array<absl::string_view, 10> kCoreOrder = {
     "status", "linalg",   "random",      "kernel",  "theory",
     "plan",   "landmark", "certificate", "mapping", "learn"};
+constexpr std::array<absl::string_view, 18> kServerOrder = {
+    "sync",     "observe", "auth",       "store",   "schedule",   "transport",
+    "calls",    "health",  "reflection", "kernel",  "registry",   "build",
+    "evaluate", "serving", "transform",  "mapping", "evaluation", "inference"};
 constexpr std::array<absl::string_view, 12> kForeignToCore = {
     "grpc",      "google/",    "sqlite", "libpq",     "postgres", "prometheus",
     "phimap/v1", "inference/", "proto/", "exchange/", "server/",  "client/"};
@@ -29,8 +33,9 @@ constexpr std::array<absl::string_view, 12> kForeignToCore = {
 constexpr std::array<absl::string_view, 3> kSeenByExchange = {"status", "plan", "certificate"};
 constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
                                                          "core/certificate/"};
-constexpr std::array<absl::string_view, 4> kTransformPath = {
-    "server/schedule/", "server/registry/", "server/rpc/transform", "server/rpc/inference"};
+constexpr std::array<absl::string_view, 5> kTransformPath = {"server/schedule/", "server/registry/",
+                                                             "server/serving/", "server/transform/",
+                                                             "server/inference/"};
 
 template <typename Prefixes>
 bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
@@ -38,19 +43,46 @@ bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
                      [&](absl::string_view p) { return absl::StartsWith(text, p); });
 }
 
-// "linalg" of "core/linalg/blas.h"; empty outside of core/.
-std::string CoreFolder(absl::string_view path) {
+// "linalg" of "core/linalg/blas.h" in "core"; empty outside of `root` and at its top.
+std::string FolderIn(absl::string_view root, absl::string_view path) {
   const std::vector<std::string> parts = absl::StrSplit(path, '/');
-  return parts.size() >= 3 && parts[0] == "core" ? parts[1] : "";
+  return parts.size() >= 3 && parts[0] == root ? parts[1] : "";
 }
 
-// Position in kCoreOrder; its size for a folder that it does not name.
-size_t Rank(absl::string_view folder) {
-  return std::find(kCoreOrder.begin(), kCoreOrder.end(), folder) - kCoreOrder.begin();
+std::string CoreFolder(absl::string_view path) { return FolderIn("core", path); }
+
+// Position in `order`; its size for a folder that it does not name.
+template <typename Order>
+size_t RankIn(const Order& order, absl::string_view folder) {
+  return std::find(order.begin(), order.end(), folder) - order.begin();
+}
+
+size_t Rank(absl::string_view folder) { return RankIn(kCoreOrder, folder); }
+
+// grpc++, and what its plugin generates; the messages of gRPC's own services are protobuf alone.
+bool IsGrpcLibrary(absl::string_view name) {
+  return absl::StartsWith(name, "grpcpp/") || absl::StartsWith(name, "grpc++/") ||
+         absl::EndsWith(name, ".grpc.pb.h") ||
+         (absl::StartsWith(name, "grpc/") && !absl::EndsWith(name, ".pb.h"));
 }
 
 bool IsBlas(absl::string_view name) {
   return absl::StrContains(name, "cblas") || absl::StrContains(name, "lapack");
+}
+
+// The same as DirectViolation for a file of server/. Those at its top put the folders together.
+std::string ServerViolation(const std::string& file, const std::string& name) {
+  if (absl::StartsWith(name, "client/")) return "the server knows nothing of its clients";
+  const std::string from = FolderIn("server", file);
+  if (IsGrpcLibrary(name) && from != "kernel") return "only server/kernel calls with grpc++";
+  if (from.empty()) return "";
+  if (RankIn(kServerOrder, from) == kServerOrder.size()) {
+    return absl::StrCat("server/", from, " has no place");
+  }
+  if (!absl::StartsWith(name, "server/")) return "";
+  const std::string to = FolderIn("server", name);
+  if (to.empty()) return "it points up to what composes the server";
+  return RankIn(kServerOrder, to) > RankIn(kServerOrder, from) ? "it points up" : "";
 }
 
 // What is wrong with `file` including `name`; empty if nothing is.
@@ -82,9 +114,7 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
       return "of core/ it sees status, plan and certificate only";
     }
   }
-  if (absl::StartsWith(file, "server/") && absl::StartsWith(name, "client/")) {
-    return "the server knows nothing of its clients";
-  }
+  if (absl::StartsWith(file, "server/")) return ServerViolation(file, name);
   return "";
 }
 

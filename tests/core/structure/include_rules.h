@@ -24,6 +24,9 @@ Includes IncludesUnder(const std::string& root);
 //  - client/ includes nothing of server/, and of core/ only core/status;
 //  - exchange/ includes nothing of server/ or client/, and of core/ only status, plan, certificate;
 //  - core/ and proto/ include nothing of exchange/, server/ or client/, server/ nothing of client/;
+//  - a folder of server/ includes only folders before it in the order of dependence, and nothing of
+//    server/ itself, whose files put the folders together;
+//  - server/kernel alone of server/ includes grpc++;
 //  - what serves Transform never reaches core/mapping, core/landmark or core/certificate, through
 //  no
 //    chain of project headers.

@@ -12,7 +12,7 @@ using std::chrono::duration;
 
 TEST(BuildJobTest, TheTimeLeftIsThatOfTheShareThatIsDone) {
   const Metrics metrics;
-  BuildJob job({"letters", "id"}, BuildSpec(), "digest", BuildJob::Clock::now(), nullptr,
+  BuildJob job({"letters", "id"}, BuildSpec(), "digest", BuildJob::Clock::now(), WorkQuantum(),
                metrics.build());
   ASSERT_TRUE(job.Apply(BuildEvent::kFinish));
   EXPECT_EQ(job.Snapshot().seconds_left, 0);

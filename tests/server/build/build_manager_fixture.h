@@ -62,7 +62,10 @@ class LogLines {
 
 class BuildManagerFixture : public ::testing::Test {
  protected:
-  BuildManagerFixture() { Open(); }
+  BuildManagerFixture() {
+    options_.quantum = WorkQuantum::Clock::duration::zero();
+    Open();
+  }
   ~BuildManagerFixture() override { Close(); }
 
   void Open() {

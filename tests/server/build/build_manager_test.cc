@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/mapping/build_cost.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -127,6 +128,17 @@ TEST_F(BuildManagerTest, CancelOfADoneOrUnknownBuildChangesNothing) {
   EXPECT_EQ(builds_->Cancel({"other", kUuid}).status().code(), Code::kNotFound);
 }
 
+TEST_F(BuildManagerTest, BlocksAndTilesOfLittleWorkDoNotYield) {
+  Close();
+  options_.quantum = std::chrono::hours(1);
+  Open();
+  gate_.Close();  // who yields waits
+  const std::shared_ptr<BuildJob> job = Begin()->job;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(Add(job).ok());
+  ASSERT_TRUE(builds_->Finish(job, 400).ok());
+  EXPECT_EQ(AwaitState(job, BuildState::kDone).state, BuildState::kDone);
+}
+
 TEST_F(BuildManagerTest, ASilentClientLosesItsIdAfterTheIdleTimeout) {
   const std::shared_ptr<BuildJob> job = Begin()->job;
   now_ = now_.load() + std::chrono::minutes(4);
@@ -144,7 +156,9 @@ TEST_F(BuildManagerTest, ASilentClientLosesItsIdAfterTheIdleTimeout) {
 TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   Close();
   options_.max_builds = 1;
-  options_.memory_bytes = 1000;
+  // Enough for rows of one column, and not for three.
+  options_.memory_bytes = ReservedBytes(Spec(), 1, options_.compute_threads);
+  ASSERT_LT(options_.memory_bytes, ReservedBytes(Spec(), 3, options_.compute_threads));
   Open();
   const std::shared_ptr<BuildJob> job = Begin()->job;
   const absl::Status many = Begin(Spec(), "00000000-0000-4000-8000-000000000002").status();
@@ -154,6 +168,20 @@ TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   EXPECT_EQ(large.code(), Code::kResourceExhausted);
   EXPECT_EQ(DetailOf(large)->reason, "BUILD_MEMORY");
   EXPECT_FALSE(Begin()->attached);  // the failed one has made room
+}
+
+TEST_F(BuildManagerTest, ABuildThatCanNeverFitIsRefusedBeforeItsRowsAreSent) {
+  Close();
+  // A Gram matrix of 1,000 landmarks alone takes 8 MB.
+  options_.memory_bytes = 8'000'000;
+  Open();
+  const absl::Status never = Begin(Spec(1000)).status();
+  EXPECT_EQ(never.code(), Code::kResourceExhausted);
+  EXPECT_EQ(DetailOf(never)->reason, "BUILD_MEMORY");
+  EXPECT_EQ(DetailOf(never)->retry_delay_ms, 0);
+  EXPECT_THAT(std::string(never.message()), HasSubstr("--build_memory_bytes=8000000"));
+  EXPECT_TRUE(builds_->List("").empty());
+  EXPECT_FALSE(Begin(Spec(5))->attached);
 }
 
 TEST_F(BuildManagerTest, DrainWaitsForWhatCanFinish) {

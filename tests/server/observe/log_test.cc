@@ -31,6 +31,35 @@ TEST(LogTest, ValuesThatCouldBreakTheLineAreQuotedAndEscaped) {
   }
 }
 
+TEST(LogTest, JsonIsOneObjectALineWithTimeLevelAndEventFirst) {
+  EXPECT_EQ(FormatLogLine(absl::FromUnixMillis(1'500), LogLevel::kWarning, "build_ended",
+                          {{"mapping", "letter"}, {"rows", "20000"}}, LogFormat::kJson),
+            "{\"time\":\"1970-01-01T00:00:01.500Z\",\"level\":\"WARNING\",\"event\":"
+            "\"build_ended\",\"mapping\":\"letter\",\"rows\":\"20000\"}\n");
+}
+
+// RFC 8259: quotation mark, reverse solidus and U+0000 to U+001F must be escaped; text is UTF-8.
+TEST(LogTest, JsonValuesThatCouldBreakTheObjectAreEscaped) {
+  const struct {
+    std::string value;
+    const char* shown;
+  } cases[] = {
+      {"", ""},
+      {"say \"hi\" \\o/", "say \\\"hi\\\" \\\\o/"},
+      {"a\nb\x1f", "a\\u000ab\\u001f"},
+      {std::string("\0", 1), "\\u0000"},
+      {"\xC3\xA9\xF0\x9F\x98\x80", "\xC3\xA9\xF0\x9F\x98\x80"},
+      {"\xC3(", "\xEF\xBF\xBD("},
+      {"a\xFF", "a\xEF\xBF\xBD"},
+      {"\xE2\x82", "\xEF\xBF\xBD\xEF\xBF\xBD"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(
+        FormatLogLine(absl::UnixEpoch(), LogLevel::kInfo, "e", {{"k", c.value}}, LogFormat::kJson),
+        testing::EndsWith(std::string(",\"k\":\"") + c.shown + "\"}\n"));
+  }
+}
+
 TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
   std::vector<std::string> lines;
   const Logger logger(LogLevel::kWarning,
@@ -41,6 +70,18 @@ TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
   logger.Log(LogLevel::kError, "error", {});
   EXPECT_THAT(lines, testing::ElementsAre(testing::HasSubstr("WARNING warning"),
                                           testing::HasSubstr("ERROR error")));
+}
+
+TEST(LogTest, ALoggerThatWritesNothingDropsNothing) {
+  const Logger logger(LogLevel::kOff);
+  logger.Log(LogLevel::kError, "error", {});
+  EXPECT_EQ(logger.drops(), LogDrops());
+}
+
+TEST(LogTest, UnknownFormatIsRefusedWithTheKnownOnes) {
+  EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
+  EXPECT_THAT(std::string(ParseLogFormat("xml").status().message()),
+              testing::AllOf(testing::HasSubstr("json"), testing::HasSubstr("xml")));
 }
 
 TEST(LogTest, UnknownLevelIsRefusedWithTheKnownOnes) {

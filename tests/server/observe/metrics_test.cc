@@ -101,13 +101,13 @@ TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
 TEST(MetricsTest, LimitsStandBesideWhatIsUsed) {
   Metrics metrics;
   metrics.SetLimits({.compute_threads = 2,
-                     .queue_bytes = 3,
+                     .memory_bytes = 3,
                      .live_bytes = 4,
                      .build_memory_bytes = 5,
                      .builds = 6});
   const std::string text = Scrape(metrics);
   for (const char* line :
-       {"phimap_compute_threads 2\n", "phimap_transform_queue_limit_bytes 3\n",
+       {"phimap_compute_threads 2\n", "phimap_request_memory_limit_bytes 3\n",
         "phimap_live_version_limit_bytes 4\n", "phimap_build_memory_limit_bytes 5\n",
         "phimap_builds_limit 6\n", "process_open_fds "}) {
     EXPECT_THAT(text, HasSubstr(line));

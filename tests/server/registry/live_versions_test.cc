@@ -1,5 +1,8 @@
 #include "server/registry/live_versions.h"
 
+#include <memory>
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace phimap {
@@ -45,6 +48,24 @@ TEST(LiveVersionsTest, TheLongestUnusedMakeRoom) {
   EXPECT_EQ(live.bytes(), 80);
   EXPECT_EQ(live.count(), 2);
   EXPECT_EQ(live.evictions(), 1);
+}
+
+TEST(LiveVersionsTest, AllAreThoseThatCanBeFoundInOrderAndNoneIsUsedByIt) {
+  LiveVersions live(100);
+  Add(live, "b", 1, 20);
+  Add(live, "a", 2, 20);
+  Add(live, "a", 1, 20);
+  Add(live, "c", 1, 20);
+  const std::shared_ptr<const LiveVersion> held = live.Find("c", 1);
+  live.Retire("c", 1);
+  std::string names;
+  for (const auto& version : live.All()) {
+    names += version->record.mapping + std::to_string(version->record.number) + " ";
+  }
+  EXPECT_EQ(names, "a1 a2 b1 ");
+  EXPECT_TRUE(live.MakeRoom(40));  // c is held: b, the longest unused, makes room
+  EXPECT_EQ(live.Find("b", 1), nullptr);
+  EXPECT_NE(live.Find("a", 1), nullptr);
 }
 
 TEST(LiveVersionsTest, VersionsThatAreHeldStay) {

@@ -90,6 +90,9 @@ class MemoryStore : public Store {
                                                           int) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<std::string> ReadArtifactRange(absl::string_view, int64_t, int64_t) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view) override {
     return absl::UnimplementedError("");
   }

@@ -111,6 +111,65 @@ TEST_F(VersionRegistryTest, AVersionThatDoesNotFitIsRefusedWithTheLimit) {
   EXPECT_EQ(DetailOf(refused)->retry_delay_ms, 0);
 }
 
+// The loader is stopped at "busy" while the others line up behind it.
+class LoadTurnTest : public RegistryFixture {
+ protected:
+  void Busy(VersionRegistry::Options options = {}) {
+    for (const char* name : {"busy", "a", "b", "c"}) store_.Put(name, 1, SmallArtifact());
+    store_.gate.Close();
+    Start(options);
+    Ask("busy", LoadTurn::kLast);
+    store_.gate.AwaitWaiting();
+  }
+  void Ask(const std::string& mapping, LoadTurn turn) {
+    registry_->Acquire(mapping + "@1", turn,
+                       [this, mapping](absl::StatusOr<VersionHandle> version) {
+                         answers_.push_back(version.ok() ? mapping : mapping + " refused");
+                       });
+  }
+  // Who was answered, in their order: on this thread or on the one of the loader, which ends first.
+  std::vector<std::string> Answers() {
+    store_.gate.Open();
+    registry_.reset();
+    return answers_;
+  }
+
+  std::vector<std::string> answers_;
+};
+
+TEST_F(LoadTurnTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
+  Busy();
+  Ask("a", LoadTurn::kLast);
+  Ask("b", LoadTurn::kLast);
+  Ask("c", LoadTurn::kFirst);
+  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "c", "a", "b"));
+}
+
+TEST_F(LoadTurnTest, AVersionThatReadersWaitForMovesToTheFront) {
+  Busy();
+  Ask("a", LoadTurn::kLast);
+  Ask("b", LoadTurn::kLast);
+  Ask("b", LoadTurn::kFirst);
+  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "b", "b", "a"));
+}
+
+TEST_F(LoadTurnTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
+  Busy();
+  Ask("busy", LoadTurn::kFirst);
+  Ask("a", LoadTurn::kLast);
+  EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "busy", "a"));
+  EXPECT_EQ(store_.reads(), 2);
+}
+
+TEST_F(LoadTurnTest, ManyReadersRefuseNoAdministration) {
+  Busy({.max_queued_loads = 1, .max_waiters = 1});
+  Ask("a", LoadTurn::kLast);
+  Ask("b", LoadTurn::kLast);
+  Ask("b", LoadTurn::kFirst);
+  Ask("a", LoadTurn::kFirst);
+  EXPECT_THAT(Answers(), ::testing::ElementsAre("b refused", "busy", "b", "a", "a"));
+}
+
 TEST_F(VersionRegistryTest, WaitersAndLoadsAreBounded) {
   store_.Put("a", 1, SmallArtifact());
   store_.gate.Close();

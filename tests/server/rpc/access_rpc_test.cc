@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Code = grpc::StatusCode;
 
 constexpr Role kRoles[] = {Role::kReader, Role::kBuilder, Role::kAdmin};
@@ -50,7 +51,7 @@ class AccessRpcTest : public ServerFixture {
 };
 
 TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
-  const auto methods = ListMethods(channel_);
+  const auto methods = ListMethods(channel_, Bearer(TokenOf(Role::kReader)));
   EXPECT_GE(methods.size(), 19u);
   for (const google::protobuf::MethodDescriptor* method : methods) {
     const std::string name = absl::StrCat(method->service()->full_name(), "/", method->name());
@@ -87,9 +88,17 @@ TEST_F(AccessRpcTest, EveryMethodOfEveryServiceAsksForItsRole) {
                                   "grpc_type=\"unary\"} 3"));
 }
 
-TEST_F(AccessRpcTest, HealthAndReflectionAreOpenToAll) {
+TEST_F(AccessRpcTest, HealthIsOpenToAllAndReflectionTakesAReader) {
   EXPECT_TRUE(CallRaw(channel_, "/grpc.health.v1.Health/Check", {""}).status.ok());
-  EXPECT_THAT(ListServices(channel_), Contains("phimap.v1.TransformService"));
+  EXPECT_THAT(ListServices(channel_, Bearer(TokenOf(Role::kReader))),
+              Contains("phimap.v1.TransformService"));
+  for (const char* version : {"v1", "v1alpha"}) {
+    const std::string path =
+        absl::StrCat("/grpc.reflection.", version, ".ServerReflection/ServerReflectionInfo");
+    const RawAnswer stranger = CallRaw(channel_, path, {"\x3a\x01*"});
+    EXPECT_EQ(stranger.status.error_code(), Code::UNAUTHENTICATED);
+    EXPECT_THAT(stranger.messages, IsEmpty());
+  }
 }
 
 TEST_F(AccessRpcTest, ABuilderBuildsAndAReaderTransforms) {

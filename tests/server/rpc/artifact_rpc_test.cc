@@ -10,7 +10,7 @@
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
-#include "server/rpc/export_call.h"
+#include "server/mapping/export_call.h"
 #include "server/store/sha256.h"
 #include "tests/server/rpc/server_fixture.h"
 #include "tests/support/certified_artifact.h"

@@ -3,8 +3,6 @@
 #include <limits>
 #include <thread>
 
-#include "server/rpc/build_call.h"
-#include "server/store/sqlite_store.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
@@ -191,6 +189,24 @@ TEST_F(BuildRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
   Stop();  // before `minutes` is gone
 }
 
+TEST_F(BuildRpcTest, AClientThatSendsNothingAtAllIsEndedAndOneThatFollowsABuildIsNot) {
+  Stop();
+  options_.build_idle_seconds = 1;
+  Start();
+  std::unique_ptr<BuildStream> first = BeginComputing();
+  BuildStream follows(*mappings_);
+  follows.Send(Spec());
+  ASSERT_TRUE(follows.AwaitAccepted().has_value());
+  // From here on both are silent, the one that follows for longer.
+  BuildStream silent(*mappings_);
+  const grpc::Status ended = silent.Finish();
+  EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
+  EXPECT_EQ(FactsOf(ended).reason, "IDLE_STREAM");
+  build_gate_.Open();
+  EXPECT_TRUE(follows.Finish().ok());
+  EXPECT_TRUE(first->Finish().ok());
+}
+
 TEST_F(BuildRpcTest, AClientThatHearsOfAnErrorMayUseItsIdAtOnce) {
   v1::Examples bad = UniformExamples(1, 3);
   bad.mutable_dense()->mutable_numbers()->add_values(std::numeric_limits<double>::quiet_NaN());
@@ -203,121 +219,6 @@ TEST_F(BuildRpcTest, AClientThatHearsOfAnErrorMayUseItsIdAtOnce) {
     ASSERT_EQ(stream.Finish().error_code(), Code::INVALID_ARGUMENT) << i;
   }
   EXPECT_TRUE(Build(Spec()).ok());
-}
-
-// gRPC as a call sees it, one step at a time: the moment between a call's decision to read and the
-// library's knowing of it is a few instructions wide on the wire.
-class SteppedStream : public grpc::ServerCallbackReaderWriter<grpc::ByteBuffer, v1::BuildResponse> {
- public:
-  explicit SteppedStream(BuildCall* call) : call_(call) { BindReactor(call); }
-
-  void Read(grpc::ByteBuffer* request) override {
-    MutexLock lock(&mutex_);
-    const int number = ++reads_;
-    request_ = request;
-    changed_.NotifyAll();
-    while (let_through_ < number) changed_.Wait(&mutex_);
-  }
-  void Write(const v1::BuildResponse* /*response*/, grpc::WriteOptions /*options*/) override {
-    MutexLock lock(&mutex_);
-    ++writes_;
-    changed_.NotifyAll();
-  }
-  void Finish(grpc::Status /*status*/) override {
-    MutexLock lock(&mutex_);
-    finished_ = true;
-    changed_.NotifyAll();
-  }
-  void SendInitialMetadata() override {}
-  void WriteAndFinish(const v1::BuildResponse* /*response*/, grpc::WriteOptions /*options*/,
-                      grpc::Status /*status*/) override {}
-
-  // The call's n-th read is being started; it is held until LetThrough(n).
-  void AwaitRead(int n) {
-    MutexLock lock(&mutex_);
-    while (reads_ < n) changed_.Wait(&mutex_);
-  }
-  void LetThrough(int n) {
-    MutexLock lock(&mutex_);
-    let_through_ = n;
-    changed_.NotifyAll();
-  }
-  void AwaitWrite() {
-    MutexLock lock(&mutex_);
-    while (writes_ == 0) changed_.Wait(&mutex_);
-  }
-  void AwaitFinish() {
-    MutexLock lock(&mutex_);
-    while (!finished_) changed_.Wait(&mutex_);
-  }
-  bool finished() {
-    MutexLock lock(&mutex_);
-    return finished_;
-  }
-  // The read that was started last completes.
-  void Receive(const v1::BuildRequest& request) {
-    {
-      MutexLock lock(&mutex_);
-      const grpc::Slice bytes(request.SerializeAsString());
-      *request_ = grpc::ByteBuffer(&bytes, 1);
-    }
-    call_->OnReadDone(true);
-  }
-
- private:
-  grpc::internal::ServerReactor* reactor() override { return call_; }
-  void CallOnDone() override {}
-
-  BuildCall* const call_;
-  Mutex mutex_;
-  CondVar changed_;
-  grpc::ByteBuffer* request_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  int reads_ ABSL_GUARDED_BY(mutex_) = 0;
-  int let_through_ ABSL_GUARDED_BY(mutex_) = 0;
-  int writes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
-TEST(BuildCallTest, TheEndWaitsForAReadThatAnotherThreadStarts) {
-  const TemporaryFolder folder;
-  const auto store = *SqliteStore::Open({.data_dir = folder.path()}, PosixFileSystem());
-  Metrics metrics;
-  const Logger logger(LogLevel::kOff);
-  VersionRegistry registry({}, *store, metrics.registry(), logger);
-  TaskPool store_pool("store calls", 1, 4);
-  BuildManager builds({}, *store, registry, store_pool, metrics.build(), logger);
-  const AccessControl everyone(/*tokens=*/nullptr, /*certificate_role=*/std::nullopt);
-  const RpcMethod method{metrics.AddMethod("service", "Build", "bidi_stream"), Role::kBuilder,
-                         &everyone};
-  grpc::CallbackServerContext context;
-  const auto call = std::make_shared<BuildCall>(builds, method, logger, context);
-  SteppedStream stream(call.get());
-
-  stream.LetThrough(1);
-  call->Start();
-  v1::BuildRequest request;
-  request.mutable_spec()->set_mapping("letter");
-  request.mutable_spec()->set_build_id("00000000-0000-4000-8000-000000000001");
-  request.mutable_spec()->mutable_spec()->set_text("f2(landmarks=5)");
-  request.mutable_spec()->set_kernel("rbf(gamma=0.5)");
-  stream.Receive(request);
-  stream.AwaitRead(2);  // a store thread starts it, and has not come back
-  *request.mutable_examples() = UniformExamples(2, 3);
-  stream.Receive(request);
-  stream.AwaitRead(3);  // a build thread has decided on it
-  // Now the store thread comes back: it goes on to tell `accepted`.
-  stream.LetThrough(2);
-  stream.AwaitWrite();
-  std::atomic<bool> back{false};
-  ASSERT_TRUE(store_pool.Submit([&] { back = true; }).ok());
-  while (!back) std::this_thread::yield();
-  call->OnWriteDone(true);
-  call->OnCancel();
-  EXPECT_FALSE(stream.finished());  // gRPC does not know of the third read
-  stream.LetThrough(3);
-  stream.AwaitFinish();
-  call->OnDone();
-  builds.Drain(BuildManager::Clock::now());
 }
 
 TEST_F(BuildRpcTest, TheSameStreamSpecAndSeedGiveTheSameArtifact) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/evaluate_call.h"
+#include "server/evaluation/evaluate_call.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {

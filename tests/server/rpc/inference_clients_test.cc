@@ -137,6 +137,26 @@ TEST_F(InferenceClientsTest, ParametersThatStandardClientsAlwaysSendArePassedOve
   }
 }
 
+// Triton's clients stream the messages of ModelInfer. (KServe's and MLServer's do not stream.)
+TEST_F(InferenceClientsTest, AStreamTakesTheSameBytes) {
+  const RawAnswer answer = CallRaw(
+      channel_, "/inference.GRPCInferenceService/ModelStreamInfer",
+      {FrozenBytes(kTritonRequest), FrozenBytes(kKserveRequest), FrozenBytes(kMlserverRequest),
+       FrozenBytes(absl::StrCat(kTritonRequest, kTimeoutInWords))});
+  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
+  ASSERT_EQ(answer.messages.size(), 4);
+  for (size_t i = 0; i < 4; ++i) {
+    SCOPED_TRACE(i);
+    inference::ModelStreamInferResponse response;
+    ASSERT_TRUE(response.ParseFromString(answer.messages[i]));
+    const bool bad = i == 3;
+    EXPECT_EQ(response.error_message().empty(), !bad) << response.error_message();
+    EXPECT_EQ(response.infer_response().id(), i == 0 || bad ? "1" : "");
+    if (bad) continue;
+    EXPECT_EQ(response.infer_response().raw_output_contents(0), NativeOfFrozen());
+  }
+}
+
 TEST_F(InferenceClientsTest, OurOwnParameterIsStillCheckedBesideThem) {
   for (const char* request : {kTritonRequest, kKserveRequest, kMlserverRequest}) {
     const RawAnswer answer = CallFrozen("ModelInfer", absl::StrCat(request, kTimeoutInWords));

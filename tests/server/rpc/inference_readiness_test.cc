@@ -3,13 +3,16 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "core/status/check.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
 #include "inference/inference_service.grpc.pb.h"
-#include "server/grpc_listener.h"
-#include "server/rpc/inference_service.h"
+#include "server/api_listener.h"
+#include "server/health/health_service.h"
+#include "server/inference/inference_service.h"
 #include "tests/server/registry/registry_fixture.h"
 #include "tests/server/rpc/raw_call.h"
 
@@ -18,24 +21,33 @@ namespace {
 
 constexpr char kService[] = "inference.GRPCInferenceService";
 
-// The service and its listener, without the rest of the server: what is between StopHealth and
-// Shutdown takes no time there.
+// The service, health and their listener, without the rest of the server: it says that it is not
+// serving and stays, while a server that goes sends its clients away at that moment.
 class InferenceReadinessTest : public ::testing::Test {
  protected:
   InferenceReadinessTest() {
-    PHIMAP_CHECK(listener_.ok());
-    channel_ = grpc::CreateChannel((*listener_)->address(), grpc::InsecureChannelCredentials());
+    AddInferenceService(inference_, dispatcher_);
+    AddHealthService(health_, dispatcher_);
+    SetServing(true);
+    ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    auto api = ApiListener::Listen(
+        options, dispatcher_, [](EventLoop&) {}, metrics_.connections(), logger_);
+    PHIMAP_CHECK(api.ok());
+    api_ = *std::move(api);
+    channel_ = grpc::CreateChannel(api_->address(), grpc::InsecureChannelCredentials());
     stub_ = inference::GRPCInferenceService::NewStub(channel_);
   }
   ~InferenceReadinessTest() override {
-    (*listener_)->Shutdown(std::chrono::system_clock::now());
+    const auto now = std::chrono::steady_clock::now();
+    api_->Shutdown(now, now, [this] { health_.EndWatches(); });
     scheduler_.Drain();
   }
 
-  static ServerOptions Options() {
-    ServerOptions options;
-    options.listen = "127.0.0.1:0";
-    return options;
+  // As the server does when it begins and when it goes.
+  void SetServing(bool serving) {
+    health_.SetServing(serving);
+    serving_ = serving;
   }
   bool ServerReady() {
     grpc::ClientContext context;
@@ -43,9 +55,6 @@ class InferenceReadinessTest : public ::testing::Test {
     EXPECT_TRUE(stub_->ServerReady(&context, {}, &response).ok());
     return response.ready();
   }
-
-  const Logger logger_{LogLevel::kOff};
-  Metrics metrics_;
   bool ModelReady(const std::string& name) {
     inference::ModelReadyRequest request;
     request.set_name(name);
@@ -55,19 +64,26 @@ class InferenceReadinessTest : public ::testing::Test {
     return response.ready();
   }
 
+  const Logger logger_{LogLevel::kOff};
+  Metrics metrics_;
   MemoryStore store_;
   TaskPool store_pool_{"store calls", 1, 16};
+  TaskPool parsing_{"messages to parse", 1, 16};
+  const AccessControl access_{/*tokens=*/nullptr, /*certificate_role=*/std::nullopt};
+  RequestMemory memory_{int64_t{1} << 20, /*gauge=*/nullptr};
+  CallerShares callers_{/*max_calls=*/16};
+  const CallEnvironment calls_{access_, memory_, callers_, parsing_, int64_t{1} << 20, logger_};
+  Dispatcher dispatcher_{calls_, metrics_};
   TransformScheduler scheduler_{{}, metrics_.transform()};
   VersionRegistry registry_{{}, store_, metrics_.registry(), logger_};
-  const RpcLimits limits_;
-  AnswerBudget answers_{limits_.answer_bytes, metrics_.transform(), scheduler_.room()};
-  const TransformEnvironment environment_{registry_, scheduler_, answers_, limits_, logger_};
+  RowServer rows_{scheduler_, metrics_.transform()};
+  const RowCallEnvironment row_calls_{registry_, rows_};
   std::atomic<bool> serving_{false};
-  const AccessControl access_{nullptr, std::nullopt};
-  InferenceService service_{environment_, store_,  store_pool_, serving_,
-                            "1.2.3",      access_, metrics_};
-  const absl::StatusOr<std::unique_ptr<GrpcListener>> listener_ = GrpcListener::Listen(
-      Options(), {{&service_, kService}}, serving_, metrics_.connections(), logger_);
+  HealthStatus health_{{kService}};
+  const absl::Duration idle_limit_ = absl::Minutes(5);
+  const InferenceEnvironment inference_{row_calls_, store_,   store_pool_, idle_limit_,
+                                        logger_,    serving_, "1.2.3"};
+  std::unique_ptr<ApiListener> api_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> stub_;
 };
@@ -75,7 +91,7 @@ class InferenceReadinessTest : public ::testing::Test {
 TEST_F(InferenceReadinessTest, ServerReadyIsWhatHealthSaysAndLiveItStays) {
   EXPECT_EQ(HealthOf(channel_, kService), 1);
   EXPECT_TRUE(ServerReady());
-  (*listener_)->StopHealth();
+  SetServing(false);
   EXPECT_EQ(HealthOf(channel_, kService), 2);
   EXPECT_FALSE(ServerReady());
   grpc::ClientContext context;
@@ -89,7 +105,7 @@ TEST_F(InferenceReadinessTest, NoModelIsReadyWhileTheServerIsNot) {
   store_.Put("letter", 1, SmallArtifact());
   store_.Put("digit", 1, SmallArtifact());
   EXPECT_TRUE(ModelReady("letter"));
-  (*listener_)->StopHealth();
+  SetServing(false);
   EXPECT_FALSE(ModelReady("letter"));
   EXPECT_FALSE(ModelReady("digit"));
   EXPECT_EQ(store_.reads(), 1);

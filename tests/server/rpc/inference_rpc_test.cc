@@ -237,7 +237,7 @@ TEST_F(InferenceRpcTest, TheServerIsLiveReadyAndSaysWhoItIs) {
   ASSERT_TRUE(inferences_->ServerMetadata(&metadata_context, {}, &metadata).ok());
   EXPECT_EQ(metadata.name(), "phimap");
   EXPECT_THAT(metadata.version(), ::testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
-  EXPECT_EQ(metadata.extensions_size(), 0);
+  EXPECT_THAT(metadata.extensions(), ElementsAre("model_configuration", "statistics"));
 }
 
 // The names that both protocols must agree on, in each call that names a model.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 
+#include "server/sync/steady_time.h"
 #include "tests/server/rpc/inference_fixture.h"
 
 namespace phimap::testing {
@@ -16,7 +17,7 @@ class InferenceTimeoutTest : public InferenceFixture {
   InferenceTimeoutTest() {
     // The scheduler, which drops what is late, is an hour ahead: a request that may wait for less
     // is late when it is taken, however fast the machine is.
-    hooks_.transform_clock = [] { return absl::Now() + absl::Hours(1); };
+    hooks_.transform_clock = [] { return SteadyNow() + absl::Hours(1); };
     Start();
     MustBuild();
   }

@@ -64,11 +64,13 @@ int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& s
   return answer.messages.size() == 1 && answer.messages[0].size() == 2 ? answer.messages[0][1] : 0;
 }
 
-std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel) {
+std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel,
+                                      const std::map<std::string, std::string>& metadata) {
   // ServerReflectionRequest{7: list_services = "*"}. The library links the messages and keeps their
   // headers to itself.
-  const RawAnswer answer = CallRaw(
-      channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", {"\x3a\x01*"});
+  const RawAnswer answer =
+      CallRaw(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+              {"\x3a\x01*"}, metadata);
   PHIMAP_CHECK(answer.status.ok() && answer.messages.size() == 1);
   const google::protobuf::Descriptor* const type =
       google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(
@@ -92,9 +94,10 @@ std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& chan
 }
 
 std::vector<const google::protobuf::MethodDescriptor*> ListMethods(
-    const std::shared_ptr<grpc::Channel>& channel) {
+    const std::shared_ptr<grpc::Channel>& channel,
+    const std::map<std::string, std::string>& metadata) {
   std::vector<const google::protobuf::MethodDescriptor*> methods;
-  for (const std::string& name : ListServices(channel)) {
+  for (const std::string& name : ListServices(channel, metadata)) {
     if (absl::StartsWith(name, "grpc.")) continue;
     const google::protobuf::ServiceDescriptor* const service =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(name);

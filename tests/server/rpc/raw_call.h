@@ -27,11 +27,13 @@ RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::stri
 int HealthOf(const std::shared_ptr<grpc::Channel>& channel, const std::string& service);
 
 // Full names of all services that the server says it has, by server reflection.
-std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel);
+std::vector<std::string> ListServices(const std::shared_ptr<grpc::Channel>& channel,
+                                      const std::map<std::string, std::string>& metadata = {});
 
 // All RPCs that the server has, as itself tells, without those that gRPC brings.
 std::vector<const google::protobuf::MethodDescriptor*> ListMethods(
-    const std::shared_ptr<grpc::Channel>& channel);
+    const std::shared_ptr<grpc::Channel>& channel,
+    const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace phimap::testing
 

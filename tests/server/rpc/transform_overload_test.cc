@@ -1,9 +1,10 @@
-// What a client sees of a server that has more to do than its queue holds.
+// What a client sees of a server that has more to do than it has memory for.
 #include <atomic>
 #include <string>
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "server/sync/steady_time.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
@@ -14,13 +15,13 @@ using Code = grpc::StatusCode;
 class TransformOverloadTest : public ServerFixture {
  protected:
   TransformOverloadTest() {
-    options_.queue_bytes = 65536;
+    options_.memory_bytes = kMemory;
     options_.http = "127.0.0.1:0";
-    // The scheduler asks for the time when a request comes (1) and when it is taken (2): there the
-    // first one stays until the test lets it go.
+    // The scheduler asks for the time when a request comes (1), on the event loop, and when a
+    // worker takes it (2): there the first one stays until the test lets it go.
     hooks_.transform_clock = [this] {
       if (++readings_ == 2) taken_.Wait();
-      return absl::Now();
+      return SteadyNow();
     };
     Start();
   }
@@ -36,39 +37,41 @@ class TransformOverloadTest : public ServerFixture {
     return request;
   }
 
+  static constexpr int64_t kMemory = int64_t{1} << 20;
+
   std::atomic<int> readings_{0};
   Gate taken_;
 };
 
 TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestIsServed) {
-  // 12 bytes of a row in, 120 out: 500 rows are more than the queue's bytes, and let in because
-  // nothing else is there.
+  // 12 bytes of a row in, 120 out: 12,000 rows are more than the memory, and let in because nothing
+  // else is there; and more than an event loop computes by itself.
   MustBuild("letter", "f1(landmarks=30)");
   grpc::Status first;
   v1::TransformResponse features;
-  std::thread client([&] { first = Transform(Request(500), &features); });
+  std::thread client([&] { first = Transform(Request(12000), &features); });
   taken_.AwaitWaiting();
 
   v1::TransformResponse response;
   const grpc::Status refused = Transform(Request(1), &response);
   EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED);
   const ErrorFacts facts = FactsOf(refused);
-  EXPECT_EQ(facts.reason, "QUEUE_FULL");
-  EXPECT_EQ(facts.metadata.at("limit"), "65536");
+  EXPECT_EQ(facts.reason, "MEMORY_FULL");
+  EXPECT_EQ(facts.metadata.at("limit"), std::to_string(kMemory));
   ASSERT_TRUE(facts.retry_ms.has_value());
   EXPECT_GE(*facts.retry_ms, 10);
   EXPECT_LE(*facts.retry_ms, 2000);
   EXPECT_TRUE(absl::StrContains(Scrape(),
                                 "phimap_refused_total{grpc_service=\"phimap.v1.TransformService\","
-                                "reason=\"queue_full\"} 1"));
+                                "reason=\"memory_full\"} 1"));
 
   taken_.Open();
   client.join();
   EXPECT_TRUE(first.ok()) << first.error_message();
-  EXPECT_EQ(features.features().rows(), 500);
-  // The bytes of an answer count until the library has let it go, which can be after the client has
-  // read it: so the next call may be refused too, and goes on as a client does. The bound is far
-  // above what that takes on any machine; bytes that are never let go fail here.
+  EXPECT_EQ(features.features().rows(), 12000);
+  // The bytes of a request and its answer count until the call is gone, which can be after the
+  // client has read it: so the next call may be refused too, and goes on as a client does. The
+  // bound is far above what that takes on any machine; bytes that are never let go fail here.
   const absl::Time give_up = absl::Now() + absl::Minutes(1);
   grpc::Status second;
   do {

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/sync/steady_time.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {
@@ -17,7 +18,7 @@ using Code = grpc::StatusCode;
 class TransformRpcTest : public ServerFixture {
  protected:
   TransformRpcTest() {
-    hooks_.transform_clock = [this] { return absl::Now() + absl::Seconds(seconds_ahead_.load()); };
+    hooks_.transform_clock = [this] { return SteadyNow() + absl::Seconds(seconds_ahead_.load()); };
     Start();
   }
   ~TransformRpcTest() override { Stop(); }  // it looks at the clock

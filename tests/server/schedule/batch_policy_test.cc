@@ -49,48 +49,11 @@ TEST(BatchPolicyTest, AWorkerIsWorthwhileForEachFourRowsButNotWithoutARequest) {
   }
 }
 
-TEST(BatchPolicyTest, OnlyATinyRequestThatNothingWaitsBeforeRunsInline) {
-  const absl::Duration limit = absl::Microseconds(20);
-  const struct {
-    bool free;
-    double multiplications;
-    double rate;
-    absl::Duration limit;
-    bool runs_inline;
-  } cases[] = {
-      {true, 19'000, 0, limit, true},  // nothing measured: one a nanosecond
-      {true, 21'000, 0, limit, false},     {true, 199'000, 1e10, limit, true},
-      {true, 201'000, 1e10, limit, false}, {true, 5'000, 1e8, limit, false},  // measured to be slow
-      {false, 1, 1e10, limit, false},      {true, 1, 1e10, absl::ZeroDuration(), false},
-      {true, 0, 0, limit, true},
-  };
-  for (const auto& c : cases) {
-    EXPECT_EQ(RunsInline(c.free, c.multiplications, c.rate, c.limit), c.runs_inline)
-        << c.multiplications << " at " << c.rate;
-  }
-}
-
-TEST(BatchPolicyTest, AdmitsUpToTheLimitAndOneLargeRequestWhenNothingElseIsThere) {
-  const struct {
-    int64_t queued, bytes, limit;
-    bool admitted;
-  } cases[] = {
-      {0, 10, 100, true},
-      {90, 10, 100, true},
-      {91, 10, 100, false},
-      {0, 500, 100, true},
-      {1, 500, 100, false},
-      // No overflow near the end of the range.
-      {1, INT64_MAX, INT64_MAX, false},
-  };
-  for (const auto& c : cases) EXPECT_EQ(Admits(c.queued, c.bytes, c.limit), c.admitted) << c.bytes;
-}
-
-TEST(BatchPolicyTest, RetryDelayIsTheTimeOfTheQueuedWorkWithinBounds) {
-  EXPECT_EQ(RetryDelayMs(1e9, 1e10), 100);
-  EXPECT_EQ(RetryDelayMs(1e6, 1e10), 10);
-  EXPECT_EQ(RetryDelayMs(1e13, 1e10), 2000);
-  EXPECT_EQ(RetryDelayMs(1e9, 0), 100);  // nothing was measured yet
+TEST(BatchPolicyTest, ExpectsTheMeasuredRateAndOneANanosecondWithoutOne) {
+  EXPECT_EQ(ExpectedTime(20'000, 0), absl::Microseconds(20));
+  EXPECT_EQ(ExpectedTime(200'000, 1e10), absl::Microseconds(20));
+  EXPECT_EQ(ExpectedTime(2'000, 1e8), absl::Microseconds(20));
+  EXPECT_EQ(ExpectedTime(0, 0), absl::ZeroDuration());
 }
 
 TEST(BatchPolicyTest, TilesAreWholeBlocksOfAboutTheSameWork) {

@@ -66,21 +66,9 @@ struct Request {
 
 class SchedulerFixture : public ::testing::Test {
  protected:
-  explicit SchedulerFixture(absl::Duration inline_limit = absl::ZeroDuration(),
-                            absl::Duration idle_inline_limit = absl::ZeroDuration())
-      : scheduler_(Options(inline_limit, idle_inline_limit), metrics_.transform()) {}
+  SchedulerFixture() : scheduler_({.now = [this] { return now_; }}, metrics_.transform()) {}
   // Tests run all they submit.
   ~SchedulerFixture() override { scheduler_.Drain(); }
-
-  TransformScheduler::Options Options(absl::Duration inline_limit,
-                                      absl::Duration idle_inline_limit) {
-    TransformScheduler::Options options;
-    options.queue_bytes = 1600;  // 100 rows: 8 bytes in, 8 bytes out
-    options.inline_limit = inline_limit;
-    options.idle_inline_limit = idle_inline_limit;
-    options.now = [this] { return now_; };
-    return options;
-  }
 
   TransformWork Work(Request& request, std::shared_ptr<const Engine> engine) {
     TransformWork work;

@@ -135,20 +135,17 @@ TEST_F(TransformCoalescingTest, VersionsTakeTurnsAndEachIsServedOldestFirst) {
 }
 
 TEST_F(TransformCoalescingTest, APassIsCountedWithItsRequestsAndRowsAndPhases) {
-  prometheus::Counter version_rows;
   const auto engine = std::make_shared<FakeEngine>();
   for (int i = 0; i < 3; ++i) {
     Request& request = requests_.emplace_back();
     request.rows = {1, 2};
     TransformWork work = Work(request, engine);
     work.received = now_ - absl::Milliseconds(4);
-    work.version_rows = &version_rows;
     scheduler_.Submit(std::move(work));
     now_ += absl::Milliseconds(1);
   }
   engine->before = [this](auto) { now_ += absl::Milliseconds(10); };
   EXPECT_TRUE(scheduler_.RunOne(scratch_));
-  EXPECT_EQ(version_rows.Value(), 6);
   EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_count, 1);
   EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_sum, 3);
   EXPECT_EQ(metrics_.transform().batch_rows->Collect().histogram.sample_sum, 6);
@@ -172,9 +169,7 @@ TEST(TransformCoalescingBitsTest, SharedPassesGiveTheBitsOfEachRequestAlone) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   const std::shared_ptr<const Engine> engine = *std::move(loaded);
   Metrics metrics;
-  TransformScheduler scheduler(
-      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
-      metrics.transform());
+  TransformScheduler scheduler({}, metrics.transform());
   EngineScratch scratch;
   const Matrix<float> inputs[] = {UniformFloatRows({.rows = 1, .cols = 5, .seed = 1}),
                                   UniformFloatRows({.rows = 5, .cols = 5, .seed = 2}),

@@ -161,24 +161,15 @@ class TransformConcurrentBitsTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(TransformConcurrentBitsTest, RowsHaveTheBitsTheyHaveAloneWhenWorkersShareThem) {
-  TransformScheduler scheduler(
-      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
-      metrics_.transform());
+  TransformScheduler scheduler({}, metrics_.transform());
   ExpectBitsOfRowsAlone(scheduler, GetParam());
   EXPECT_EQ(metrics_.transform().batch_requests->Collect().histogram.sample_sum,
             kClients * kRequestsEach);
 }
 
-TEST_P(TransformConcurrentBitsTest, RowsHaveTheBitsTheyHaveAloneWhenClientsThreadsComputeSome) {
-  TransformScheduler scheduler({}, metrics_.transform());
-  ExpectBitsOfRowsAlone(scheduler, GetParam());
-}
-
 // What waits before the workers come is shared for certain, whatever the machine does.
 TEST_P(TransformConcurrentBitsTest, RowsThatGatheredBeforeTheWorkersCameHaveTheirBits) {
-  TransformScheduler scheduler(
-      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
-      metrics_.transform());
+  TransformScheduler scheduler({}, metrics_.transform());
   std::vector<std::deque<SentRequest>> sent(kClients);
   Answers answers;
   std::vector<std::thread> clients;

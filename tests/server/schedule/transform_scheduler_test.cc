@@ -1,9 +1,9 @@
 #include "server/schedule/transform_scheduler.h"
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <new>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,7 +19,6 @@ namespace phimap::testing {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using Code = absl::StatusCode;
 
 using TransformSchedulerTest = SchedulerFixture;
@@ -35,21 +34,45 @@ TEST_F(TransformSchedulerTest, ComputesWhatWasSubmitted) {
   EXPECT_FALSE(scheduler_.RunOne(scratch_));
 }
 
-TEST_F(TransformSchedulerTest, RefusesAtOnceWhatDoesNotFitWithADelay) {
-  Request fits{.rows = std::vector<double>(100)};
-  Request refused{.rows = {1}};
-  scheduler_.Submit(Work(fits, std::make_shared<FakeEngine>()));
-  scheduler_.Submit(Work(refused, std::make_shared<FakeEngine>()));
-  EXPECT_EQ(refused.done, 1);
-  EXPECT_EQ(refused.status.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(refused.status)->reason, "QUEUE_FULL");
-  EXPECT_GT(DetailOf(refused.status)->retry_delay_ms, 0);
-  EXPECT_THAT(std::string(refused.status.message()), HasSubstr("1600"));
-  scheduler_.RunOne(scratch_);
-  Request later{.rows = {1}};
-  scheduler_.Submit(Work(later, std::make_shared<FakeEngine>()));
-  scheduler_.RunOne(scratch_);
-  EXPECT_TRUE(later.status.ok());
+TEST_F(TransformSchedulerTest, ABatchIsComputedByWhoeverBringsIt) {
+  std::deque<Request> requests(3);
+  const auto engine = std::make_shared<FakeEngine>();
+  std::vector<QueuedWork> batch;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].rows = {static_cast<double>(i)};
+    batch.push_back(*scheduler_.Accept(Work(requests[i], engine)));
+  }
+  EXPECT_TRUE(scheduler_.TransformsPending());
+  EXPECT_FALSE(scheduler_.RunOne(scratch_));  // no worker sees it
+  scheduler_.RunBatch(std::move(batch), scratch_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(requests[i].done, 1);
+    EXPECT_THAT(requests[i].features, ElementsAre(2.0 * i));
+  }
+  EXPECT_FALSE(scheduler_.TransformsPending());
+}
+
+TEST_F(TransformSchedulerTest, ABatchComesBackWhenNoWorkerSleeps) {
+  Request request{.rows = {1}};
+  std::vector<QueuedWork> batch;
+  batch.push_back(*scheduler_.Accept(Work(request, std::make_shared<FakeEngine>())));
+  batch = scheduler_.HandOver(std::move(batch));
+  ASSERT_EQ(batch.size(), 1);
+  scheduler_.RunBatch(std::move(batch), scratch_);
+  EXPECT_EQ(request.done, 1);
+}
+
+TEST_F(TransformSchedulerTest, EstimatesByWhatWasMeasuredOfTheVersion) {
+  // 100,000 multiplications in 10 µs.
+  const auto engine = std::make_shared<FakeEngine>(100'000);
+  engine->before = [&](auto) { now_ += absl::Microseconds(10); };
+  Request first{.rows = {1}};
+  Request second{.rows = {1, 2, 3}};
+  // Nothing was measured: a multiplication a nanosecond.
+  EXPECT_EQ(scheduler_.Estimate(Work(first, engine)), absl::Microseconds(100));
+  scheduler_.Submit(Work(first, engine));
+  RunAll();
+  EXPECT_NEAR(absl::ToDoubleMicroseconds(scheduler_.Estimate(Work(second, engine))), 30, 0.01);
 }
 
 TEST_F(TransformSchedulerTest, DropsCancelledAndExpiredWorkBeforeItCostsAnything) {
@@ -129,9 +152,7 @@ TEST_F(TransformSchedulerTest, WaitersForIdlenessGoOnAfterTheirPatienceOnABusySe
 
 TEST(TransformSchedulerDrainTest, FinishesWhatWasAcceptedAndRefusesTheRest) {
   Metrics metrics;
-  TransformScheduler scheduler(
-      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
-      metrics.transform());
+  TransformScheduler scheduler({}, metrics.transform());
   Gate gate;
   const auto engine = std::make_shared<FakeEngine>();
   engine->before = [&](auto) { gate.Wait(); };

@@ -15,9 +15,7 @@ TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
   constexpr int kCallers = 6;
   constexpr int kRequests = 500;
   Metrics metrics;
-  TransformScheduler scheduler(
-      {.inline_limit = absl::ZeroDuration(), .idle_inline_limit = absl::ZeroDuration()},
-      metrics.transform());
+  TransformScheduler scheduler({}, metrics.transform());
   const std::shared_ptr<const Engine> engines[] = {std::make_shared<FakeEngine>(),
                                                    std::make_shared<FakeEngine>()};
   std::atomic<int> right{0};

@@ -186,6 +186,11 @@ class RacingFileSystem : public FaultyFileSystem {
     if (before_read) std::exchange(before_read, nullptr)();
     return FaultyFileSystem::ReadFile(path, limit_bytes);
   }
+  absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                        int64_t bytes) override {
+    if (before_read) std::exchange(before_read, nullptr)();
+    return FaultyFileSystem::ReadRange(path, offset, bytes);
+  }
   absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override {
     if (before_read) std::exchange(before_read, nullptr)();
     return FaultyFileSystem::NewReadableFile(path);
@@ -208,6 +213,10 @@ TEST(DeletionTest, AnArtifactThatIsDeletedWhileItIsLookedUpIsNotFoundAndNotDamag
   file_system.before_read = [&] { EXPECT_TRUE(store->DeleteVersion("letters", 2).ok()); };
   const absl::Status opened = store->OpenArtifact(second).status();
   EXPECT_TRUE(absl::IsNotFound(opened)) << opened;
+  const std::string third = store->Publish(RequestFor("build-3"), "third")->digest;
+  file_system.before_read = [&] { EXPECT_TRUE(store->DeleteVersion("letters", 3).ok()); };
+  const absl::Status part = store->ReadArtifactRange(third, 1, 2).status();
+  EXPECT_TRUE(absl::IsNotFound(part)) << part;
 }
 
 }  // namespace

@@ -80,6 +80,11 @@ absl::StatusOr<std::string> FaultyFileSystem::ReadFile(const std::string& path,
   return base_->ReadFile(path, limit_bytes);
 }
 
+absl::StatusOr<std::string> FaultyFileSystem::ReadRange(const std::string& path, int64_t offset,
+                                                        int64_t bytes) {
+  return base_->ReadRange(path, offset, bytes);
+}
+
 absl::StatusOr<std::unique_ptr<ReadableFile>> FaultyFileSystem::NewReadableFile(
     const std::string& path) {
   return base_->NewReadableFile(path);

@@ -26,6 +26,8 @@ class FaultyFileSystem : public FileSystem {
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
   absl::StatusOr<int64_t> SizeBytes(const std::string& path) override;
   absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) override;
+  absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                        int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
 

@@ -68,6 +68,8 @@ TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
        [&] { store.GetAliasedVersion("m", "a").IgnoreError(); }},
       {StoreOperation::kReadArtifact,
        [&] { store.ReadArtifact(std::string(64, '0')).IgnoreError(); }},
+      {StoreOperation::kReadArtifactRange,
+       [&] { store.ReadArtifactRange(std::string(64, '0'), 0, 1).IgnoreError(); }},
       {StoreOperation::kOpenArtifact,
        [&] { store.OpenArtifact(std::string(64, '0')).IgnoreError(); }},
       {StoreOperation::kSetAlias, [&] { store.SetAlias("m", "a", 1, "").IgnoreError(); }},

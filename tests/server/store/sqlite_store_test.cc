@@ -91,6 +91,11 @@ TEST_F(SqliteStoreTest, DamagedArtifactsAreDataLossAndOthersStillRead) {
   EXPECT_TRUE(absl::IsDataLoss((*store_->OpenArtifact(bad))->Next(100).status()));
   fs::remove(path);
   EXPECT_TRUE(absl::IsDataLoss(store_->OpenArtifact(bad).status()));
+  // A part is what the file has there; only that it is there is known.
+  EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactRange(bad, 0, 1).status()));
+  WriteWhole(path, "ba");
+  EXPECT_EQ(store_->ReadArtifactRange(bad, 0, 2).value_or("?"), "ba");
+  EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactRange(bad, 1, 2).status()));
   // Publishing the same bytes again heals it, and so does importing them.
   EXPECT_TRUE(store_->Publish(RequestFor("build-3"), "bad").ok());
   EXPECT_EQ(*store_->ReadArtifact(bad), "bad");

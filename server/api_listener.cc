@@ -1,0 +1,139 @@
+#include "server/api_listener.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "core/status/status_macros.h"
+#include "server/transport/listen_address.h"
+#include "server/transport/listener.h"
+#include "server/transport/unix_socket.h"
+
+namespace phimap {
+namespace {
+
+// A client that sends nothing for so long does not hold up a shutdown.
+constexpr absl::Duration kSilent = absl::Seconds(1);
+constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
+// For the last answers to be read.
+constexpr auto kGrace = std::chrono::seconds(1);
+
+Transport::Options TransportOptions(const ServerOptions& options) {
+  Transport::Options out;
+  out.io_threads = options.io_threads;
+  out.max_descriptor = MaxConnectionDescriptor();
+  out.limits.go_away_notice = absl::Seconds(options.lame_duck_seconds);
+  out.limits.max_stall = absl::Seconds(options.stream_idle_seconds);
+  out.max_connections_per_host = options.max_connections_per_host;
+  out.proxies = options.proxies;
+  if (options.max_connection_age_seconds > 0) {
+    out.limits.max_age = absl::Seconds(options.max_connection_age_seconds);
+  }
+  return out;
+}
+
+// Says when the TLS certificate expires, which nobody should learn from their clients.
+void LogTls(const ServerOptions& options, const Logger& logger) {
+  const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
+  if (!expires.ok()) return;
+  logger.Log(*expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
+             {{"certificate", options.tls.certificate},
+              {"expires", absl::FormatTime(absl::RFC3339_sec, *expires, absl::UTCTimeZone())},
+              {"client_certificates", options.tls.client_ca.empty() ? "not asked" : "required"}});
+}
+
+std::vector<std::string> TlsPaths(const TlsFiles& files) {
+  std::vector<std::string> paths = {files.certificate, files.key};
+  if (!files.client_ca.empty()) paths.push_back(files.client_ca);
+  return paths;
+}
+
+// The sockets of the addresses; `address` becomes what the first one is.
+absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptions& options,
+                                                               TlsContext* tls,
+                                                               std::string& address) {
+  std::vector<Transport::Endpoint> endpoints;
+  absl::string_view path = options.listen;
+  address = options.listen;
+  if (absl::ConsumePrefix(&path, kUnixScheme)) {
+    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(std::string(path)));
+    endpoints.push_back({std::move(socket)});
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(std::vector<ListeningSocket> sockets,
+                            ListeningSocket::Tcp(options.listen));
+    address = WithPort(options.listen, sockets[0].port());
+    for (ListeningSocket& socket : sockets) endpoints.push_back({std::move(socket), tls});
+  }
+  // TLS is for the network: a Unix socket stays what it is.
+  if (!options.unix_listen.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(options.unix_listen));
+    endpoints.push_back({std::move(socket)});
+  }
+  return endpoints;
+}
+
+}  // namespace
+
+ApiListener::ApiListener(const ServerOptions& options, Dispatcher& dispatcher,
+                         const ConnectionMetrics& metrics, const Logger& logger)
+    : dispatcher_(dispatcher), transport_(TransportOptions(options), dispatcher, metrics, logger) {}
+
+ApiListener::~ApiListener() = default;
+
+absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
+    const ServerOptions& options, Dispatcher& dispatcher,
+    const std::function<void(EventLoop&)>& add_loop, const ConnectionMetrics& metrics,
+    const Logger& logger) {
+  auto listener = absl::WrapUnique(new ApiListener(options, dispatcher, metrics, logger));
+  PHIMAP_RETURN_IF_ERROR(listener->OpenTls(options, logger));
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<Transport::Endpoint> endpoints,
+                          OpenEndpoints(options, listener->tls_.get(), listener->address_));
+  for (int i = 0; i < listener->transport_.loops(); ++i) add_loop(listener->transport_.loop(i));
+  listener->transport_.Listen(std::move(endpoints));
+  return listener;
+}
+
+absl::Status ApiListener::OpenTls(const ServerOptions& options, const Logger& logger) {
+  if (options.tls.empty()) return absl::OkStatus();
+  // Watched from before they are read: what changes meanwhile is read again.
+  tls_watch_ = std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &logger] {
+    const absl::Status reloaded = tls_->Reload();
+    if (reloaded.ok()) return LogTls(options, logger);
+    logger.Log(LogLevel::kError, "tls_files_wrong",
+               {{"error", std::string(reloaded.message())},
+                {"effect", "connections are made with the files as they were before"}});
+  });
+  PHIMAP_ASSIGN_OR_RETURN(tls_, TlsContext::Open(options.tls));
+  LogTls(options, logger);
+  tls_watch_->Start();
+  return absl::OkStatus();
+}
+
+void ApiListener::OnLoops(void (*task)()) {
+  for (int i = 0; i < transport_.loops(); ++i) transport_.loop(i).Post(task);
+}
+
+void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
+                           std::chrono::steady_clock::time_point deadline,
+                           const std::function<void()>& lame_duck_over) {
+  transport_.StopListening();
+  transport_.BeginGoAway();
+  const bool all_gone = transport_.AwaitEnd(lame_duck);
+  lame_duck_over();
+  if (all_gone) return;
+  transport_.FinishGoAway();
+  dispatcher_.StopTaking();
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto next = std::chrono::steady_clock::now() + kBetweenLooks;
+    if (transport_.AwaitEnd(std::min(next, deadline))) return;
+    OnLoops([] { Call::EndSilentCalls(kSilent); });
+  }
+  OnLoops([] { Call::EndAllCalls(); });
+  transport_.AwaitEnd(std::chrono::steady_clock::now() + kGrace);
+  transport_.CloseAll();
+}
+
+}  // namespace phimap

@@ -1,0 +1,283 @@
+#include "server/calls/call.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "server/calls/framed_message.h"
+#include "server/calls/malformed_request.h"
+#include "server/calls/shutting_down.h"
+#include "server/calls/status_trailers.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// Larger messages are parsed on the pool: the loop has others to serve.
+constexpr size_t kParsedHere = 256 << 10;
+
+// Answers up to this size are sent whatever the budget says: a call has one of them at a time, and
+// what it did must be told.
+constexpr size_t kAlwaysAnswered = 64 << 10;
+
+// What went well is of interest to who debugs a client; what the client got wrong, to who runs the
+// server; and what the server got wrong must be seen.
+LogLevel LevelOf(Code code) {
+  switch (code) {
+    case Code::kOk:
+      return LogLevel::kDebug;
+    case Code::kInternal:
+    case Code::kUnknown:
+    case Code::kDataLoss:
+      return LogLevel::kError;
+    default:
+      return LogLevel::kInfo;
+  }
+}
+
+absl::Status DeadlinePassed() {
+  return absl::DeadlineExceededError("the deadline passed before the answer was there");
+}
+
+// The calls of this thread's loop that have begun and not ended.
+absl::flat_hash_set<Call*>& LiveCalls() {
+  static thread_local absl::flat_hash_set<Call*> calls;
+  return calls;
+}
+
+absl::Status RequestTooSlow() {
+  return MakeError(Code::kDeadlineExceeded, "SLOW_REQUEST", "",
+                   "the request was begun and not completed in time");
+}
+
+// Shrinks `charge` to what the parsed message takes, or takes more for it.
+absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const MessageCost& cost,
+                          RequestMemory::Charge& charge) {
+  const absl::StatusOr<int64_t> parsed = cost.Of(bytes);
+  if (!parsed.ok()) return parsed.status();
+  const int64_t needed = static_cast<int64_t>(bytes.size()) + *parsed;
+  if (needed <= charge.bytes()) return absl::OkStatus();
+  std::optional<RequestMemory::Charge> more =
+      memory.Take(needed - charge.bytes(), /*held=*/charge.bytes());
+  if (!more.has_value()) return memory.Full("the request, parsed,", needed);
+  charge.Add(*std::move(more));
+  return absl::OkStatus();
+}
+
+absl::Status ParseNow(RequestMemory& memory, const MessageCost& cost, ChargedMessage& message,
+                      google::protobuf::MessageLite& parsed) {
+  const absl::string_view bytes = message.bytes.view();
+  absl::Status charged = ChargeParsed(memory, bytes, cost, message.charge);
+  if (!charged.ok()) return charged;
+  try {
+    if (!parsed.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return MalformedRequest(parsed.GetTypeName());
+    }
+  } catch (const std::bad_alloc&) {
+    return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+                     "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
+  }
+  const int64_t wire = static_cast<int64_t>(bytes.size());
+  message.bytes = MessageBytes();
+  message.charge.ShrinkTo(message.charge.bytes() - wire);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Call::Call(const CallStart& start, const MessageCost& request_cost,
+           MessageSource::WithoutRoom without_room)
+    : loop_(start.stream.loop().shared_from_this()),
+      stream_(&start.stream),
+      method_(start.method),
+      environment_(start.environment),
+      request_cost_(request_cost),
+      share_(std::move(start.share)),
+      started_(SteadyNow()),
+      deadline_(start.deadline),
+      peer_(start.stream.peer().address),
+      source_(environment_.memory, environment_.max_message_bytes, without_room),
+      deadline_timer_(*this) {}
+
+Call::~Call() { PHIMAP_CHECK(over_); }
+
+void Call::EndSilentCalls(absl::Duration silent) {
+  const absl::Time now = SteadyNow();
+  std::vector<Call*> ending;
+  for (Call* const call : LiveCalls()) {
+    if (call->waits_since() + silent <= now) ending.push_back(call);
+  }
+  for (Call* const call : ending) call->shared_from_this()->Cancel(ShuttingDown());
+}
+
+void Call::EndAllCalls() {
+  const std::vector<Call*> ending(LiveCalls().begin(), LiveCalls().end());
+  for (Call* const call : ending) call->shared_from_this()->Cancel(ShuttingDown());
+}
+
+void Call::DeadlineTimer::OnTime() {
+  call.Cancel(call.deadline_ <= call.request_until_ ? DeadlinePassed() : RequestTooSlow());
+}
+
+void Call::AwaitRequestUntil(absl::Time at) {
+  request_until_ = at;
+  loop_->timers().Set(deadline_timer_, std::min(deadline_, at));
+}
+
+void Call::Begin() {
+  method_.metrics.started->Increment();
+  LiveCalls().insert(this);
+  loop_->timers().Set(deadline_timer_, deadline_);
+  OnBegin();
+}
+
+void Call::OnData(absl::string_view bytes) {
+  if (over_) return stream_->Consume(bytes.size());
+  source_.Take(*stream_, bytes);
+  Progress();
+}
+
+void Call::OnRequestEnd() {
+  source_.End();
+  if (!over_) Progress();
+}
+
+void Call::Pull() {
+  if (over_ || stream_ == nullptr) return;
+  source_.Take(*stream_, {});
+  if (source_.waits_for_room()) AwaitRoom();
+}
+
+void Call::Progress() {
+  if (source_.waits_for_room()) AwaitRoom();
+  if (source_.has_message() || source_.at_end() || !source_.error().ok()) OnRequestProgress();
+}
+
+void Call::AwaitRoom() {
+  if (std::exchange(listening_for_room_, true)) return;
+  environment_.memory.room().Wait([call = weak_from_this()] {
+    const std::shared_ptr<Call> self = call.lock();
+    if (self == nullptr) return;
+    self->Post([raw = self.get()] {
+      raw->listening_for_room_ = false;
+      raw->source_.Take(*raw->stream_, {});
+      raw->Progress();
+    });
+  });
+  // Room that came free before it listened would not be told of.
+  source_.Take(*stream_, {});
+}
+
+void Call::OnSent() {
+  if (!over_) OnAnswersSent();
+}
+
+void Call::OnClosed(ResetCode) {
+  stream_ = nullptr;
+  if (!over_) Cancel(absl::CancelledError("the client gave the call up"));
+}
+
+void Call::Cancel(const absl::Status& status) {
+  cancelled_.store(true, std::memory_order_relaxed);
+  Conclude(status);
+}
+
+void Call::Post(std::function<void()> task) {
+  loop_->Post([self = shared_from_this(), task = std::move(task)] {
+    if (!self->over_) task();
+  });
+}
+
+void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done) {
+  method_.metrics.messages_received->Increment();
+  if (message.bytes.size <= kParsedHere) {
+    const absl::Status status = ParseNow(environment_.memory, request_cost_, message, parsed);
+    return done(status, std::move(message.charge));
+  }
+  const auto shared = std::make_shared<ChargedMessage>(std::move(message));
+  const absl::Status queued = environment_.parsing.Submit(
+      [this, self = shared_from_this(), shared, &parsed, done = std::move(done)] {
+        const absl::Status status = ParseNow(environment_.memory, request_cost_, *shared, parsed);
+        Post([shared, status, done] { done(status, std::move(shared->charge)); });
+      });
+  if (!queued.ok()) Conclude(queued);
+}
+
+void Call::Send(std::shared_ptr<const OutputBytes> framed) {
+  PHIMAP_CHECK(!over_);
+  if (!std::exchange(headers_sent_, true)) stream_->SendHeaders(AnswerHeaders(), /*end=*/false);
+  method_.metrics.messages_sent->Increment();
+  stream_->Send(std::move(framed));
+}
+
+void Call::Conclude(const absl::Status& status) {
+  if (over_) return;
+  End(status);
+  if (stream_ != nullptr) SendStatus(*stream_, status, headers_sent_, request_id_);
+}
+
+void Call::Break(const absl::Status& status) {
+  if (over_) return;
+  cancelled_.store(true, std::memory_order_relaxed);
+  End(status);
+  if (stream_ != nullptr) stream_->Reset(ResetCode::kCancel);
+}
+
+void Call::End(const absl::Status& status) {
+  over_ = true;
+  LiveCalls().erase(this);
+  share_ = CallerShares::Share();
+  deadline_timer_.Cancel();
+  OnOver();
+  OnEnd(status);
+  Record(status);
+}
+
+void Call::Record(const absl::Status& status) {
+  const double seconds = absl::ToDoubleSeconds(SteadyNow() - started_);
+  method_.metrics.Ended(status, seconds);
+  const LogLevel level = LevelOf(status.code());
+  if (!environment_.logger.Enabled(level)) return;
+  const LoggedError error = ErrorForLog(status);
+  environment_.logger.Log(level, "rpc",
+                          {{"method", method_.metrics.full_name},
+                           {"code", std::string(CodeLabel(status.code()))},
+                           {"reason", error.reason},
+                           {"field", error.field},
+                           {"seconds", absl::StrCat(seconds)},
+                           {"peer", peer_},
+                           {"request_id", request_id_.Text()},
+                           {"error", error.message}});
+}
+
+absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
+    const google::protobuf::MessageLite& message, const CallEnvironment& environment) {
+  const size_t size = message.ByteSizeLong();
+  if (static_cast<int64_t>(size) > environment.max_message_bytes) {
+    return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
+                     absl::StrCat("the answer has ", size, " bytes, over the limit of ",
+                                  environment.max_message_bytes, " (--max_message_bytes)"),
+                     {{"limit", absl::StrCat(environment.max_message_bytes)}});
+  }
+  std::optional<RequestMemory::Charge> charge =
+      size <= kAlwaysAnswered ? environment.memory.TakeAnyway(static_cast<int64_t>(size))
+                              : environment.memory.TakeForAnswer(static_cast<int64_t>(size));
+  if (!charge.has_value()) return environment.memory.Full("the answer", static_cast<int64_t>(size));
+  try {
+    auto framed = std::make_shared<FramedMessage>(size, *std::move(charge));
+    message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(framed->message()));
+    return framed;
+  } catch (const std::bad_alloc&) {
+    return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+                     "not enough memory for the answer", {}, /*retry_delay_ms=*/1000);
+  }
+}
+
+}  // namespace phimap

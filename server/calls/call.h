@@ -1,0 +1,150 @@
+// One call: what all of them have in common, whatever they do.
+//
+// A call lives on the thread of its stream's event loop: every function that is called on it, and
+// every one that it calls here, runs there, one at a time, but for those that say "from any
+// thread". So a call needs no lock. Work that takes long, or waits, is done elsewhere and comes
+// back by Post.
+//
+// Guarantees: ends exactly once, with one status, counted and logged; a client that is gone, or
+// whose deadline passed, ends it at once, and nothing that comes back later touches it. Nothing of
+// a call runs for a caller who may not make it: it is not even made.
+#ifndef PHIMAP_SERVER_CALLS_CALL_H_
+#define PHIMAP_SERVER_CALLS_CALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "google/protobuf/message_lite.h"
+#include "server/calls/message_cost.h"
+#include "server/calls/message_source.h"
+#include "server/calls/method.h"
+#include "server/observe/request_id.h"
+#include "server/transport/stream.h"
+#include "server/transport/timer_wheel.h"
+
+namespace phimap {
+
+class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
+ public:
+  ~Call() override;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // The dispatcher has given the stream to the call.
+  void Begin();
+
+  // Ends those calls of this thread's loop that wait for a client who is silent for longer than
+  // `silent`, or all calls, with UNAVAILABLE (SHUTTING_DOWN): the server goes.
+  static void EndSilentCalls(absl::Duration silent);
+  static void EndAllCalls();
+
+  // From any thread, all of these.
+  // When the request's head was there.
+  absl::Time started() const { return started_; }
+  // InfiniteFuture when the client set none.
+  absl::Time deadline() const { return deadline_; }
+  // Becomes true when the client gives up, or its deadline passes.
+  const std::atomic<bool>* cancelled() const { return &cancelled_; }
+  const CallEnvironment& environment() const { return environment_; }
+  // "ipv4:127.0.0.1:41234".
+  const std::string& peer() const { return peer_; }
+
+  void OnData(absl::string_view bytes) final;
+  void OnRequestEnd() final;
+  void OnSent() final;
+  void OnClosed(ResetCode code) final;
+
+ protected:
+  Call(const CallStart& start, const MessageCost& request_cost,
+       MessageSource::WithoutRoom without_room);
+
+  // Since when the call waits for its client; InfiniteFuture while it does not.
+  virtual absl::Time waits_since() const { return absl::InfiniteFuture(); }
+  // The request begins; nothing of it was read.
+  virtual void OnBegin() = 0;
+  // A message is complete, or none follows: see source().
+  virtual void OnRequestProgress() = 0;
+  // Everything that Send was given is on its way.
+  virtual void OnAnswersSent() {}
+  // The call is over, before OnEnd: timers are cancelled here, on the loop's thread, since the call
+  // may be destroyed on another.
+  virtual void OnOver() {}
+  // The call ends with `status`, whoever ended it; the last of these functions. The client hears of
+  // the end afterwards.
+  virtual void OnEnd(const absl::Status& status) { static_cast<void>(status); }
+
+  EventLoop& loop() { return *loop_; }
+  bool OnLoop() const { return loop_->OnThisThread(); }
+  // From any thread: runs `task` on the loop's thread, unless the call is over by then. Keeps the
+  // call alive until then.
+  void Post(std::function<void()> task);
+
+  bool over() const { return over_; }
+  // Bytes of the request wait in the window for the source to take them.
+  MessageSource& source() { return source_; }
+  const MessageSource& source() const { return source_; }
+  // Lets the source go on.
+  void Pull();
+
+  // Parses `message` into `parsed`, here or, if it is large, on the pool; then calls `done` here
+  // with INVALID_ARGUMENT (MALFORMED_REQUEST), RESOURCE_EXHAUSTED or OK, and with what is charged
+  // for the parsed message. `parsed` lives as long as the call.
+  using Parsed = std::function<void(const absl::Status&, RequestMemory::Charge)>;
+  void Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done);
+
+  // Sends a message with its prefix; headers first, if they are not sent.
+  void Send(std::shared_ptr<const OutputBytes> framed);
+  // Ends the call: OnEnd, metrics, log line, trailers. What is not sent yet is sent before.
+  void Conclude(const absl::Status& status);
+  // The same for a client that does not take what is sent: the rest of it is dropped.
+  void Break(const absl::Status& status);
+  // A request must be complete by `at`; InfiniteFuture: it is. The call's deadline holds all the
+  // same.
+  void AwaitRequestUntil(absl::Time at);
+
+ private:
+  struct DeadlineTimer final : Timer {
+    explicit DeadlineTimer(Call& call) : call(call) {}
+    void OnTime() override;
+    Call& call;
+  };
+  void Cancel(const absl::Status& status);
+  void End(const absl::Status& status);
+  void Record(const absl::Status& status);
+  void AwaitRoom();
+  void Progress();
+
+  // Work of the call elsewhere may outlast the loop.
+  const std::shared_ptr<EventLoop> loop_;
+  // Null once it is gone.
+  Stream* stream_;
+  const Method& method_;
+  const CallEnvironment& environment_;
+  const MessageCost& request_cost_;
+  CallerShares::Share share_;
+  const absl::Time started_;
+  const absl::Time deadline_;
+  absl::Time request_until_ = absl::InfiniteFuture();
+  const std::string peer_;
+  MessageSource source_;
+  DeadlineTimer deadline_timer_;
+  const RequestId request_id_;
+  bool headers_sent_ = false;
+  bool over_ = false;
+  bool listening_for_room_ = false;
+  std::atomic<bool> cancelled_{false};
+};
+
+// `message` as gRPC frames it, charged to the budget. RESOURCE_EXHAUSTED if it is larger than a
+// message may be, or, of more than 64 KiB, if there is no room for it.
+absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
+    const google::protobuf::MessageLite& message, const CallEnvironment& environment);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_CALL_H_

@@ -1,0 +1,62 @@
+// How many calls each caller has under way: one who has a token must not take everything.
+//
+// A caller is a token or a TLS certificate; who shows neither is bounded by their connection, as is
+// everyone on a server that asks nobody.
+// Thread-safe.
+#ifndef PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
+#define PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class CallerShares {
+ public:
+  // A call under way, counted until it is destroyed.
+  class Share {
+   public:
+    Share() = default;
+    Share(Share&& other) noexcept { *this = std::move(other); }
+    Share& operator=(Share&& other) noexcept {
+      std::swap(shares_, other.shares_);
+      std::swap(caller_, other.caller_);
+      return *this;
+    }
+    ~Share() {
+      if (shares_ != nullptr) shares_->Return(caller_);
+    }
+
+   private:
+    friend class CallerShares;
+    Share(CallerShares* shares, uint64_t caller) : shares_(shares), caller_(caller) {}
+
+    CallerShares* shares_ = nullptr;
+    uint64_t caller_ = 0;
+  };
+
+  explicit CallerShares(int max_calls) : max_calls_(max_calls) {}
+
+  // nullopt: the caller has as many calls under way as it may. An empty `caller` is not counted.
+  std::optional<Share> Take(absl::string_view caller);
+
+  int max_calls() const { return max_calls_; }
+
+ private:
+  void Return(uint64_t caller);
+
+  const int max_calls_;
+  Mutex mutex_;
+  // By a hash of the caller, so that no token is kept here.
+  absl::flat_hash_map<uint64_t, int> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_CALLER_SHARES_H_

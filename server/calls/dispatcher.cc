@@ -1,0 +1,206 @@
+#include "server/calls/dispatcher.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/auth/method_roles.h"
+#include "server/calls/framed_message.h"
+#include "server/calls/grpc_timeout.h"
+#include "server/calls/shutting_down.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+constexpr int64_t kTooManyCallsRetryMs = 100;
+
+const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
+  if (method.client_streaming() && method.server_streaming()) return "bidi_stream";
+  if (method.client_streaming()) return "client_stream";
+  if (method.server_streaming()) return "server_stream";
+  return "unary";
+}
+
+// Answers what is not gRPC in the words of HTTP.
+void AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
+  const std::array<Header, 3> headers = {
+      {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
+  stream.SendHeaders(headers, /*end=*/true);
+}
+
+bool IsGrpc(absl::string_view content_type) {
+  constexpr absl::string_view kGrpc = "application/grpc";
+  if (!absl::StartsWith(content_type, kGrpc)) return false;
+  const absl::string_view rest = content_type.substr(kGrpc.size());
+  return rest.empty() || rest[0] == ';' || absl::StartsWith(rest, "+proto");
+}
+
+absl::Status HeadersTooLarge() {
+  return MakeError(Code::kResourceExhausted, "HEADERS_TOO_LARGE", "",
+                   "the request's headers and metadata are over the limit of 16384 bytes",
+                   {{"limit", "16384"}});
+}
+
+absl::Status NoSuchMethod(absl::string_view path, bool service_exists) {
+  return MakeError(Code::kUnimplemented, "METHOD_UNKNOWN", "",
+                   absl::StrCat("this server has no ", service_exists ? "method " : "service with ",
+                                Quoted(path), "; its reflection lists what it has"));
+}
+
+absl::Status CompressionRefused(absl::string_view encoding) {
+  return MakeError(
+      Code::kUnimplemented, "COMPRESSED", "grpc-encoding",
+      absl::StrCat(
+          "expected identity, got ", Quoted(encoding),
+          "; compressed messages are not taken: a megabyte of them may become a gigabyte"));
+}
+
+Caller CallerOf(const Stream& stream, const RequestHead& head) {
+  Caller caller;
+  caller.authorizations = static_cast<size_t>(head.Count("authorization"));
+  caller.authorization = head.Find("authorization");
+  caller.certificate_verified = stream.peer().certificate_verified;
+  caller.unix_socket = stream.peer().unix_socket;
+  return caller;
+}
+
+absl::Status TooManyCalls(int limit) {
+  return MakeError(Code::kResourceExhausted, "TOO_MANY_CALLS", "",
+                   absl::StrCat("this caller has ", limit,
+                                " calls under way, as many as one may "
+                                "(--max_calls_per_caller)"),
+                   {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
+}
+
+// Who is counted: a token, or else a TLS certificate.
+absl::string_view CountedCaller(const Stream& stream, const RequestHead& head) {
+  const absl::string_view authorization = head.Find("authorization");
+  return authorization.empty() ? stream.peer().certificate_digest : authorization;
+}
+
+// When the caller wants its answer.
+absl::StatusOr<absl::Time> DeadlineOf(const RequestHead& head) {
+  const absl::string_view text = head.Find("grpc-timeout");
+  if (text.empty()) return absl::InfiniteFuture();
+  const std::optional<absl::Duration> timeout = ParseGrpcTimeout(text);
+  if (timeout.has_value()) return SteadyNow() + *timeout;
+  return MakeError(
+      Code::kInvalidArgument, "BAD_TIMEOUT", "grpc-timeout",
+      absl::StrCat("expected 1 to 8 digits and one of H, M, S, m, u, n, got ", Quoted(text)));
+}
+
+absl::Status CheckEncoding(const RequestHead& head) {
+  const absl::string_view encoding = head.Find("grpc-encoding");
+  if (encoding.empty() || encoding == "identity") return absl::OkStatus();
+  return CompressionRefused(encoding);
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(const CallEnvironment& environment, Metrics& metrics)
+    : environment_(environment), metrics_(metrics) {
+  unknown_ = std::make_unique<Entry>(Entry{
+      {metrics.AddMethod("unknown", "unknown", "unary"), Role::kReader, nullptr}, Access::kByRole});
+}
+
+void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
+                     Access access) {
+  services_.push_back(service.full_name());
+  size_t used = 0;
+  for (int i = 0; i < service.method_count(); ++i) {
+    const google::protobuf::MethodDescriptor& method = *service.method(i);
+    MethodMetrics counted = metrics_.AddMethod(service.full_name(), method.name(), TypeOf(method));
+    const std::optional<Role> role = RoleForMethod(counted.full_name);
+    PHIMAP_CHECK(role.has_value() || access == Access::kOpenToAll);
+    const auto opener = openers.find(method.name());
+    used += opener == openers.end() ? 0 : 1;
+    std::string path = absl::StrCat("/", counted.full_name);
+    methods_.emplace(std::move(path), std::make_unique<Entry>(Entry{
+                                          {std::move(counted), role.value_or(Role::kReader),
+                                           opener == openers.end() ? nullptr : opener->second},
+                                          access}));
+  }
+  PHIMAP_CHECK(used == openers.size());
+}
+
+const Dispatcher::Entry* Dispatcher::Find(Stream& stream, const RequestHead& head) {
+  if (head.Find(":method") != "POST") {
+    AnswerHttp(stream, "405", "expected POST");
+    return nullptr;
+  }
+  if (!IsGrpc(head.Find("content-type"))) {
+    AnswerHttp(stream, "415", "expected content-type application/grpc");
+    return nullptr;
+  }
+  const auto found = methods_.find(head.Find(":path"));
+  return found == methods_.end() ? unknown_.get() : found->second.get();
+}
+
+absl::Status Dispatcher::Admit(const Stream& stream, const RequestHead& head,
+                               const Entry& entry) const {
+  if (head.too_large) return HeadersTooLarge();
+  if (!taking_.load(std::memory_order_relaxed) && entry.access == Access::kByRole) {
+    return ShuttingDown();
+  }
+  if (entry.access == Access::kByRole && !environment_.access.open() && &entry != unknown_.get()) {
+    PHIMAP_RETURN_IF_ERROR(environment_.access.Admit(
+        CallerOf(stream, head), entry.method.metrics.full_name, entry.method.role));
+  }
+  if (entry.method.open == nullptr) {
+    const absl::string_view path = head.Find(":path");
+    const absl::string_view service = path.substr(0, path.rfind('/'));
+    bool exists = false;
+    for (const std::string& name : services_) exists |= absl::StrCat("/", name) == service;
+    return NoSuchMethod(path, exists);
+  }
+  return CheckEncoding(head);
+}
+
+void Dispatcher::Refuse(Stream& stream, const Method& method, const absl::Status& status) const {
+  const RequestId request_id;
+  method.metrics.started->Increment();
+  method.metrics.Ended(status, 0);
+  if (environment_.logger.Enabled(LogLevel::kInfo)) {
+    const LoggedError error = ErrorForLog(status);
+    environment_.logger.Log(LogLevel::kInfo, "rpc",
+                            {{"method", method.metrics.full_name},
+                             {"code", std::string(CodeLabel(status.code()))},
+                             {"reason", error.reason},
+                             {"field", error.field},
+                             {"seconds", "0"},
+                             {"peer", stream.peer().address},
+                             {"request_id", request_id.Text()},
+                             {"error", error.message}});
+  }
+  SendStatus(stream, status, /*headers_sent=*/false, request_id);
+}
+
+void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
+  const Entry* const entry = Find(stream, head);
+  if (entry == nullptr) return;
+  absl::Status admitted = Admit(stream, head, *entry);
+  const absl::StatusOr<absl::Time> deadline = DeadlineOf(head);
+  if (admitted.ok()) admitted = deadline.status();
+  if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
+  std::optional<CallerShares::Share> share = CallerShares::Share();
+  if (!environment_.access.open() && entry->access == Access::kByRole) {
+    share = environment_.callers.Take(CountedCaller(stream, head));
+    if (!share.has_value()) {
+      return Refuse(stream, entry->method, TooManyCalls(environment_.callers.max_calls()));
+    }
+  }
+  const std::shared_ptr<Call> call =
+      entry->method.open({stream, entry->method, environment_, *deadline, *std::move(share)});
+  stream.SetHandler(call);
+  call->Begin();
+}
+
+}  // namespace phimap

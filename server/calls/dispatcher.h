@@ -1,0 +1,80 @@
+// From a request's head to its call: which method, whether the caller may, and whether the server
+// takes calls at all; all of it before a byte of the message is taken.
+//
+// Thread-safety: Add while the server is being put together; afterwards OnRequest on any loop's
+// thread, StopTaking from any.
+#ifndef PHIMAP_SERVER_CALLS_DISPATCHER_H_
+#define PHIMAP_SERVER_CALLS_DISPATCHER_H_
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "server/calls/call.h"
+#include "server/calls/method.h"
+#include "server/observe/metrics.h"
+
+namespace phimap {
+
+class Dispatcher final : public StreamAcceptor {
+ public:
+  // By the names of a service's methods.
+  using Openers = std::map<std::string, Method::Open>;
+
+  // Both outlive the dispatcher.
+  Dispatcher(const CallEnvironment& environment, Metrics& metrics);
+
+  // Serves a service. A method without an opener is answered with UNIMPLEMENTED; it is counted all
+  // the same. REQUIRES: each opener is of one of its methods, and each of those has a role
+  // (server/auth/method_roles.cc), or the service is `open_to_all`, as health is.
+  enum class Access { kByRole, kOpenToAll };
+  void Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
+           Access access = Access::kByRole);
+
+  // The names of the services.
+  const std::vector<std::string>& services() const { return services_; }
+
+  // Refuses from now on: UNAVAILABLE (SHUTTING_DOWN, a retry delay). Health is told all the same.
+  void StopTaking() { taking_.store(false); }
+
+  void OnRequest(Stream& stream, const RequestHead& head, bool ended) override;
+
+ private:
+  struct Entry {
+    Method method;
+    Access access;
+  };
+  // The method of a request that can be answered as gRPC; null after it was answered otherwise.
+  const Entry* Find(Stream& stream, const RequestHead& head);
+  absl::Status Admit(const Stream& stream, const RequestHead& head, const Entry& entry) const;
+  void Refuse(Stream& stream, const Method& method, const absl::Status& status) const;
+  const Entry& Unknown() const { return *unknown_; }
+
+  const CallEnvironment& environment_;
+  Metrics& metrics_;
+  std::vector<std::string> services_;
+  // By path: "/package.Service/Method".
+  absl::flat_hash_map<std::string, std::unique_ptr<Entry>> methods_;
+  // Counts calls of what does not exist.
+  std::unique_ptr<Entry> unknown_;
+  std::atomic<bool> taking_{true};
+};
+
+// For Dispatcher::Openers: a call of the class `T`, made from the start and `arguments`, which
+// outlive the server.
+template <typename T, typename... Arguments>
+Method::Open Opens(Arguments&... arguments) {
+  return [&arguments...](const CallStart& start) {
+    return std::static_pointer_cast<Call>(std::make_shared<T>(start, arguments...));
+  };
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_DISPATCHER_H_

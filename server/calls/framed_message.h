@@ -1,0 +1,51 @@
+// A message of an answer, with gRPC's prefix; and an answer's end.
+#ifndef PHIMAP_SERVER_CALLS_FRAMED_MESSAGE_H_
+#define PHIMAP_SERVER_CALLS_FRAMED_MESSAGE_H_
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/calls/message_reader.h"
+#include "server/observe/request_id.h"
+#include "server/schedule/request_memory.h"
+#include "server/transport/stream.h"
+
+namespace phimap {
+
+// The prefix and room for a message of `size` bytes, not initialised. Its charge is held until the
+// last byte has left for the socket.
+class FramedMessage : public OutputBytes {
+ public:
+  // Throws std::bad_alloc.
+  FramedMessage(size_t size, RequestMemory::Charge charge);
+
+  // Where the message goes.
+  char* message() { return bytes_.get() + MessageReader::kPrefixBytes; }
+  size_t size() const { return size_; }
+
+  absl::string_view bytes() const override {
+    return {bytes_.get(), MessageReader::kPrefixBytes + size_};
+  }
+
+ private:
+  const size_t size_;
+  const std::unique_ptr<char, MessageBytes::Free> bytes_;
+  const RequestMemory::Charge charge_;
+};
+
+// What every answer begins with.
+absl::Span<const Header> AnswerHeaders();
+
+// Ends an answer with `status`: trailers, or, before any headers were sent, everything at once. An
+// error carries the request's id as the metadata "phimap-request-id", by which the log knows it
+// too.
+void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
+                const RequestId& request_id);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_FRAMED_MESSAGE_H_

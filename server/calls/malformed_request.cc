@@ -1,0 +1,17 @@
+#include "server/calls/malformed_request.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+
+namespace phimap {
+
+absl::Status MalformedRequest(absl::string_view type) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "MALFORMED_REQUEST", "",
+                   absl::StrCat("expected a message ", type,
+                                ", got bytes that do not parse as one; its texts must be UTF-8"),
+                   {{"expected", std::string(type)}});
+}
+
+}  // namespace phimap

@@ -1,0 +1,228 @@
+#include "server/calls/message_cost.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "server/calls/malformed_request.h"
+#include "server/calls/wire_reader.h"
+
+namespace phimap {
+namespace {
+
+using Kind = FieldLayout::Kind;
+
+constexpr int kMaxDepth = 100;  // google::protobuf's own limit
+// UnknownFieldSet is an array of these, in a container beside the message.
+constexpr int64_t kUnknownFieldBytes = 16;
+constexpr int64_t kFirstUnknownBytes = HeapBytes(4 * 8) + HeapBytes(7 * 8);
+
+// Of an array that grew to `bytes`: room for twice as much, the old array beside it while it moves,
+// and pages that are not full.
+constexpr int64_t Grown(int64_t bytes) { return 3 * bytes + bytes / 8; }
+
+// Of a string beside the object, in which up to 15 bytes have room; the first array has 30.
+constexpr int64_t TextBytes(int64_t size) {
+  return size <= 15 ? 0 : HeapBytes(std::max<int64_t>(size, 30) + 1);
+}
+
+// How many bytes end a varint.
+int64_t CountVarints(absl::string_view bytes) {
+  int64_t count = 0;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    uint64_t word;
+    std::memcpy(&word, bytes.data(), 8);
+    count += ((~word >> 7 & 0x0101010101010101) * 0x0101010101010101) >> 56;
+  }
+  for (char byte : bytes) count += static_cast<uint8_t>(byte) < 0x80;
+  return count;
+}
+
+struct Occurrence {
+  bool first;  // may be the field's first in the message that is built
+  bool again;  // may not be
+};
+
+// Which fields a message had so far. When its bytes are merged into a message that is there
+// already, nothing is known of any.
+class FieldsSeen {
+ public:
+  explicit FieldsSeen(bool merged) : merged_(merged) {}
+
+  Occurrence Note(uint32_t number) {
+    if (merged_ || number >= 64) return {true, true};
+    const uint64_t bit = uint64_t{1} << number;
+    const bool again = (seen_ & bit) != 0;
+    seen_ |= bit;
+    return {!again, again};
+  }
+
+ private:
+  const bool merged_;
+  uint64_t seen_ = 0;
+};
+
+// One pass over a message. Each function is false for bytes that cannot be parsed.
+class Walk {
+ public:
+  explicit Walk(const MessageLayout& layout) : types_(layout.types()), cost_(layout.bytes()) {}
+
+  bool Message(absl::string_view bytes, int32_t type, bool merged, int depth);
+  int64_t cost() const { return grown_ ? cost_ + Grown(exact_) - exact_ : cost_; }
+
+ private:
+  bool Known(const FieldLayout& field, uint8_t wire_type, Occurrence occurrence, int depth,
+             WireReader& reader);
+  bool Unknown(uint32_t number, uint8_t wire_type, int depth, WireReader& reader);
+  bool Group(uint32_t number, int depth, WireReader& reader);
+  bool Text(const FieldLayout& field, Occurrence occurrence, WireReader& reader);
+  bool SubMessage(const FieldLayout& field, Occurrence occurrence, int depth, WireReader& reader);
+  bool Varints(const FieldLayout& field, bool packed, WireReader& reader);
+  bool Fixed(const FieldLayout& field, bool packed, Occurrence occurrence, WireReader& reader);
+
+  const std::vector<TypeLayout>& types_;
+  int64_t cost_;
+  // Arrays of numbers whose length was known, and which have no room to spare: until another array
+  // grows, which may be one of them.
+  int64_t exact_ = 0;
+  bool grown_ = false;
+};
+
+bool SkipScalar(uint8_t wire_type, WireReader& reader) {
+  if (wire_type == kVarint) return reader.SkipVarint();
+  return reader.Skip(wire_type == kFixed64 ? 8 : 4);
+}
+
+// Numbers that are repeated may come one by one or packed, whatever the .proto file says.
+bool Matches(const FieldLayout& field, uint8_t wire_type) {
+  if (field.kind == Kind::kUnknown) return false;
+  return wire_type == field.wire_type || (wire_type == kLengthDelimited && field.element_bytes > 0);
+}
+
+bool Walk::Message(absl::string_view bytes, int32_t type, bool merged, int depth) {
+  constexpr uint32_t kUnknownFields = 0;  // no field has this number
+  WireReader reader(bytes);
+  FieldsSeen seen(merged);
+  while (!reader.done()) {
+    uint32_t number;
+    uint8_t wire_type;
+    if (!reader.TakeTag(number, wire_type)) return false;
+    const FieldLayout& field = types_[type].Find(number);
+    if (Matches(field, wire_type)) {
+      if (!Known(field, wire_type, seen.Note(number), depth, reader)) return false;
+      continue;
+    }
+    if (seen.Note(kUnknownFields).first) cost_ += kFirstUnknownBytes;
+    if (!Unknown(number, wire_type, depth, reader)) return false;
+  }
+  return true;
+}
+
+bool Walk::Known(const FieldLayout& field, uint8_t wire_type, Occurrence occurrence, int depth,
+                 WireReader& reader) {
+  if (occurrence.first) cost_ += field.first_bytes;
+  const bool packed = wire_type == kLengthDelimited;
+  switch (field.kind) {
+    case Kind::kString:
+    case Kind::kMapKey:
+      return Text(field, occurrence, reader);
+    case Kind::kMessage:
+      return SubMessage(field, occurrence, depth, reader);
+    case Kind::kRepeatedVarint:
+      return Varints(field, packed, reader);
+    case Kind::kRepeatedFixed:
+      return Fixed(field, packed, occurrence, reader);
+    default:
+      return SkipScalar(wire_type, reader);
+  }
+}
+
+bool Walk::Unknown(uint32_t number, uint8_t wire_type, int depth, WireReader& reader) {
+  cost_ += Grown(kUnknownFieldBytes);
+  if (wire_type == kStartGroup) return Group(number, depth, reader);
+  if (wire_type == kVarint || wire_type == kFixed64 || wire_type == kFixed32) {
+    return SkipScalar(wire_type, reader);
+  }
+  absl::string_view bytes;
+  if (wire_type != kLengthDelimited || !reader.TakeBytes(bytes)) return false;
+  cost_ += kStringObjectBytes + TextBytes(bytes.size());
+  return true;
+}
+
+bool Walk::Group(uint32_t number, int depth, WireReader& reader) {
+  if (depth == 0) return false;
+  cost_ += kFirstUnknownBytes;
+  while (true) {
+    uint32_t inner;
+    uint8_t wire_type;
+    if (!reader.TakeTag(inner, wire_type)) return false;
+    if (wire_type == kEndGroup) return inner == number;
+    if (!Unknown(inner, wire_type, depth - 1, reader)) return false;
+  }
+}
+
+bool Walk::Text(const FieldLayout& field, Occurrence occurrence, WireReader& reader) {
+  absl::string_view text;
+  if (!reader.TakeBytes(text)) return false;
+  if (field.repeated || occurrence.first) cost_ += field.bytes;
+  int copies = 1;
+  if (field.kind == Kind::kMapKey) {
+    copies = 3;
+  } else if (!field.repeated && occurrence.again) {
+    copies = 2;  // an older, slightly shorter text makes the string double its room
+  }
+  cost_ += copies * TextBytes(text.size());
+  return true;
+}
+
+bool Walk::SubMessage(const FieldLayout& field, Occurrence occurrence, int depth,
+                      WireReader& reader) {
+  absl::string_view bytes;
+  if (depth == 0 || !reader.TakeBytes(bytes)) return false;
+  if (field.repeated || occurrence.first) cost_ += field.bytes;
+  // Each element is new, but an entry of a map may have the key of one before.
+  const bool merged = occurrence.again && (!field.repeated || field.map_entry);
+  return Message(bytes, field.type, merged, depth - 1);
+}
+
+bool Walk::Varints(const FieldLayout& field, bool packed, WireReader& reader) {
+  int64_t count = 1;
+  if (packed) {
+    absl::string_view bytes;
+    if (!reader.TakeBytes(bytes)) return false;
+    if (!bytes.empty() && static_cast<uint8_t>(bytes.back()) >= 0x80) return false;
+    count = CountVarints(bytes);
+  } else if (!reader.SkipVarint()) {
+    return false;
+  }
+  cost_ += Grown(count * field.element_bytes) + 1;  // Grown rounds down
+  return true;
+}
+
+bool Walk::Fixed(const FieldLayout& field, bool packed, Occurrence occurrence, WireReader& reader) {
+  int64_t bytes = field.element_bytes;
+  if (packed) {
+    absl::string_view elements;
+    if (!reader.TakeBytes(elements) || elements.size() % field.element_bytes != 0) return false;
+    bytes = static_cast<int64_t>(elements.size());
+  } else if (!reader.Skip(field.element_bytes)) {
+    return false;
+  }
+  if (packed && !occurrence.again) {
+    cost_ += bytes;
+    exact_ += bytes;
+  } else {
+    cost_ += Grown(bytes) + 1;
+    grown_ = true;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> MessageCost::Of(absl::string_view bytes) const {
+  Walk walk(layout_);
+  if (!walk.Message(bytes, 0, false, kMaxDepth)) return MalformedRequest(layout_.name());
+  return walk.cost();
+}
+
+}  // namespace phimap

@@ -1,0 +1,121 @@
+#include "server/calls/message_source.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+// Beside the bytes and what they parse to.
+constexpr int64_t kPerMessage = 1024;
+// The window of a stream whose message is charged; without that it is what the transport gave it.
+constexpr size_t kWideWindow = 1 << 20;
+constexpr size_t kNarrowWindow = 32 << 10;
+
+absl::Status Compressed() {
+  return MakeError(Code::kUnimplemented, "COMPRESSED", "",
+                   "compressed messages are not taken: a megabyte of them may become a gigabyte; "
+                   "send them as they are (identity)");
+}
+
+absl::Status TooLarge(uint32_t length, int64_t limit) {
+  return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
+                   absl::StrCat("the message has ", length, " bytes, over the limit of ", limit,
+                                " (--max_message_bytes); send fewer rows at once"),
+                   {{"actual", absl::StrCat(length)}, {"limit", absl::StrCat(limit)}});
+}
+
+absl::Status OutOfMemory(uint32_t length) {
+  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+                   absl::StrCat("not enough memory for a message of ", length, " bytes"), {},
+                   /*retry_delay_ms=*/1000);
+}
+
+absl::Status CutOff() {
+  return MakeError(Code::kInvalidArgument, "CUT_OFF", "", "the request ended within a message");
+}
+
+}  // namespace
+
+bool MessageSource::Admit(Stream& stream) {
+  if (charge_.has_value()) return true;
+  waits_ = false;
+  if (reader_.compressed()) {
+    error_ = Compressed();
+  } else if (reader_.too_long()) {
+    error_ = TooLarge(reader_.length(), reader_.max_message_bytes());
+  }
+  if (!error_.ok()) return false;
+  const int64_t bytes = 2 * int64_t{reader_.length()} + kPerMessage;
+  charge_ = memory_.Take(bytes);
+  if (charge_.has_value()) {
+    if (reader_.length() > kNarrowWindow) {
+      stream.SetWindow(std::clamp<size_t>(reader_.length(), kNarrowWindow, kWideWindow));
+      wide_ = true;
+    }
+    return true;
+  }
+  if (without_room_ == WithoutRoom::kRefuse) {
+    error_ = memory_.Full("the request", bytes);
+  } else {
+    waits_ = true;
+  }
+  return false;
+}
+
+size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
+  const size_t before = bytes.size();
+  while (!ready_.has_value() && error_.ok()) {
+    bytes.remove_prefix(reader_.TakePrefix(bytes));
+    if (!reader_.has_prefix() || !Admit(stream)) break;
+    try {
+      bytes.remove_prefix(reader_.TakeBody(bytes));
+    } catch (const std::bad_alloc&) {
+      error_ = OutOfMemory(reader_.length());
+    }
+    if (!reader_.complete()) break;
+    ready_ = ChargedMessage{reader_.Release(), *std::exchange(charge_, std::nullopt)};
+    if (std::exchange(wide_, false)) stream.SetWindow(kNarrowWindow);
+  }
+  return before - bytes.size();
+}
+
+void MessageSource::Take(Stream& stream, absl::string_view bytes) {
+  std::string joined;
+  if (!pending_.empty()) {
+    joined = std::move(pending_);
+    joined.append(bytes.data(), bytes.size());
+    bytes = joined;
+    pending_.clear();
+  }
+  const size_t consumed = Gather(stream, bytes);
+  // Of what comes after an error nothing is kept.
+  if (!error_.ok()) charge_.reset();
+  const size_t dropped = error_.ok() ? 0 : bytes.size();
+  if (consumed + dropped > 0) stream.Consume(consumed + dropped);
+  if (error_.ok()) pending_.assign(bytes.data(), bytes.size());
+  NoteEnd();
+}
+
+void MessageSource::End() {
+  ended_ = true;
+  NoteEnd();
+}
+
+void MessageSource::NoteEnd() {
+  const bool rest = !pending_.empty() || !reader_.at_boundary();
+  if (!ended_ || ready_.has_value() || waits_ || !error_.ok() || !rest) return;
+  error_ = CutOff();
+  charge_.reset();
+  pending_.clear();
+}
+
+std::optional<ChargedMessage> MessageSource::Next() { return std::exchange(ready_, std::nullopt); }
+
+}  // namespace phimap

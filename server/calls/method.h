@@ -1,0 +1,59 @@
+// An RPC method as the server knows it: made once, when the server is put together.
+#ifndef PHIMAP_SERVER_CALLS_METHOD_H_
+#define PHIMAP_SERVER_CALLS_METHOD_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "server/auth/access_control.h"
+#include "server/auth/role.h"
+#include "server/calls/caller_shares.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/schedule/request_memory.h"
+#include "server/schedule/task_pool.h"
+#include "server/transport/stream.h"
+
+namespace phimap {
+
+class Call;
+struct CallStart;
+
+struct Method {
+  // Makes the call; a call that was not admitted is not made.
+  using Open = std::function<std::shared_ptr<Call>(const CallStart&)>;
+
+  MethodMetrics metrics;
+  // The lowest role that may call it.
+  Role role;
+  Open open;
+};
+
+// What all calls work with; outlives them.
+struct CallEnvironment {
+  const AccessControl& access;
+  // Of requests and answers.
+  RequestMemory& memory;
+  // Calls of each caller.
+  CallerShares& callers;
+  // Parses large messages.
+  TaskPool& parsing;
+  // Largest message either way.
+  int64_t max_message_bytes;
+  const Logger& logger;
+};
+
+// What a call begins with.
+struct CallStart {
+  Stream& stream;
+  const Method& method;
+  const CallEnvironment& environment;
+  absl::Time deadline;
+  // Moved into the call.
+  mutable CallerShares::Share share = {};
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_METHOD_H_

@@ -1,0 +1,19 @@
+// What calls are told when the server goes.
+#ifndef PHIMAP_SERVER_CALLS_SHUTTING_DOWN_H_
+#define PHIMAP_SERVER_CALLS_SHUTTING_DOWN_H_
+
+#include "absl/status/status.h"
+#include "core/status/error.h"
+
+namespace phimap {
+
+// UNAVAILABLE (SHUTTING_DOWN, with a retry delay): nothing of the call was done, or nothing of it
+// remains.
+inline absl::Status ShuttingDown() {
+  return MakeError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "",
+                   "the server is shutting down", {}, /*retry_delay_ms=*/1000);
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_SHUTTING_DOWN_H_

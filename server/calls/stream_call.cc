@@ -1,0 +1,144 @@
+#include "server/calls/stream_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+absl::Status Idle(absl::Duration limit, bool reads) {
+  const std::string text = absl::FormatDuration(limit);
+  return MakeError(absl::StatusCode::kDeadlineExceeded, "IDLE_STREAM", "",
+                   absl::StrCat("the client ", reads ? "sent" : "took", " nothing for ", text),
+                   {{"limit", text}});
+}
+
+}  // namespace
+
+StreamCall::StreamCall(const CallStart& start, const MessageCost& request_cost,
+                       google::protobuf::MessageLite& request)
+    : Call(start, request_cost, MessageSource::WithoutRoom::kWait),
+      request_(request),
+      idle_timer_(*this) {}
+
+void StreamCall::OnBegin() { Start(); }
+
+void StreamCall::ReadNext() {
+  PHIMAP_CHECK(!reading_);
+  if (over() || finishing()) return;
+  reading_ = true;
+  Touch();
+  Pull();
+  Deliver();
+}
+
+void StreamCall::OnRequestProgress() {
+  Touch();
+  Deliver();
+}
+
+// A handler that asks for the next message within OnRequest comes here again: a loop, not a
+// recursion, whatever the client sends.
+void StreamCall::Deliver() {
+  if (std::exchange(delivering_, true)) return;
+  const std::shared_ptr<Call> self = shared_from_this();
+  while (reading_ && !parsing_ && !over() && !finishing()) {
+    std::optional<ChargedMessage> message = source().Next();
+    if (message.has_value()) {
+      parsing_ = true;
+      charge_.Release();
+      Parse(*std::move(message), request_,
+            [this](const absl::Status& status, RequestMemory::Charge charge) {
+              parsing_ = false;
+              if (finishing()) return;
+              reading_ = false;
+              if (!status.ok()) return OnBadRequest(status);
+              charge_ = std::move(charge);
+              OnRequest();
+              Deliver();
+            });
+      // The next is gathered meanwhile.
+      if (!over()) Pull();
+    } else if (!source().error().ok()) {
+      reading_ = false;
+      OnBadRequest(source().error());
+    } else if (source().at_end() && !std::exchange(ended_told_, true)) {
+      reading_ = false;
+      OnRequestsEnd();
+    } else {
+      break;
+    }
+  }
+  delivering_ = false;
+}
+
+void StreamCall::Write(const google::protobuf::MessageLite& response) {
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed = FrameMessage(response, environment());
+  if (!framed.ok()) return Finish(framed.status());
+  Write(*std::move(framed));
+}
+
+void StreamCall::Write(std::shared_ptr<const OutputBytes> framed) {
+  PHIMAP_CHECK(!writing_);
+  if (over() || finishing()) return;
+  writing_ = true;
+  Touch();
+  Send(std::move(framed));
+}
+
+void StreamCall::OnAnswersSent() {
+  writing_ = false;
+  if (finish_.has_value()) return Conclude(*finish_);
+  OnWritten();
+  // Only now the handler is done with the answer, and perhaps no longer busy.
+  Touch();
+}
+
+void StreamCall::Finish(const absl::Status& status) {
+  if (over() || finishing()) return;
+  finish_ = status;
+  charge_.Release();
+  // An error need not wait behind an answer that the client does not take.
+  if (!writing_ || !status.ok()) Conclude(status);
+}
+
+void StreamCall::SetIdleLimit(absl::Duration limit) {
+  idle_limit_ = limit;
+  Touch();
+}
+
+bool StreamCall::Waits() const {
+  return writing_ || (reading_ && !busy() && !parsing_ && !source().waits_for_room());
+}
+
+absl::Time StreamCall::waits_since() const {
+  const bool limited = idle_limit_ != absl::InfiniteDuration();
+  return limited && Waits() ? waiting_since_ : absl::InfiniteFuture();
+}
+
+void StreamCall::Touch() {
+  if (over()) return;
+  waiting_since_ = Waits() ? loop().now() : absl::InfiniteFuture();
+  if (idle_limit_ == absl::InfiniteDuration()) return;
+  // The timer looks again by itself: to set it anew for each message would cost more.
+  if (Waits() && !idle_timer_.is_set()) {
+    loop().timers().Set(idle_timer_, loop().now() + idle_limit_);
+  }
+}
+
+void StreamCall::OnIdle() {
+  if (over() || !Waits()) return;
+  // It became the client's turn without anything from the client: the wait begins now.
+  if (waiting_since_ == absl::InfiniteFuture()) waiting_since_ = loop().now();
+  const absl::Time limit = waiting_since_ + idle_limit_;
+  if (loop().now() < limit) return loop().timers().Set(idle_timer_, limit);
+  const std::shared_ptr<Call> self = shared_from_this();
+  const absl::Status idle = Idle(idle_limit_, /*reads=*/!writing_);
+  if (!writing_) return Finish(idle);
+  Break(idle);
+}
+
+}  // namespace phimap

@@ -1,0 +1,116 @@
+// A call with a stream of messages in, out or both: it owns the rules of reading, writing, waiting
+// and ending, so that no stream needs a copy of them.
+//
+//   1. A message is read only when it is asked for: the client is held back by flow control, with
+//   one
+//      message gathered ahead.
+//   2. One write at most is under way; the next when OnWritten says so.
+//   3. Finish ends the call once, after the write that is under way.
+//   4. A client that keeps the call waiting for longer than the idle limit, by sending nothing or
+//   by
+//      reading nothing, ends it: DEADLINE_EXCEEDED (IDLE_STREAM).
+//   5. OnEnd is called once, before the client hears of the end, whoever caused it: the handler,
+//   the
+//      client, its deadline or one of these rules. Nothing is called after it.
+#ifndef PHIMAP_SERVER_CALLS_STREAM_CALL_H_
+#define PHIMAP_SERVER_CALLS_STREAM_CALL_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/calls/call.h"
+
+namespace phimap {
+
+class StreamCall : public Call {
+ protected:
+  // `request` is a member of the derived class.
+  StreamCall(const CallStart& start, const MessageCost& request_cost,
+             google::protobuf::MessageLite& request);
+
+  // The call begins: usually ReadNext.
+  virtual void Start() = 0;
+  // The message that ReadNext asked for; it stays as it is until the next ReadNext.
+  virtual void OnRequest() = 0;
+  // The client has sent its last message.
+  virtual void OnRequestsEnd() = 0;
+  // What came in the place of the message that ReadNext asked for is none, or cannot be taken; none
+  // follows. What is answered before it is the handler's to say: ReadNext may not be called again.
+  virtual void OnBadRequest(const absl::Status& status) { Finish(status); }
+  // Whether the call works for its client, who may be silent meanwhile.
+  virtual bool busy() const { return false; }
+  // There is room for the next answer.
+  virtual void OnWritten() {}
+
+  // Asks for the next message: OnRequest, OnBadRequest or OnRequestsEnd follows, perhaps within
+  // this call. REQUIRES: not reading().
+  void ReadNext();
+  bool reading() const { return reading_; }
+  // What is charged for the message that OnRequest has; otherwise it is given back with the next.
+  RequestMemory::Charge TakeCharge() { return std::move(charge_); }
+  // REQUIRES: not writing(). An answer that cannot be sent ends the call.
+  void Write(const google::protobuf::MessageLite& response);
+  void Write(std::shared_ptr<const OutputBytes> framed);
+  bool writing() const { return writing_; }
+  void Finish(const absl::Status& status);
+  bool finishing() const { return finish_.has_value(); }
+
+  // How long the client may keep the call waiting from now on.
+  void SetIdleLimit(absl::Duration limit);
+
+ private:
+  struct IdleTimer final : Timer {
+    explicit IdleTimer(StreamCall& call) : call(call) {}
+    void OnTime() override { call.OnIdle(); }
+    StreamCall& call;
+  };
+
+  absl::Time waits_since() const final;
+  void OnBegin() final;
+  void OnRequestProgress() final;
+  void OnAnswersSent() final;
+  void OnOver() final { idle_timer_.Cancel(); }
+  void Deliver();
+  void OnIdle();
+  // Whether the call waits for its client.
+  bool Waits() const;
+  // The client did its part, or is asked for it.
+  void Touch();
+
+  google::protobuf::MessageLite& request_;
+  RequestMemory::Charge charge_;
+  bool reading_ = false;
+  bool parsing_ = false;
+  bool delivering_ = false;
+  bool ended_told_ = false;
+  bool writing_ = false;
+  std::optional<absl::Status> finish_;
+  absl::Duration idle_limit_ = absl::InfiniteDuration();
+  // Since when the client keeps the call waiting.
+  absl::Time waiting_since_ = absl::InfiniteFuture();
+  IdleTimer idle_timer_;
+};
+
+template <typename Request>
+class TypedStreamCall : public StreamCall {
+ public:
+  explicit TypedStreamCall(const CallStart& start) : StreamCall(start, Cost(), request_) {}
+
+ protected:
+  // From OnRequest until the next ReadNext; may be changed, or taken away.
+  Request& request() { return request_; }
+
+ private:
+  static const MessageCost& Cost() {
+    static const MessageCost* const cost = new MessageCost(*Request::descriptor());
+    return *cost;
+  }
+
+  Request request_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_STREAM_CALL_H_

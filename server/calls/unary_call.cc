@@ -1,0 +1,66 @@
+#include "server/calls/unary_call.h"
+
+#include <utility>
+
+#include "server/calls/malformed_request.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+// What a request may take to arrive: what is charged for it is taken from others.
+constexpr absl::Duration kRequestTime = absl::Minutes(1);
+
+}  // namespace
+
+UnaryCall::UnaryCall(const CallStart& start, const MessageCost& request_cost,
+                     google::protobuf::MessageLite& request,
+                     google::protobuf::MessageLite& response)
+    : Call(start, request_cost, MessageSource::WithoutRoom::kRefuse),
+      request_(request),
+      response_(response) {}
+
+void UnaryCall::OnBegin() { AwaitRequestUntil(SteadyNow() + kRequestTime); }
+
+void UnaryCall::OnRequestProgress() {
+  // What follows the first message is nobody's.
+  if (std::exchange(begun_, true)) return;
+  AwaitRequestUntil(absl::InfiniteFuture());
+  std::optional<ChargedMessage> message = source().Next();
+  if (!message.has_value()) {
+    if (!source().error().ok()) return Conclude(source().error());
+    return Conclude(MalformedRequest(request_.GetTypeName()));
+  }
+  Parse(*std::move(message), request_, [this](const absl::Status& status, RequestMemory::Charge c) {
+    if (!status.ok()) return Conclude(status);
+    charge_ = std::move(c);
+    Start();
+  });
+}
+
+void UnaryCall::Finish(const absl::Status& status) {
+  if (OnLoop()) return FinishHere(status);
+  Post([this, status] { FinishHere(status); });
+}
+
+void UnaryCall::FinishWith(std::shared_ptr<const OutputBytes> framed) {
+  if (OnLoop()) return FinishHereWith(std::move(framed));
+  Post([this, framed = std::move(framed)]() mutable { FinishHereWith(std::move(framed)); });
+}
+
+void UnaryCall::FinishHere(const absl::Status& status) {
+  if (over()) return;
+  if (!status.ok()) return Conclude(status);
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> framed =
+      FrameMessage(response_, environment());
+  if (!framed.ok()) return Conclude(framed.status());
+  FinishHereWith(*std::move(framed));
+}
+
+void UnaryCall::FinishHereWith(std::shared_ptr<const OutputBytes> framed) {
+  if (over()) return;
+  Send(std::move(framed));
+  Conclude(absl::OkStatus());
+}
+
+}  // namespace phimap

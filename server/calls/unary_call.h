@@ -1,0 +1,67 @@
+// A call of one message in and one out.
+//
+// Example:
+//   class GetBuildCall final : public TypedUnaryCall<v1::GetBuildRequest, v1::BuildJob> {
+//     void Start() override { …; Finish(status); }
+//   };
+#ifndef PHIMAP_SERVER_CALLS_UNARY_CALL_H_
+#define PHIMAP_SERVER_CALLS_UNARY_CALL_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "server/calls/call.h"
+
+namespace phimap {
+
+class UnaryCall : public Call {
+ protected:
+  // `request` and `response` are members of the derived class.
+  UnaryCall(const CallStart& start, const MessageCost& request_cost,
+            google::protobuf::MessageLite& request, google::protobuf::MessageLite& response);
+
+  // The request is there. Returns at once; Finish or FinishWith follows, from any thread.
+  virtual void Start() = 0;
+
+  // Ends the call, from any thread, with the response if `status` is OK. Once; what a cancelled
+  // call is finished with is dropped.
+  void Finish(const absl::Status& status);
+  // The same with an answer in the place of the response.
+  void FinishWith(std::shared_ptr<const OutputBytes> framed);
+
+ private:
+  void OnBegin() final;
+  void OnRequestProgress() final;
+  void FinishHere(const absl::Status& status);
+  void FinishHereWith(std::shared_ptr<const OutputBytes> framed);
+
+  google::protobuf::MessageLite& request_;
+  google::protobuf::MessageLite& response_;
+  bool begun_ = false;
+  // Of the parsed request, until the call is gone.
+  RequestMemory::Charge charge_;
+};
+
+template <typename Request, typename Response>
+class TypedUnaryCall : public UnaryCall {
+ public:
+  explicit TypedUnaryCall(const CallStart& start) : UnaryCall(start, Cost(), request_, response_) {}
+
+ protected:
+  // From Start on.
+  const Request& request() const { return request_; }
+  Response& response() { return response_; }
+
+ private:
+  static const MessageCost& Cost() {
+    static const MessageCost* const cost = new MessageCost(*Request::descriptor());
+    return *cost;
+  }
+
+  Request request_;
+  Response response_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_CALLS_UNARY_CALL_H_

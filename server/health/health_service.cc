@@ -1,0 +1,94 @@
+#include "server/health/health_service.h"
+
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "google/protobuf/descriptor.h"
+#include "server/calls/malformed_request.h"
+#include "server/calls/shutting_down.h"
+#include "server/calls/stream_call.h"
+#include "server/calls/unary_call.h"
+
+namespace phimap {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+// What the client may take to send its request, or to take an answer.
+constexpr absl::Duration kIdleLimit = absl::Minutes(1);
+
+class CheckCall final : public TypedUnaryCall<HealthCheckRequest, HealthCheckResponse> {
+ public:
+  CheckCall(const CallStart& start, const HealthStatus& status)
+      : TypedUnaryCall(start), status_(status) {}
+
+ private:
+  void Start() override {
+    const HealthStatus::Serving serving = status_.Of(request().service());
+    if (serving != HealthCheckResponse::SERVICE_UNKNOWN) {
+      response().set_status(serving);
+      return Finish(absl::OkStatus());
+    }
+    Finish(MakeError(absl::StatusCode::kNotFound, "SERVICE_UNKNOWN", "service",
+                     absl::StrCat("this server has no service ", Quoted(request().service()),
+                                  "; expected a full name such as \"phimap.v1.TransformService\", "
+                                  "or nothing for the server as a whole")));
+  }
+
+  const HealthStatus& status_;
+};
+
+class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private HealthStatus::Watcher {
+ public:
+  WatchCall(const CallStart& start, HealthStatus& status)
+      : TypedStreamCall(start), status_(status) {}
+
+ private:
+  void Start() override {
+    SetIdleLimit(kIdleLimit);
+    ReadNext();
+  }
+  // Changes are told from here on, and what was before them by Tell: none is missed between.
+  void OnRequest() override {
+    status_.Watch(*this);
+    Tell();
+  }
+  void OnRequestsEnd() override { Finish(MalformedRequest(request().GetTypeName())); }
+  void OnWritten() override { Tell(); }
+  void OnHealthChange() override {
+    Post([this] { Tell(); });
+  }
+  void OnEnd(const absl::Status&) override { status_.Unwatch(*this); }
+
+  // Tells what the client does not know yet. Of changes that follow each other faster than the
+  // client takes them it hears of the last.
+  void Tell() {
+    if (finishing()) return;
+    const bool ended = status_.watches_ended();
+    const HealthStatus::Serving serving = status_.Of(request().service());
+    if (!writing() && told_ != serving) {
+      told_ = serving;
+      HealthCheckResponse response;
+      response.set_status(serving);
+      Write(response);
+    }
+    if (ended) Finish(ShuttingDown());
+  }
+
+  HealthStatus& status_;
+  std::optional<HealthStatus::Serving> told_;
+};
+
+}  // namespace
+
+void AddHealthService(HealthStatus& status, Dispatcher& dispatcher) {
+  const google::protobuf::FileDescriptor* const file = HealthCheckRequest::descriptor()->file();
+  dispatcher.Add(*file->FindServiceByName("Health"),
+                 {{"Check", Opens<CheckCall>(status)}, {"Watch", Opens<WatchCall>(status)}},
+                 Dispatcher::Access::kOpenToAll);
+}
+
+}  // namespace phimap

@@ -1,0 +1,64 @@
+// Whether the server and each of its services take calls, and who wants to hear when that changes.
+//
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_HEALTH_HEALTH_STATUS_H_
+#define PHIMAP_SERVER_HEALTH_HEALTH_STATUS_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "grpc/health/v1/health.pb.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class HealthStatus {
+ public:
+  using Serving = grpc::health::v1::HealthCheckResponse::ServingStatus;
+
+  // Told of changes, on the thread that makes them.
+  class Watcher {
+   public:
+    virtual ~Watcher() = default;
+    // Something may have changed. It must return at once, and must not call the HealthStatus.
+    virtual void OnHealthChange() = 0;
+  };
+
+  // Of `services` and of "", the server as a whole. None is serving yet.
+  explicit HealthStatus(const std::vector<std::string>& services);
+  // REQUIRES: nobody watches.
+  ~HealthStatus();
+  HealthStatus(const HealthStatus&) = delete;
+  HealthStatus& operator=(const HealthStatus&) = delete;
+
+  // For all of them.
+  void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For one. REQUIRES: it is one of them.
+  void SetServing(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // SERVICE_UNKNOWN for what is none of them.
+  Serving Of(absl::string_view service) const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Ends those who watch, now and from now on: the server goes.
+  void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool watches_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // `watcher` is told from now on until Unwatch, and not once Unwatch has returned.
+  void Watch(Watcher& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Unwatch(Watcher& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  void TellAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, bool, std::less<>> serving_ ABSL_GUARDED_BY(mutex_);
+  bool watches_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<Watcher*> watchers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_HEALTH_HEALTH_STATUS_H_

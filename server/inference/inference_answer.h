@@ -1,0 +1,73 @@
+// One inference request and its answer, whichever of the protocol's calls it came by: read, checked
+// against a version, laid out, completed.
+#ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_ANSWER_H_
+#define PHIMAP_SERVER_INFERENCE_INFERENCE_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "core/plan/examples.h"
+#include "core/plan/residual.h"
+#include "core/plan/rows.h"
+#include "inference/inference_service.pb.h"
+#include "server/inference/inference_outputs.h"
+#include "server/registry/version_handle.h"
+#include "server/serving/planned_answer.h"
+
+namespace phimap {
+
+// Not thread-safe; one thread at a time. Its functions are called in their order.
+class InferenceAnswer {
+ public:
+  // What the answer is sent as: a ModelInferResponse, or a ModelStreamInferResponse around one.
+  enum class Message { kInfer, kStreamInfer };
+
+  // Whether the request makes sense in itself. Its rows are viewed, not copied: it stays as it is
+  // until Complete.
+  absl::Status Read(const inference::ModelInferRequest& request);
+  // The version that it names, for the registry.
+  const std::string& reference() const { return reference_; }
+  const RowsView& rows() const { return rows_; }
+  // From the arrival of the request on.
+  absl::Duration timeout() const { return timeout_; }
+  // What the answer has of a row beside its features.
+  int64_t extra_row_bytes() const;
+
+  // Whether `version` suits the request, and if so lays out the message.
+  absl::Status Accept(const VersionHandle& version, Message as);
+
+  PlannedAnswer& message() { return message_; }
+  // Where the features go. REQUIRES: the message is allocated. Throws std::bad_alloc.
+  char* Features();
+  // Writes what else is asked for of the rows that the engine saw, whose features are there.
+  void Complete(const ExamplesView& seen);
+
+ private:
+  bool Wants(InferenceOutput output) const;
+  // Lays the answer out: what is known of it, then a field for each output.
+  void LayOut(const VersionHandle& version, Message as);
+  size_t BytesOf(InferenceOutput output, const VersionHandle& version) const;
+
+  std::string id_;
+  std::string reference_;
+  RowsView rows_;
+  absl::Duration timeout_ = absl::InfiniteDuration();
+  std::vector<InferenceOutput> outputs_;
+  const Residual* residual_ = nullptr;  // the version's, if it is asked for
+  PlannedAnswer message_;
+  // Places in it; -1: not asked for.
+  int features_ = -1;
+  int residuals_ = -1;
+  // Features that are computed for the residual alone.
+  size_t hidden_bytes_ = 0;
+  std::unique_ptr<char[]> hidden_features_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_INFERENCE_INFERENCE_ANSWER_H_

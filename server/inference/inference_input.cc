@@ -1,0 +1,205 @@
+#include "server/inference/inference_input.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/inference/inference_tensor.h"
+#include "server/transform/limits.h"
+
+namespace phimap {
+namespace {
+
+using Input = inference::ModelInferRequest::InferInputTensor;
+
+// `error` about the input, whose name is put into its facts.
+absl::Status BadInput(absl::string_view reason, absl::string_view field, absl::string_view message,
+                      std::map<std::string, std::string> facts) {
+  facts.emplace("input", kInputName);
+  return MakeError(absl::StatusCode::kInvalidArgument, reason, field, message, std::move(facts));
+}
+
+// "x", "y" and 3 more.
+std::string NamesOf(const inference::ModelInferRequest& request) {
+  constexpr int kShown = 4;
+  std::string names;
+  for (int i = 0; i < std::min(request.inputs_size(), kShown); ++i) {
+    absl::StrAppend(&names, i == 0 ? "" : ", ", Quoted(request.inputs(i).name()));
+  }
+  if (request.inputs_size() > kShown) {
+    absl::StrAppend(&names, " and ", request.inputs_size() - kShown, " more");
+  }
+  return names;
+}
+
+absl::Status CheckOneInput(const inference::ModelInferRequest& request) {
+  const int count = request.inputs_size();
+  if (count == 0) {
+    return BadInput("MISSING_INPUT", "inputs", "expected one input, \"x\", got none",
+                    {{"expected", "1"}, {"actual", "0"}});
+  }
+  if (count > 1) {
+    return BadInput("TOO_MANY_INPUTS", "inputs",
+                    absl::StrCat("expected one input, \"x\", got ", count, ": ", NamesOf(request)),
+                    {{"expected", "1"}, {"actual", absl::StrCat(count)}});
+  }
+  if (request.inputs(0).name() != kInputName) {
+    const std::string& actual = request.inputs(0).name();
+    return BadInput("UNKNOWN_INPUT", "inputs[0].name",
+                    absl::StrCat("the one input is \"x\", got ", Quoted(actual)),
+                    {{"expected", kInputName}, {"actual", Excerpt(actual)}});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FloatType> TypeOf(const Input& input) {
+  for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
+    if (input.datatype() == DatatypeOf(type)) return type;
+  }
+  return BadInput("WRONG_DATATYPE", "inputs[x].datatype",
+                  absl::StrCat("expected FP32 or FP64, got ", Quoted(input.datatype())),
+                  {{"expected", "FP32 or FP64"}, {"actual", Excerpt(input.datatype())}});
+}
+
+absl::Status CheckCount(const Input& input, const char* what, int64_t count, int64_t limit) {
+  if (count >= 1 && count <= limit) return absl::OkStatus();
+  return BadInput("OUT_OF_RANGE", "inputs[x].shape",
+                  absl::StrCat("expected 1..", limit, " ", what, ", got ", count, " in the shape ",
+                               ShapeText(input.shape())),
+                  {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
+}
+
+// Without data. At most 65536 · 65536 · 8 = 2^35 bytes: no overflow from here on.
+absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
+  if (input.shape_size() != 2) {
+    const std::string actual = ShapeText(input.shape());
+    return BadInput("WRONG_SHAPE", "inputs[x].shape",
+                    absl::StrCat("expected two dimensions, [rows, columns], got ", actual),
+                    {{"expected", "[rows, columns]"}, {"actual", actual}});
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckCount(input, "rows", input.shape(0), kMaxRowsPerMessage));
+  PHIMAP_RETURN_IF_ERROR(CheckCount(input, "columns", input.shape(1), kMaxColumnsPerMessage));
+  return RowsView{nullptr, type, input.shape(0), input.shape(1)};
+}
+
+absl::Status WrongLength(const std::string& field, const char* unit, int64_t expected,
+                         int64_t actual, const RowsView& rows) {
+  const std::string shape = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
+  return BadInput("WRONG_LENGTH", field,
+                  absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), " of shape ", shape,
+                               ": expected ", expected, " ", unit, ", got ", actual),
+                  {{"expected", absl::StrCat(expected)},
+                   {"actual", absl::StrCat(actual)},
+                   {"datatype", DatatypeOf(rows.type)},
+                   {"shape", shape}});
+}
+
+absl::StatusOr<RowsView> FromRaw(const inference::ModelInferRequest& request, RowsView rows) {
+  const int entries = request.raw_input_contents_size();
+  if (entries != 1) {
+    return BadInput("WRONG_LENGTH", "raw_input_contents",
+                    absl::StrCat("expected one entry, for input \"x\", got ", entries),
+                    {{"expected", "1"}, {"actual", absl::StrCat(entries)}});
+  }
+  const std::string& bytes = request.raw_input_contents(0);
+  const int64_t expected = rows.rows * rows.RowBytes();
+  if (bytes.size() != expected) {
+    return WrongLength("raw_input_contents[0]", "bytes", expected, bytes.size(), rows);
+  }
+  rows.data = bytes.data();
+  return rows;
+}
+
+// A field of typed contents, and how much it holds.
+struct Held {
+  const char* field;
+  int count;
+};
+
+// Those of no datatype that an input has here come first.
+std::array<Held, 8> AllHeld(const inference::InferTensorContents& contents) {
+  return {{{"bool_contents", contents.bool_contents_size()},
+           {"int_contents", contents.int_contents_size()},
+           {"int64_contents", contents.int64_contents_size()},
+           {"uint_contents", contents.uint_contents_size()},
+           {"uint64_contents", contents.uint64_contents_size()},
+           {"bytes_contents", contents.bytes_contents_size()},
+           {"fp32_contents", contents.fp32_contents_size()},
+           {"fp64_contents", contents.fp64_contents_size()}}};
+}
+
+bool HoldsAny(const inference::InferTensorContents& contents) {
+  const std::array<Held, 8> all = AllHeld(contents);
+  return std::any_of(all.begin(), all.end(), [](const Held& held) { return held.count > 0; });
+}
+
+absl::StatusOr<RowsView> FromTyped(const inference::InferTensorContents& contents, RowsView rows) {
+  const bool single = rows.type == FloatType::kFloat32;
+  const absl::string_view wanted = single ? "fp32_contents" : "fp64_contents";
+  for (const Held& held : AllHeld(contents)) {
+    if (held.count == 0 || held.field == wanted) continue;
+    return BadInput(
+        "WRONG_CONTENTS", absl::StrCat("inputs[x].contents.", held.field),
+        absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), ": expected its numbers in ", wanted,
+                     ", got ", held.count, " in ", held.field),
+        {{"expected", std::string(wanted)}, {"actual", held.field}});
+  }
+  const int64_t count = single ? contents.fp32_contents_size() : contents.fp64_contents_size();
+  const int64_t expected = rows.rows * rows.columns;
+  if (count != expected) {
+    return WrongLength(absl::StrCat("inputs[x].contents.", wanted), "numbers", expected, count,
+                       rows);
+  }
+  rows.data = single ? reinterpret_cast<const char*>(contents.fp32_contents().data())
+                     : reinterpret_cast<const char*>(contents.fp64_contents().data());
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& request) {
+  PHIMAP_RETURN_IF_ERROR(CheckOneInput(request));
+  const Input& input = request.inputs(0);
+  PHIMAP_ASSIGN_OR_RETURN(const FloatType type, TypeOf(input));
+  PHIMAP_ASSIGN_OR_RETURN(const RowsView shape, ShapeOf(input, type));
+  const bool raw = request.raw_input_contents_size() > 0;
+  const bool typed = HoldsAny(input.contents());
+  if (raw && typed) {
+    return BadInput("MIXED_CONTENTS", "inputs[x].contents",
+                    "numbers came in inputs[x].contents and in raw_input_contents; "
+                    "expected them in one of the two",
+                    {});
+  }
+  if (!raw && !typed) {
+    return BadInput("MISSING_CONTENTS", "inputs[x].contents",
+                    absl::StrCat("input \"x\" has no numbers; expected ",
+                                 shape.rows * shape.columns, " in contents, or ",
+                                 shape.rows * shape.RowBytes(), " bytes in raw_input_contents"),
+                    {{"expected", absl::StrCat(shape.rows * shape.RowBytes())}, {"actual", "0"}});
+  }
+  return raw ? FromRaw(request, shape) : FromTyped(input.contents(), shape);
+}
+
+absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows) {
+  const int64_t columns = version.input_columns();
+  if (version.TakesColumns(rows.columns)) return absl::OkStatus();
+  if (columns == 0) {
+    return BadInput("WRONG_DATATYPE", "inputs[x].datatype",
+                    "the model maps text or bytes, which this protocol does not carry here: call "
+                    "Transform of phimap.v1.TransformService",
+                    {});
+  }
+  const std::string expected = absl::StrCat("[-1, ", columns, "]");
+  const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
+  return BadInput("WRONG_COLUMNS", "inputs[x].shape",
+                  absl::StrCat("expected ", expected, ", any number of rows, got ", actual),
+                  {{"expected", expected}, {"actual", actual}});
+}
+
+}  // namespace phimap

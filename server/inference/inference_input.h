@@ -1,0 +1,29 @@
+// The input of a ModelInfer request → RowsView, checked and not copied.
+#ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_INPUT_H_
+#define PHIMAP_SERVER_INFERENCE_INFERENCE_INPUT_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/plan/rows.h"
+#include "inference/inference_service.pb.h"
+#include "server/registry/version_handle.h"
+
+namespace phimap {
+
+// Where the rows are in the request. There is one input, and its name is the better index.
+inline constexpr char kInputField[] = "inputs[x].";
+
+// A view into `request`, which must outlive it and stay as it is: raw contents or typed ones.
+// Everything is checked but the values, in constant time, and nothing is allocated for a request
+// that is refused but its error. INVALID_ARGUMENT names the input, and what was expected and what
+// came of inputs, datatype, shape, contents and bytes. The parameters of the input mean nothing
+// here and are passed over: standard clients always send some.
+absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& request);
+
+// INVALID_ARGUMENT (reason WRONG_COLUMNS, both shapes) unless the rows have as many columns as the
+// version maps.
+absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_INFERENCE_INFERENCE_INPUT_H_

@@ -1,0 +1,21 @@
+// The outputs that a ModelInfer request asks for.
+#ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
+#define PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "inference/inference_service.pb.h"
+
+namespace phimap {
+
+enum class InferenceOutput { kFeatures, kResidual };
+
+// What is asked for, in its order; features if nothing is. INVALID_ARGUMENT names the output that
+// there is not (UNKNOWN_OUTPUT) or that is asked for twice (DUPLICATE_OUTPUT). Parameters of
+// outputs mean nothing here and are passed over.
+absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(const inference::ModelInferRequest& request);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_

@@ -1,0 +1,35 @@
+// What RepositoryIndex answers: the stored versions in the public protocol's words.
+#ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_REPOSITORY_H_
+#define PHIMAP_SERVER_INFERENCE_INFERENCE_REPOSITORY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "inference/inference_service.pb.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// A stored version, and why it cannot be served; empty: it can, now or once it is loaded.
+struct IndexedVersion {
+  std::string mapping;
+  int64_t number = 0;
+  std::string unavailable_because = {};
+};
+
+// The versions in the order they are given, without those that cannot be served if the request asks
+// for what is ready. INVALID_ARGUMENT (UNSUPPORTED_PARAMETER) if it names a repository. Pure.
+absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
+    const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions);
+
+// Blocking: reads the store, all of its versions. Errors as of RepositoryIndexOf, and those of the
+// store.
+absl::Status ReadRepositoryIndex(Store& store, const inference::RepositoryIndexRequest& request,
+                                 inference::RepositoryIndexResponse* response);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_INFERENCE_INFERENCE_REPOSITORY_H_

@@ -1,0 +1,59 @@
+// One Export: a reference in, the artifact out, chunk by chunk.
+#ifndef PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
+#define PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "phimap/v1/mapping_service.pb.h"
+#include "server/calls/stream_call.h"
+#include "server/schedule/task_pool.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// At once; each holds a file open.
+inline constexpr int kMaxExports = 64;
+
+// What exports work with; outlives them.
+struct ExportEnvironment {
+  Store& store;
+  TaskPool& store_pool;
+  // Exports under way.
+  std::atomic<int>& running;
+  // A client that takes nothing for so long is let go: it would keep others from exporting.
+  absl::Duration idle_timeout;
+};
+
+// One chunk is read, sent, and gone before the next is read: a client that is slow costs one chunk,
+// however large the artifact is. Reading, on the store's threads, and writing take turns.
+class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
+ public:
+  ExportCall(const CallStart& start, const ExportEnvironment& environment);
+
+ private:
+  void Start() override;
+  void OnRequest() override;
+  void OnRequestsEnd() override;
+  void OnWritten() override;
+  void OnEnd(const absl::Status& status) override;
+
+  void QueueNext();
+  // On a store thread, each: the next chunk, framed; null at the end of the artifact.
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> Next();
+  absl::StatusOr<std::shared_ptr<const OutputBytes>> Read();
+  absl::Status Open(v1::ArtifactChunk& first);
+
+  const ExportEnvironment& environment_;
+  // Of the store thread that reads.
+  std::unique_ptr<ArtifactReader> reader_;
+  int64_t offset_bytes_ = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_EXPORT_CALL_H_

@@ -1,0 +1,49 @@
+// Changes of names after they were published: alias moves and deletions. First the store, then what
+// this process remembers of it, one change at a time: so what is remembered is the last change, and
+// not the last one to be remembered.
+//
+// Guarantees: a call that starts after a change was answered sees it. Calls that are under way keep
+// the version they have.
+// Thread-safety: all methods may be called from any thread. Blocking: they wait for the disk.
+#ifndef PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
+#define PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/build/build_manager.h"
+#include "server/observe/log.h"
+#include "server/registry/version_registry.h"
+#include "server/store/store.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class MappingChanges {
+ public:
+  // All outlive it.
+  MappingChanges(Store& store, VersionRegistry& registry, BuildManager& builds,
+                 const Logger& logger)
+      : store_(store), registry_(registry), builds_(builds), logger_(logger) {}
+
+  // As in Store. Load the version before and hold it meanwhile: then no call waits for it.
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                       int64_t version, absl::string_view etag);
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag);
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
+  absl::Status DeleteMapping(absl::string_view mapping);
+
+ private:
+  Store& store_;
+  VersionRegistry& registry_;
+  BuildManager& builds_;
+  const Logger& logger_;
+  Mutex mutex_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_MAPPING_CHANGES_H_

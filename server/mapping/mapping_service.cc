@@ -1,0 +1,219 @@
+#include "server/mapping/mapping_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "server/build/version_reader.h"
+#include "server/calls/blocking_call.h"
+#include "server/mapping/advise_from_proto.h"
+#include "server/mapping/build_call.h"
+#include "server/mapping/build_spec_from_proto.h"
+#include "server/mapping/estimate_from_proto.h"
+#include "server/mapping/export_call.h"
+#include "server/mapping/import_call.h"
+#include "server/mapping/page_token.h"
+#include "server/mapping/set_alias_call.h"
+#include "server/mapping/version_to_proto.h"
+#include "server/registry/reference.h"
+
+namespace phimap {
+namespace {
+
+constexpr char kMappingList[] = "mappings";
+// A page ends once it is over this, whatever was asked for: texts and aliases have no usual length,
+// and clients of any language take 4 MiB unless they are told otherwise.
+constexpr size_t kPageBytes = size_t{2} << 20;
+
+std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
+
+// The number after which a page of versions starts, from its token.
+absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsRequest& request) {
+  if (request.page_token().empty()) return std::optional<int64_t>();
+  PHIMAP_ASSIGN_OR_RETURN(const std::string position,
+                          DecodePageToken(VersionList(request.mapping()), request.page_token()));
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(position, &number)) {
+    return absl::InternalError("a page token of ours does not hold a number");
+  }
+  return std::optional<int64_t>(number);
+}
+
+}  // namespace
+
+MappingService::MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
+                               TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger)
+    : store_(store),
+      registry_(registry),
+      builds_(builds),
+      store_pool_(store_pool),
+      admin_pool_(admin_pool),
+      changes_(store, registry, builds, logger),
+      estimator_(MeasureBuildSpeed, builds.compute_threads()),
+      set_alias_{registry, changes_, admin_pool},
+      exporting_{store, store_pool, exports_, builds.idle_timeout()},
+      importing_{store, registry, builds.memory(), import_pool_, imports_, builds.idle_timeout(),
+                 logger},
+      // A call has one task here at most, and one more to free what it held when it ended.
+      import_pool_("imports", /*threads=*/1, 2 * kMaxImports) {}
+
+void MappingService::AddTo(Dispatcher& dispatcher) {
+  dispatcher.Add(*v1::BuildRequest::descriptor()->file()->FindServiceByName("MappingService"),
+                 {
+                     {"Build", Opens<BuildCall>(builds_)},
+                     {"GetBuild", OnPool(store_pool_, &MappingService::GetBuild)},
+                     {"CancelBuild", OnPool(store_pool_, &MappingService::CancelBuild)},
+                     {"ListBuilds", OnPool(store_pool_, &MappingService::ListBuilds)},
+                     {"GetMapping", OnPool(store_pool_, &MappingService::GetMapping)},
+                     {"ListMappings", OnPool(store_pool_, &MappingService::ListMappings)},
+                     {"GetVersion", OnPool(store_pool_, &MappingService::GetVersion)},
+                     {"ListVersions", OnPool(store_pool_, &MappingService::ListVersions)},
+                     {"DeleteVersion", OnPool(admin_pool_, &MappingService::DeleteVersion)},
+                     {"DeleteMapping", OnPool(admin_pool_, &MappingService::DeleteMapping)},
+                     {"SetAlias", Opens<SetAliasCall>(set_alias_)},
+                     {"DeleteAlias", OnPool(admin_pool_, &MappingService::DeleteAlias)},
+                     {"Export", Opens<ExportCall>(exporting_)},
+                     {"Import", Opens<ImportCall>(importing_)},
+                     {"Advise", OnPool(store_pool_, &MappingService::Advise)},
+                     {"EstimateBuild", OnPool(store_pool_, &MappingService::EstimateBuild)},
+                 });
+}
+
+template <typename Request, typename Response>
+Method::Open MappingService::OnPool(TaskPool& pool,
+                                    absl::Status (MappingService::*body)(const Request&,
+                                                                         Response*)) {
+  return OpensBlocking<Request, Response>(pool,
+                                          [this, body](const Request& request, Response* response) {
+                                            return (this->*body)(request, response);
+                                          });
+}
+
+absl::Status MappingService::GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
+                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Get(id));
+  BuildToProto(snapshot, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::CancelBuild(const v1::CancelBuildRequest& request,
+                                         v1::BuildJob* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const BuildId id,
+                          BuildIdFromProto(request.mapping(), request.build_id(), ""));
+  PHIMAP_ASSIGN_OR_RETURN(const BuildSnapshot snapshot, builds_.Cancel(id));
+  BuildToProto(snapshot, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
+                                        v1::ListBuildsResponse* response) {
+  if (!request.mapping().empty()) {
+    PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  }
+  for (const BuildSnapshot& snapshot : builds_.List(request.mapping())) {
+    BuildToProto(snapshot, response->add_builds());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::GetMapping(const v1::GetMappingRequest& request,
+                                        v1::Mapping* response) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, store_.GetMapping(request.mapping()));
+  MappingToProto(record, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::ListMappings(const v1::ListMappingsRequest& request,
+                                          v1::ListMappingsResponse* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  std::string after;
+  if (!request.page_token().empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(after, DecodePageToken(kMappingList, request.page_token()));
+  }
+  // One more than the page tells whether there is a next one.
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<MappingRecord> records,
+                          store_.ListMappings(after, size + 1));
+  size_t bytes = 0;
+  for (const MappingRecord& record : records) {
+    if (response->mappings_size() == size || bytes > kPageBytes) {
+      const std::string& last = response->mappings().rbegin()->name();
+      response->set_next_page_token(EncodePageToken(kMappingList, last));
+      break;
+    }
+    MappingToProto(record, response->add_mappings());
+    bytes += response->mappings().rbegin()->ByteSizeLong();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::GetVersion(const v1::GetVersionRequest& request,
+                                        v1::Version* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
+  PHIMAP_ASSIGN_OR_RETURN(const CertifiedVersion version,
+                          ReadCertifiedVersion(store_, registry_, reference, &builds_.memory()));
+  VersionToProto(version, response);
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::ListVersions(const v1::ListVersionsRequest& request,
+                                          v1::ListVersionsResponse* response) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_ASSIGN_OR_RETURN(const int size, PageSize(request.page_size()));
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> before, VersionPosition(request));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<VersionRecord> records,
+                          store_.ListVersions(request.mapping(), before, size + 1));
+  size_t bytes = 0;
+  for (const VersionRecord& record : records) {
+    if (response->versions_size() == size || bytes > kPageBytes) {
+      const int64_t last = response->versions().rbegin()->ref().number();
+      response->set_next_page_token(
+          EncodePageToken(VersionList(request.mapping()), absl::StrCat(last)));
+      break;
+    }
+    RecordToProto(record, response->add_versions());
+    bytes += response->versions().rbegin()->ByteSizeLong();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& request,
+                                           v1::DeleteVersionResponse*) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckVersionNumber(request.version(), "version"));
+  return changes_.DeleteVersion(request.mapping(), request.version(),
+                                request.give_up_rollback() ? Rollbacks::kGiveUp : Rollbacks::kKeep);
+}
+
+absl::Status MappingService::DeleteMapping(const v1::DeleteMappingRequest& request,
+                                           v1::DeleteMappingResponse*) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  return changes_.DeleteMapping(request.mapping());
+}
+
+absl::Status MappingService::DeleteAlias(const v1::DeleteAliasRequest& request,
+                                         v1::DeleteAliasResponse*) {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckAliasName(request.alias(), "alias"));
+  return changes_.DeleteAlias(request.mapping(), request.alias(), request.etag());
+}
+
+absl::Status MappingService::Advise(const v1::AdviseRequest& request,
+                                    v1::AdviseResponse* response) {
+  return AdviseFromProto(request, response);
+}
+
+absl::Status MappingService::EstimateBuild(const v1::EstimateBuildRequest& request,
+                                           v1::EstimateBuildResponse* response) {
+  return EstimateFromProto(request, estimator_, builds_, response);
+}
+
+}  // namespace phimap

@@ -1,0 +1,73 @@
+// MappingService: see proto/phimap/v1/mapping_service.proto.
+#ifndef PHIMAP_SERVER_MAPPING_MAPPING_SERVICE_H_
+#define PHIMAP_SERVER_MAPPING_MAPPING_SERVICE_H_
+
+#include <atomic>
+
+#include "absl/status/status.h"
+#include "phimap/v1/mapping_service.pb.h"
+#include "server/build/build_estimator.h"
+#include "server/build/build_manager.h"
+#include "server/calls/dispatcher.h"
+#include "server/mapping/export_call.h"
+#include "server/mapping/import_call.h"
+#include "server/mapping/mapping_changes.h"
+#include "server/mapping/set_alias_call.h"
+#include "server/registry/version_registry.h"
+#include "server/schedule/task_pool.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// What the calls of the service share. What it is made from outlives it, and it outlives its calls.
+class MappingService {
+ public:
+  // Store calls run on `store_pool`, those of administration on `admin_pool`: readers must not hold
+  // them up.
+  MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
+                 TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger);
+
+  void AddTo(Dispatcher& dispatcher);
+
+ private:
+  // Calls of a body below.
+  template <typename Request, typename Response>
+  Method::Open OnPool(TaskPool& pool,
+                      absl::Status (MappingService::*body)(const Request&, Response*));
+
+  // Blocking, on a store thread.
+  absl::Status GetBuild(const v1::GetBuildRequest& request, v1::BuildJob* response);
+  absl::Status CancelBuild(const v1::CancelBuildRequest& request, v1::BuildJob* response);
+  absl::Status ListBuilds(const v1::ListBuildsRequest& request, v1::ListBuildsResponse* response);
+  absl::Status GetMapping(const v1::GetMappingRequest& request, v1::Mapping* response);
+  absl::Status ListMappings(const v1::ListMappingsRequest& request,
+                            v1::ListMappingsResponse* response);
+  absl::Status GetVersion(const v1::GetVersionRequest& request, v1::Version* response);
+  absl::Status ListVersions(const v1::ListVersionsRequest& request,
+                            v1::ListVersionsResponse* response);
+  absl::Status DeleteVersion(const v1::DeleteVersionRequest& request, v1::DeleteVersionResponse*);
+  absl::Status DeleteMapping(const v1::DeleteMappingRequest& request, v1::DeleteMappingResponse*);
+  absl::Status DeleteAlias(const v1::DeleteAliasRequest& request, v1::DeleteAliasResponse*);
+  absl::Status Advise(const v1::AdviseRequest& request, v1::AdviseResponse* response);
+  absl::Status EstimateBuild(const v1::EstimateBuildRequest& request,
+                             v1::EstimateBuildResponse* response);
+
+  Store& store_;
+  VersionRegistry& registry_;
+  BuildManager& builds_;
+  TaskPool& store_pool_;
+  TaskPool& admin_pool_;
+  MappingChanges changes_;
+  BuildEstimator estimator_;
+  std::atomic<int> exports_{0};
+  std::atomic<int> imports_{0};
+  const SetAliasEnvironment set_alias_;
+  const ExportEnvironment exporting_;
+  const ImportEnvironment importing_;
+  // Last, so that it ends first.
+  TaskPool import_pool_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_MAPPING_SERVICE_H_

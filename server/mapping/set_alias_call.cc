@@ -1,0 +1,47 @@
+#include "server/mapping/set_alias_call.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/status_macros.h"
+#include "server/mapping/version_to_proto.h"
+#include "server/registry/reference.h"
+
+namespace phimap {
+
+SetAliasCall::SetAliasCall(const CallStart& start, const SetAliasEnvironment& environment)
+    : TypedUnaryCall(start), environment_(environment) {}
+
+void SetAliasCall::Start() {
+  if (const absl::Status checked = Check(); !checked.ok()) return Finish(checked);
+  environment_.registry.Acquire(
+      absl::StrCat(request().mapping(), "@", request().version()), LoadTurn::kFirst,
+      [this, self = shared_from_this()](absl::StatusOr<VersionHandle> version) {
+        Loaded(std::move(version));
+      });
+}
+
+absl::Status SetAliasCall::Check() const {
+  PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
+  PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
+  return CheckVersionNumber(request().version(), "version");
+}
+
+void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
+  if (!version.ok()) return Finish(version.status());
+  // The version is held until the alias has moved: it cannot be dropped to make room in between.
+  const absl::Status queued = environment_.store_pool.Submit(
+      [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); });
+  if (!queued.ok()) Finish(queued);
+}
+
+absl::Status SetAliasCall::Move() {
+  if (cancelled()->load()) return absl::CancelledError("the client gave the call up");
+  PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
+                          environment_.changes.SetAlias(request().mapping(), request().alias(),
+                                                        request().version(), request().etag()));
+  AliasToProto(alias, &response());
+  return absl::OkStatus();
+}
+
+}  // namespace phimap

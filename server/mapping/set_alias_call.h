@@ -1,0 +1,41 @@
+// One SetAlias: the version is loaded first, then the alias moves.
+#ifndef PHIMAP_SERVER_MAPPING_SET_ALIAS_CALL_H_
+#define PHIMAP_SERVER_MAPPING_SET_ALIAS_CALL_H_
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "phimap/v1/mapping_service.pb.h"
+#include "server/calls/unary_call.h"
+#include "server/mapping/mapping_changes.h"
+#include "server/registry/version_registry.h"
+#include "server/schedule/task_pool.h"
+
+namespace phimap {
+
+// What such calls work with; outlives them.
+struct SetAliasEnvironment {
+  VersionRegistry& registry;
+  MappingChanges& changes;
+  TaskPool& store_pool;
+};
+
+// A version that cannot be loaded does not get the alias, and once it has it, no call waits for the
+// load.
+class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias> {
+ public:
+  SetAliasCall(const CallStart& start, const SetAliasEnvironment& environment);
+
+ private:
+  void Start() override;
+  absl::Status Check() const;
+  // From any thread.
+  void Loaded(absl::StatusOr<VersionHandle> version);
+  // On a store thread.
+  absl::Status Move();
+
+  const SetAliasEnvironment& environment_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_SET_ALIAS_CALL_H_

@@ -1,0 +1,102 @@
+#include "server/mapping/version_to_proto.h"
+
+#include <string>
+
+#include "core/plan/rows.h"
+#include "exchange/certificate_to_proto.h"
+#include "server/calls/status_details.h"
+#include "server/transform/version_ref_to_proto.h"
+
+namespace phimap {
+namespace {
+
+void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
+
+FloatType ServingTypeOf(const VersionRecord& record) {
+  return record.serving_type == FloatTypeName(FloatType::kFloat64) ? FloatType::kFloat64
+                                                                   : FloatType::kFloat32;
+}
+
+v1::BuildJob::State StateToProto(BuildState state) {
+  switch (state) {
+    case BuildState::kReceiving:
+      return v1::BuildJob::RECEIVING;
+    case BuildState::kQueued:
+      return v1::BuildJob::QUEUED;
+    case BuildState::kComputing:
+      return v1::BuildJob::COMPUTING;
+    case BuildState::kPublishing:
+      return v1::BuildJob::PUBLISHING;
+    case BuildState::kDone:
+      return v1::BuildJob::DONE;
+    case BuildState::kFailed:
+      return v1::BuildJob::FAILED;
+    case BuildState::kCancelled:
+      return v1::BuildJob::CANCELLED;
+  }
+  return v1::BuildJob::STATE_UNSPECIFIED;
+}
+
+}  // namespace
+
+void RecordToProto(const VersionRecord& record, v1::Version* out) {
+  RefToProto(record, out->mutable_ref());
+  out->set_artifact_size_bytes(record.artifact_size_bytes);
+  TimeToProto(record.create_time, out->mutable_create_time());
+  out->set_input_columns(static_cast<int>(record.input_columns));
+  out->set_output_columns(static_cast<int>(record.output_columns));
+  out->set_serving_type(ServingTypeOf(record) == FloatType::kFloat64 ? v1::SERVING_TYPE_FLOAT64
+                                                                     : v1::SERVING_TYPE_FLOAT32);
+  out->set_mapping_text(record.mapping_text);
+  out->set_kernel_text(record.kernel_text);
+  out->set_imported(record.imported);
+}
+
+void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
+  RecordToProto(version.record, out);
+  out->set_standardize(version.standardize);
+  out->set_seed(version.seed);
+  const VersionRecord& record = version.record;
+  CertificateToProto(version.certificate,
+                     {record.input_columns, record.output_columns, ServingTypeOf(record),
+                      !IsServiceKernel(record.kernel_text)},
+                     out->mutable_certificate());
+}
+
+void AliasToProto(const AliasRecord& alias, v1::Alias* out) {
+  out->set_name(alias.name);
+  out->set_version(alias.version);
+  out->set_digest(alias.digest);
+  out->set_previous_version(alias.previous_version);
+  out->set_etag(alias.etag);
+  TimeToProto(alias.move_time, out->mutable_move_time());
+}
+
+void MappingToProto(const MappingRecord& record, v1::Mapping* out) {
+  out->set_name(record.name);
+  out->set_newest_version(record.newest_version);
+  out->set_version_count(record.version_count);
+  TimeToProto(record.create_time, out->mutable_create_time());
+  for (const AliasRecord& alias : record.aliases) AliasToProto(alias, out->add_aliases());
+}
+
+void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out) {
+  out->set_mapping(snapshot.id.mapping);
+  out->set_build_id(snapshot.id.build_id);
+  out->set_state(StateToProto(snapshot.state));
+  out->set_rows_received(snapshot.rows_received);
+  out->set_phase(snapshot.phase);
+  out->set_fraction(snapshot.fraction);
+  out->set_seconds_left(snapshot.seconds_left);
+  if (snapshot.version != nullptr) RefToProto(snapshot.version->record, out->mutable_version());
+  if (!snapshot.error.ok()) {
+    out->set_error_code(static_cast<int>(snapshot.error.code()));
+    out->set_error_message(MessageForClient(snapshot.error));
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,21 @@
+// Records, certificates and builds → messages.
+#ifndef PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
+#define PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_
+
+#include "phimap/v1/mapping.pb.h"
+#include "server/build/build_job.h"
+#include "server/build/version_reader.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// Everything but the certificate.
+void RecordToProto(const VersionRecord& record, v1::Version* out);
+void VersionToProto(const CertifiedVersion& version, v1::Version* out);
+void AliasToProto(const AliasRecord& alias, v1::Alias* out);
+void MappingToProto(const MappingRecord& record, v1::Mapping* out);
+void BuildToProto(const BuildSnapshot& snapshot, v1::BuildJob* out);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_VERSION_TO_PROTO_H_

@@ -1,0 +1,37 @@
+// What a line of the log holds, and how it is written.
+#ifndef PHIMAP_SERVER_OBSERVE_LOG_LINE_H_
+#define PHIMAP_SERVER_OBSERVE_LOG_LINE_H_
+
+#include <initializer_list>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace phimap {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+enum class LogFormat { kText, kJson };
+
+// "debug", "info", "warning", "error" or "off".
+absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text);
+// "text" or "json".
+absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text);
+
+struct LogField {
+  absl::string_view key;
+  std::string value;
+};
+
+// One line, newline included. As text, values are quoted when they hold more than letters, digits
+// and a few signs. As JSON, the line is one object whose first keys are time, level and event; all
+// values are texts, so that a key never changes its type, and bytes that are no UTF-8 become
+// U+FFFD.
+std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
+                          std::initializer_list<LogField> fields,
+                          LogFormat format = LogFormat::kText);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_LOG_LINE_H_

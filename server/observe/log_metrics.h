@@ -1,0 +1,25 @@
+// Lines that the log lost, among the metrics.
+#ifndef PHIMAP_SERVER_OBSERVE_LOG_METRICS_H_
+#define PHIMAP_SERVER_OBSERVE_LOG_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
+#include "server/observe/log.h"
+
+namespace phimap {
+
+// Asks `logger`, which outlives it, at each scrape.
+class LogMetrics final : public prometheus::Collectable {
+ public:
+  explicit LogMetrics(const Logger& logger) : logger_(logger) {}
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const Logger& logger_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OBSERVE_LOG_METRICS_H_

@@ -1,0 +1,194 @@
+#include "server/observe/log_writer.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "server/sync/mutex.h"
+
+namespace phimap {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// How often a writer that is blocked looks whether the process ends.
+constexpr milliseconds kBlockedLook{20};
+
+int64_t Lines(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// What is written with one call: whole lines as far as a pipe takes them in one piece.
+absl::string_view NextPiece(absl::string_view text) {
+  const absl::string_view piece = text.substr(0, PIPE_BUF);
+  const size_t end = piece.rfind('\n');
+  return end == absl::string_view::npos ? piece : piece.substr(0, end + 1);
+}
+
+}  // namespace
+
+struct LogWriter::State {
+  State(int the_descriptor, DropLine the_drop_line, const Options& the_options)
+      : descriptor(the_descriptor), drop_line(std::move(the_drop_line)), options(the_options) {}
+
+  void Run() ABSL_LOCKS_EXCLUDED(mutex);
+  // Waits for lines, or for drops to tell of; empty at the end.
+  std::string Take() ABSL_LOCKS_EXCLUDED(mutex);
+  void AppendDrops(std::string& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void WriteAll(absl::string_view batch) ABSL_LOCKS_EXCLUDED(mutex);
+  // How many bytes of `piece` were written; negative when the descriptor takes no more.
+  ssize_t WritePiece(absl::string_view piece) ABSL_LOCKS_EXCLUDED(mutex);
+  // False when the process ends before the descriptor takes anything.
+  bool WaitUntilWritable() ABSL_LOCKS_EXCLUDED(mutex);
+
+  const int descriptor;
+  const DropLine drop_line;
+  const Options options;
+
+  mutable Mutex mutex;
+  CondVar changed;
+  std::string queued ABSL_GUARDED_BY(mutex);
+  // Taken by the thread, and not written yet.
+  int64_t unwritten_bytes ABSL_GUARDED_BY(mutex) = 0;
+  LogDrops drops ABSL_GUARDED_BY(mutex);
+  LogDrops told ABSL_GUARDED_BY(mutex);
+  Clock::time_point tell_next ABSL_GUARDED_BY(mutex);
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
+  Clock::time_point stop_by ABSL_GUARDED_BY(mutex);
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+};
+
+void LogWriter::State::Run() {
+  for (std::string batch = Take(); !batch.empty(); batch = Take()) WriteAll(batch);
+  MutexLock lock(&mutex);
+  ended = true;
+  changed.NotifyAll();
+}
+
+std::string LogWriter::State::Take() {
+  MutexLock lock(&mutex);
+  while (queued.empty() && !stopping) {
+    if (drops == told) {
+      changed.Wait(&mutex);
+    } else if (!changed.WaitUntil(&mutex, tell_next)) {
+      break;
+    }
+  }
+  std::string batch;
+  std::swap(batch, queued);
+  if (stopping || Clock::now() >= tell_next) AppendDrops(batch);
+  unwritten_bytes = static_cast<int64_t>(batch.size());
+  return batch;
+}
+
+void LogWriter::State::AppendDrops(std::string& batch) {
+  if (drops == told) return;
+  const auto tell = [&](absl::string_view reason, int64_t count) {
+    if (count > 0) batch += drop_line(reason, count);
+  };
+  tell("queue_full", drops.queue_full - told.queue_full);
+  tell("rate", drops.rate - told.rate);
+  tell("write_failed", drops.write_failed - told.write_failed);
+  told = drops;
+  tell_next = Clock::now() + options.tell_interval;
+}
+
+void LogWriter::State::WriteAll(absl::string_view batch) {
+  while (!batch.empty()) {
+    const ssize_t written = WritePiece(NextPiece(batch));
+    MutexLock lock(&mutex);
+    if (written < 0) {
+      drops.write_failed += Lines(batch);
+      // Nobody reads that either: it would be the one line to try, again and again.
+      told.write_failed = drops.write_failed;
+      unwritten_bytes = 0;
+      return;
+    }
+    unwritten_bytes -= written;
+    batch.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+ssize_t LogWriter::State::WritePiece(absl::string_view piece) {
+  while (WaitUntilWritable()) {
+    const ssize_t written = ::write(descriptor, piece.data(), piece.size());
+    if (written >= 0) return written;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return -1;
+    // Somebody made the descriptor non-blocking; it has room, but not for the piece.
+    ::poll(nullptr, 0, static_cast<int>(kBlockedLook.count()));
+  }
+  return -1;
+}
+
+bool LogWriter::State::WaitUntilWritable() {
+  while (true) {
+    pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
+    // A descriptor that cannot be waited for is left to write(2).
+    if (::poll(&ready, 1, static_cast<int>(kBlockedLook.count())) != 0) return true;
+    MutexLock lock(&mutex);
+    if (stopping && Clock::now() >= stop_by) return false;
+  }
+}
+
+LogWriter::LogWriter(int descriptor, DropLine drop_line, const Options& options)
+    : state_(std::make_shared<State>(descriptor, std::move(drop_line), options)) {
+  // Signals are for the threads of the program; SIGPIPE, blocked, is an error of write(2).
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([state = state_] { state->Run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+LogWriter::~LogWriter() {
+  bool ended = false;
+  {
+    MutexLock lock(&state_->mutex);
+    state_->stopping = true;
+    state_->stop_by = Clock::now() + state_->options.end_wait;
+    state_->changed.NotifyAll();
+    // Later than the thread gives up by itself: if it has not by then, it hangs in write(2).
+    const Clock::time_point give_up = state_->stop_by + 5 * kBlockedLook;
+    while (!state_->ended && state_->changed.WaitUntil(&state_->mutex, give_up)) {
+    }
+    ended = state_->ended;
+  }
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+void LogWriter::Write(absl::string_view line) {
+  MutexLock lock(&state_->mutex);
+  const auto size = static_cast<int64_t>(line.size());
+  const int64_t waiting = static_cast<int64_t>(state_->queued.size()) + state_->unwritten_bytes;
+  if (waiting + size > state_->options.max_queued_bytes) {
+    ++state_->drops.queue_full;
+    return;
+  }
+  // A thread that has something to do looks at the queue before it waits.
+  if (state_->queued.empty()) state_->changed.NotifyAll();
+  state_->queued.append(line.data(), line.size());
+}
+
+void LogWriter::DropForRate() {
+  MutexLock lock(&state_->mutex);
+  if (state_->drops == state_->told) state_->changed.NotifyAll();
+  ++state_->drops.rate;
+}
+
+LogDrops LogWriter::drops() const {
+  MutexLock lock(&state_->mutex);
+  return state_->drops;
+}
+
+}  // namespace phimap

@@ -1,0 +1,44 @@
+#include "server/observe/request_id.h"
+
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace phimap {
+namespace {
+
+// A permutation of the numbers of 64 bits: the last steps of SplitMix64, each of which can be
+// undone.
+uint64_t Scramble(uint64_t number) {
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+uint64_t RandomStart() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+// Different at every call of a process, and never 0.
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> next{RandomStart()};
+  while (true) {
+    const uint64_t number = Scramble(next.fetch_add(1, std::memory_order_relaxed));
+    if (number != 0) return number;
+  }
+}
+
+}  // namespace
+
+std::string RequestId::Text() const {
+  uint64_t number = number_.load(std::memory_order_relaxed);
+  if (number == 0) {
+    const uint64_t mine = NextNumber();
+    // Of two threads that ask at once, the second takes what the first made.
+    if (number_.compare_exchange_strong(number, mine, std::memory_order_relaxed)) number = mine;
+  }
+  return absl::StrCat(absl::Hex(number, absl::kZeroPad16));
+}
+
+}  // namespace phimap

@@ -1,0 +1,89 @@
+#include "server/serving/planned_answer.h"
+
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "core/status/check.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/wire_format_lite.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedOutputStream;
+
+uint32_t Tag(int number) {
+  return WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+}
+
+// Measures from when the features are there until they are sent.
+class TimedMessage final : public FramedMessage {
+ public:
+  TimedMessage(size_t size, RequestMemory::Charge charge, const TransformMetrics& metrics)
+      : FramedMessage(size, std::move(charge)), metrics_(metrics) {}
+  ~TimedMessage() override {
+    metrics_.answer_seconds->Observe(absl::ToDoubleSeconds(SteadyNow() - made_));
+  }
+
+ private:
+  const TransformMetrics& metrics_;
+  const absl::Time made_ = SteadyNow();
+};
+
+}  // namespace
+
+void PlannedAnswer::AddBytes(absl::string_view bytes) {
+  literals_.append(bytes.data(), bytes.size());
+  size_ += bytes.size();
+}
+
+size_t PlannedAnswer::FieldHeadBytes(int number, size_t size) {
+  return CodedOutputStream::VarintSize32(Tag(number)) + CodedOutputStream::VarintSize64(size);
+}
+
+void PlannedAnswer::AddFieldHead(int number, size_t size) {
+  uint8_t head[20];
+  uint8_t* end = CodedOutputStream::WriteVarint32ToArray(Tag(number), head);
+  end = CodedOutputStream::WriteVarint64ToArray(size, end);
+  AddBytes({reinterpret_cast<char*>(head), static_cast<size_t>(end - head)});
+}
+
+int PlannedAnswer::AddField(int number, size_t size) {
+  AddFieldHead(number, size);
+  parts_.push_back({literals_.size(), size});
+  size_ += size;
+  return static_cast<int>(parts_.size()) - 1;
+}
+
+absl::Status PlannedAnswer::Charge(RequestMemory& memory) {
+  const auto bytes = static_cast<int64_t>(size_ + scratch_);
+  std::optional<RequestMemory::Charge> charge = memory.TakeForAnswer(bytes);
+  if (!charge.has_value()) return memory.Full("the answer", bytes);
+  charge_ = *std::move(charge);
+  return absl::OkStatus();
+}
+
+void PlannedAnswer::Allocate(const TransformMetrics& metrics) {
+  message_ = std::make_shared<TimedMessage>(size_, std::move(charge_), metrics);
+  char* out = message_->message();
+  size_t begin = 0;
+  for (const Part& part : parts_) {
+    std::memcpy(out, literals_.data() + begin, part.literal_end - begin);
+    out += part.literal_end - begin + part.field_size;
+    begin = part.literal_end;
+  }
+  std::memcpy(out, literals_.data() + begin, literals_.size() - begin);
+}
+
+char* PlannedAnswer::field(int place) const {
+  PHIMAP_CHECK(message_ != nullptr);
+  char* out = message_->message();
+  size_t fields = 0;
+  for (int i = 0; i < place; ++i) fields += parts_[static_cast<size_t>(i)].field_size;
+  return out + parts_[static_cast<size_t>(place)].literal_end + fields;
+}
+
+}  // namespace phimap

@@ -1,0 +1,70 @@
+// An answer with room for features: laid out before they are computed, and written in place.
+//
+// A response message is bytes that are known beforehand (who answers, shapes, the tags and lengths
+// of fields) around the few large fields that are computed. So it is laid out, charged to the
+// budget while nothing of it exists, allocated when its turn has come, and the engine writes
+// straight into what is sent.
+#ifndef PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
+#define PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/calls/framed_message.h"
+#include "server/calls/method.h"
+#include "server/observe/transform_metrics.h"
+
+namespace phimap {
+
+// Not thread-safe; one thread at a time.
+class PlannedAnswer {
+ public:
+  // Bytes as they are on the wire.
+  void AddBytes(absl::string_view bytes);
+  // A field of `size` bytes with that number, whose content is written later; returns its place.
+  int AddField(int number, size_t size);
+  // The tag and length of a field of `size` bytes whose content is what is added next.
+  void AddFieldHead(int number, size_t size);
+  // How many bytes that head takes.
+  static size_t FieldHeadBytes(int number, size_t size);
+
+  // Memory beside the message that making it takes. It is charged with the message, until that is
+  // sent.
+  void AddScratch(size_t size) { scratch_ += size; }
+
+  // Of the whole message.
+  size_t size() const { return size_; }
+
+  // Charges it. RESOURCE_EXHAUSTED (MEMORY_FULL) when there is no room at the moment.
+  absl::Status Charge(RequestMemory& memory);
+  // Makes the message, with everything in it but the fields to be written. Throws std::bad_alloc.
+  // Until the last byte is on its way, the time is measured for `metrics`. REQUIRES: it was
+  // charged.
+  void Allocate(const TransformMetrics& metrics);
+  // Where a field's content goes. REQUIRES: Allocate.
+  char* field(int place) const;
+  // The message; nothing may be written any more. REQUIRES: Allocate.
+  std::shared_ptr<const OutputBytes> Release() { return std::move(message_); }
+
+ private:
+  // Literal bytes that precede a field, and the field's size.
+  struct Part {
+    size_t literal_end;
+    size_t field_size;
+  };
+  std::string literals_;
+  std::vector<Part> parts_;
+  size_t size_ = 0;
+  size_t scratch_ = 0;
+  RequestMemory::Charge charge_;
+  std::shared_ptr<FramedMessage> message_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_

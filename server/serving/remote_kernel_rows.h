@@ -1,0 +1,38 @@
+// What a kernel service answered, as rows of the engine.
+#ifndef PHIMAP_SERVER_SERVING_REMOTE_KERNEL_ROWS_H_
+#define PHIMAP_SERVER_SERVING_REMOTE_KERNEL_ROWS_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "core/plan/rows.h"
+#include "server/kernel/kernel_queue.h"
+
+namespace phimap {
+
+// The values of an answer, or with K(x, x) behind each row in float64 where that was asked for. Not
+// thread-safe.
+class RemoteKernelRows {
+ public:
+  // `queue` outlives this.
+  RemoteKernelRows(KernelRows values, const KernelQueue& queue);
+
+  // With K(x, x), nothing that may be read before Fill.
+  const RowsView& rows() const { return rows_; }
+
+  // Fills in the rows; OK if all values are finite, else KernelService::NotFinite. Takes long
+  // enough to belong on a thread that computes.
+  absl::Status Fill();
+
+ private:
+  absl::Status Fault() const;
+
+  const KernelRows values_;
+  const KernelQueue& queue_;
+  RowsView rows_;
+  std::unique_ptr<double[]> numbers_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SERVING_REMOTE_KERNEL_ROWS_H_

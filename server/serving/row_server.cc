@@ -1,0 +1,146 @@
+#include "server/serving/row_server.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/kernel/kernel_examples.h"
+#include "server/kernel/kernel_queue.h"
+#include "server/serving/remote_kernel_rows.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+// Room in an answer for everything but the features.
+constexpr int64_t kEnvelopeBytes = 1024;
+
+}  // namespace
+
+// Shared by those who work on a request.
+struct RowServer::Mapping {
+  RowRequest request;
+  // What the engine sees: the request's rows, or the values that came for them.
+  ExamplesView rows;
+  std::unique_ptr<RemoteKernelRows> values = nullptr;
+  char* features = nullptr;
+  absl::Time batch_began = absl::InfinitePast();
+
+  const VersionHandle& version() const { return request.version; }
+
+  // On the thread that computes.
+  absl::StatusOr<char*> Prepare() {
+    batch_began = SteadyNow();
+    PHIMAP_RETURN_IF_ERROR(values == nullptr ? CheckExamples(rows) : values->Fill());
+    features = request.allocate();
+    return features;
+  }
+
+  // Counts the rows of the version and looks at a few of them for drift. Without K(x, x) nothing is
+  // known of ρ, which drift is told by where there is one.
+  void Account() const {
+    if (version().version_rows() != nullptr) {
+      version().version_rows()->Increment(static_cast<double>(rows.rows()));
+    }
+    const bool self_values = values == nullptr
+                                 ? HasSelfValues(version(), rows)
+                                 : rows.columns() > version().engine().input_columns();
+    if (version().drift() == nullptr || !self_values) return;
+    const Engine& engine = version().engine();
+    const RowsView made{features, engine.serving_type(), rows.rows(), engine.output_columns()};
+    version().drift()->Sample(rows, made, version().residual());
+  }
+
+  void Done(const absl::Status& status) {
+    if (status.ok()) Account();
+    version().tally().RequestEnded(status.ok(), rows.rows(), request.received, batch_began,
+                                   SteadyNow());
+    request.done(status, rows);
+  }
+};
+
+void RowServer::AddLoop(EventLoop& loop) {
+  stages_.push_back(std::make_unique<Stage>(scheduler_));
+  loop.Post([stage = stages_.back().get(), &loop] {
+    stage->Attach();
+    loop.SetStagedWork(stage);
+  });
+}
+
+void RowServer::Serve(RowRequest request) {
+  PHIMAP_CHECK(request.version.CheckTakes(request.rows).ok());
+  const bool remote = request.version.kernel() != nullptr;
+  const ExamplesView rows = request.rows;
+  auto mapping = std::make_shared<Mapping>(Mapping{std::move(request), rows});
+  remote ? ServeRemote(std::move(mapping)) : Compute(std::move(mapping));
+}
+
+void RowServer::ServeRemote(std::shared_ptr<Mapping> mapping) {
+  const RowRequest& request = mapping->request;
+  if (const absl::Status good = CheckExamples(request.rows); !good.ok()) {
+    return mapping->Done(WithFieldPrefix(good, request.field));
+  }
+  KernelQueue& kernel = *request.version.kernel();
+  kernel.Submit({.count = request.rows.rows(),
+                 .bytes = AppendedBytes(request.rows, kernel.kind()),
+                 .append = [mapping, as = kernel.kind()](
+                               v1::Examples& to) { AppendExamples(mapping->rows, as, to); },
+                 .deadline = request.deadline,
+                 .cancelled = request.cancelled,
+                 .done =
+                     [this, mapping, &kernel](absl::StatusOr<KernelRows> values) {
+                       if (!values.ok()) {
+                         const absl::string_view field = mapping->request.field;
+                         return mapping->Done(WithFieldPrefix(values.status(), field));
+                       }
+                       mapping->values =
+                           std::make_unique<RemoteKernelRows>(*std::move(values), kernel);
+                       mapping->rows = mapping->values->rows();
+                       Compute(mapping);
+                     }});
+}
+
+void RowServer::Compute(std::shared_ptr<Mapping> mapping) {
+  TransformWork work;
+  work.engine = mapping->version().pinned_engine();
+  work.rows = mapping->rows;
+  if (mapping->values == nullptr) work.field = mapping->request.field;
+  work.deadline = mapping->request.deadline;
+  work.cancelled = mapping->request.cancelled;
+  work.tally = &mapping->version().tally();
+  work.received = mapping->request.received;
+  work.prepare = [mapping] { return mapping->Prepare(); };
+  work.done = [mapping](const absl::Status& status) { mapping->Done(status); };
+  mapping.reset();
+  Stage* const stage = Stage::OfThisThread();
+  if (stage != nullptr && stage->Take(work)) return;
+  scheduler_.Submit(std::move(work));
+}
+
+int64_t FeatureRowBytes(const VersionHandle& version) {
+  const Engine& engine = version.engine();
+  return engine.output_columns() * FloatTypeBytes(engine.serving_type());
+}
+
+bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows) {
+  const Residual* const residual = version.residual();
+  // A remote kernel is asked for K(x, x) too.
+  return residual == nullptr || !residual->is_external() || version.kernel() != nullptr ||
+         rows.columns() == version.engine().input_columns() + 1;
+}
+
+absl::Status CheckAnswerFits(const VersionHandle& version, int64_t rows, int64_t extra_row_bytes,
+                             int64_t max_message_bytes) {
+  const int64_t row_bytes = FeatureRowBytes(version) + extra_row_bytes;
+  const int64_t fitting = (max_message_bytes - kEnvelopeBytes) / row_bytes;
+  if (rows <= fitting) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kResourceExhausted, "MESSAGE_TOO_LARGE", "rows",
+                   absl::StrCat("the features of ", rows, " rows take ", rows * row_bytes,
+                                " bytes, over the message limit of ", max_message_bytes,
+                                "; send at most ", fitting, " rows at once"),
+                   {{"actual", absl::StrCat(rows)}, {"limit", absl::StrCat(fitting)}});
+}
+
+}  // namespace phimap

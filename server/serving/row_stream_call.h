@@ -1,0 +1,255 @@
+// A call that maps the rows of a stream of requests: answers in the order of the requests, several
+// on the way at once. Its protocols have this in common.
+//
+// A protocol derives from it and says how its messages are read and written; no step of it may
+// wait.
+#ifndef PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
+#define PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/plan/examples.h"
+#include "core/plan/rows.h"
+#include "server/calls/stream_call.h"
+#include "server/registry/version_registry.h"
+#include "server/serving/row_call.h"
+#include "server/serving/row_server.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+
+// Requests of one stream that are read and not answered yet.
+inline constexpr size_t kStreamWindow = 32;
+// Their bytes and those of their answers; one request is always let in.
+inline constexpr int64_t kStreamWindowBytes = int64_t{16} << 20;
+
+// Invariants:
+//   1. slots_ holds the requests that were read and not answered, in their order; answers leave
+//      from its front.
+//   2. The next request is read only while the window has room: a client that does not fetch its
+//      answers stops sending by HTTP/2 flow control, and the call's memory is bounded.
+//   3. Requests go to the engine in their order. One for whose answer there is no memory waits for
+//      it, and nothing more is read meanwhile: a stream is slowed, not refused. Those before it are
+//      computed and sent without it, so it never waits for room that its own call keeps. Nothing
+//      more is read either while a version is loaded.
+//   4. The call ends with OK after the last answer, or with the first error that its protocol ends
+//      a stream with, after the answers before it.
+//
+// `Answer` is made for one request, and has
+//   PlannedAnswer& message();
+//   char* Features();                         // as in RowCall
+//   void Complete(const ExamplesView& seen);  // likewise
+template <typename Request, typename Answer>
+class RowStreamCall : public TypedStreamCall<Request> {
+ protected:
+  // A client that is silent for `idle_limit` pins versions no longer.
+  RowStreamCall(const CallStart& start, const RowCallEnvironment& environment,
+                const absl::Duration& idle_limit)
+      : TypedStreamCall<Request>(start), environment_(environment), idle_limit_(idle_limit) {}
+
+  // One request and its answer; kept by whoever computes it, too.
+  struct Slot {
+    int64_t number = 0;
+    // What came is no request, and none follows.
+    bool unreadable = false;
+    absl::Time received;
+    Request request;
+    RequestMemory::Charge charge;
+    VersionHandle version = {};
+    ExamplesView rows = RowsView{};
+    // Where the rows are in the request, a last dot included.
+    absl::string_view field = {};
+    absl::Time deadline = absl::InfiniteFuture();
+    Answer answer = {};
+    // What it takes of the window: request and answer.
+    int64_t window_bytes = 0;
+    bool done = false;
+    absl::Status status = {};
+    // Told to the client in the place of the answer, when an error does not end the stream.
+    std::shared_ptr<const OutputBytes> told = nullptr;
+  };
+
+ private:
+  using SlotPointer = std::shared_ptr<Slot>;
+
+  // Of each request in this order, each at most once.
+
+  // Whether the request makes sense in itself, as far as that is known before its version is.
+  virtual absl::Status Read(Slot& slot) = 0;
+  // What the version is looked up by; points into the slot or the call. Unless it has one already.
+  virtual absl::string_view ReferenceOf(Slot& slot) = 0;
+  // Whether the version suits the request, and if so fills in its rows and lays out its answer.
+  virtual absl::Status Accept(Slot& slot) = 0;
+  // An error of a request, as the stream is to end with it; OK if it does not end, and `told` is
+  // set. REQUIRES: it ends with what is unreadable.
+  virtual absl::Status Failed(Slot& slot, const absl::Status& status) = 0;
+
+  void Start() final {
+    this->SetIdleLimit(idle_limit_);
+    this->ReadNext();
+  }
+
+  void OnRequest() final {
+    auto slot = std::make_shared<Slot>();
+    slot->number = next_number_++;
+    slot->received = SteadyNow();
+    slot->deadline = this->deadline();
+    slot->request.Swap(&this->request());
+    slot->charge = this->TakeCharge();
+    slots_.push_back(slot);
+    slot->window_bytes = slot->charge.bytes();
+    window_bytes_ += slot->window_bytes;
+    if (absl::Status bad = Read(*slot); !bad.ok()) return SlotDone(*slot, bad);
+    if (slot->version) return Plan(slot);
+    Resolve(slot);
+  }
+
+  // It has its turn among the others: those before it are answered.
+  void OnBadRequest(const absl::Status& status) final {
+    auto slot = std::make_shared<Slot>();
+    slot->number = next_number_++;
+    slot->unreadable = true;
+    slots_.push_back(slot);
+    SlotDone(*slot, status);
+  }
+
+  void OnRequestsEnd() final {
+    reads_done_ = true;
+    Advance();
+  }
+
+  void OnWritten() final {
+    window_bytes_ -= slots_.front()->window_bytes;
+    slots_.pop_front();
+    Advance();
+  }
+
+  bool busy() const final { return !slots_.empty(); }
+
+  void Resolve(const SlotPointer& slot) {
+    resolving_ = true;
+    const auto resolved = [this, slot](absl::StatusOr<VersionHandle> version) {
+      resolving_ = false;
+      if (!version.ok()) return SlotDone(*slot, version.status());
+      slot->version = *std::move(version);
+      Plan(slot);
+    };
+    environment_.registry.Acquire(
+        ReferenceOf(*slot),
+        [this, self = this->shared_from_this(), resolved](absl::StatusOr<VersionHandle> version) {
+          if (this->OnLoop()) return resolved(std::move(version));
+          this->Post([resolved, version = std::move(version)] { resolved(version); });
+        });
+  }
+
+  void Plan(const SlotPointer& slot) {
+    if (absl::Status bad = Accept(*slot); !bad.ok()) return SlotDone(*slot, bad);
+    const auto answer_bytes = static_cast<int64_t>(slot->answer.message().size());
+    slot->window_bytes += answer_bytes;
+    window_bytes_ += answer_bytes;
+    waiting_ = slot;
+    ServeWaiting();
+    Advance();
+  }
+
+  // Serves waiting_ when there is memory for its answer; otherwise listens for room.
+  void ServeWaiting() {
+    if (waiting_ == nullptr) return;
+    RequestMemory& memory = this->environment().memory;
+    if (!waiting_->answer.message().Charge(memory).ok()) {
+      if (listening_) return;
+      Listen(memory);
+      // Room that came free before it listened would not be told of.
+      if (!waiting_->answer.message().Charge(memory).ok()) return;
+    }
+    Serve(std::exchange(waiting_, nullptr));
+  }
+
+  void Listen(RequestMemory& memory) {
+    listening_ = true;
+    memory.room().Wait([call = this->weak_from_this(), this] {
+      const std::shared_ptr<Call> self = call.lock();
+      if (self == nullptr) return;
+      this->Post([this] {
+        listening_ = false;
+        ServeWaiting();
+        Advance();
+      });
+    });
+  }
+
+  void Serve(const SlotPointer& slot) {
+    RowRequest request;
+    request.version = slot->version;
+    request.rows = slot->rows;
+    request.field = slot->field;
+    request.deadline = slot->deadline;
+    request.cancelled = this->cancelled();
+    request.received = slot->received;
+    request.allocate = [this, slot] {
+      slot->answer.message().Allocate(environment_.rows.metrics());
+      return slot->answer.Features();
+    };
+    request.done = [this, self = this->shared_from_this(), slot](const absl::Status& status,
+                                                                 const ExamplesView& seen) {
+      if (status.ok()) slot->answer.Complete(seen);
+      if (this->OnLoop()) return SlotDone(*slot, status);
+      this->Post([this, slot, status] { SlotDone(*slot, status); });
+    };
+    environment_.rows.Serve(std::move(request));
+  }
+
+  void SlotDone(Slot& slot, const absl::Status& status) {
+    if (this->over()) return;
+    slot.done = true;
+    if (!status.ok()) slot.status = Failed(slot, status);
+    // The request is of no use any more; its answer has a charge of its own.
+    Request().Swap(&slot.request);
+    slot.charge.Release();
+    // Nothing after a request that ends the stream will be answered.
+    if (!slot.status.ok()) reads_done_ = true;
+    Advance();
+  }
+
+  bool WindowHasRoom() const {
+    if (slots_.empty()) return true;
+    return waiting_ == nullptr && slots_.size() < kStreamWindow &&
+           window_bytes_ < kStreamWindowBytes;
+  }
+
+  // Sends the answer at the front, ends the call, reads on: whatever may be done now.
+  void Advance() {
+    if (this->over() || this->finishing()) return;
+    if (!this->writing() && !slots_.empty() && slots_.front()->done) {
+      Slot& front = *slots_.front();
+      if (!front.status.ok()) return this->Finish(front.status);
+      this->Write(front.told != nullptr ? std::move(front.told) : front.answer.message().Release());
+    }
+    if (reads_done_ && slots_.empty()) return this->Finish(absl::OkStatus());
+    if (!reads_done_ && !this->reading() && !resolving_ && WindowHasRoom()) this->ReadNext();
+  }
+
+  const RowCallEnvironment& environment_;
+  const absl::Duration idle_limit_;
+  std::deque<SlotPointer> slots_;
+  // The youngest, while it waits for memory.
+  SlotPointer waiting_;
+  bool listening_ = false;
+  // The youngest waits for its version.
+  bool resolving_ = false;
+  int64_t next_number_ = 0;
+  int64_t window_bytes_ = 0;
+  // No request is read any more: the client has sent all, or one was at fault.
+  bool reads_done_ = false;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_

@@ -1,0 +1,22 @@
+// Times for deadlines and durations: they go on when somebody sets the clock of the machine.
+#ifndef PHIMAP_SERVER_SYNC_STEADY_TIME_H_
+#define PHIMAP_SERVER_SYNC_STEADY_TIME_H_
+
+#include <chrono>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace phimap {
+
+// The time since the process began, added to the wall clock's time at that moment: reads like a
+// wall clock, and never jumps. Not for times that people see.
+inline absl::Time SteadyNow() {
+  static const absl::Time wall = absl::Now();
+  static const std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
+  return wall + absl::FromChrono(std::chrono::steady_clock::now() - steady);
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SYNC_STEADY_TIME_H_

@@ -1,0 +1,183 @@
+#include "server/transform/examples_from_proto.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/transform/limits.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+absl::Status CheckCount(const char* field, int64_t count, int64_t limit) {
+  if (count >= 1 && count <= limit) return absl::OkStatus();
+  return MakeError(Code::kInvalidArgument, "OUT_OF_RANGE", field,
+                   absl::StrCat("expected 1..", limit, ", got ", count),
+                   {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
+}
+
+absl::Status WrongLength(const char* field, const char* unit, int64_t expected, int64_t actual,
+                         const v1::DenseRows& dense) {
+  return MakeError(Code::kInvalidArgument, "WRONG_LENGTH", field,
+                   absl::StrCat("expected ", expected, " ", unit, " (", dense.rows(), " rows × ",
+                                dense.columns(), " columns), got ", actual),
+                   {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(actual)}});
+}
+
+absl::Status WrongLength(const char* field, const std::string& expected, int64_t bytes,
+                         size_t actual) {
+  return MakeError(Code::kInvalidArgument, "WRONG_LENGTH", field,
+                   absl::StrCat("expected ", bytes, " bytes (", expected, "), got ", actual),
+                   {{"expected", absl::StrCat(bytes)}, {"actual", absl::StrCat(actual)}});
+}
+
+absl::StatusOr<RowsView> FromBytes(const char* field, const std::string& bytes, FloatType type,
+                                   const v1::DenseRows& dense) {
+  const RowsView rows{bytes.data(), type, dense.rows(), dense.columns()};
+  // At most 65536 · 65536 · 8 = 2^35: no overflow.
+  const int64_t expected = rows.rows * rows.RowBytes();
+  if (bytes.size() != expected) return WrongLength(field, "bytes", expected, bytes.size(), dense);
+  return rows;
+}
+
+absl::StatusOr<RowsView> FromNumbers(const v1::DenseRows& dense) {
+  const auto& values = dense.numbers().values();
+  const int64_t expected = int64_t{dense.rows()} * dense.columns();
+  if (values.size() != expected) {
+    return WrongLength("examples.dense.numbers", "numbers", expected, values.size(), dense);
+  }
+  return RowsView{reinterpret_cast<const char*>(values.data()), FloatType::kFloat64, dense.rows(),
+                  dense.columns()};
+}
+
+absl::StatusOr<RowsView> FromDense(const v1::DenseRows& dense) {
+  PHIMAP_RETURN_IF_ERROR(CheckCount("examples.dense.rows", dense.rows(), kMaxRowsPerMessage));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("examples.dense.columns", dense.columns(), kMaxColumnsPerMessage));
+  switch (dense.values_case()) {
+    case v1::DenseRows::kFloat32Le:
+      return FromBytes("examples.dense.float32_le", dense.float32_le(), FloatType::kFloat32, dense);
+    case v1::DenseRows::kFloat64Le:
+      return FromBytes("examples.dense.float64_le", dense.float64_le(), FloatType::kFloat64, dense);
+    case v1::DenseRows::kNumbers:
+      return FromNumbers(dense);
+    case v1::DenseRows::VALUES_NOT_SET:
+      break;
+  }
+  return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples.dense.values",
+                   "expected one of float32_le, float64_le and numbers, got none");
+}
+
+// Values and the field that holds them; null if none does.
+struct SparseValues {
+  const char* field = nullptr;
+  const std::string* bytes = nullptr;
+  FloatType type = FloatType::kFloat64;
+};
+
+SparseValues ValuesOf(const v1::SparseRows& sparse) {
+  switch (sparse.values_case()) {
+    case v1::SparseRows::kFloat32Le:
+      return {"examples.sparse.float32_le", &sparse.float32_le(), FloatType::kFloat32};
+    case v1::SparseRows::kFloat64Le:
+      return {"examples.sparse.float64_le", &sparse.float64_le(), FloatType::kFloat64};
+    case v1::SparseRows::VALUES_NOT_SET:
+      break;
+  }
+  return {};
+}
+
+// The first and the last offset are looked at here, because how many entries there are is what
+// the other lengths are held against; those between, on a worker.
+absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
+  PHIMAP_RETURN_IF_ERROR(CheckCount("examples.sparse.rows", sparse.rows(), kMaxRowsPerMessage));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("examples.sparse.columns", sparse.columns(), kMaxColumnsPerMessage));
+  const SparseValues values = ValuesOf(sparse);
+  if (values.bytes == nullptr) {
+    return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples.sparse.values",
+                     "expected one of float32_le and float64_le, got none");
+  }
+  const int64_t offsets = int64_t{sparse.rows()} + 1;
+  if (static_cast<int64_t>(sparse.row_offsets_le().size()) != 8 * offsets) {
+    return WrongLength("examples.sparse.row_offsets_le",
+                       absl::StrCat("int64 offsets of ", sparse.rows(), " rows and the end"),
+                       8 * offsets, sparse.row_offsets_le().size());
+  }
+  const int64_t entries = static_cast<int64_t>(sparse.column_indices_le().size()) / 4;
+  const SparseRowsView rows{values.type,
+                            sparse.rows(),
+                            sparse.columns(),
+                            sparse.row_offsets_le().data(),
+                            sparse.column_indices_le().data(),
+                            values.bytes->data()};
+  if (rows.offset(0) != 0 || rows.offset(rows.rows) != entries) {
+    return MakeError(
+        Code::kInvalidArgument, "BAD_OFFSETS", "examples.sparse.row_offsets_le",
+        absl::StrCat("offsets begin with 0 and end with the number of entries, ", entries,
+                     " column indices; got ", rows.offset(0), " and ", rows.offset(rows.rows)),
+        {{"expected", absl::StrCat(entries)}, {"actual", absl::StrCat(rows.offset(rows.rows))}});
+  }
+  const std::string count = absl::StrCat(entries, " entries");
+  if (static_cast<int64_t>(sparse.column_indices_le().size()) != 4 * entries) {
+    return WrongLength("examples.sparse.column_indices_le", absl::StrCat("int32 of ", count),
+                       4 * entries, sparse.column_indices_le().size());
+  }
+  const int64_t value_bytes = entries * FloatTypeBytes(values.type);
+  if (static_cast<int64_t>(values.bytes->size()) != value_bytes) {
+    return WrongLength(values.field, absl::StrCat(FloatTypeName(values.type), " of ", count),
+                       value_bytes, values.bytes->size());
+  }
+  return ExamplesView(rows);
+}
+
+template <typename Values>
+absl::StatusOr<ExamplesView> FromStrings(const char* field, ExampleKind kind,
+                                         const Values& values) {
+  PHIMAP_RETURN_IF_ERROR(CheckCount(field, values.size(), kMaxRowsPerMessage));
+  StringsView strings{kind, values.data(), values.size(), 0};
+  for (const std::string& value : values) strings.bytes += static_cast<int64_t>(value.size());
+  return ExamplesView(strings);
+}
+
+}  // namespace
+
+absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples) {
+  switch (examples.kind_case()) {
+    case v1::Examples::kDense: {
+      PHIMAP_ASSIGN_OR_RETURN(const RowsView rows, FromDense(examples.dense()));
+      return ExamplesView(rows);
+    }
+    case v1::Examples::kSparse:
+      return FromSparse(examples.sparse());
+    case v1::Examples::kBytes:
+      return FromStrings("examples.bytes.values", ExampleKind::kBytes, examples.bytes().values());
+    case v1::Examples::kText:
+      return FromStrings("examples.text.values", ExampleKind::kText, examples.text().values());
+    case v1::Examples::KIND_NOT_SET:
+      break;
+  }
+  return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples",
+                   "expected one of dense, sparse, bytes and text, got none");
+}
+
+int64_t ClaimedRows(const v1::Examples& examples) {
+  switch (examples.kind_case()) {
+    case v1::Examples::kDense:
+      return examples.dense().rows();
+    case v1::Examples::kSparse:
+      return examples.sparse().rows();
+    case v1::Examples::kBytes:
+      return examples.bytes().values_size();
+    case v1::Examples::kText:
+      return examples.text().values_size();
+    case v1::Examples::KIND_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace phimap

@@ -1,0 +1,32 @@
+// What calls that map rows check of a version and of what they ask it for.
+#ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
+#define PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/plan/examples.h"
+#include "server/registry/version_handle.h"
+
+namespace phimap {
+
+// Where examples of a kind are in the requests: "examples.dense.".
+absl::string_view RowsField(ExampleKind kind);
+
+// FAILED_PRECONDITION (reason DIGEST_MISMATCH, field "expected_digest") unless `expected` is empty
+// or the version's.
+absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected);
+
+// The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none;
+// INVALID_ARGUMENT (reason NO_SELF_VALUES) if the rows lack K(x, x), which it cannot compute.
+absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
+                                           absl::string_view field);
+
+// What a request for residuals adds to the answer's bytes of a row.
+inline constexpr int64_t kResidualBytes = sizeof(double);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_

@@ -1,0 +1,507 @@
+#include "server/transport/connection.h"
+
+#include <linux/sockios.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "core/status/check.h"
+#include "server/sync/steady_time.h"
+#include "server/transport/session_callbacks.h"
+
+namespace phimap {
+namespace {
+
+// Of one read from the socket.
+constexpr size_t kReadBytes = 64 << 10;
+// Fed to the session between two looks at the clock: some hundred of the smallest calls.
+constexpr size_t kFeedBytes = 4 << 10;
+// A connection's share of a turn.
+constexpr auto kShare = std::chrono::microseconds(500);
+// Answers and frames of control that wait in the session: then nothing more is read.
+constexpr size_t kMaxQueuedFrames = 4096;
+
+// Within which a client that was told of the end closes, or at least takes more.
+constexpr absl::Duration kLinger = absl::Seconds(1);
+
+char* ReadBuffer() {
+  static thread_local std::array<char, kReadBytes> buffer;
+  return buffer.data();
+}
+
+}  // namespace
+
+Connection::Connection(EventLoop& loop, std::unique_ptr<Channel> channel, Peer peer,
+                       const Owner& owner)
+    : loop_(loop),
+      owner_(owner),
+      channel_(std::move(channel)),
+      peer_(std::move(peer)),
+      age_timer_(*this),
+      idle_timer_(*this),
+      go_away_timer_(*this),
+      stall_timer_(*this),
+      self_(std::make_shared<Connection*>(this)) {}
+
+Connection::~Connection() {
+  PHIMAP_CHECK(!in_session_);
+  End();
+  *self_ = nullptr;
+}
+
+void Connection::Start() {
+  loop_.timers().Set(idle_timer_, SteadyNow() + owner_.limits.handshake_time);
+  if (!channel_->needs_handshake()) return Open();
+  Watch(EPOLLIN);
+}
+
+void Connection::ContinueHandshake() {
+  if (handshaking_elsewhere_) return;
+  handshaking_elsewhere_ = true;
+  Watch(0);
+  // The step uses the channel while the connection keeps away from it; a connection that ends
+  // meanwhile leaves the channel to the step.
+  auto step = [self = self_, channel = channel_.get(), peer = peer_, loop = &loop_]() mutable {
+    const Channel::State state = channel->Handshake(peer);
+    loop->Post([self = std::move(self), state, peer = std::move(peer)] {
+      if (*self != nullptr) (*self)->HandshakeStepDone(state, peer);
+    });
+  };
+  if (owner_.run_handshake(std::move(step))) return;
+  handshaking_elsewhere_ = false;
+  End();  // more clients are shaking hands than anyone can serve
+}
+
+void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
+  handshaking_elsewhere_ = false;
+  peer_ = peer;
+  if (state_ == State::kEnded) return owner_.ended(*this);
+  switch (state) {
+    case Channel::State::kDone:
+      return Open();
+    case Channel::State::kWantsRead:
+      return Watch(EPOLLIN);
+    case Channel::State::kWantsWrite:
+      return Watch(EPOLLOUT);
+    case Channel::State::kClosed:
+      return End();
+  }
+}
+
+void Connection::Open() {
+  state_ = State::kOpen;
+  session_ = NewServerSession(*this, owner_.limits);
+  const absl::Duration age = owner_.limits.max_age;
+  if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
+  Watch(EPOLLIN);
+  WantFlush();
+  if (channel_->has_buffered()) loop_.Again(*this);
+}
+
+void Connection::Watch(uint32_t events) {
+  if (added_ && events == watched_) return;
+  if (added_) {
+    loop_.Change(channel_->fd(), events, *this);
+  } else {
+    loop_.Add(channel_->fd(), events, *this);
+  }
+  added_ = true;
+  watched_ = events;
+}
+
+void Connection::OnReady(uint32_t events) {
+  if (state_ == State::kEnded) return;
+  if (state_ == State::kLingering) return DropInput();
+  if (state_ == State::kHandshake) {
+    if (events != 0) ContinueHandshake();
+    return;
+  }
+  const bool readable = (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0;
+  if (readable || input_used_ < input_.size() || channel_->has_buffered()) ReadShare();
+  if (state_ == State::kEnded) return;
+  if ((events & EPOLLOUT) != 0) write_blocked_ = false;
+  // Only at the end of a turn, or when the socket has room again: answers go together.
+  if (events == 0 || (events & EPOLLOUT) != 0) Flush();
+}
+
+void Connection::ReadShare() {
+  // One share between two polls, however it comes by it.
+  if (std::exchange(last_share_, loop_.now()) == loop_.now()) return loop_.Again(*this);
+  const auto until = std::chrono::steady_clock::now() + kShare;
+  while (true) {
+    while (input_used_ < input_.size()) {
+      const size_t size = std::min(kFeedBytes, input_.size() - input_used_);
+      if (!Feed(absl::string_view(input_).substr(input_used_, size))) return;
+      input_used_ += size;
+      if (std::chrono::steady_clock::now() >= until) return loop_.Again(*this);
+    }
+    input_.clear();
+    input_used_ = 0;
+    // A client that does not read its answers gets no more of them.
+    if (OutputFull() || nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames) {
+      WantFlush();
+      return;
+    }
+    const Channel::Result got = channel_->Read(ReadBuffer(), kReadBytes);
+    if (got.state == Channel::State::kClosed) return End();
+    if (got.state != Channel::State::kDone) return;
+    absl::string_view bytes(ReadBuffer(), got.bytes);
+    while (!bytes.empty()) {
+      const absl::string_view some = bytes.substr(0, kFeedBytes);
+      bytes.remove_prefix(some.size());
+      if (!Feed(some)) return;
+      if (!bytes.empty() && std::chrono::steady_clock::now() >= until) {
+        input_.assign(bytes.data(), bytes.size());
+        return loop_.Again(*this);
+      }
+    }
+    // What is readable yet is told again.
+    if (got.bytes < kReadBytes && !channel_->has_buffered()) return;
+    if (std::chrono::steady_clock::now() >= until) {
+      if (channel_->has_buffered()) loop_.Again(*this);
+      return;
+    }
+  }
+}
+
+bool Connection::Feed(absl::string_view bytes) {
+  in_session_ = true;
+  const ssize_t used = nghttp2_session_mem_recv(
+      session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  in_session_ = false;
+  if (used < 0 || end_wanted_) {
+    // What nghttp2 has to say about it is in its queue; the socket may take it.
+    Frame();
+    channel_->Write(output_);
+    End();
+    return false;
+  }
+  WantFlush();
+  return true;
+}
+
+bool Connection::Frame() {
+  while (!OutputFull()) {
+    const uint8_t* data = nullptr;
+    in_session_ = true;
+    const ssize_t size = nghttp2_session_mem_send(session_, &data);
+    in_session_ = false;
+    if (size < 0) return false;
+    if (size == 0) return true;
+    output_.Append({reinterpret_cast<const char*>(data), static_cast<size_t>(size)});
+  }
+  return true;
+}
+
+bool Connection::SendShare() {
+  const auto until = std::chrono::steady_clock::now() + kShare;
+  while (true) {
+    if (!Frame()) return false;
+    if (write_blocked_) return true;
+    const bool full = OutputFull();
+    const size_t unsent = output_.size();
+    const Channel::State sent = channel_->Write(output_);
+    if (sent == Channel::State::kClosed) return false;
+    if (output_.size() < unsent) sent_at_ = loop_.now();
+    write_blocked_ = sent == Channel::State::kWantsWrite;
+    if (!full || write_blocked_) return true;
+    // There is room again, for answers and for what was not read for want of it.
+    loop_.Again(*this);
+    if (std::chrono::steady_clock::now() >= until) return true;
+  }
+}
+
+void Connection::Flush() {
+  flushing_ = true;
+  const bool open = SendShare();
+  flushing_ = false;
+  if (!open) return End();
+  const bool done = nghttp2_session_want_read(session_) == 0 &&
+                    nghttp2_session_want_write(session_) == 0 && output_.empty();
+  if (done || (gone_away_ && streams_.empty() && output_.empty() && !write_blocked_ &&
+               nghttp2_session_want_write(session_) == 0)) {
+    if (gone_away_ && streams_.empty()) return Linger();
+    channel_->Shutdown();
+    return End();
+  }
+  const bool read = !OutputFull();
+  Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
+        (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
+  NoteIdleness();
+}
+
+// A socket that is closed while the client still sends (windows, pings) is reset, and answers that
+// are on their way are lost with it. So what the client sends is read until it has seen the end.
+void Connection::Linger() {
+  if (state_ != State::kOpen) return;
+  state_ = State::kLingering;
+  channel_->Shutdown();
+  Watch(EPOLLIN);
+  unacknowledged_ = 0;
+  loop_.timers().Set(idle_timer_, loop_.now() + kLinger);
+}
+
+void Connection::DropInput() {
+  if (channel_->Read(ReadBuffer(), kReadBytes).state == Channel::State::kClosed) End();
+}
+
+void Connection::OnLingerTime() {
+  int left = 0;
+  if (ioctl(channel_->fd(), SIOCOUTQ, &left) != 0 || left == 0 || left == unacknowledged_) {
+    return End();
+  }
+  unacknowledged_ = left;  // the client still takes some of it
+  loop_.timers().Set(idle_timer_, loop_.now() + kLinger);
+}
+
+void Connection::NoteIdleness() {
+  if (!greeted_) return;  // the timer is that of the handshake
+  const bool stalled = write_blocked_;
+  const bool idle = streams_.empty();
+  if (stalled == stalled_ && idle == idle_) return;
+  stalled_ = stalled;
+  idle_ = idle;
+  if (stalled) {
+    loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_stall);
+  } else if (idle) {
+    loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_idle);
+  } else {
+    idle_timer_.Cancel();
+  }
+}
+
+void Connection::OnIdle() {
+  if (state_ == State::kLingering) return OnLingerTime();
+  if (!greeted_) return End();
+  if (!stalled_) return FinishGoAway();
+  // A socket that is full at each look may be one that is read all the time.
+  const absl::Time limit = sent_at_ + owner_.limits.max_stall;
+  if (loop_.now() < limit) return loop_.timers().Set(idle_timer_, limit);
+  End();
+}
+
+void Connection::EndStalledStreams() {
+  const absl::Time before = loop_.now() - owner_.limits.max_stall;
+  bool unsent = false;
+  for (auto& [id, stream] : streams_) {
+    if (stream->body_.empty()) continue;
+    if (stream->progress_ <= before) {
+      stream->Reset(ResetCode::kCancel);  // it is closed when this is sent
+    } else {
+      unsent = true;
+    }
+  }
+  if (unsent) WatchStalls();
+}
+
+void Connection::WatchStalls() {
+  if (stall_timer_.is_set()) return;
+  loop_.timers().Set(stall_timer_, loop_.now() + owner_.limits.max_stall / 4);
+}
+
+bool Connection::CountControlFrame() {
+  if (loop_.now() - control_second_ >= absl::Seconds(1)) {
+    control_second_ = loop_.now();
+    control_frames_ = 0;
+  }
+  return ++control_frames_ <= owner_.limits.max_control_frames;
+}
+
+void Connection::BeginGoAway() {
+  if (state_ != State::kOpen || std::exchange(going_away_, true)) return;
+  nghttp2_submit_shutdown_notice(session_);
+  loop_.timers().Set(go_away_timer_, SteadyNow() + owner_.limits.go_away_notice);
+  WantFlush();
+}
+
+void Connection::FinishGoAway() {
+  if (state_ == State::kHandshake) return End();
+  if (state_ != State::kOpen || std::exchange(gone_away_, true)) return;
+  going_away_ = true;
+  go_away_timer_.Cancel();
+  nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(session_), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+  WantFlush();
+}
+
+void Connection::Close() {
+  if (state_ == State::kOpen && !in_session_) {
+    Frame();
+    channel_->Write(output_);
+  }
+  End();
+}
+
+void Connection::End() {
+  if (in_session_) {
+    end_wanted_ = true;
+    return;
+  }
+  if (state_ == State::kEnded) return;
+  state_ = State::kEnded;
+  age_timer_.Cancel();
+  idle_timer_.Cancel();
+  go_away_timer_.Cancel();
+  stall_timer_.Cancel();
+  if (added_) loop_.Remove(channel_->fd(), *this);
+  loop_.Forget(*this);
+  // Their handlers must not reach for a session that is being taken down.
+  auto streams = std::move(streams_);
+  streams_.clear();
+  for (auto& [id, stream] : streams) {
+    if (stream->handler_ != nullptr) stream->handler_->OnClosed(ResetCode::kCancel);
+  }
+  if (session_ != nullptr) nghttp2_session_del(std::exchange(session_, nullptr));
+  // A step of the handshake still uses the channel: it tells when it is done.
+  if (!handshaking_elsewhere_) owner_.ended(*this);
+}
+
+Http2Stream* Connection::Find(int32_t stream_id) {
+  const auto found = streams_.find(stream_id);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+int Connection::OnBeginHeaders(int32_t stream_id) {
+  if (streams_.contains(stream_id)) return 0;  // trailers of a request
+  streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id));
+  return 0;
+}
+
+int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value) {
+  Http2Stream* const stream = Find(stream_id);
+  if (stream == nullptr || stream->begun_) return 0;
+  RequestHead& head = stream->head_;
+  if (head.list_bytes() + name.size() + value.size() + 32 > owner_.limits.max_header_bytes) {
+    head.too_large = true;
+    // A byte may name a field of 4 KiB again and again: what is dropped costs time all the same.
+    return CountControlFrame() ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+  head.Add(name, value);
+  return 0;
+}
+
+int Connection::OnFrame(const nghttp2_frame& frame) {
+  if (!std::exchange(greeted_, true)) idle_timer_.Cancel();
+  const bool end = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  switch (frame.hd.type) {
+    case NGHTTP2_HEADERS: {
+      Http2Stream* const stream = Find(frame.hd.stream_id);
+      if (stream == nullptr) return 0;
+      if (!std::exchange(stream->begun_, true)) {
+        owner_.acceptor.OnRequest(*stream, stream->head_, end);
+      }
+      if (end) EndRequest(*stream);
+      return 0;
+    }
+    case NGHTTP2_DATA: {
+      if (frame.hd.length == 0 && !end && !CountControlFrame()) return NGHTTP2_ERR_CALLBACK_FAILURE;
+      Http2Stream* const stream = Find(frame.hd.stream_id);
+      if (stream != nullptr && end) EndRequest(*stream);
+      return 0;
+    }
+    // What answers flow by, at the pace of the data.
+    case NGHTTP2_WINDOW_UPDATE:
+      return 0;
+    default:
+      if (CountControlFrame()) return 0;
+      nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+      return 0;
+  }
+}
+
+void Connection::EndRequest(Http2Stream& stream) {
+  if (std::exchange(stream.request_ended_, true) || stream.handler_ == nullptr) return;
+  const std::shared_ptr<StreamHandler> handler = stream.handler_;
+  handler->OnRequestEnd();
+}
+
+int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
+  // The connection's window is not what bounds memory: each stream's is.
+  nghttp2_session_consume_connection(session_, bytes.size());
+  Http2Stream* const stream = Find(stream_id);
+  if (stream == nullptr || stream->handler_ == nullptr) {
+    nghttp2_session_consume_stream(session_, stream_id, bytes.size());
+    return 0;
+  }
+  const std::shared_ptr<StreamHandler> handler = stream->handler_;
+  handler->OnData(bytes);
+  return 0;
+}
+
+int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
+  const auto found = streams_.find(stream_id);
+  if (found == streams_.end()) return 0;
+  const std::unique_ptr<Http2Stream> stream = std::move(found->second);
+  streams_.erase(found);
+  if (stream->handler_ != nullptr) stream->handler_->OnClosed(static_cast<ResetCode>(code));
+  return 0;
+}
+
+int Connection::OnFrameSent(const nghttp2_frame& frame) {
+  const bool ends = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
+  if (!ends || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
+  Http2Stream* const stream = Find(frame.hd.stream_id);
+  // The answer is complete, whatever more the client meant to send.
+  if (stream != nullptr && !stream->request_ended_) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
+  }
+  return 0;
+}
+
+ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) {
+  Http2Stream* const stream = Find(stream_id);
+  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  if (stream->body_.empty() && !stream->has_trailers_) {
+    stream->deferred_ = true;
+    return NGHTTP2_ERR_DEFERRED;
+  }
+  size_t size = 0;
+  for (const auto& bytes : stream->body_) size += bytes->bytes().size();
+  size -= stream->sent_;
+  const size_t count = std::min(size, length);
+  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (count == size && stream->has_trailers_) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    std::array<nghttp2_nv, 8> fields;
+    const size_t trailers = std::min(stream->trailers_.size(), fields.size());
+    for (size_t i = 0; i < trailers; ++i) {
+      auto& [name, value] = stream->trailers_[i];
+      fields[i] = {reinterpret_cast<uint8_t*>(name.data()),
+                   reinterpret_cast<uint8_t*>(value.data()), name.size(), value.size(),
+                   NGHTTP2_NV_FLAG_NONE};
+    }
+    nghttp2_submit_trailer(session_, stream_id, fields.data(), trailers);
+  }
+  return static_cast<ssize_t>(count);
+}
+
+int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_head, size_t length) {
+  Http2Stream* const stream = Find(frame.hd.stream_id);
+  if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  stream->progress_ = loop_.now();
+  output_.Append(frame_head);
+  while (length > 0) {
+    const std::shared_ptr<const OutputBytes>& first = stream->body_.front();
+    const absl::string_view bytes = first->bytes().substr(stream->sent_, length);
+    output_.Append(first, bytes);
+    length -= bytes.size();
+    stream->sent_ += bytes.size();
+    if (stream->sent_ == first->bytes().size()) {
+      stream->body_.pop_front();
+      stream->sent_ = 0;
+    }
+  }
+  if (stream->body_.empty() && !stream->has_trailers_ && stream->handler_ != nullptr) {
+    const std::shared_ptr<StreamHandler> handler = stream->handler_;
+    handler->OnSent();
+  }
+  // nghttp2 would go on as far as the client's windows reach.
+  return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
+}
+
+}  // namespace phimap

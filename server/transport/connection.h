@@ -1,0 +1,209 @@
+// One HTTP/2 connection: nghttp2's session between a channel and the streams' handlers.
+//
+// Guarantees: memory that a client can make it hold is bounded whatever it sends: headers by
+// max_header_bytes a stream, bodies by the windows, answers that it does not read by
+// max_output_bytes (then nothing more of it is read), and frames that ask for answers by nghttp2's
+// limits. What it sends beyond a limit ends the stream or the connection, never the process. Not
+// thread-safe: it lives on its loop's thread, but for the handshake, which the pool does.
+#ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
+#define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "server/transport/channel.h"
+#include "server/transport/event_loop.h"
+#include "server/transport/http2_stream.h"
+#include "server/transport/output_queue.h"
+#include "server/transport/peer.h"
+#include "server/transport/stream.h"
+
+namespace phimap {
+
+struct ConnectionLimits {
+  // Streams that a client may have open; one more is reset before it costs anything.
+  uint32_t max_streams = 1024;
+  // Names and values of a request's headers, with 32 bytes for each.
+  size_t max_header_bytes = 16 << 10;
+  // What a client may send of a body before anyone has taken it.
+  uint32_t stream_window = 32 << 10;
+  uint32_t connection_window = 8 << 20;
+  // Answers that wait for the socket; more are not even framed.
+  size_t max_output_bytes = 256 << 10;
+  // A client that says nothing, or does not end its handshake, is hung up on: it takes a
+  // descriptor.
+  absl::Duration handshake_time = absl::Seconds(5);
+  // One that has no call for so long, too; it connects again by itself when it has one.
+  absl::Duration max_idle = absl::Minutes(30);
+  // After which a connection is ended gracefully; clients then connect again, perhaps elsewhere.
+  absl::Duration max_age = absl::InfiniteDuration();
+  // For how long calls are taken after a client was told to go elsewhere.
+  absl::Duration go_away_notice = absl::Seconds(2);
+  // Frames of a second that carry no call and no data, pings for instance.
+  int max_control_frames = 2'000;
+  // How long a client may leave an answer unread, of a stream or of all of them: it takes memory
+  // from others.
+  absl::Duration max_stall = absl::Minutes(5);
+};
+
+class Connection final : public Pollable {
+ public:
+  // What a connection belongs to.
+  struct Owner {
+    StreamAcceptor& acceptor;
+    const ConnectionLimits& limits;
+    // Runs a step of a handshake on a thread that may take a millisecond; false: not now.
+    std::function<bool(std::function<void()>)> run_handshake;
+    // The connection is at its end: to be destroyed, but not within the call.
+    std::function<void(Connection&)> ended;
+  };
+
+  // `owner` outlives the connection.
+  Connection(EventLoop& loop, std::unique_ptr<Channel> channel, Peer peer, const Owner& owner);
+  ~Connection() override;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Begins with the handshake.
+  void Start();
+
+  // Tells the client that the connection takes calls for a moment yet, and that the next should go
+  // elsewhere.
+  void BeginGoAway();
+  // Takes no call from now on; the connection ends with the last of those under way.
+  void FinishGoAway();
+  // Ends it now, with all its calls.
+  void Close();
+
+  EventLoop& loop() { return loop_; }
+  const Peer& peer() const { return peer_; }
+  size_t streams() const { return streams_.size(); }
+  bool ended() const { return state_ == State::kEnded; }
+
+  void OnReady(uint32_t events) override;
+
+ private:
+  friend class Http2Stream;
+  friend struct SessionCallbacks;
+  enum class State { kHandshake, kOpen, kLingering, kEnded };
+
+  struct AgeTimer final : Timer {
+    explicit AgeTimer(Connection& connection) : connection(connection) {}
+    void OnTime() override { connection.BeginGoAway(); }
+    Connection& connection;
+  };
+  struct IdleTimer final : Timer {
+    explicit IdleTimer(Connection& connection) : connection(connection) {}
+    void OnTime() override { connection.OnIdle(); }
+    Connection& connection;
+  };
+  // Looks for streams whose answers nobody reads.
+  struct StallTimer final : Timer {
+    explicit StallTimer(Connection& connection) : connection(connection) {}
+    void OnTime() override { connection.EndStalledStreams(); }
+    Connection& connection;
+  };
+  // Ends a connection that was told to go some time after the notice.
+  struct GoAwayTimer final : Timer {
+    explicit GoAwayTimer(Connection& connection) : connection(connection) {}
+    void OnTime() override { connection.FinishGoAway(); }
+    Connection& connection;
+  };
+
+  void ContinueHandshake();
+  void HandshakeStepDone(Channel::State state, const Peer& peer);
+  void Open();
+  // Reads until there is nothing more, or the connection has had its share of this turn.
+  void ReadShare();
+  // Feeds bytes to the session; false when the connection has ended.
+  bool Feed(absl::string_view bytes);
+  // Frames what is to be sent, and sends what the socket takes.
+  void Flush();
+  // The same for a share of the turn, so that a client that takes large answers as fast as they
+  // come does not keep others waiting; false when the connection has ended.
+  bool SendShare();
+  bool Frame();
+  // What is asked for while it sends is sent with it.
+  void WantFlush() {
+    if (!flushing_) loop_.AtEndOfTurn(*this);
+  }
+  void Watch(uint32_t events);
+  bool OutputFull() const { return output_.size() >= owner_.limits.max_output_bytes; }
+  void OnIdle();
+  // All is sent and nothing more is taken: waits for the client to see it.
+  void Linger();
+  void DropInput();
+  void OnLingerTime();
+  void EndStalledStreams();
+  // Some stream has something to send.
+  void WatchStalls();
+  void NoteIdleness();
+  // Counts a frame that carries nothing; false when there are too many.
+  bool CountControlFrame();
+  void End();
+
+  // From nghttp2.
+  int OnBeginHeaders(int32_t stream_id);
+  int OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value);
+  int OnFrame(const nghttp2_frame& frame);
+  int OnDataChunk(int32_t stream_id, absl::string_view bytes);
+  int OnStreamClose(int32_t stream_id, uint32_t code);
+  int OnFrameSent(const nghttp2_frame& frame);
+  ssize_t ReadBody(int32_t stream_id, size_t length, uint32_t* flags);
+  int SendBody(const nghttp2_frame& frame, absl::string_view frame_head, size_t length);
+  Http2Stream* Find(int32_t stream_id);
+  void EndRequest(Http2Stream& stream);
+
+  EventLoop& loop_;
+  const Owner& owner_;
+  std::unique_ptr<Channel> channel_;
+  Peer peer_;
+  State state_ = State::kHandshake;
+  bool handshaking_elsewhere_ = false;
+  // Known to epoll, and for what.
+  bool added_ = false;
+  uint32_t watched_ = 0;
+  nghttp2_session* session_ = nullptr;
+  absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
+  OutputQueue output_;
+  bool write_blocked_ = false;
+  // What the client had not acknowledged when it was looked at last.
+  int unacknowledged_ = 0;
+  // The poll of the last share of reading.
+  absl::Time last_share_ = absl::InfinitePast();
+  // When the socket took something last.
+  absl::Time sent_at_ = absl::InfinitePast();
+  bool flushing_ = false;
+  // The client has sent a frame: it speaks HTTP/2.
+  bool greeted_ = false;
+  bool going_away_ = false;
+  bool gone_away_ = false;
+  // What the idle timer was set for last.
+  bool stalled_ = false;
+  bool idle_ = false;
+  // In the session: it must not be asked to send, nor be destroyed.
+  bool in_session_ = false;
+  // End was called meanwhile.
+  bool end_wanted_ = false;
+  // Read and not fed yet, when the share of a turn was over.
+  std::string input_;
+  size_t input_used_ = 0;
+  absl::Time control_second_ = absl::InfinitePast();
+  int control_frames_ = 0;
+  AgeTimer age_timer_;
+  IdleTimer idle_timer_;
+  GoAwayTimer go_away_timer_;
+  StallTimer stall_timer_;
+  // Lets a handshake step that is done elsewhere find out that the connection is gone.
+  std::shared_ptr<Connection*> self_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_CONNECTION_H_

@@ -1,0 +1,84 @@
+#include "server/transport/http2_stream.h"
+
+#include <nghttp2/nghttp2.h>
+
+#include <array>
+#include <utility>
+
+#include "core/status/check.h"
+#include "server/transport/connection.h"
+
+namespace phimap {
+namespace {
+
+nghttp2_nv ToNv(absl::string_view name, absl::string_view value) {
+  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
+          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
+          NGHTTP2_NV_FLAG_NONE};
+}
+
+// Of an answer: its status and type, or its trailers.
+constexpr size_t kMaxHeaders = 16;
+
+}  // namespace
+
+EventLoop& Http2Stream::loop() { return connection_.loop(); }
+
+const Peer& Http2Stream::peer() const { return connection_.peer(); }
+
+void Http2Stream::SendHeaders(absl::Span<const Header> headers, bool end) {
+  PHIMAP_CHECK(!headers_sent_ && headers.size() <= kMaxHeaders);
+  headers_sent_ = true;
+  std::array<nghttp2_nv, kMaxHeaders> fields;
+  for (size_t i = 0; i < headers.size(); ++i) fields[i] = ToNv(headers[i].name, headers[i].value);
+  nghttp2_data_provider body = {};
+  body.source.ptr = &connection_;
+  body.read_callback = [](nghttp2_session*, int32_t id, uint8_t*, size_t length, uint32_t* flags,
+                          nghttp2_data_source* source, void*) {
+    return static_cast<Connection*>(source->ptr)->ReadBody(id, length, flags);
+  };
+  nghttp2_submit_response(connection_.session_, id_, fields.data(), headers.size(),
+                          end ? nullptr : &body);
+  connection_.WantFlush();
+}
+
+void Http2Stream::Send(std::shared_ptr<const OutputBytes> bytes) {
+  PHIMAP_CHECK(headers_sent_ && !has_trailers_);
+  if (body_.empty()) progress_ = connection_.loop().now();
+  body_.push_back(std::move(bytes));
+  connection_.WatchStalls();
+  Resume();
+}
+
+void Http2Stream::SendTrailers(absl::Span<const Header> trailers) {
+  PHIMAP_CHECK(headers_sent_ && !has_trailers_);
+  has_trailers_ = true;
+  for (const Header& trailer : trailers) {
+    trailers_.push_back({std::string(trailer.name), std::string(trailer.value)});
+  }
+  Resume();
+}
+
+void Http2Stream::Resume() {
+  if (std::exchange(deferred_, false)) nghttp2_session_resume_data(connection_.session_, id_);
+  connection_.WantFlush();
+}
+
+void Http2Stream::Reset(ResetCode code) {
+  nghttp2_submit_rst_stream(connection_.session_, NGHTTP2_FLAG_NONE, id_,
+                            static_cast<uint32_t>(code));
+  connection_.WantFlush();
+}
+
+void Http2Stream::Consume(size_t bytes) {
+  nghttp2_session_consume_stream(connection_.session_, id_, bytes);
+  connection_.WantFlush();
+}
+
+void Http2Stream::SetWindow(size_t bytes) {
+  nghttp2_session_set_local_window_size(connection_.session_, NGHTTP2_FLAG_NONE, id_,
+                                        static_cast<int32_t>(bytes));
+  connection_.WantFlush();
+}
+
+}  // namespace phimap

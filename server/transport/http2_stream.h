@@ -1,0 +1,65 @@
+// A stream of a connection.
+//
+// Not thread-safe: it lives on its loop's thread.
+#ifndef PHIMAP_SERVER_TRANSPORT_HTTP2_STREAM_H_
+#define PHIMAP_SERVER_TRANSPORT_HTTP2_STREAM_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/transport/stream.h"
+
+namespace phimap {
+
+class Connection;
+
+class Http2Stream final : public Stream {
+ public:
+  Http2Stream(Connection& connection, int32_t id) : connection_(connection), id_(id) {}
+
+  EventLoop& loop() override;
+  const Peer& peer() const override;
+  void SetHandler(std::shared_ptr<StreamHandler> handler) override {
+    handler_ = std::move(handler);
+  }
+  void SendHeaders(absl::Span<const Header> headers, bool end) override;
+  void Send(std::shared_ptr<const OutputBytes> bytes) override;
+  void SendTrailers(absl::Span<const Header> trailers) override;
+  void Reset(ResetCode code) override;
+  void Consume(size_t bytes) override;
+  void SetWindow(size_t bytes) override;
+
+ private:
+  friend class Connection;
+  struct OwnedHeader {
+    std::string name;
+    std::string value;
+  };
+
+  void Resume();
+
+  Connection& connection_;
+  const int32_t id_;
+  RequestHead head_;
+  std::shared_ptr<StreamHandler> handler_;
+  // What is to be sent, and how much of the first is.
+  std::deque<std::shared_ptr<const OutputBytes>> body_;
+  size_t sent_ = 0;
+  // When some of it was sent last, or when there came something to send.
+  absl::Time progress_ = absl::InfinitePast();
+  std::vector<OwnedHeader> trailers_;
+  bool has_trailers_ = false;
+  bool headers_sent_ = false;
+  // nghttp2 waits to be told that there is more to send.
+  bool deferred_ = false;
+  bool request_ended_ = false;
+  // Both HEADERS frames of the request have come: it was handed over.
+  bool begun_ = false;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_HTTP2_STREAM_H_

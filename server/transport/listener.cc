@@ -1,0 +1,116 @@
+#include "server/transport/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "server/sync/steady_time.h"
+
+namespace phimap {
+namespace {
+
+// What the store, builds, the metrics endpoint (32 connections) and the reading of tokens and
+// certificates may have open at a time.
+constexpr rlim_t kReserve = 64;
+constexpr absl::Duration kPause = absl::Milliseconds(100);
+constexpr absl::Duration kQuiet = absl::Seconds(10);
+// Of one turn, lest others wait for a flood to end.
+constexpr int kMaxInARow = 64;
+
+Peer PeerOf(const sockaddr_storage& name) {
+  Peer peer;
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  if (name.ss_family == AF_INET) {
+    const auto& ip = reinterpret_cast<const sockaddr_in&>(name);
+    inet_ntop(AF_INET, &ip.sin_addr, text.data(), text.size());
+    peer.host = text.data();
+    peer.address = absl::StrCat("ipv4:", peer.host, ":", ntohs(ip.sin_port));
+  } else if (name.ss_family == AF_INET6) {
+    const auto& ip = reinterpret_cast<const sockaddr_in6&>(name);
+    inet_ntop(AF_INET6, &ip.sin6_addr, text.data(), text.size());
+    peer.host = text.data();
+    peer.address = absl::StrCat("ipv6:[", peer.host, "]:", ntohs(ip.sin6_port));
+  } else {
+    peer.unix_socket = true;
+    peer.host = "unix";
+    peer.address = "unix:";
+  }
+  return peer;
+}
+
+}  // namespace
+
+int MaxConnectionDescriptor() {
+  rlimit limit{};
+  PHIMAP_CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlim_t files = std::min<rlim_t>(limit.rlim_cur, std::numeric_limits<int>::max());
+  return static_cast<int>(files - std::min(kReserve, files / 2));
+}
+
+Listener::Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, const Options& options,
+                   Take take)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      tls_(tls),
+      options_(options),
+      take_(std::move(take)),
+      retry_(*this) {
+  Listen();
+}
+
+Listener::~Listener() { loop_.Remove(socket_.fd(), *this); }
+
+void Listener::Listen() { loop_.Add(socket_.fd(), EPOLLIN, *this); }
+
+void Listener::Pause() {
+  loop_.Remove(socket_.fd(), *this);
+  loop_.timers().Set(retry_, SteadyNow() + kPause);
+}
+
+void Listener::OnReady(uint32_t) {
+  for (int i = 0; i < kMaxInARow; ++i) {
+    sockaddr_storage name{};
+    socklen_t size = sizeof(name);
+    const int connection = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&name), &size,
+                                   SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection >= options_.max_descriptor) {
+      close(connection);
+      options_.metrics.refused->Increment();
+      Warn("connections_refused", "too many are open");
+    } else if (connection >= 0) {
+      options_.metrics.accepted->Increment();
+      take_(tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession()),
+            PeerOf(name));
+    } else if (errno == EAGAIN) {
+      return;
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      // EMFILE, ENFILE, ENOMEM …, and errors of the network: they pass.
+      Warn("cannot_accept", std::strerror(errno));
+      return Pause();
+    }
+  }
+}
+
+void Listener::Warn(const char* event, const char* reason) {
+  const absl::Time now = SteadyNow();
+  if (now < quiet_until_) return;
+  quiet_until_ = now + kQuiet;
+  options_.logger.Log(LogLevel::kWarning, event,
+                      {{"reason", reason},
+                       {"descriptors_for_connections", absl::StrCat(options_.max_descriptor)},
+                       {"help", "raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE=)"}});
+}
+
+}  // namespace phimap

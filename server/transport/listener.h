@@ -1,0 +1,68 @@
+// Accepts connections on one socket and hands them over.
+//
+// Guarantees: a part of the process's descriptors is kept for the store and everything else; a
+// connection beyond that is closed at once, so that the client hears of it and may try again; and
+// accepting goes on whatever accept says.
+// Not thread-safe: it lives on its loop's thread.
+#ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
+#define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "server/observe/connection_metrics.h"
+#include "server/observe/log.h"
+#include "server/transport/channel.h"
+#include "server/transport/event_loop.h"
+#include "server/transport/listening_socket.h"
+#include "server/transport/peer.h"
+#include "server/transport/tls_context.h"
+
+namespace phimap {
+
+class Listener final : public Pollable {
+ public:
+  // Takes a connection over.
+  using Take = std::function<void(std::unique_ptr<Channel>, Peer)>;
+  struct Options {
+    // Connections get descriptors below it: as many as fit beside what the process has open.
+    int max_descriptor;
+    const ConnectionMetrics& metrics;
+    const Logger& logger;
+  };
+
+  // `tls` may be null; it outlives the listener.
+  Listener(EventLoop& loop, ListeningSocket socket, TlsContext* tls, const Options& options,
+           Take take);
+  ~Listener() override;
+
+  void OnReady(uint32_t events) override;
+
+ private:
+  struct RetryTimer final : Timer {
+    explicit RetryTimer(Listener& listener) : listener(listener) {}
+    void OnTime() override { listener.Listen(); }
+    Listener& listener;
+  };
+  void Listen();
+  // Stops for a moment: the socket stays readable, and the loop would never rest.
+  void Pause();
+  // At most one line in ten seconds: what fills the descriptors should not fill the log.
+  void Warn(const char* event, const char* reason);
+
+  EventLoop& loop_;
+  ListeningSocket socket_;
+  TlsContext* const tls_;
+  const Options options_;
+  const Take take_;
+  RetryTimer retry_;
+  absl::Time quiet_until_ = absl::InfinitePast();
+};
+
+// What RLIMIT_NOFILE allows, less a reserve for everything that is no connection.
+int MaxConnectionDescriptor();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_LISTENER_H_

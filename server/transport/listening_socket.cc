@@ -1,0 +1,208 @@
+#include "server/transport/listening_socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/transport/unix_socket.h"
+
+namespace phimap {
+namespace {
+
+absl::Status CannotListen(absl::string_view field, const std::string& address, const char* why,
+                          absl::string_view hint) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, "CANNOT_LISTEN", field,
+                   absl::StrCat("cannot listen on ", address, ": ", why, "; ", hint),
+                   {{"address", address}});
+}
+
+absl::Status CannotListenTcp(const std::string& address, const char* why) {
+  return CannotListen("listen", address, why,
+                      "is the port taken, or the address not of this machine?");
+}
+
+// What bind takes.
+struct SocketName {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  void SetPort(in_port_t port) {
+    if (storage.ss_family == AF_INET6) {
+      reinterpret_cast<sockaddr_in6&>(storage).sin6_port = port;
+    } else {
+      reinterpret_cast<sockaddr_in&>(storage).sin_port = port;
+    }
+  }
+};
+
+// A peer that acknowledges nothing for so long is gone, and its connection with it: what gRPC's own
+// listener says, too.
+constexpr int kMaxUnacknowledgedMs = 20'000;
+
+bool Bind(int fd, const SocketName& name) {
+  const int on = 1;
+  const int off = 0;
+  // Connections inherit both: an answer must not wait for the acknowledgement of the one before.
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kMaxUnacknowledgedMs,
+             sizeof(kMaxUnacknowledgedMs));
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  const bool any =
+      name.storage.ss_family == AF_INET6 &&
+      IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(name.storage).sin6_addr);
+  if (name.storage.ss_family == AF_INET6) {
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof(on));
+  }
+  return bind(fd, name.get(), name.length) == 0 && listen(fd, SOMAXCONN) == 0;
+}
+
+// A socket that does not block, bound; or -1 and errno.
+int BoundSocket(const SocketName& name) {
+  const int fd = socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0 || Bind(fd, name)) return fd;
+  const int error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+bool IsWildcard(absl::string_view host) { return host == "0.0.0.0" || host == "::"; }
+
+absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return CannotListenTcp(address, "expected HOST:PORT");
+  std::string host = address.substr(0, colon);
+  if (absl::StartsWith(host, "[") && absl::EndsWith(host, "]")) {
+    host = host.substr(1, host.size() - 2);
+  }
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  std::vector<SocketName> names;
+  // One socket of [::] serves both families; where there is no IPv6, 0.0.0.0 is what is left.
+  const std::vector<std::string> hosts =
+      IsWildcard(host) ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{host};
+  for (const std::string& one : hosts) {
+    if (const int error = getaddrinfo(one.c_str(), address.c_str() + colon + 1, &hints, &found)) {
+      return CannotListenTcp(address, gai_strerror(error));
+    }
+    for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+      SocketName& name = names.emplace_back();
+      std::memcpy(&name.storage, info->ai_addr, info->ai_addrlen);
+      name.length = info->ai_addrlen;
+    }
+    freeaddrinfo(found);
+  }
+  return names;
+}
+
+// Of a family that this machine does not have.
+bool IsMissingFamily(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
+
+int PortOf(int fd) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  PHIMAP_CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&name), &length) == 0);
+  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
+                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+// Sockets on one port of all `names` that this machine has, or with `first_alone` of the first;
+// then 0. Or errno, and none.
+int BindAll(std::vector<SocketName> names, bool first_alone, std::vector<int>& fds) {
+  int missing = EADDRNOTAVAIL;
+  for (SocketName& name : names) {
+    if (!fds.empty()) name.SetPort(htons(static_cast<uint16_t>(PortOf(fds[0]))));
+    const int fd = BoundSocket(name);
+    if (fd >= 0) {
+      fds.push_back(fd);
+      if (first_alone) break;
+    } else if (missing = errno; !IsMissingFamily(missing)) {
+      for (const int bound : fds) close(bound);
+      fds.clear();
+      return missing;
+    }
+  }
+  return fds.empty() ? missing : 0;
+}
+
+}  // namespace
+
+ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::exchange(other.path_, "")),
+      inode_(other.inode_) {}
+
+ListeningSocket::~ListeningSocket() {
+  struct stat file {};
+  // Not a file that somebody put there in the meantime.
+  if (!path_.empty() && lstat(path_.c_str(), &file) == 0 && file.st_ino == inode_) {
+    unlink(path_.c_str());
+  }
+  if (fd_ >= 0) close(fd_);
+}
+
+int ListeningSocket::port() const { return PortOf(fd_); }
+
+absl::StatusOr<std::vector<ListeningSocket>> ListeningSocket::Tcp(const std::string& address) {
+  // A port that is free at one of the addresses may be taken at the next.
+  constexpr int kMaxAttempts = 16;
+  const bool any_port = absl::EndsWith(address, ":0");
+  const absl::string_view host = absl::string_view(address).substr(0, address.rfind(':'));
+  const bool first_alone = IsWildcard(host) || host == "[::]";
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SocketName> names, Resolve(address));
+  std::vector<int> fds;
+  int error = BindAll(names, first_alone, fds);
+  for (int i = 1; i < kMaxAttempts && any_port && error == EADDRINUSE; ++i) {
+    error = BindAll(names, first_alone, fds);
+  }
+  if (error != 0) return CannotListenTcp(address, std::strerror(error));
+  std::vector<ListeningSocket> sockets;
+  for (const int fd : fds) sockets.push_back(ListeningSocket(fd));
+  return sockets;
+}
+
+absl::StatusOr<ListeningSocket> ListeningSocket::Unix(const std::string& path) {
+  PHIMAP_RETURN_IF_ERROR(CheckSocketPath(path));
+  SocketName name;
+  auto& unix_name = reinterpret_cast<sockaddr_un&>(name.storage);
+  unix_name.sun_family = AF_UNIX;
+  std::memcpy(unix_name.sun_path, path.c_str(), path.size() + 1);
+  name.length = sizeof(unix_name);
+  ListeningSocket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto failed = [&path] {
+    return CannotListen("unix_listen", path, std::strerror(errno),
+                        "does its folder exist, and may this user write there?");
+  };
+  if (socket.fd_ < 0) return failed();
+  unlink(path.c_str());
+  {
+    const PrivateFiles mine;
+    if (bind(socket.fd_, name.get(), name.length) != 0) return failed();
+  }
+  chmod(path.c_str(), 0600);  // the mask leaves the right to execute
+  socket.path_ = path;
+  struct stat file {};
+  if (lstat(path.c_str(), &file) == 0) socket.inode_ = file.st_ino;
+  if (listen(socket.fd_, SOMAXCONN) != 0) return failed();
+  return socket;
+}
+
+}  // namespace phimap

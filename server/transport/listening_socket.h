@@ -1,0 +1,45 @@
+// A socket that listens: on an address of the network, or on a path of this machine.
+#ifndef PHIMAP_SERVER_TRANSPORT_LISTENING_SOCKET_H_
+#define PHIMAP_SERVER_TRANSPORT_LISTENING_SOCKET_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace phimap {
+
+// Owns the socket, and the file of a Unix-domain socket: both are gone when it is destroyed.
+class ListeningSocket {
+ public:
+  // On "HOST:PORT": on all addresses that HOST resolves to, with one port; on 0.0.0.0 and [::] of
+  // both families. Port 0 picks a free one. FAILED_PRECONDITION (reason CANNOT_LISTEN) with the
+  // system's reason.
+  static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address);
+  // On a path, for this user alone (mode 0600). A socket that a dead server left there is replaced.
+  // Errors: as above, and those of CheckSocketPath.
+  static absl::StatusOr<ListeningSocket> Unix(const std::string& path);
+
+  ListeningSocket(ListeningSocket&& other) noexcept;
+  ListeningSocket& operator=(ListeningSocket&&) = delete;
+  ~ListeningSocket();
+
+  // Does not block.
+  int fd() const { return fd_; }
+  // Of TCP.
+  int port() const;
+
+ private:
+  explicit ListeningSocket(int fd) : fd_(fd) {}
+
+  int fd_;
+  // Of a Unix-domain socket, with the number of the file that was made for it.
+  std::string path_;
+  ino_t inode_ = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_LISTENING_SOCKET_H_

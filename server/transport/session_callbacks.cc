@@ -1,0 +1,110 @@
+#include "server/transport/session_callbacks.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/status/check.h"
+#include "server/transport/connection.h"
+
+namespace phimap {
+namespace {
+
+// Streams that a client may open and reset: a burst, and so many a second.
+constexpr uint64_t kResetBurst = 2000;
+constexpr uint64_t kResetsPerSecond = 200;
+// Pings and settings whose answers wait to be sent.
+constexpr size_t kMaxUnsentAnswers = 1000;
+
+absl::string_view View(const uint8_t* data, size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+}  // namespace
+
+// What nghttp2 calls, handed on to the connection.
+struct SessionCallbacks {
+  static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
+
+  static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Of(user).OnBeginHeaders(frame->hd.stream_id);
+  }
+  static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                      size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                      void* user) {
+    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size));
+  }
+  static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Of(user).OnFrame(*frame);
+  }
+  static int OnDataChunk(nghttp2_session*, uint8_t, int32_t stream_id, const uint8_t* data,
+                         size_t size, void* user) {
+    return Of(user).OnDataChunk(stream_id, View(data, size));
+  }
+  static int OnStreamClose(nghttp2_session*, int32_t stream_id, uint32_t code, void* user) {
+    return Of(user).OnStreamClose(stream_id, code);
+  }
+  static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+    return Of(user).OnFrameSent(*frame);
+  }
+  static int SendBody(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t length,
+                      nghttp2_data_source*, void* user) {
+    constexpr size_t kFrameHeadBytes = 9;
+    return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length);
+  }
+  // The largest frames that the client takes: fewer heads for large answers.
+  static ssize_t FrameLength(nghttp2_session*, uint8_t, int32_t, int32_t session_window,
+                             int32_t stream_window, uint32_t max_frame, void*) {
+    const int32_t window = std::min(session_window, stream_window);
+    return std::min<ssize_t>(window, max_frame);
+  }
+};
+
+namespace {
+
+nghttp2_session_callbacks* NewCallbacks() {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  PHIMAP_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+  using Calls = SessionCallbacks;
+  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Calls::OnBeginHeaders);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, Calls::OnHeader);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Calls::OnFrame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Calls::OnDataChunk);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Calls::OnStreamClose);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Calls::OnFrameSent);
+  nghttp2_session_callbacks_set_send_data_callback(callbacks, Calls::SendBody);
+  nghttp2_session_callbacks_set_data_source_read_length_callback(callbacks, Calls::FrameLength);
+  return callbacks;
+}
+
+nghttp2_option* NewOptions() {
+  nghttp2_option* options = nullptr;
+  PHIMAP_CHECK(nghttp2_option_new(&options) == 0);
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  // Ended streams are not kept for a tree of priorities that no client of gRPC uses.
+  nghttp2_option_set_no_closed_streams(options, 1);
+  nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);
+  nghttp2_option_set_stream_reset_rate_limit(options, kResetBurst, kResetsPerSecond);
+  return options;
+}
+
+}  // namespace
+
+nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits) {
+  // Both are the same for all sessions, and never freed.
+  static const nghttp2_session_callbacks* const callbacks = NewCallbacks();
+  static const nghttp2_option* const options = NewOptions();
+  nghttp2_session* session = nullptr;
+  PHIMAP_CHECK(nghttp2_session_server_new2(&session, callbacks, &connection, options) == 0);
+  const std::array<nghttp2_settings_entry, 4> settings = {{
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.max_streams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.stream_window},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits.max_header_bytes)},
+      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 1 << 18},
+  }};
+  nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
+                                        static_cast<int32_t>(limits.connection_window));
+  return session;
+}
+
+}  // namespace phimap

@@ -1,0 +1,82 @@
+// Timers of one event loop: cheap to set and to cancel, since nearly every call sets a deadline
+// that never passes.
+//
+// A wheel of slots, each for the timers of one tick; a timer further away than one round stays in
+// its slot until its round comes. Setting and cancelling take constant time and allocate nothing.
+//
+// Accuracy: a timer fires within one tick after its time, never before. Not thread-safe.
+#ifndef PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
+#define PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace phimap {
+
+class TimerWheel;
+
+// Derive from it, or make it a member. Cancels itself on destruction.
+class Timer {
+ public:
+  Timer() = default;
+  virtual ~Timer() { Cancel(); }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  // Called once on the loop's thread at the time that was set; may set it again, or destroy it.
+  virtual void OnTime() = 0;
+
+  bool is_set() const { return wheel_ != nullptr; }
+  void Cancel();
+
+ private:
+  friend class TimerWheel;
+  TimerWheel* wheel_ = nullptr;
+  int64_t tick_ = 0;
+  Timer* before_ = nullptr;
+  Timer* after_ = nullptr;
+};
+
+class TimerWheel {
+ public:
+  static constexpr absl::Duration kTick = absl::Milliseconds(2);
+
+  explicit TimerWheel(absl::Time now) : start_(now) {}
+  ~TimerWheel();
+  TimerWheel(const TimerWheel&) = delete;
+  TimerWheel& operator=(const TimerWheel&) = delete;
+
+  // Sets `timer`, or moves it if it is set already. InfiniteFuture cancels it.
+  void Set(Timer& timer, absl::Time at);
+  // Calls the timers whose time has come.
+  void Advance(absl::Time now);
+  // When Advance has something to do next, or earlier; InfiniteFuture without timers.
+  absl::Time Next() const;
+
+ private:
+  friend class Timer;
+  static constexpr int kSlots = 4096;
+  static constexpr int kWords = kSlots / 64;
+
+  void Insert(Timer& timer);
+  void Remove(Timer& timer);
+  // Moves the due timers of a slot to `due_`.
+  void CollectSlot(int slot);
+  int NextSlot(int from) const;
+
+  const absl::Time start_;
+  // All ticks up to it are done.
+  int64_t done_ = 0;
+  int64_t count_ = 0;
+  std::array<Timer*, kSlots> slots_ = {};
+  // Which slots hold timers.
+  std::array<uint64_t, kWords> used_ = {};
+  // Timers whose time has come and that were not called yet.
+  Timer* due_ = nullptr;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_TIMER_WHEEL_H_

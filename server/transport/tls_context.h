@@ -1,0 +1,45 @@
+// TLS of the server: its certificate and key, who may connect, and HTTP/2 as the protocol.
+//
+// The files are read again on Reload; connections that are open stay as they are. Files that cannot
+// be used change nothing.
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_TRANSPORT_TLS_CONTEXT_H_
+#define PHIMAP_SERVER_TRANSPORT_TLS_CONTEXT_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/auth/tls_files.h"
+#include "server/sync/mutex.h"
+
+typedef struct ssl_st SSL;
+typedef struct ssl_ctx_st SSL_CTX;
+
+namespace phimap {
+
+class TlsContext {
+ public:
+  // Errors: those of CheckTlsFiles.
+  static absl::StatusOr<std::unique_ptr<TlsContext>> Open(const TlsFiles& files);
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  // Connections that are made from now on use what the files hold now.
+  absl::Status Reload();
+
+  // A session of the server, for TlsChannel. TLS 1.2 and later; ALPN "h2".
+  SSL* NewSession() const;
+
+ private:
+  explicit TlsContext(TlsFiles files) : files_(std::move(files)) {}
+  absl::StatusOr<std::shared_ptr<SSL_CTX>> Load() const;
+
+  const TlsFiles files_;
+  mutable Mutex mutex_;
+  std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_TLS_CONTEXT_H_

@@ -1,0 +1,211 @@
+#include "server/transport/transport.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/schedule/task_pool.h"
+#include "server/sync/mutex.h"
+#include "server/transport/host_counts.h"
+#include "server/transport/listener.h"
+
+namespace phimap {
+namespace {
+
+// A handshake is a millisecond or two of arithmetic; a flood of them must not take all cores.
+constexpr int kHandshakeThreads = 1;
+constexpr int kMaxQueuedHandshakes = 1024;
+
+}  // namespace
+
+// A loop, its thread and the connections on it.
+class Transport::IoThread {
+ public:
+  IoThread(const Options& options, StreamAcceptor& acceptor, const ConnectionMetrics& metrics,
+           TaskPool& handshakes, HostCounts& hosts)
+      : limits_(options.limits),
+        metrics_(metrics),
+        hosts_(hosts),
+        owner_{acceptor, limits_,
+               [&handshakes](std::function<void()> step) {
+                 return handshakes.Submit(std::move(step)).ok();
+               },
+               [this](Connection& connection) { Ended(connection); }},
+        thread_([this] { loop_->Run(); }) {}
+
+  ~IoThread() {
+    loop_->Stop();
+    thread_.join();
+    listeners_.clear();
+    connections_.clear();
+  }
+
+  EventLoop& loop() { return *loop_; }
+  std::vector<std::unique_ptr<Listener>>& listeners() { return listeners_; }
+
+  // On the loop's thread, as all that follows.
+  void Take(std::unique_ptr<Channel> channel, Peer peer) {
+    auto connection =
+        std::make_unique<Connection>(*loop_, std::move(channel), std::move(peer), owner_);
+    Connection* const raw = connection.get();
+    connections_.emplace(raw, std::move(connection));
+    metrics_.open->Increment();
+    raw->Start();
+  }
+
+  template <typename Act>
+  void ForEach(Act act) {
+    // What acts may end connections, which are then destroyed later.
+    for (auto& [raw, connection] : connections_) {
+      if (!raw->ended()) act(*raw);
+    }
+  }
+
+  bool empty() const { return connections_.empty(); }
+
+  // Calls `done` when no connection is left, once.
+  void WhenEmpty(std::function<void()> done) {
+    if (connections_.empty()) return done();
+    when_empty_ = std::move(done);
+  }
+
+ private:
+  void Ended(Connection& connection) {
+    loop_->Post([this, raw = &connection] {
+      const auto found = connections_.find(raw);
+      if (found != connections_.end()) {
+        hosts_.Return(raw->peer());
+        metrics_.open->Decrement();
+        connections_.erase(found);
+      }
+      if (connections_.empty() && when_empty_) std::exchange(when_empty_, nullptr)();
+    });
+  }
+
+  const ConnectionLimits limits_;
+  const ConnectionMetrics& metrics_;
+  HostCounts& hosts_;
+  const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
+  const Connection::Owner owner_;
+  absl::flat_hash_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::function<void()> when_empty_;
+  std::thread thread_;
+};
+
+struct Transport::Parts {
+  Parts(const Options& the_options, StreamAcceptor& acceptor, const ConnectionMetrics& the_metrics,
+        const Logger& the_logger)
+      : options(the_options), metrics(the_metrics), logger(the_logger) {
+    for (int i = 0; i < options.io_threads; ++i) {
+      threads.push_back(std::make_unique<IoThread>(options, acceptor, metrics, *handshakes, hosts));
+    }
+  }
+
+  const Options options;
+  const ConnectionMetrics& metrics;
+  const Logger& logger;
+  HostCounts hosts{options.max_connections_per_host, options.proxies};
+  std::unique_ptr<TaskPool> handshakes =
+      std::make_unique<TaskPool>("handshakes", kHandshakeThreads, kMaxQueuedHandshakes);
+  std::vector<std::unique_ptr<IoThread>> threads;
+  // Of the first loop's thread, which accepts for all.
+  size_t next_thread = 0;
+};
+
+Transport::Transport(const Options& options, StreamAcceptor& acceptor,
+                     const ConnectionMetrics& metrics, const Logger& logger)
+    : parts_(std::make_unique<Parts>(options, acceptor, metrics, logger)) {}
+
+Transport::~Transport() {
+  StopListening();
+  CloseAll();
+}
+
+int Transport::loops() const { return static_cast<int>(parts_->threads.size()); }
+
+EventLoop& Transport::loop(int i) { return parts_->threads[static_cast<size_t>(i)]->loop(); }
+
+void Transport::OnEachLoop(const std::function<void(IoThread&)>& task) {
+  Mutex mutex;
+  CondVar changed;
+  size_t done = 0;
+  for (const auto& thread : parts_->threads) {
+    thread->loop().Post([&, raw = thread.get()] {
+      task(*raw);
+      MutexLock lock(&mutex);
+      ++done;
+      changed.NotifyAll();
+    });
+  }
+  MutexLock lock(&mutex);
+  while (done < parts_->threads.size()) changed.Wait(&mutex);
+}
+
+void Transport::Listen(std::vector<Endpoint> endpoints) {
+  const auto spread = [parts = parts_.get()](std::unique_ptr<Channel> channel, Peer peer) {
+    if (!parts->hosts.Take(peer)) return parts->metrics.refused->Increment();
+    IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
+    if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), std::move(peer));
+    // A task must be copyable, which a channel is not.
+    auto shared = std::make_shared<std::unique_ptr<Channel>>(std::move(channel));
+    thread.loop().Post(
+        [&thread, shared, peer = std::move(peer)] { thread.Take(std::move(*shared), peer); });
+  };
+  OnEachLoop([&](IoThread& thread) {
+    if (&thread != parts_->threads[0].get()) return;
+    const Listener::Options options{parts_->options.max_descriptor, parts_->metrics,
+                                    parts_->logger};
+    for (Endpoint& endpoint : endpoints) {
+      thread.listeners().push_back(std::make_unique<Listener>(
+          thread.loop(), std::move(endpoint.socket), endpoint.tls, options, spread));
+    }
+  });
+}
+
+void Transport::StopListening() {
+  OnEachLoop([](IoThread& thread) { thread.listeners().clear(); });
+}
+
+void Transport::BeginGoAway() {
+  OnEachLoop([](IoThread& thread) {
+    thread.ForEach([](Connection& connection) { connection.BeginGoAway(); });
+  });
+}
+
+void Transport::FinishGoAway() {
+  OnEachLoop([](IoThread& thread) {
+    thread.ForEach([](Connection& connection) { connection.FinishGoAway(); });
+  });
+}
+
+bool Transport::AwaitEnd(std::chrono::steady_clock::time_point deadline) {
+  struct Waiting {
+    Mutex mutex;
+    CondVar changed;
+    size_t empty ABSL_GUARDED_BY(mutex) = 0;
+  };
+  const auto waiting = std::make_shared<Waiting>();
+  OnEachLoop([&](IoThread& thread) {
+    thread.WhenEmpty([waiting] {
+      MutexLock lock(&waiting->mutex);
+      ++waiting->empty;
+      waiting->changed.NotifyAll();
+    });
+  });
+  MutexLock lock(&waiting->mutex);
+  while (waiting->empty < parts_->threads.size()) {
+    if (!waiting->changed.WaitUntil(&waiting->mutex, deadline)) break;
+  }
+  return waiting->empty == parts_->threads.size();
+}
+
+void Transport::CloseAll() {
+  OnEachLoop(
+      [](IoThread& thread) { thread.ForEach([](Connection& connection) { connection.Close(); }); });
+  // Handshakes under way keep their connections until their step is done: a moment.
+  while (!AwaitEnd(std::chrono::steady_clock::now() + std::chrono::seconds(1))) {
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,38 @@
+// Unix-domain sockets to listen on: what may be at the path, and who may connect.
+#ifndef PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
+#define PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap {
+
+// Names that gRPC takes are "unix:" and a path.
+inline constexpr absl::string_view kUnixScheme = "unix:";
+
+// gRPC would remove whatever socket it finds at the path, even one that another server serves: its
+// clients would be with us from then on. So only what nobody answers at is left to it.
+// FAILED_PRECONDITION for a socket in use and for a file that is no socket, INVALID_ARGUMENT for a
+// path longer than a socket's name can be.
+absl::Status CheckSocketPath(const std::string& path);
+
+// Files made while it lives belong to this user alone. The mask is the whole process's, so it lives
+// for the moment of binding; a mode set afterwards would come too late for a quick client.
+class PrivateFiles {
+ public:
+  PrivateFiles();
+  ~PrivateFiles();
+  PrivateFiles(const PrivateFiles&) = delete;
+  PrivateFiles& operator=(const PrivateFiles&) = delete;
+
+ private:
+  const mode_t before_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_

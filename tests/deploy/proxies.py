@@ -1,0 +1,162 @@
+"""Real proxies with the configurations of deploy/, in front of servers of a test. They listen on sockets in files, so that no
+port can be taken."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+import grpc
+
+DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
+SERVER_NAME = "phimap.test"
+# What waits for a proxy gives up after this; nothing is asserted about time.
+PATIENCE_SECONDS = 60
+
+
+def make_certificate(folder):
+    """A certificate that is its own authority, certificate.pem, with key.pem, and both.pem as HAProxy wants it."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-subj", f"/CN={SERVER_NAME}", "-addext", f"subjectAltName=DNS:{SERVER_NAME}", "-days", "2",
+                    "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"], check=True, capture_output=True)
+    (folder / "both.pem").write_text((folder / "certificate.pem").read_text() + (folder / "key.pem").read_text())
+
+
+def _replaced(text, old, new):
+    if old not in text:
+        raise AssertionError(f"the configuration has no {old!r} any more")
+    return text.replace(old, new)
+
+
+def _swapped(text, active, other):
+    """`text` with the lines that match `active` commented out, and those comments in force that match `other`."""
+    out = []
+    for line in text.splitlines(keepends=True):
+        comment = re.match(r"(\s*)# (.*\n)", line)
+        if comment and re.match(other, comment[2]):
+            line = comment[1] + comment[2]
+        elif re.match(active, line.lstrip()) and not comment:
+            line = "# " + line
+        out.append(line)
+    if "".join(out) == text:
+        raise AssertionError(f"the configuration has nothing like {other!r} any more")
+    return "".join(out)
+
+
+class Proxy:
+    """A proxy that runs while it is entered. `front_tls`: between clients and it; `server_tls`: between it and servers.
+
+    With either the certificate of `folder` is used, see make_certificate.
+    """
+
+    program = ""
+
+    def __init__(self, folder, servers, front_tls=False, server_tls=False):
+        self.folder = pathlib.Path(folder)
+        self.front_tls = front_tls
+        # A path of a socket has at most 108 bytes.
+        self._sockets = tempfile.TemporaryDirectory()
+        self.socket = f"{self._sockets.name}/{self.program}"
+        self.address = f"unix:{self.socket}"
+        self.config = self.folder / f"{self.program}.cfg"
+        self.config.write_text(self.configuration(servers, front_tls, server_tls))
+        self.log = self.folder / f"{self.program}.log"
+        self._process = None
+
+    @classmethod
+    def path(cls):
+        """Of the program, None if it is not installed. Debian has both where only root looks."""
+        return shutil.which(cls.program) or shutil.which(cls.program, path="/usr/sbin")
+
+    def configuration(self, servers, front_tls, server_tls):
+        raise NotImplementedError
+
+    def command(self, *flags):
+        raise NotImplementedError
+
+    def check(self):
+        """What the program says of its configuration: the status and the output."""
+        done = subprocess.run(self.command(*self.check_flags), capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def __enter__(self):
+        with self.log.open("w") as log:
+            self._process = subprocess.Popen(self.command(*self.run_flags), stdout=log, stderr=log)
+        with self.channel() as channel:
+            ready = grpc.channel_ready_future(channel)
+            for _ in range(PATIENCE_SECONDS):
+                try:
+                    ready.result(timeout=1)
+                    return self
+                except grpc.FutureTimeoutError:
+                    if self._process.poll() is not None:
+                        break
+            ready.cancel()
+        self.__exit__()
+        raise RuntimeError(f"{self.program} did not start:\n{self.log.read_text()}")
+
+    def __exit__(self, *_):
+        self._process.terminate()
+        self._process.wait()
+        self._sockets.cleanup()
+
+    def channel(self):
+        options = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 100),
+                   ("grpc.use_local_subchannel_pool", 1)]
+        if not self.front_tls:
+            return grpc.insecure_channel(self.address, options)
+        authority = (self.folder / "certificate.pem").read_bytes()
+        return grpc.secure_channel(self.address, grpc.ssl_channel_credentials(authority),
+                                   [*options, ("grpc.ssl_target_name_override", SERVER_NAME)])
+
+
+class Haproxy(Proxy):
+    program = "haproxy"
+    check_flags = ("-c",)
+    run_flags = ("-db",)
+
+    def configuration(self, servers, front_tls, server_tls):
+        text = (DEPLOY / "haproxy/haproxy.cfg").read_text()
+        if not front_tls:
+            text = _swapped(text, r"bind .* ssl ", r"bind ")
+        if server_tls:
+            text = _swapped(text, r"server .* proto h2", r"server .* ssl ")
+        text = _replaced(text, "bind :7450", f"bind unix@{self.socket}")
+        text = _replaced(text, "/etc/haproxy/phimap.pem", f"{self.folder}/both.pem")
+        text = _replaced(text, "/etc/haproxy/phimap-ca.pem", f"{self.folder}/certificate.pem")
+        text = _replaced(text, "phimap.internal", SERVER_NAME)
+        for i, server in enumerate(servers, 1):
+            text = _replaced(text, f"10.0.0.{i}:7450", server)
+        return text
+
+    def command(self, *flags):
+        return [self.path(), *flags, "-f", str(self.config)]
+
+
+class Nginx(Proxy):
+    program = "nginx"
+    check_flags = ("-t",)
+    run_flags = ()
+
+    def configuration(self, servers, front_tls, server_tls):
+        text = (DEPLOY / "nginx/nginx.conf").read_text()
+        if not front_tls:
+            text = _swapped(text, r"(listen .* ssl |ssl_)", r"listen .* http2")
+        if server_tls:
+            text = _swapped(text, r"grpc_pass grpc:", r"grpc_(pass grpcs:|ssl_)")
+        text = _replaced(text, "listen 7450", f"listen unix:{self.socket}")
+        text = _replaced(text, "/etc/nginx/phimap.pem", f"{self.folder}/certificate.pem")
+        text = _replaced(text, "/etc/nginx/phimap.key", f"{self.folder}/key.pem")
+        text = _replaced(text, "/etc/nginx/phimap-ca.pem", f"{self.folder}/certificate.pem")
+        text = _replaced(text, "phimap.internal", SERVER_NAME)
+        for i, server in enumerate(servers, 1):
+            text = _replaced(text, f"10.0.0.{i}:7450", server)
+        # Debian's are of a folder that only root may write.
+        temporary = "".join(f"    {name}_temp_path {self.folder}/{name};\n"
+                            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        text = _replaced(text, "http {\n", "http {\n" + temporary)
+        return f"daemon off;\npid {self.folder}/nginx.pid;\n" + text
+
+    def command(self, *flags):
+        return [self.path(), *flags, "-p", str(self.folder), "-e", "stderr", "-c", str(self.config)]

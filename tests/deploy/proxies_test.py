@@ -1,0 +1,223 @@
+"""The configurations of deploy/haproxy and deploy/nginx: valid, and what clients do passes through the real programs."""
+
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import proxies
+import server
+
+ADMIN, READER = "a" * 20, "r" * 20
+
+
+def of_program(proxy):
+    """Skips a class where the program is not installed."""
+    return unittest.skipUnless(proxy.path(), f"{proxy.program} is not installed: tools/setup installs it")
+
+
+class ProxyCase:
+    """What holds of each proxy, in the clear and with TLS on both sides and tokens."""
+
+    proxy: type
+    tls = False
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        proxies.make_certificate(cls.folder)
+        cls.server = server.Server(*cls.server_flags())
+        cls.addClassCleanup(cls.server.close)
+        # The second is not there: what is sent to it must find the first.
+        cls.running = cls.proxy(cls.folder, [cls.server.address, cls.nowhere()], cls.tls, cls.tls)
+        cls.enterClassContext(cls.running)
+        built = cls.phimap("build", "letters", f"--input={server.SOURCE}/lab/data/letter.csv", "--label=label",
+                           "--mapping=f2(landmarks=20)", "--kernel=rbf(gamma=scale)")
+        assert built.returncode == 0, built.stderr
+
+    @classmethod
+    def server_flags(cls):
+        if not cls.tls:
+            return ()
+        tokens = cls.folder / "tokens"
+        tokens.touch(mode=0o600)
+        tokens.write_text(f"admin {ADMIN}\nreader {READER}\n")
+        return (f"--tls_certificate={cls.folder}/certificate.pem", f"--tls_key={cls.folder}/key.pem",
+                f"--token_file={tokens}")
+
+    @staticmethod
+    def nowhere():
+        """An address that nobody listens on: ports are taken on other addresses of the loopback network than this."""
+        return "127.31.7.4:7450"
+
+    @classmethod
+    def phimap(cls, *arguments, token=ADMIN):
+        access = []
+        if cls.tls:
+            access = [f"--tls_ca={cls.folder}/certificate.pem", f"--tls_server_name={proxies.SERVER_NAME}",
+                      f"--token={token}"]
+        return subprocess.run([server.PHIMAP, f"--server={cls.running.address}", *access, *arguments],
+                              capture_output=True, text=True, check=False)
+
+    def must(self, *arguments, **options):
+        done = self.phimap(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr + self.running.log.read_text())
+        return done
+
+    def test_the_configuration_is_valid(self):
+        status, output = self.running.check()
+        self.assertEqual(status, 0, output)
+        self.assertNotRegex(output, r"(?i)warn|alert|emerg")
+
+    def test_health_passes(self):
+        for _ in range(4):
+            self.must("health")
+
+    def test_every_call_finds_the_server_that_is_there(self):
+        for _ in range(8):
+            self.assertIn("letters", self.must("list").stdout)
+
+    def test_rows_pass_over_a_stream(self):
+        output = self.folder / "features.npy"
+        said = self.must("transform", "letters", f"--input={server.SOURCE}/lab/data/letter.csv", "--label=label",
+                         f"--output={output}")
+        self.assertIn("20,000 rows mapped by letters@1", said.stderr)
+
+    def test_large_messages_pass(self):
+        # 2 MiB and more in a request, 5 MiB in an answer: over the limits that nginx and clients have by default.
+        self.must("bench", "letters", "--rows=65536", "--seconds=1")
+
+    def test_a_change_passes(self):
+        self.must("alias", "set", "letters@prod", "1")
+        self.assertIn("prod", self.must("alias", "list").stdout)
+
+
+class TlsCase(ProxyCase):
+    tls = True
+
+    def test_tokens_pass(self):
+        self.must("list", token=READER)
+        self.assertEqual(self.phimap("delete", "letters@1", token=READER).returncode, 5)
+        self.assertEqual(self.phimap("list", token="x" * 20).returncode, 5)
+
+
+@of_program(proxies.Haproxy)
+class HaproxyTest(ProxyCase, unittest.TestCase):
+    proxy = proxies.Haproxy
+
+    def test_the_health_check_asks_what_clients_ask(self):
+        """The bytes of the check, made from what they mean."""
+        def literal(name, value):
+            return name + bytes([len(value)]) + value
+
+        def frame(kind, flags, payload, stream=1):
+            return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+        headers = (b"\x83\x86" +  # :method POST, :scheme http
+                   literal(b"\x04", b"/grpc.health.v1.Health/Check") + literal(b"\x01", b"phimapd") +
+                   literal(b"\x0f\x10", b"application/grpc") + literal(b"\x00\x02te", b"trailers"))
+        sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", frame(4, 0, b"", stream=0), frame(1, 4, headers),
+                frame(0, 1, bytes(5))]
+        serving = frame(0, 0, b"\0\0\0\0\x02" + b"\x08\x01")
+        text = (proxies.DEPLOY / "haproxy/haproxy.cfg").read_text()
+        self.assertEqual(re.findall(r"tcp-check send-binary (\S+)", text), [part.hex() for part in sent])
+        self.assertEqual(re.findall(r"tcp-check expect binary (\S+)", text), [serving.hex()])
+
+
+@of_program(proxies.Haproxy)
+class HaproxyTlsTest(TlsCase, unittest.TestCase):
+    proxy = proxies.Haproxy
+
+
+@of_program(proxies.Nginx)
+class NginxTest(ProxyCase, unittest.TestCase):
+    proxy = proxies.Nginx
+
+
+@of_program(proxies.Nginx)
+class NginxTlsTest(TlsCase, unittest.TestCase):
+    proxy = proxies.Nginx
+
+
+class Closing:
+    """A server that ends each connection when a call begins, without a word: whether it made the call nobody knows."""
+
+    HEADERS = 1
+
+    def __init__(self):
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "{}:{}".format(*self._listener.getsockname())
+        # Calls but health checks, whose path HAProxy does not compress.
+        self.calls = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                connection = self._listener.accept()[0]
+            except OSError:
+                return  # closed
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, connection.makefile("rb") as incoming:
+            connection.sendall(bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))  # empty settings
+            incoming.read(24)  # HTTP/2's preface
+            while head := incoming.read(9):
+                payload = incoming.read(int.from_bytes(head[:3], "big"))
+                if head[3] == self.HEADERS:
+                    self.calls += b"grpc.health" not in payload
+                    connection.shutdown(socket.SHUT_RDWR)
+                    return
+
+
+class ClosingCase:
+    """The first server, which has the changes, closes; the second is well."""
+
+    proxy: type
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        proxies.make_certificate(pathlib.Path(folder.name))
+        self.closing = Closing()
+        self.addCleanup(self.closing.close)
+        self.server = server.Server()
+        self.addCleanup(self.server.close)
+        self.running = self.enterContext(self.proxy(folder.name, [self.closing.address, self.server.address]))
+
+    def phimap(self, *arguments):
+        return subprocess.run([server.PHIMAP, f"--server={self.running.address}", *arguments], capture_output=True,
+                              text=True, check=False)
+
+    def test_a_change_that_may_have_been_made_is_made_once(self):
+        before = self.closing.calls
+        self.assertEqual(self.phimap("alias", "set", "letters@prod", "1").returncode, 4)
+        self.assertEqual(self.closing.calls - before, 1)
+
+    def test_a_read_is_made_again(self):
+        for _ in range(8):
+            self.assertEqual(self.phimap("list").returncode, 0)
+
+
+@of_program(proxies.Haproxy)
+class HaproxyClosingTest(ClosingCase, unittest.TestCase):
+    proxy = proxies.Haproxy
+
+
+@of_program(proxies.Nginx)
+class NginxClosingTest(ClosingCase, unittest.TestCase):
+    proxy = proxies.Nginx
+
+
+if __name__ == "__main__":
+    unittest.main()

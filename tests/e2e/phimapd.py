@@ -1,0 +1,101 @@
+"""A real phimapd for tests, and the command line's client."""
+
+import importlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+MIB = 1 << 20
+
+
+class Phimapd:
+    """A server on a free port of the loopback interface, ready when the constructor returns. `arguments` are the test's:
+    its --phimapd and --phimap."""
+
+    def __init__(self, arguments, *flags, data_dir=None):
+        self.arguments = arguments
+        self.folder = tempfile.TemporaryDirectory()
+        self.data_dir = data_dir or f"{self.folder.name}/data"
+        self.process = subprocess.Popen(
+            [arguments.phimapd, f"--data_dir={self.data_dir}", "--listen=127.0.0.1:0", "--http=none", "--log_level=off",
+             *flags], stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        self.address = line.split("grpc=")[1].split()[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.folder.cleanup()
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def status_bytes(self, name):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(name + r":\s+(\d+) kB", text).group(1)) << 10
+
+    def cpu_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def sockets(self):
+        folder = pathlib.Path(f"/proc/{self.process.pid}/fd")
+        return sum(1 for link in folder.iterdir() if str(link.readlink()).startswith("socket:"))
+
+    def start_measuring(self):
+        """The peak is counted from here."""
+        pathlib.Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        self.before = self.status_bytes("VmRSS")
+
+    def growth(self):
+        """Of the resident memory at its peak, since start_measuring."""
+        return self.status_bytes("VmHWM") - self.before
+
+    def command(self, *words):
+        return [self.arguments.phimap, f"--server={self.address}", *words]
+
+    def phimap(self, *words):
+        return subprocess.run(self.command(*words), check=True, capture_output=True, text=True, timeout=60).stdout
+
+    def build(self, name, mapping, columns, rows=500):
+        path = f"{self.folder.name}/rows.npy"
+        np.save(path, np.random.default_rng(1).uniform(-1, 1, (rows, columns)).astype(np.float32))
+        self.phimap("build", name, f"--input={path}", "--kernel=rbf(gamma=0.5)", f"--mapping={mapping}")
+
+    def start_bench(self, name, seconds, *flags):
+        """One caller after the other, beside whatever the test does: see bench_result."""
+        return subprocess.Popen(
+            self.command("bench", name, f"--seconds={seconds}", "--warmup=0.1", "--json", *flags),
+            stdout=subprocess.PIPE, text=True)
+
+
+def bench_result(bench):
+    out, _ = bench.communicate(timeout=60)
+    assert bench.returncode == 0, "others are not served at all"
+    return json.loads(out)
+
+
+def generate_stubs(test, arguments):
+    """Compiles phimap's protos, for tests that have --protoc, --plugin and --proto_dir; removed with the class `test`."""
+    folder = tempfile.TemporaryDirectory()
+    test.addClassCleanup(folder.cleanup)
+    names = [f"phimap/v1/{name}.proto" for name in
+             ("examples", "mapping", "mapping_service", "transform_service", "evaluation_service")]
+    subprocess.run(
+        [arguments.protoc, f"-I{arguments.proto_dir}", f"--python_out={folder.name}", f"--grpc_out={folder.name}",
+         f"--plugin=protoc-gen-grpc={arguments.plugin}", *names], check=True)
+    sys.path.insert(0, folder.name)
+    for name in ("", ".v1"):
+        importlib.import_module("phimap" + name)
+    return importlib.import_module

@@ -1,0 +1,189 @@
+"""Clients that say nothing do not hold a server's means for ever, nor its end.
+
+    silent_client_test.py --phimapd=… --phimap=… --protoc=… --plugin=… --proto_dir=…
+"""
+
+import argparse
+import queue
+import sys
+import threading
+import time
+import unittest
+import uuid
+
+import grpc
+import numpy as np
+
+from http2_frames import DATA, END_STREAM, PING, TRANSFORM, Connection, frame, message, request
+from phimapd import Phimapd, generate_stubs
+
+# After the lame duck's time: silent calls are found within a second, and told within another; one more for a busy machine.
+END_SECONDS = 3
+LAME_DUCK = 1
+
+arguments = None
+
+
+class Stream:
+    """A call of two streams whose client sends what it is told to, and then nothing."""
+
+    def __init__(self, method, *requests):
+        self.requests = queue.Queue()
+        for request in requests:
+            self.requests.put(request)
+        self.call = method(iter(self.requests.get, None))
+
+    def end(self):
+        """The status, once the server has ended the call."""
+        try:
+            for _ in self.call:
+                pass
+        except grpc.RpcError:
+            pass
+        # The thread that sends waits for the next request.
+        self.requests.put(None)
+        return self.call.code(), self.call.details()
+
+
+class SilentClientTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        module = generate_stubs(cls, arguments)
+        cls.examples = module("phimap.v1.examples_pb2")
+        cls.mapping = module("phimap.v1.mapping_pb2")
+        cls.mappings = module("phimap.v1.mapping_service_pb2")
+        cls.transforms = module("phimap.v1.transform_service_pb2")
+        cls.evaluations = module("phimap.v1.evaluation_service_pb2")
+        cls.mapping_stub = module("phimap.v1.mapping_service_pb2_grpc").MappingServiceStub
+        cls.transform_stub = module("phimap.v1.transform_service_pb2_grpc").TransformServiceStub
+        cls.evaluation_stub = module("phimap.v1.evaluation_service_pb2_grpc").EvaluationServiceStub
+
+    def start(self, *flags, mapping="f1(landmarks=64)", columns=16, rows=500):
+        self.server = Phimapd(arguments, *flags)
+        self.addCleanup(self.server.__exit__)
+        self.server.build("one", mapping, columns=columns, rows=rows)
+        self.columns = columns
+        self.channel = grpc.insecure_channel(self.server.address, options=[
+            ("grpc.enable_http_proxy", 0), ("grpc.max_send_message_length", -1),
+            ("grpc.max_receive_message_length", -1)])
+        self.addCleanup(self.channel.close)
+
+    def dense(self, rows):
+        values = np.zeros(rows * self.columns, np.float32).tobytes()
+        return self.examples.Examples(
+            dense=self.examples.DenseRows(rows=rows, columns=self.columns, float32_le=values))
+
+    def silent_streams(self):
+        """One of each kind that began well."""
+        spec = self.mappings.BuildSpec(mapping="other", build_id=str(uuid.uuid4()), kernel="rbf(gamma=1)",
+                                       spec=self.mapping.MappingSpec(kind="F1", landmarks=8))
+        return {
+            "TransformStream": Stream(self.transform_stub(self.channel).TransformStream,
+                                      self.transforms.TransformStreamRequest(reference="one", examples=self.dense(1))),
+            "Build": Stream(self.mapping_stub(self.channel).Build, self.mappings.BuildRequest(spec=spec),
+                            self.mappings.BuildRequest(examples=self.dense(10))),
+            "Evaluate": Stream(self.evaluation_stub(self.channel).Evaluate, self.evaluations.EvaluateRequest(
+                spec=self.evaluations.EvaluationSpec(reference="one"))),
+            "TransformStream, not begun": Stream(self.transform_stub(self.channel).TransformStream),
+            "Build, not begun": Stream(self.mapping_stub(self.channel).Build),
+            "Evaluate, not begun": Stream(self.evaluation_stub(self.channel).Evaluate),
+        }
+
+    def test_silent_streams_are_ended_by_their_idle_limits(self):
+        self.start("--stream_idle_seconds=1", "--build_idle_seconds=1")
+        began = time.monotonic()
+        for name, stream in self.silent_streams().items():
+            with self.subTest(name):
+                # Ends the test, not the stream, on a server that waits for ever.
+                watchdog = threading.Timer(10, stream.call.cancel)
+                watchdog.start()
+                code, details = stream.end()
+                watchdog.cancel()
+                self.assertEqual(code, grpc.StatusCode.DEADLINE_EXCEEDED, details)
+                self.assertIn("1s", details)
+        seconds = time.monotonic() - began
+        print(f"silent streams ended after {seconds:.2f} s, bound 3 s", flush=True)
+        self.assertGreater(seconds, 0.9)
+        self.assertLess(seconds, 3)
+
+    def test_a_stream_that_speaks_now_and_then_is_not_ended(self):
+        self.start("--stream_idle_seconds=1")
+        requests = queue.Queue()
+        requests.put(self.transforms.TransformStreamRequest(reference="one", examples=self.dense(1)))
+        call = self.transform_stub(self.channel).TransformStream(iter(requests.get, None))
+        self.addCleanup(requests.put, None)
+        next(call)
+        for _ in range(4):
+            time.sleep(0.5)
+            requests.put(self.transforms.TransformStreamRequest(examples=self.dense(1)))
+            self.assertEqual(next(call).features.rows, 1)
+
+    def test_silent_streams_do_not_hold_up_the_end(self):
+        self.start(f"--lame_duck_seconds={LAME_DUCK}", "--drain_seconds=20")
+        streams = self.silent_streams()
+        next(streams["TransformStream"].call)
+        self.server.terminate()
+        began = time.monotonic()
+        for name, stream in streams.items():
+            with self.subTest(name):
+                code, details = stream.end()
+                self.assertEqual(code, grpc.StatusCode.UNAVAILABLE, details)
+                self.assertIn("shutting down", details)
+        self.assertEqual(self.server.process.wait(timeout=30), 0)
+        seconds = time.monotonic() - began
+        print(f"ended {seconds:.2f} s after SIGTERM, bound {LAME_DUCK + END_SECONDS} s", flush=True)
+        self.assertLess(seconds, LAME_DUCK + END_SECONDS)
+
+    def test_an_idle_connection_does_not_hold_up_the_end(self):
+        self.start("--lame_duck_seconds=0", "--drain_seconds=20")
+        self.server.phimap("list")
+        grpc.channel_ready_future(self.channel).result(timeout=10)
+        self.server.terminate()
+        began = time.monotonic()
+        self.assertEqual(self.server.process.wait(timeout=30), 0)
+        self.assertLess(time.monotonic() - began, END_SECONDS)
+
+    def test_calls_under_way_finish(self):
+        self.start("--lame_duck_seconds=0", "--drain_seconds=20", mapping="f1(landmarks=2000)", columns=256, rows=3000)
+        request = self.transforms.TransformRequest(reference="one", examples=self.dense(1000))
+        method = self.transform_stub(self.channel).Transform
+        method(request)
+        calls = [method.future(request) for _ in range(12)]
+        stream = Stream(self.transform_stub(self.channel).TransformStream, *(
+            self.transforms.TransformStreamRequest(reference="" if i else "one", examples=self.dense(1000))
+            for i in range(12)))
+        # All of them have begun when the stream, which began last, has its first answer.
+        first = next(stream.call)
+        self.assertEqual(first.features.rows, 1000)
+        unfinished = sum(not call.done() for call in calls)
+        self.server.terminate()
+        stream.requests.put(None)
+        answers = 1 + sum(1 for _ in stream.call)
+        self.assertEqual((answers, stream.call.code()), (12, grpc.StatusCode.OK))
+        for call in calls:
+            self.assertEqual(call.code(), grpc.StatusCode.OK, call.details())
+        self.assertEqual(self.server.process.wait(timeout=30), 0)
+        print(f"{unfinished} unary calls were under way at SIGTERM", flush=True)
+
+    def test_an_answer_on_its_way_arrives_though_the_client_goes_on_sending(self):
+        self.start("--lame_duck_seconds=0", "--drain_seconds=20", mapping="f1(landmarks=500)", columns=1)
+        body = self.transforms.TransformRequest(reference="one", examples=self.dense(1000)).SerializeToString()
+        with Connection(self.server.address, window=2**30) as reader:
+            reader.send(request(1, TRANSFORM) + frame(DATA, END_STREAM, 1, message(body)))
+            # The answer is made, and most of its 2 MB lies with the server.
+            self.assertTrue(reader.read_until(lambda: reader.received.get(1, 0) > 0))
+            self.server.terminate()
+            while reader.read(10, size=16 << 10):
+                reader.send(frame(PING, 0, 0, bytes(8)))
+                time.sleep(0.001)
+            self.assertGreaterEqual(reader.received[1], 2_000_000)
+            self.assertEqual(reader.statuses, {1: 0})
+        self.assertEqual(self.server.process.wait(timeout=30), 0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for name in ("phimapd", "phimap", "protoc", "plugin", "proto_dir"):
+        parser.add_argument(f"--{name}", required=True)
+    arguments, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

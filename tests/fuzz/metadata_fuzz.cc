@@ -1,0 +1,72 @@
+// What a caller's headers hold: grpc-timeout, "-bin" metadata, and text for grpc-message.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/status/check.h"
+#include "server/calls/binary_metadata.h"
+#include "server/calls/grpc_timeout.h"
+#include "server/calls/percent_encoding.h"
+
+namespace phimap {
+namespace {
+
+void CheckTimeout(absl::string_view input) {
+  const std::optional<absl::Duration> timeout = ParseGrpcTimeout(input);
+  if (!timeout.has_value()) return;
+  PHIMAP_CHECK(input.size() >= 2 && input.size() <= 9);
+  PHIMAP_CHECK(*timeout >= absl::ZeroDuration() && *timeout <= absl::Hours(99'999'999));
+}
+
+// Values that were decoded come back from their encoding, alone and joined.
+void CheckBinary(absl::string_view input) {
+  std::vector<std::string> values;
+  if (!DecodeBinaryMetadata(input, values)) {
+    PHIMAP_CHECK(values.empty());
+    values = {std::string(input)};
+  }
+  PHIMAP_CHECK(!values.empty());
+  std::string joined;
+  for (const std::string& value : values) {
+    const std::string encoded = EncodeBinaryMetadata(value);
+    PHIMAP_CHECK(encoded.find('=') == encoded.npos);
+    if (&value != &values.front()) joined += ',';
+    joined += encoded;
+  }
+  std::vector<std::string> again;
+  PHIMAP_CHECK(DecodeBinaryMetadata(joined, again));
+  PHIMAP_CHECK(again == values);
+}
+
+int Digit(char digit) { return digit <= '9' ? digit - '0' : digit - 'A' + 10; }
+
+void CheckPercent(absl::string_view input) {
+  const std::string encoded = PercentEncode(input);
+  std::string decoded;
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    PHIMAP_CHECK(encoded[i] >= ' ' && encoded[i] <= '~');
+    if (encoded[i] != '%') {
+      decoded += encoded[i];
+      continue;
+    }
+    PHIMAP_CHECK(i + 2 < encoded.size());
+    decoded += static_cast<char>(Digit(encoded[i + 1]) * 16 + Digit(encoded[i + 2]));
+    i += 2;
+  }
+  PHIMAP_CHECK(decoded == input);
+  PHIMAP_CHECK(encoded.empty() || (encoded.front() != ' ' && encoded.back() != ' '));
+}
+
+}  // namespace
+}  // namespace phimap
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view input(reinterpret_cast<const char*>(data), size);
+  phimap::CheckTimeout(input);
+  phimap::CheckBinary(input);
+  phimap::CheckPercent(input);
+  return 0;
+}

@@ -1,0 +1,203 @@
+#include "server/calls/call.h"
+
+#include "tests/server/calls/call_fixture.h"
+
+namespace phimap {
+namespace {
+
+using testing::GrpcFrame;
+using testing::HealthCheckResponse;
+using testing::kStream;
+using testing::kUnary;
+using testing::RawHttp2Client;
+using testing::ServerReflectionResponse;
+
+class CallsTest : public testing::CallTest {};
+
+TEST_F(CallsTest, UnaryCallIsAnswered) {
+  auto& answer = Answer(kUnary, Named("x"));
+  EXPECT_EQ(answer.headers[":status"], "200");
+  EXPECT_EQ(answer.headers["content-type"], "application/grpc");
+  EXPECT_EQ(CodeOf(answer), 0);
+  EXPECT_TRUE(answer.has_trailers);
+  // SERVING is field 1, a varint, 1.
+  EXPECT_EQ(answer.body, GrpcFrame("\x08\x01"));
+  EXPECT_EQ(answer.data_frames, 1);
+}
+
+TEST_F(CallsTest, ErrorHasItsMessagePercentEncodedInOneFrame) {
+  auto& answer = Answer(kUnary, Named("fail"));
+  EXPECT_EQ(CodeOf(answer), kNotFound);
+  EXPECT_EQ(ReasonOf(answer), "NOT_THERE");
+  EXPECT_EQ(answer.headers["grpc-message"], "service: 100 %25 %C3%A4%0A");
+  EXPECT_FALSE(answer.has_trailers);
+}
+
+TEST_F(CallsTest, MessageThatComesByteByByteIsOneMessage) {
+  const int32_t stream = client_->Call(kUnary);
+  for (const char byte : Named("x")) {
+    client_->Send(stream, std::string(1, byte));
+    ASSERT_TRUE(client_->RoundTrip());
+  }
+  client_->Send(stream, "", /*end=*/true);
+  ASSERT_TRUE(client_->AwaitEnd(stream));
+  EXPECT_EQ(CodeOf(client_->answer(stream)), 0);
+}
+
+TEST_F(CallsTest, MessagesThatCannotBeTakenAreRefusedInWords) {
+  const std::string large(kMaxMessageBytes + 1, '\0');
+  struct Case {
+    const char* what;
+    std::string body;
+    int code;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"compressed", GrpcFrame("\x0a\x01x", /*compressed=*/true), kUnimplemented, "COMPRESSED"},
+      {"too large", GrpcFrame(large), kResourceExhausted, "MESSAGE_TOO_LARGE"},
+      {"too large, of which nothing comes", GrpcFrame(large).substr(0, 5), kResourceExhausted,
+       "MESSAGE_TOO_LARGE"},
+      {"no message", "", kInvalidArgument, "MALFORMED_REQUEST"},
+      {"cut off in the prefix", Named("x").substr(0, 4), kInvalidArgument, "CUT_OFF"},
+      {"cut off in the message", Named("x").substr(0, 7), kInvalidArgument, "CUT_OFF"},
+      {"no message of its type", GrpcFrame("\x0a\x05x"), kInvalidArgument, "MALFORMED_REQUEST"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.what);
+    auto& answer = Answer(kUnary, c.body);
+    EXPECT_EQ(CodeOf(answer), c.code);
+    EXPECT_EQ(ReasonOf(answer), c.reason);
+  }
+  EXPECT_EQ(log_.messages, 0);
+}
+
+TEST_F(CallsTest, LargestMessageIsTaken) {
+  // The field's tag, and its length in three bytes.
+  const std::string text(kMaxMessageBytes - 4, 'x');
+  auto& answer = Answer(kUnary, Named(text));
+  EXPECT_EQ(CodeOf(answer), 0);
+  EXPECT_EQ(log_.messages, 1);
+  EXPECT_EQ(CodeOf(Answer(kUnary, Named(text + "x"))), kResourceExhausted);
+}
+
+TEST_F(CallsTest, SecondMessageToAUnaryCallIsNobodys) {
+  auto& answer = Answer(kUnary, Named("x") + Named("y"));
+  EXPECT_EQ(CodeOf(answer), 0);
+  EXPECT_EQ(log_.messages, 1);
+}
+
+TEST_F(CallsTest, CancelOfTheClientEndsTheCallOnce) {
+  const int32_t stream = client_->Call(kUnary);
+  client_->Send(stream, Named("wait"), /*end=*/true);
+  ASSERT_TRUE(RunUntil([&] { return log_.messages == 1; }));
+  EXPECT_EQ(log_.ended, 0);
+  client_->Reset(stream);
+  ASSERT_TRUE(RunUntil([&] { return log_.ended == 1; }));
+  EXPECT_EQ(log_.last_end, absl::StatusCode::kCancelled);
+}
+
+TEST_F(CallsTest, CancelBeforeTheMessageIsComplete) {
+  const int32_t stream = client_->Call(kUnary);
+  client_->Send(stream, Named("wait").substr(0, 6));
+  ASSERT_TRUE(RunUntil([&] { return log_.begun == 1; }));
+  client_->Reset(stream);
+  ASSERT_TRUE(RunUntil([&] { return log_.ended == 1; }));
+  EXPECT_EQ(log_.messages, 0);
+}
+
+TEST_F(CallsTest, EndOfTheConnectionEndsItsCalls) {
+  for (int i = 0; i < 10; ++i) client_->Send(client_->Call(kUnary), Named("wait"), /*end=*/true);
+  ASSERT_TRUE(RunUntil([&] { return log_.messages == 10; }));
+  client_.reset();
+  server_->AwaitNoConnections();
+  EXPECT_EQ(log_.ended, 10);
+}
+
+TEST_F(CallsTest, DeadlineEndsTheCall) {
+  auto& answer = Answer(kUnary, Named("wait"), {{"grpc-timeout", "30m"}});
+  EXPECT_EQ(CodeOf(answer), kDeadlineExceeded);
+  EXPECT_EQ(log_.ended, 1);
+}
+
+TEST_F(CallsTest, DeadlineEndsACallWhoseMessageDoesNotCome) {
+  const int32_t stream = client_->Call(kUnary, {{"grpc-timeout", "30m"}});
+  ASSERT_TRUE(client_->AwaitEnd(stream));
+  EXPECT_EQ(CodeOf(client_->answer(stream)), kDeadlineExceeded);
+}
+
+TEST_F(CallsTest, StreamAnswersEachMessageInOrder) {
+  const int32_t stream = client_->Call(kStream);
+  std::string body;
+  std::string expected;
+  for (int i = 0; i < 100; ++i) {
+    body += ToHost(std::to_string(i));
+    ServerReflectionResponse response;
+    response.set_valid_host(std::to_string(i));
+    expected += GrpcFrame(response.SerializeAsString());
+  }
+  client_->Send(stream, body, /*end=*/true);
+  ASSERT_TRUE(client_->AwaitEnd(stream));
+  EXPECT_EQ(client_->answer(stream).body, expected);
+  EXPECT_EQ(CodeOf(client_->answer(stream)), 0);
+}
+
+TEST_F(CallsTest, StreamsOfLargeMessagesPassThroughTheBudget) {
+  // Eight of them at once would take twice what there is.
+  const std::string host(kMaxMessageBytes - 100, 'h');
+  std::vector<int32_t> streams;
+  for (int i = 0; i < 8; ++i) {
+    streams.push_back(client_->Call(kStream));
+    client_->Send(streams.back(), ToHost(host) + ToHost(host), /*end=*/true);
+  }
+  for (const int32_t stream : streams) {
+    ASSERT_TRUE(client_->AwaitEnd(stream));
+    EXPECT_EQ(CodeOf(client_->answer(stream)), 0);
+    EXPECT_GT(client_->answer(stream).body.size(), 2 * testing::StreamTestCall::kAnswerBytes);
+  }
+  EXPECT_EQ(log_.messages, 16);
+}
+
+TEST_F(CallsTest, StreamWithoutMessagesEndsWell) {
+  EXPECT_EQ(CodeOf(Answer(kStream, "")), 0);
+  EXPECT_EQ(log_.messages, 0);
+}
+
+TEST_F(CallsTest, StreamIsAnsweredUpToAMessageThatCannotBeTaken) {
+  auto& answer = Answer(kStream, ToHost("a") + GrpcFrame("x", /*compressed=*/true));
+  EXPECT_EQ(CodeOf(answer), kUnimplemented);
+  EXPECT_EQ(ReasonOf(answer), "COMPRESSED");
+  EXPECT_EQ(log_.messages, 1);
+  EXPECT_FALSE(answer.body.empty());
+}
+
+TEST_F(CallsTest, SilentStreamIsEnded) {
+  log_.idle_limit = absl::Milliseconds(50);
+  const int32_t stream = client_->Call(kStream);
+  client_->Send(stream, ToHost("a"));
+  ASSERT_TRUE(client_->AwaitEnd(stream));
+  EXPECT_EQ(CodeOf(client_->answer(stream)), kDeadlineExceeded);
+  EXPECT_EQ(ReasonOf(client_->answer(stream)), "IDLE_STREAM");
+  EXPECT_EQ(log_.messages, 1);
+}
+
+TEST_F(CallsTest, StreamWhoseAnswersAreNotTakenIsBroken) {
+  log_.idle_limit = absl::Milliseconds(50);
+  RawHttp2Client reader(server_->Connect(), {.stream_window = 1000, .consumes = false});
+  const int32_t stream = reader.Call(kStream);
+  reader.Send(stream, ToHost(std::string(10'000, 'h')));
+  ASSERT_TRUE(reader.AwaitEnd(stream));
+  EXPECT_EQ(reader.answer(stream).reset, NGHTTP2_CANCEL);
+  EXPECT_EQ(log_.last_end, absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(CallsTest, ServerThatGoesEndsAllCalls) {
+  const int32_t unary = client_->Call(kUnary);
+  client_->Send(unary, Named("wait"), /*end=*/true);
+  ASSERT_TRUE(RunUntil([&] { return log_.messages == 1; }));
+  server_->Run([] { Call::EndAllCalls(); });
+  ASSERT_TRUE(client_->AwaitEnd(unary));
+  EXPECT_EQ(ReasonOf(client_->answer(unary)), "SHUTTING_DOWN");
+}
+
+}  // namespace
+}  // namespace phimap

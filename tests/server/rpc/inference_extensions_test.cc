@@ -1,0 +1,212 @@
+// What Triton's clients call besides inference, through the wire.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tests/server/rpc/inference_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Code = grpc::StatusCode;
+using Service = inference::GRPCInferenceService::Stub;
+
+class InferenceExtensionsTest : public InferenceFixture {
+ protected:
+  InferenceExtensionsTest() { Start(); }
+
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (Service::*method)(grpc::ClientContext*, const Request&,
+                                                    Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    return (inferences_.get()->*method)(&context, request, response);
+  }
+  // Of a mapping, or of all without a name; must succeed.
+  std::vector<inference::ModelStatistics> Statistics(const std::string& name,
+                                                     const std::string& version = "") {
+    inference::ModelStatisticsRequest request;
+    request.set_name(name);
+    request.set_version(version);
+    inference::ModelStatisticsResponse response;
+    const grpc::Status status = Call(&Service::ModelStatistics, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return {response.model_stats().begin(), response.model_stats().end()};
+  }
+};
+
+TEST_F(InferenceExtensionsTest, AModelIsConfiguredAsItWasBuilt) {
+  const v1::Version built = MustBuild("letter", "f2(landmarks=5)");
+  inference::ModelConfigRequest request;
+  request.set_name("letter");
+  inference::ModelConfigResponse response;
+  const grpc::Status status = Call(&Service::ModelConfig, request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const inference::ModelConfig& config = response.config();
+  EXPECT_EQ(config.name(), "letter");
+  ASSERT_EQ(config.input_size(), 1);
+  EXPECT_THAT(config.input(0).dims(), ElementsAre(3));
+  ASSERT_EQ(config.output_size(), 2);
+  EXPECT_THAT(config.output(0).dims(), ElementsAre(5));
+  EXPECT_EQ(config.parameters().at("digest").string_value(), built.ref().digest());
+}
+
+TEST_F(InferenceExtensionsTest, AModelThatThereIsNotHasNoConfigurationAndNoStatistics) {
+  MustBuild();
+  for (const char* version : {"", "9", "prod"}) {
+    SCOPED_TRACE(version);
+    const char* const name = *version == '\0' ? "nobody" : "letter";
+    inference::ModelConfigRequest config;
+    config.set_name(name);
+    config.set_version(version);
+    inference::ModelConfigResponse none;
+    const grpc::Status configured = Call(&Service::ModelConfig, config, &none);
+    EXPECT_EQ(configured.error_code(), Code::NOT_FOUND) << configured.error_message();
+    inference::ModelStatisticsRequest statistics;
+    statistics.set_name(name);
+    statistics.set_version(version);
+    inference::ModelStatisticsResponse nothing;
+    const grpc::Status counted = Call(&Service::ModelStatistics, statistics, &nothing);
+    EXPECT_EQ(counted.error_code(), Code::NOT_FOUND) << counted.error_message();
+    if (*version != '\0') {
+      EXPECT_EQ(FactsOf(configured).field, "version");
+      EXPECT_EQ(FactsOf(counted).field, "version");
+    }
+  }
+}
+
+TEST_F(InferenceExtensionsTest, RequestsAreCountedByVersionWhateverProtocolTheyCameBy) {
+  MustBuild("letter");
+  MustBuild("letter");
+  MustBuild("other");
+  EXPECT_THAT(Statistics("letter"), IsEmpty());  // none is in memory
+  const auto before = absl::ToUnixMillis(absl::Now());
+  MustInfer(RawRequest(UniformExamples(7, 3)));
+  NativeFeatures(UniformExamples(4, 3));
+  inference::ModelInferRequest bad = RawRequest(UniformExamples(1, 3));
+  const float nan[] = {1, 2, std::numeric_limits<float>::quiet_NaN()};
+  bad.set_raw_input_contents(0, std::string(reinterpret_cast<const char*>(nan), sizeof(nan)));
+  inference::ModelInferResponse none;
+  EXPECT_FALSE(Infer(bad, &none).ok());
+  NativeFeatures(UniformExamples(2, 3), "letter@1");
+  NativeFeatures(UniformExamples(3, 3), "other");
+
+  const std::vector<inference::ModelStatistics> letter = Statistics("letter");
+  ASSERT_EQ(letter.size(), 2u);
+  EXPECT_EQ(letter[0].version(), "1");
+  EXPECT_EQ(letter[0].inference_count(), 2u);
+  const inference::ModelStatistics& newest = letter[1];
+  EXPECT_EQ(newest.name(), "letter");
+  EXPECT_EQ(newest.version(), "2");
+  EXPECT_EQ(newest.inference_count(), 11u);
+  EXPECT_EQ(newest.execution_count(), 2u);
+  EXPECT_EQ(newest.inference_stats().success().count(), 2u);
+  EXPECT_EQ(newest.inference_stats().fail().count(), 1u);
+  EXPECT_EQ(newest.inference_stats().queue().count(), 2u);
+  EXPECT_EQ(newest.inference_stats().compute_infer().count(), 2u);
+  // The whole is its parts, in nanoseconds.
+  EXPECT_GT(newest.inference_stats().compute_infer().ns(), 0u);
+  EXPECT_EQ(newest.inference_stats().queue().ns() + newest.inference_stats().compute_infer().ns(),
+            newest.inference_stats().success().ns());
+  EXPECT_GE(static_cast<int64_t>(newest.last_inference()) + 1, before);
+  EXPECT_LE(static_cast<int64_t>(newest.last_inference()), absl::ToUnixMillis(absl::Now()) + 1);
+  ASSERT_EQ(newest.memory_usage_size(), 1);
+  EXPECT_GT(newest.memory_usage(0).byte_size(), 0u);
+
+  EXPECT_EQ(Statistics("").size(), 3u);
+  ASSERT_EQ(Statistics("letter", "1").size(), 1u);
+  EXPECT_EQ(Statistics("letter", "1")[0].version(), "1");
+}
+
+TEST_F(InferenceExtensionsTest, TheIndexHasEveryStoredVersionInOrder) {
+  inference::RepositoryIndexRequest request;
+  inference::RepositoryIndexResponse response;
+  ASSERT_TRUE(Call(&Service::RepositoryIndex, request, &response).ok());
+  EXPECT_EQ(response.models_size(), 0);
+  MustBuild("other");
+  MustBuild("letter");
+  MustBuild("letter");
+  ASSERT_TRUE(Call(&Service::RepositoryIndex, request, &response).ok());
+  std::vector<std::string> models;
+  for (const auto& model : response.models()) {
+    models.push_back(absl::StrCat(model.name(), " ", model.version(), " ", model.state()));
+  }
+  EXPECT_THAT(models, ElementsAre("letter 1 READY", "letter 2 READY", "other 1 READY"));
+  request.set_repository_name("models");
+  const grpc::Status named = Call(&Service::RepositoryIndex, request, &response);
+  EXPECT_EQ(FactsOf(named).reason, "UNSUPPORTED_PARAMETER");
+}
+
+TEST_F(InferenceExtensionsTest, NoMemoryIsSharedAndNoneNeedsToBeLetGo) {
+  inference::SystemSharedMemoryStatusResponse system;
+  EXPECT_TRUE(Call(&Service::SystemSharedMemoryStatus, inference::SystemSharedMemoryStatusRequest(),
+                   &system)
+                  .ok());
+  EXPECT_TRUE(system.regions().empty());
+  inference::CudaSharedMemoryStatusResponse cuda;
+  EXPECT_TRUE(
+      Call(&Service::CudaSharedMemoryStatus, inference::CudaSharedMemoryStatusRequest(), &cuda)
+          .ok());
+  EXPECT_TRUE(cuda.regions().empty());
+  inference::SystemSharedMemoryUnregisterResponse system_gone;
+  EXPECT_TRUE(Call(&Service::SystemSharedMemoryUnregister,
+                   inference::SystemSharedMemoryUnregisterRequest(), &system_gone)
+                  .ok());
+  inference::CudaSharedMemoryUnregisterResponse cuda_gone;
+  EXPECT_TRUE(Call(&Service::CudaSharedMemoryUnregister,
+                   inference::CudaSharedMemoryUnregisterRequest(), &cuda_gone)
+                  .ok());
+}
+
+TEST_F(InferenceExtensionsTest, WhatIsNotHereSaysWhatToDoInstead) {
+  inference::RepositoryModelLoadResponse load;
+  inference::RepositoryModelUnloadResponse unload;
+  inference::SystemSharedMemoryRegisterResponse system;
+  inference::CudaSharedMemoryRegisterResponse cuda;
+  const struct {
+    grpc::Status status;
+    const char* words;
+  } cases[] = {
+      {Call(&Service::RepositoryModelLoad, inference::RepositoryModelLoadRequest(), &load),
+       "ModelReady loads one"},
+      {Call(&Service::RepositoryModelUnload, inference::RepositoryModelUnloadRequest(), &unload),
+       "DeleteVersion"},
+      {Call(&Service::SystemSharedMemoryRegister, inference::SystemSharedMemoryRegisterRequest(),
+            &system),
+       "raw_input_contents"},
+      {Call(&Service::CudaSharedMemoryRegister, inference::CudaSharedMemoryRegisterRequest(),
+            &cuda),
+       "raw_input_contents"}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.words);
+    EXPECT_EQ(c.status.error_code(), Code::UNIMPLEMENTED);
+    EXPECT_EQ(FactsOf(c.status).reason, "RPC_NOT_OFFERED");
+    EXPECT_THAT(c.status.error_message(), HasSubstr(c.words));
+  }
+}
+
+TEST_F(InferenceExtensionsTest, SettingsAreToldAndNotSet) {
+  inference::TraceSettingRequest trace;
+  inference::TraceSettingResponse traced;
+  ASSERT_TRUE(Call(&Service::TraceSetting, trace, &traced).ok());
+  EXPECT_THAT(traced.settings().at("trace_level").value(), ElementsAre("OFF"));
+  (*trace.mutable_settings())["trace_level"].add_value("TIMESTAMPS");
+  EXPECT_EQ(FactsOf(Call(&Service::TraceSetting, trace, &traced)).reason, "UNSUPPORTED_PARAMETER");
+  inference::LogSettingsRequest log;
+  inference::LogSettingsResponse logged;
+  ASSERT_TRUE(Call(&Service::LogSettings, log, &logged).ok());
+  // The fixture's logger is of level ERROR.
+  EXPECT_TRUE(logged.settings().at("log_error").bool_param());
+  EXPECT_FALSE(logged.settings().at("log_warning").bool_param());
+  (*log.mutable_settings())["log_info"].set_bool_param(true);
+  EXPECT_EQ(FactsOf(Call(&Service::LogSettings, log, &logged)).reason, "UNSUPPORTED_PARAMETER");
+}
+
+}  // namespace
+}  // namespace phimap::testing
