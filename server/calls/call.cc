@@ -57,6 +57,18 @@ absl::Status RequestTooSlow() {
                    "the request was begun and not completed in time");
 }
 
+// A message grows when it is parsed: text and numbers by less than this. One that grows by more is
+// let in only if the budget could hold it, even when nothing else is there.
+constexpr int64_t kUsualGrowth = 4;
+
+absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
+  return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
+                   absl::StrCat("the message has ", bytes, " bytes and would take ", parsed,
+                                " when it is parsed, more than --memory_bytes=", limit,
+                                " allows at all; send fewer elements at once, numbers as bytes"),
+                   {{"actual", absl::StrCat(parsed)}, {"limit", absl::StrCat(limit)}});
+}
+
 // Shrinks `charge` to what the parsed message takes, or takes more for it.
 absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const MessageCost& cost,
                           RequestMemory::Charge& charge) {
@@ -64,6 +76,9 @@ absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const 
   if (!parsed.ok()) return parsed.status();
   const int64_t needed = static_cast<int64_t>(bytes.size()) + *parsed;
   if (needed <= charge.bytes()) return absl::OkStatus();
+  if (needed > memory.max_bytes() && *parsed > kUsualGrowth * static_cast<int64_t>(bytes.size())) {
+    return GrowsTooLarge(bytes.size(), *parsed, memory.max_bytes());
+  }
   std::optional<RequestMemory::Charge> more =
       memory.Take(needed - charge.bytes(), /*held=*/charge.bytes());
   if (!more.has_value()) return memory.Full("the request, parsed,", needed);

@@ -71,6 +71,21 @@ TEST_F(CallsTest, MessagesThatCannotBeTakenAreRefusedInWords) {
   EXPECT_EQ(log_.messages, 0);
 }
 
+// Each two bytes are a field that nobody knows, and take more than ten times as much when they are
+// parsed: a million of them is refused before, although nothing else is in the budget of 8 MiB.
+TEST_F(CallsTest, AMessageThatGrowsBeyondTheBudgetIsRefusedBeforeItIsParsed) {
+  const auto fields = [](int count) {
+    std::string message;
+    for (int i = 0; i < count; ++i) message.append("\x10\x00", 2);
+    return GrpcFrame(message);
+  };
+  EXPECT_EQ(CodeOf(Answer(kUnary, fields(50'000))), 0);
+  auto& refused = Answer(kUnary, fields(kMaxMessageBytes / 2));
+  EXPECT_EQ(CodeOf(refused), kResourceExhausted);
+  EXPECT_EQ(ReasonOf(refused), "MESSAGE_TOO_LARGE");
+  EXPECT_EQ(log_.messages, 1);
+}
+
 TEST_F(CallsTest, LargestMessageIsTaken) {
   // The field's tag, and its length in three bytes.
   const std::string text(kMaxMessageBytes - 4, 'x');
