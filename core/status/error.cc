@@ -86,6 +86,38 @@ absl::Status WithField(const absl::Status& status, absl::string_view field) {
                    detail->retry_delay_ms);
 }
 
+namespace {
+
+// How many bytes a UTF-8 character has that begins with `first`; 0: none does.
+size_t Utf8Length(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return 2;
+  if ((first & 0xF0) == 0xE0) return 3;
+  if (first >= 0xF0 && first <= 0xF4) return 4;
+  return 0;
+}
+
+// Whether `text` is UTF-8 as protobuf demands it of a string: no overlong forms, no surrogates.
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const auto first = static_cast<unsigned char>(text[0]);
+    const size_t length = Utf8Length(first);
+    if (length == 0 || text.size() < length) return false;
+    for (size_t i = 1; i < length; ++i) {
+      if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) return false;
+    }
+    const unsigned char second = length > 2 ? static_cast<unsigned char>(text[1]) : 0x80;
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+
 std::string Excerpt(absl::string_view text) {
   constexpr size_t kShown = 100;
   size_t end = std::min(text.size(), kShown);
@@ -93,7 +125,9 @@ std::string Excerpt(absl::string_view text) {
   while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
     --end;
   }
-  return absl::StrCat(absl::Utf8SafeCHexEscape(text.substr(0, end)), end < text.size() ? "…" : "");
+  const absl::string_view shown = text.substr(0, end);
+  return absl::StrCat(IsUtf8(shown) ? absl::Utf8SafeCHexEscape(shown) : absl::CHexEscape(shown),
+                      end < text.size() ? "…" : "");
 }
 
 std::string Quoted(absl::string_view text) { return absl::StrCat("\"", Excerpt(text), "\""); }

@@ -47,7 +47,7 @@ absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefi
 absl::Status WithField(const absl::Status& status, absl::string_view field);
 
 // What a caller sent, fit to be shown in an error: cut after 100 bytes, with escapes for whatever
-// cannot be printed. UTF-8 stays UTF-8.
+// cannot be printed. UTF-8 stays UTF-8; of what is none, all bytes but ASCII are escaped.
 std::string Excerpt(absl::string_view text);
 // The same in quotes.
 std::string Quoted(absl::string_view text);

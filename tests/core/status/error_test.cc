@@ -74,6 +74,15 @@ TEST(ErrorTest, AnotherFieldTakesThePlaceOfTheFirstAndKeepsEverythingElse) {
   EXPECT_EQ(WithField(bare, "name"), bare);
 }
 
+TEST(ExcerptTest, WhatIsNotUtf8IsEscapedSoThatTheErrorIs) {
+  EXPECT_EQ(Excerpt("a\xff"), "a\\xff");
+  EXPECT_EQ(Excerpt("\xc3"), "\\xc3");                    // a character that is cut off
+  EXPECT_EQ(Excerpt("\xc0\xaf"), "\\xc0\\xaf");           // an overlong slash
+  EXPECT_EQ(Excerpt("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half of a surrogate pair
+  EXPECT_EQ(Excerpt("\xe2\x82\xac"), "\xe2\x82\xac");     // a euro sign
+  EXPECT_EQ(Excerpt("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
+}
+
 TEST(ExcerptTest, WhatACallerSentIsShownShortPrintableAndStillUtf8) {
   EXPECT_EQ(Quoted("x"), "\"x\"");
   EXPECT_EQ(Quoted(""), "\"\"");
