@@ -16,6 +16,12 @@ namespace {
 // The transport's side of a client who sends what the test says, and reads nothing.
 class TestStream final : public Stream {
  public:
+  // What was posted holds the call, and the call its loop: the loop drops it when it ends.
+  ~TestStream() override {
+    loop_->Stop();
+    loop_->Run();
+  }
+
   EventLoop& loop() override { return *loop_; }
   const Peer& peer() const override { return peer_; }
   void SetHandler(std::shared_ptr<StreamHandler>) override {}
