@@ -1,6 +1,8 @@
 """Callers that announce a large message, send nearly all of it and wait: what they hold of the server is bounded.
 
-    half_messages_test.py --phimapd=… --phimap=…
+    half_messages_test.py --phimapd=… --phimap=… [--instrumented]
+
+--instrumented: the programs are built with a sanitizer, whose own memory is more than what is held; it is not compared.
 """
 
 import argparse
@@ -131,7 +133,8 @@ class HalfMessagesTest(unittest.TestCase):
         self.assertLess(8 * MEMORY, CALLERS * MESSAGE)
         with open(f"/proc/{server.pid}/status") as status:
             [peak] = [int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM:")]
-        self.assertLess(peak, MEMORY + BASE)
+        if not arguments.instrumented:
+            self.assertLess(peak, MEMORY + BASE)
         answer = subprocess.run([arguments.phimap, f"--server={address}", "list"], capture_output=True, text=True,
                                 timeout=60)
         self.assertEqual(answer.returncode, 0, answer.stderr)
@@ -141,5 +144,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--phimapd", required=True)
     parser.add_argument("--phimap", required=True)
+    parser.add_argument("--instrumented", action="store_true")
     arguments, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])
