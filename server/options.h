@@ -9,7 +9,7 @@
 
 #include "server/auth/role.h"
 #include "server/auth/tls_files.h"
-#include "server/kernel/kernel_address.h"
+#include "server/kernel_client/kernel_address.h"
 #include "server/observe/log.h"
 
 namespace phimap {

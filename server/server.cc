@@ -18,12 +18,11 @@
 #include "server/api_listener.h"
 #include "server/auth/access_control.h"
 #include "server/auth/token_file.h"
-#include "server/build/alias_certificates.h"
 #include "server/build/build_manager.h"
 #include "server/evaluation/evaluation_service.h"
 #include "server/health/health_service.h"
 #include "server/inference/inference_service.h"
-#include "server/kernel/kernel_services.h"
+#include "server/kernel_client/kernel_services.h"
 #include "server/mapping/mapping_service.h"
 #include "server/observe/http_endpoint.h"
 #include "server/observe/metrics.h"
@@ -39,6 +38,7 @@
 #include "server/transform/transform_service.h"
 #include "server/transport/listen_address.h"
 #include "server/transport/loop_watch.h"
+#include "server/versions/alias_certificates.h"
 
 namespace phimap {
 namespace {

@@ -18,11 +18,11 @@
 #include "core/mapping/build_spec.h"
 #include "core/mapping/version_build.h"
 #include "server/build/build_state.h"
-#include "server/build/memory_budget.h"
-#include "server/build/version_reader.h"
-#include "server/build/work_quantum.h"
+#include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
+#include "server/schedule/work_quantum.h"
 #include "server/sync/mutex.h"
+#include "server/versions/version_reader.h"
 
 namespace phimap {
 

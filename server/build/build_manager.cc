@@ -15,7 +15,7 @@
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
-#include "server/kernel/service_kernel_source.h"
+#include "server/kernel_client/service_kernel_source.h"
 #include "server/store/sha256.h"
 
 namespace phimap {

@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "server/calls/message_reader.h"
+#include "server/memory/request_memory.h"
 #include "server/observe/request_id.h"
-#include "server/schedule/request_memory.h"
 #include "server/transport/stream.h"
 
 namespace phimap {

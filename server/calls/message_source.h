@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/calls/message_reader.h"
-#include "server/schedule/request_memory.h"
+#include "server/memory/request_memory.h"
 #include "server/transport/stream.h"
 
 namespace phimap {

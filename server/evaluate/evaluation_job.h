@@ -13,9 +13,9 @@
 #include "core/learn/evaluation.h"
 #include "core/learn/learner_spec.h"
 #include "core/plan/examples.h"
-#include "server/build/memory_budget.h"
 #include "server/evaluate/evaluation_rows.h"
 #include "server/evaluate/label_index.h"
+#include "server/memory/memory_budget.h"
 #include "server/registry/version_handle.h"
 #include "server/store/store.h"
 

@@ -11,7 +11,7 @@
 #include "server/calls/stream_status.h"
 #include "server/evaluation/evaluation_from_proto.h"
 #include "server/evaluation/evaluation_to_proto.h"
-#include "server/kernel/kernel_examples.h"
+#include "server/kernel_client/kernel_examples.h"
 #include "server/serving/remote_kernel_rows.h"
 #include "server/sync/steady_time.h"
 #include "server/transform/examples_from_proto.h"

@@ -10,12 +10,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "phimap/v1/evaluation_service.pb.h"
-#include "server/build/job_queue.h"
-#include "server/build/memory_budget.h"
 #include "server/calls/stream_call.h"
 #include "server/evaluate/evaluation_job.h"
-#include "server/kernel/kernel_queue.h"
+#include "server/kernel_client/kernel_queue.h"
+#include "server/memory/memory_budget.h"
 #include "server/registry/version_registry.h"
+#include "server/schedule/job_queue.h"
 #include "server/store/store.h"
 
 namespace phimap {

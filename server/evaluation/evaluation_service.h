@@ -4,9 +4,9 @@
 
 #include <atomic>
 
-#include "server/build/job_queue.h"
 #include "server/calls/dispatcher.h"
 #include "server/evaluation/evaluate_call.h"
+#include "server/schedule/job_queue.h"
 
 namespace phimap {
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "server/build/build_estimator.h"
 #include "server/build/build_manager.h"
+#include "server/mapping/build_estimator.h"
 
 namespace phimap {
 

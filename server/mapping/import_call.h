@@ -9,9 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "server/build/artifact_import.h"
 #include "server/calls/stream_call.h"
 #include "server/schedule/task_pool.h"
+#include "server/versions/artifact_import.h"
 
 namespace phimap {
 

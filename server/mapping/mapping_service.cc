@@ -11,7 +11,6 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
-#include "server/build/version_reader.h"
 #include "server/calls/blocking_call.h"
 #include "server/mapping/advise_from_proto.h"
 #include "server/mapping/build_call.h"
@@ -23,6 +22,7 @@
 #include "server/mapping/set_alias_call.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
+#include "server/versions/version_reader.h"
 
 namespace phimap {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "phimap/v1/mapping_service.pb.h"
-#include "server/build/build_estimator.h"
 #include "server/build/build_manager.h"
 #include "server/calls/dispatcher.h"
+#include "server/mapping/build_estimator.h"
 #include "server/mapping/export_call.h"
 #include "server/mapping/import_call.h"
 #include "server/mapping/mapping_changes.h"

@@ -4,8 +4,8 @@
 
 #include "phimap/v1/mapping.pb.h"
 #include "server/build/build_job.h"
-#include "server/build/version_reader.h"
 #include "server/store/store.h"
+#include "server/versions/version_reader.h"
 
 namespace phimap {
 

@@ -12,7 +12,7 @@
 #include "core/plan/engine.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
-#include "server/kernel/kernel_queue.h"
+#include "server/kernel_client/kernel_queue.h"
 #include "server/observe/version_series.h"
 #include "server/observe/version_tally.h"
 #include "server/store/store.h"

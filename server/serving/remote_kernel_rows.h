@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "core/plan/rows.h"
-#include "server/kernel/kernel_queue.h"
+#include "server/kernel_client/kernel_queue.h"
 
 namespace phimap {
 

@@ -6,8 +6,8 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "server/kernel/kernel_examples.h"
-#include "server/kernel/kernel_queue.h"
+#include "server/kernel_client/kernel_examples.h"
+#include "server/kernel_client/kernel_queue.h"
 #include "server/serving/remote_kernel_rows.h"
 #include "server/sync/steady_time.h"
 

@@ -53,7 +53,7 @@ class RowServer {
       : scheduler_(scheduler), metrics_(metrics) {}
 
   // Makes features of the rows. Of a version whose kernel a remote service computes, the service is
-  // asked first, without a thread that waits (server/kernel/kernel_queue.h).
+  // asked first, without a thread that waits (server/kernel_client/kernel_queue.h).
   //
   // Errors for `done`: INVALID_ARGUMENT (CheckExamples), CANCELLED, DEADLINE_EXCEEDED,
   // RESOURCE_EXHAUSTED (OUT_OF_MEMORY), UNAVAILABLE (SHUTTING_DOWN), and those of the engine and of

@@ -31,7 +31,7 @@ INSIDE = {
     "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
     "UNRESOLVED_GAMMA": "the kernel of a version has numbers only",
 }
-# A chunk that is damaged came so from the client (server/build/artifact_import.cc).
+# A chunk that is damaged came so from the client (server/versions/artifact_import.cc).
 TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
 
 # Constants of which there are others by the same name.

@@ -22,10 +22,10 @@ namespace fs = std::filesystem;
 constexpr std::array<absl::string_view, 10> kCoreOrder = {
     "status", "linalg",   "random",      "kernel",  "theory",
     "plan",   "landmark", "certificate", "mapping", "learn"};
-constexpr std::array<absl::string_view, 18> kServerOrder = {
-    "sync",     "observe", "auth",       "store",   "schedule",   "transport",
-    "calls",    "health",  "reflection", "kernel",  "registry",   "build",
-    "evaluate", "serving", "transform",  "mapping", "evaluation", "inference"};
+constexpr std::array<absl::string_view, 20> kServerOrder = {
+    "sync",     "observe", "memory",     "auth",          "store",      "schedule", "transport",
+    "calls",    "health",  "reflection", "kernel_client", "registry",   "versions", "build",
+    "evaluate", "serving", "transform",  "mapping",       "evaluation", "inference"};
 constexpr std::array<absl::string_view, 12> kForeignToCore = {
     "grpc",      "google/",    "sqlite", "libpq",     "postgres", "prometheus",
     "phimap/v1", "inference/", "proto/", "exchange/", "server/",  "client/"};
@@ -74,7 +74,8 @@ bool IsBlas(absl::string_view name) {
 std::string ServerViolation(const std::string& file, const std::string& name) {
   if (absl::StartsWith(name, "client/")) return "the server knows nothing of its clients";
   const std::string from = FolderIn("server", file);
-  if (IsGrpcLibrary(name) && from != "kernel") return "only server/kernel calls with grpc++";
+  if (IsGrpcLibrary(name) && from != "kernel_client")
+    return "only server/kernel_client calls with grpc++";
   if (from.empty()) return "";
   if (RankIn(kServerOrder, from) == kServerOrder.size()) {
     return absl::StrCat("server/", from, " has no place");

@@ -120,7 +120,8 @@ TEST(IncludeRulesTest, WhatIsAllowedIsNotReported) {
       {"exchange/x.cc", {"core/certificate/certificate.h", "phimap/v1/mapping.pb.h"}},
       {"client/cpp/x.cc", {"exchange/sha256.h"}},
       {"server/store/x.cc", {"exchange/sha256.h"}},
-      {"server/kernel/x.cc", {"grpcpp/grpcpp.h", "server/sync/mutex.h", "server/kernel/y.h"}},
+      {"server/kernel_client/x.cc",
+       {"grpcpp/grpcpp.h", "server/sync/mutex.h", "server/kernel_client/y.h"}},
       {"server/health/x.h", {"grpc/health/v1/health.pb.h", "server/calls/call.h"}},
       {"server/main.cc", {"server/server.h", "server/inference/inference_service.h"}},
       {"server/schedule/x.cc", {"core/plan/engine.h", "core/kernel/kernel_program.h"}}};

@@ -18,12 +18,12 @@
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
-#include "server/build/artifact_import.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
-#include "server/build/version_reader.h"
 #include "server/evaluate/evaluation_job.h"
 #include "server/store/sha256.h"
+#include "server/versions/artifact_import.h"
+#include "server/versions/version_reader.h"
 #include "tests/server/build/build_manager_fixture.h"
 
 namespace {

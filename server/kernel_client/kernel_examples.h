@@ -1,0 +1,54 @@
+// The columns of blocks that a kernel service is asked for again and again: sent once, named by
+// their digest afterwards.
+#ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
+#define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/plan/examples.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+namespace v1 {
+class Examples;
+}
+
+// Immutable, thread-safe.
+class KernelExamples {
+ public:
+  explicit KernelExamples(std::unique_ptr<const v1::Examples> message, int64_t count);
+  ~KernelExamples();
+  KernelExamples(const KernelExamples&) = delete;
+  KernelExamples& operator=(const KernelExamples&) = delete;
+
+  // The landmarks of a version. REQUIRES: a plan that is valid, of columns as many.
+  static std::shared_ptr<const KernelExamples> Of(const ExternalFeatures& block, int64_t columns);
+  static std::shared_ptr<const KernelExamples> Of(const ExamplesView& examples);
+
+  int64_t count() const { return count_; }
+  const v1::Examples& message() const { return *message_; }
+  int64_t bytes() const { return bytes_; }
+  // SHA-256 of the message, 64 hexadecimal digits.
+  const std::string& digest() const { return digest_; }
+
+ private:
+  const std::unique_ptr<const v1::Examples> message_;
+  const int64_t count_;
+  int64_t bytes_ = 0;
+  std::string digest_;
+};
+
+// Adds examples to those that are there, which are of the kind `as`: rows in float64, dense or
+// sparse, whichever they were; text as bytes where that is asked for. REQUIRES: both kinds are of
+// rows, or both of strings, and not bytes as text.
+void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& to);
+
+// Bytes that AppendExamples adds at most.
+int64_t AppendedBytes(const ExamplesView& examples, ExampleKind as);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_

@@ -1,0 +1,377 @@
+#include "server/kernel_client/kernel_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "grpc/support/time.h"
+#include "grpcpp/grpcpp.h"
+#include "phimap/v1/kernel_service.grpc.pb.h"
+#include "phimap/v1/kernel_service.pb.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+constexpr int64_t kRetryDelayMs = 500;
+constexpr size_t kMaxKnown = 4096;
+// What cannot be reached is tried again by gRPC, after waits that grow from 0.1 s.
+constexpr char kServiceConfig[] = R"({
+  "methodConfig": [{
+    "name": [{"service": "phimap.v1.KernelService"}],
+    "retryPolicy": {
+      "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE"]
+    }
+  }]
+})";
+
+// What a handshake fails for most often.
+constexpr char kOverTls[] =
+    " over TLS (its certificate must be signed by an authority of --kernel_service_ca, or of the "
+    "system where that is not given, and name its host)";
+
+grpc::ChannelArguments Arguments(const KernelService::Options& options) {
+  const auto message = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
+  grpc::ChannelArguments arguments;
+  // The operator's list says where to go, and nothing else does.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetServiceConfigJSON(kServiceConfig);
+  arguments.SetMaxReceiveMessageSize(message);
+  arguments.SetMaxSendMessageSize(message);
+  // A request is kept until it may not have to be repeated.
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE, message);
+  // A small answer must not inflate to a large one: none but the plain encoding.
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
+  arguments.SetUserAgentPrefix("phimapd");
+  return arguments;
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials(const KernelAddress& address,
+                                                      const std::string& authorities) {
+  if (!address.tls) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = authorities;
+  return grpc::SslCredentials(options);
+}
+
+// What is wrong with the answer's shape; empty if nothing is.
+std::string ShapeFault(const v1::ComputeBlockResponse& response,
+                       const KernelBlockRequest& request) {
+  const v1::DenseRows& block = response.block();
+  if (block.rows() != request.left_count || block.columns() != request.right->count()) {
+    return absl::StrCat("a block of ", block.rows(), " × ", block.columns(), " values, expected ",
+                        request.left_count, " × ", request.right->count());
+  }
+  const bool single = block.values_case() == v1::DenseRows::kFloat32Le;
+  if (!single && block.values_case() != v1::DenseRows::kFloat64Le) {
+    return "no values, expected float32_le or float64_le";
+  }
+  const int64_t expected =
+      request.left_count * request.right->count() * (single ? int64_t{4} : int64_t{8});
+  const auto actual =
+      static_cast<int64_t>(single ? block.float32_le().size() : block.float64_le().size());
+  if (actual != expected) return absl::StrCat(actual, " bytes of values, expected ", expected);
+  const auto diagonal = static_cast<int64_t>(response.diagonal_float64_le().size());
+  const int64_t wanted = request.want_diagonal ? 8 * request.left_count : 0;
+  if (request.want_diagonal && diagonal != wanted) {
+    return absl::StrCat(diagonal, " bytes of the diagonal, expected ", wanted);
+  }
+  return "";
+}
+
+}  // namespace
+
+namespace {
+
+absl::Status ShuttingDown() {
+  return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down");
+}
+
+}  // namespace
+
+class KernelService::Channel {
+ public:
+  Channel(const KernelAddress& address, const Options& options)
+      : stub_(v1::KernelService::NewStub(grpc::CreateCustomChannel(
+            address.target, Credentials(address, options.authorities), Arguments(options)))) {}
+  v1::KernelService::Stub& stub() { return *stub_; }
+
+ private:
+  const std::unique_ptr<v1::KernelService::Stub> stub_;
+};
+
+// One call, with its repetition. Answer and request are gRPC's while it is under way.
+class KernelService::Call final : public KernelBlockAnswer {
+ public:
+  Call(KernelBlockRequest wanted, Done the_done)
+      : request(std::move(wanted)),
+        done(std::move(the_done)),
+        began(std::chrono::steady_clock::now()) {
+    message.set_kernel(request.kernel);
+    message.mutable_left()->Swap(request.left.get());
+    message.set_want_diagonal(request.want_diagonal);
+  }
+
+  // A context serves one attempt.
+  grpc::ClientContext& NewContext(SteadyTime deadline) {
+    MutexLock lock(&mutex_);
+    context_ = std::make_unique<grpc::ClientContext>();
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+        deadline - std::chrono::steady_clock::now());
+    // gRPC counts a span of time by its own steady clock.
+    context_->set_deadline(gpr_time_from_micros(left.count(), GPR_TIMESPAN));
+    if (cancelled_) context_->TryCancel();
+    return *context_;
+  }
+  void Cancel() {
+    MutexLock lock(&mutex_);
+    cancelled_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+  }
+  bool cancelled() const {
+    MutexLock lock(&mutex_);
+    return cancelled_;
+  }
+  // A context holds the channel. Whoever keeps the answer must not: the channel's end waits for the
+  // thread that runs its callbacks, and on that thread it would wait for itself.
+  void DropContext() {
+    MutexLock lock(&mutex_);
+    context_.reset();
+  }
+
+  RowsView values() const override {
+    const v1::DenseRows& block = response.block();
+    const bool single = block.values_case() == v1::DenseRows::kFloat32Le;
+    return {.data = single ? block.float32_le().data() : block.float64_le().data(),
+            .type = single ? FloatType::kFloat32 : FloatType::kFloat64,
+            .rows = block.rows(),
+            .columns = block.columns()};
+  }
+  const char* diagonal() const override {
+    return request.want_diagonal ? response.diagonal_float64_le().data() : nullptr;
+  }
+
+  KernelBlockRequest request;
+  Done done;
+  const SteadyTime began;
+  v1::ComputeBlockRequest message;
+  v1::ComputeBlockResponse response;
+  grpc::Status status;
+  bool sent_examples = false;
+  // The service has said that it does not have them.
+  bool forgotten = false;
+
+ private:
+  mutable Mutex mutex_;
+  std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+namespace {
+
+absl::Status ServiceError(const std::string& service, const std::string& kernel, Code code,
+                          absl::string_view reason, absl::string_view what,
+                          int64_t retry_delay_ms = 0) {
+  return MakeError(
+      code, reason, "",
+      absl::StrCat("kernel service \"", service, "\", kernel \"", kernel, "\": ", what),
+      {{"service", service}, {"kernel", kernel}}, retry_delay_ms);
+}
+
+}  // namespace
+
+KernelService::KernelService(const KernelAddress& address, const Options& options,
+                             const KernelServiceMetrics& metrics)
+    : name_(address.name),
+      tls_(address.tls),
+      options_(options),
+      metrics_(metrics),
+      channel_(std::make_unique<Channel>(address, options)) {}
+
+KernelService::~KernelService() { Stop(); }
+
+KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done done) {
+  const auto call = std::make_shared<Call>(std::move(request), std::move(done));
+  absl::Status refused;
+  bool start = false;
+  {
+    MutexLock lock(&mutex_);
+    if (stopping_) {
+      refused = ShuttingDown();
+    } else if (under_way_.size() < static_cast<size_t>(kMaxCalls)) {
+      under_way_.insert(call);
+      ++open_;
+      start = true;
+    } else if (waiting_.size() < kMaxWaiting) {
+      waiting_.push_back(call);
+      ++open_;
+    } else {
+      refused =
+          ServiceError(name_, call->request.kernel, Code::kResourceExhausted, "KERNEL_QUEUE_FULL",
+                       absl::StrCat(kMaxWaiting, " calls wait for it, no more may"), kRetryDelayMs);
+    }
+  }
+  if (refused.ok()) {
+    // Before it can end.
+    metrics_.under_way->Increment();
+  } else {
+    call->done(refused);
+    return [] {};
+  }
+  if (start) Start(call);
+  return [weak = std::weak_ptr<Call>(call)] {
+    if (const std::shared_ptr<Call> under_way = weak.lock()) under_way->Cancel();
+  };
+}
+
+SteadyTime KernelService::EndOfTimeLimit(const Call& call) const {
+  return call.began + absl::ToChronoNanoseconds(options_.time_limit);
+}
+
+void KernelService::Start(const std::shared_ptr<Call>& call) {
+  const KernelExamples& right = *call->request.right;
+  call->sent_examples = call->forgotten || !Knows(right.digest());
+  if (call->sent_examples) {
+    *call->message.mutable_right_examples() = right.message();
+    call->message.set_right_digest(right.digest());
+    metrics_.examples_sent->Increment();
+  } else {
+    call->message.set_known_right_digest(right.digest());
+    call->message.clear_right_digest();
+  }
+  const SteadyTime deadline = std::min(call->request.deadline, EndOfTimeLimit(*call));
+  call->response.Clear();
+  channel_->stub().async()->ComputeBlock(&call->NewContext(deadline), &call->message,
+                                         &call->response, [this, call](grpc::Status status) {
+                                           call->status = std::move(status);
+                                           Answered(call);
+                                         });
+}
+
+void KernelService::Answered(const std::shared_ptr<Call>& call) {
+  const std::string& digest = call->request.right->digest();
+  const grpc::Status& status = call->status;
+  const std::string& kernel = call->request.kernel;
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND && !call->sent_examples) {
+    Learn(digest, false);
+    call->forgotten = true;
+    return Start(call);
+  }
+  if (status.ok()) {
+    Learn(digest, true);
+    const std::string fault = ShapeFault(call->response, call->request);
+    if (fault.empty()) return End(call, std::shared_ptr<const KernelBlockAnswer>(call));
+    return End(call, ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER",
+                                  absl::StrCat("answered ", fault)));
+  }
+  if (call->cancelled()) {
+    return End(call, stopping() ? ShuttingDown()
+                                : absl::CancelledError("the call to the kernel was given up"));
+  }
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return End(call, ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
+                                    absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
+                                                 Excerpt(status.error_message())),
+                                    kRetryDelayMs));
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      if (call->request.deadline < EndOfTimeLimit(*call)) {
+        return End(call, absl::DeadlineExceededError("the deadline passed while the kernel "
+                                                     "service computed"));
+      }
+      return End(call, ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_TIMEOUT",
+                                    absl::StrCat("did not answer within ",
+                                                 absl::FormatDuration(options_.time_limit)),
+                                    kRetryDelayMs));
+    default:
+      return End(call,
+                 ServiceError(
+                     name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ERROR",
+                     absl::StrCat("answered the error ",
+                                  absl::StatusCodeToString(static_cast<Code>(status.error_code())),
+                                  ": ", Excerpt(status.error_message()))));
+  }
+}
+
+void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
+  call->DropContext();
+  if (answer.ok()) {
+    metrics_.values->Increment(static_cast<double>(call->request.left_count) *
+                               static_cast<double>(call->request.right->count()));
+  }
+  metrics_.ended[static_cast<int>(answer.status().code())]->Increment();
+  metrics_.seconds->Observe(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - call->began).count());
+  metrics_.under_way->Decrement();
+  std::shared_ptr<Call> next;
+  {
+    MutexLock lock(&mutex_);
+    if (under_way_.erase(call) > 0 && !waiting_.empty()) {
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+      under_way_.insert(next);
+    }
+  }
+  // The next in line begins before whoever has its answer goes on.
+  if (next != nullptr) Start(next);
+  call->done(std::move(answer));
+  call->done = nullptr;
+  // The last thing that touches this.
+  MutexLock lock(&mutex_);
+  --open_;
+  changed_.NotifyAll();
+}
+
+void KernelService::Stop() {
+  std::deque<std::shared_ptr<Call>> waiting;
+  std::vector<std::shared_ptr<Call>> under_way;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    waiting.swap(waiting_);
+    under_way.assign(under_way_.begin(), under_way_.end());
+  }
+  for (const std::shared_ptr<Call>& call : under_way) call->Cancel();
+  for (const std::shared_ptr<Call>& call : waiting) End(call, ShuttingDown());
+  MutexLock lock(&mutex_);
+  while (open_ > 0) changed_.Wait(&mutex_);
+}
+
+bool KernelService::stopping() const {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+bool KernelService::Knows(const std::string& digest) const {
+  MutexLock lock(&mutex_);
+  return known_.contains(digest);
+}
+
+void KernelService::Learn(const std::string& digest, bool known) {
+  MutexLock lock(&mutex_);
+  if (!known) {
+    known_.erase(digest);
+    return;
+  }
+  if (known_.size() >= kMaxKnown) known_.clear();
+  known_.insert(digest);
+}
+
+absl::Status KernelService::NotFinite(const std::string& kernel, int64_t row, int64_t column,
+                                      double value) const {
+  return ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER",
+                      absl::StrCat("answered ", value, " in row ", row, ", column ", column,
+                                   " of a block, expected finite values"));
+}
+
+}  // namespace phimap

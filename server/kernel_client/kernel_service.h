@@ -1,0 +1,130 @@
+// One kernel service on the operator's list: the user's own kernel, in another process, asked for
+// blocks of values.
+//
+// Guarantees: every call's `done` is called exactly once, with an answer of the shape that was
+//             asked for, or an error that names the service; within Compute, or on a thread of
+//             gRPC's, which it must not hold. No thread waits for an answer.
+//             At most kMaxCalls are under way; others wait in line, kMaxWaiting at most.
+//             Columns are sent with their content once, and again when the service says NOT_FOUND.
+//             A service that cannot be reached is tried again, three times, within the call's
+//             deadline; one that does not answer is given up after the time limit.
+// Thread-safety: all methods may be called from any thread.
+#ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_SERVICE_H_
+#define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_SERVICE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/kernel_client/kernel_address.h"
+#include "server/kernel_client/kernel_examples.h"
+#include "server/kernel_client/steady_deadline.h"
+#include "server/observe/kernel_metrics.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// A block of kernel values as a service answered it. What it says of itself is true; whether its
+// numbers are finite is not looked at.
+class KernelBlockAnswer {
+ public:
+  virtual ~KernelBlockAnswer() = default;
+  // left × right values.
+  virtual RowsView values() const = 0;
+  // K(left_i, left_i) in float64, as they lie in the message; null if they were not asked for.
+  virtual const char* diagonal() const = 0;
+};
+
+struct KernelBlockRequest {
+  std::string kernel;
+  // Rows of the block.
+  std::shared_ptr<v1::Examples> left;
+  int64_t left_count = 0;
+  std::shared_ptr<const KernelExamples> right;
+  bool want_diagonal = false;
+  // Beside the service's own limit.
+  SteadyTime deadline = SteadyTime::max();
+};
+
+class KernelService {
+ public:
+  static constexpr int kMaxCalls = 8;
+  static constexpr size_t kMaxWaiting = 1024;
+
+  struct Options {
+    // Authorities (PEM) that a TLS service's certificate is checked with; empty: the system's.
+    std::string authorities;
+    // How long a call may take.
+    absl::Duration time_limit = absl::Seconds(30);
+    int64_t max_message_bytes = int64_t{64} << 20;
+  };
+  using Answer = absl::StatusOr<std::shared_ptr<const KernelBlockAnswer>>;
+  using Done = std::function<void(Answer)>;
+  // Gives a call up: `done` hears of it soon, unless it has ended.
+  using Cancel = std::function<void()>;
+
+  KernelService(const KernelAddress& address, const Options& options,
+                const KernelServiceMetrics& metrics);
+  // REQUIRES: Stop.
+  ~KernelService();
+  KernelService(const KernelService&) = delete;
+  KernelService& operator=(const KernelService&) = delete;
+
+  const std::string& name() const { return name_; }
+  int64_t max_message_bytes() const { return options_.max_message_bytes; }
+
+  // Errors, all with metadata "service" and "kernel":
+  //   UNAVAILABLE (KERNEL_SERVICE_UNAVAILABLE, with a retry delay) cannot be reached, or went away;
+  //   UNAVAILABLE (KERNEL_SERVICE_TIMEOUT) no answer within the time limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_ERROR) it answered an error, or more than the limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER) an answer of another shape than was asked for;
+  //   RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay), UNAVAILABLE (SHUTTING_DOWN);
+  //   DEADLINE_EXCEEDED, CANCELLED: those of the request.
+  Cancel Compute(KernelBlockRequest request, Done done);
+
+  // The error of a value that is not finite, counted from 0 within the answer.
+  absl::Status NotFinite(const std::string& kernel, int64_t row, int64_t column,
+                         double value) const;
+
+  // Refuses from now on, cancels what is under way and waits for its end. Blocking. Idempotent.
+  void Stop();
+
+ private:
+  class Call;
+  class Channel;
+
+  SteadyTime EndOfTimeLimit(const Call& call) const;
+  void Start(const std::shared_ptr<Call>& call);
+  // The call has an answer; it may have to be asked again.
+  void Answered(const std::shared_ptr<Call>& call);
+  void End(const std::shared_ptr<Call>& call, Answer answer);
+  bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Knows(const std::string& digest) const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Learn(const std::string& digest, bool known) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const std::string name_;
+  const bool tls_;
+  const Options options_;
+  const KernelServiceMetrics metrics_;
+  const std::unique_ptr<Channel> channel_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Digests of the columns that the service has been sent.
+  absl::flat_hash_set<std::string> known_ ABSL_GUARDED_BY(mutex_);
+  // Calls whose `done` has not returned: those that wait in line, and those that are under way.
+  int open_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<std::shared_ptr<Call>> waiting_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::shared_ptr<Call>> under_way_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_SERVICE_H_

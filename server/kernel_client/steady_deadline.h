@@ -1,0 +1,27 @@
+// Deadlines that a step of the wall clock does not move.
+#ifndef PHIMAP_SERVER_KERNEL_CLIENT_STEADY_DEADLINE_H_
+#define PHIMAP_SERVER_KERNEL_CLIENT_STEADY_DEADLINE_H_
+
+#include <chrono>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace phimap {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// `deadline` as a time of the steady clock, by what both clocks show: as far from `now` as it is
+// from `wall_now`. What is infinite, or further away than the clock counts, stays infinite: the
+// first or the last of its times. Pure.
+inline SteadyTime SteadyDeadline(absl::Time deadline, absl::Time wall_now = absl::Now(),
+                                 SteadyTime now = std::chrono::steady_clock::now()) {
+  const absl::Duration left = deadline - wall_now;
+  if (left >= absl::FromChrono(SteadyTime::max() - now)) return SteadyTime::max();
+  if (left <= -absl::FromChrono(now.time_since_epoch())) return SteadyTime::min();
+  return now + absl::ToChronoNanoseconds(left);
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_KERNEL_CLIENT_STEADY_DEADLINE_H_

@@ -1,0 +1,90 @@
+#include "server/memory/request_memory.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+// What is held is sent within a moment, unless clients do not read.
+constexpr int64_t kFullRetryMs = 50;
+
+}  // namespace
+
+void RequestMemory::Charge::ShrinkTo(int64_t bytes) {
+  PHIMAP_CHECK(bytes >= 0 && bytes <= bytes_);
+  const int64_t returned = bytes_ - bytes;
+  bytes_ = bytes;
+  if (returned > 0) memory_->Return(returned, answer_);
+}
+
+void RequestMemory::Charge::Add(Charge other) {
+  if (other.memory_ == nullptr) return;
+  PHIMAP_CHECK(memory_ == nullptr || memory_ == other.memory_);
+  memory_ = other.memory_;
+  bytes_ += std::exchange(other.bytes_, 0);
+}
+
+void RequestMemory::Charge::Release() {
+  if (memory_ != nullptr && bytes_ > 0) memory_->Return(std::exchange(bytes_, 0), answer_);
+  memory_ = nullptr;
+}
+
+std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t held) {
+  int64_t before = held_.load();
+  do {
+    if (before > held && before + bytes > max_bytes_) return std::nullopt;
+  } while (!held_.compare_exchange_weak(before, before + bytes));
+  Show();
+  return Charge(this, bytes, /*answer=*/false);
+}
+
+std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes) {
+  int64_t before = held_.load();
+  // Alone among answers: of several that try at once the first is.
+  int64_t none = 0;
+  const bool alone = answers_.compare_exchange_strong(none, bytes);
+  do {
+    if (!alone && before + bytes > max_bytes_) return std::nullopt;
+  } while (!held_.compare_exchange_weak(before, before + bytes));
+  if (!alone) answers_.fetch_add(bytes);
+  Show();
+  return Charge(this, bytes, /*answer=*/true);
+}
+
+absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {
+  return MakeError(
+      absl::StatusCode::kResourceExhausted, "MEMORY_FULL", "",
+      absl::StrCat(what, " takes ", bytes, " bytes, and requests and answers hold ", held_.load(),
+                   " of the limit of ", max_bytes_, " (--memory_bytes) already"),
+      {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(max_bytes_)}}, kFullRetryMs);
+}
+
+RequestMemory::Charge RequestMemory::TakeAnyway(int64_t bytes) {
+  held_.fetch_add(bytes);
+  answers_.fetch_add(bytes);
+  Show();
+  return Charge(this, bytes, /*answer=*/true);
+}
+
+void RequestMemory::Return(int64_t bytes, bool answer) {
+  if (answer) answers_.fetch_sub(bytes);
+  held_.fetch_sub(bytes);
+  Show();
+  room_.Notify();
+}
+
+void RequestMemory::Show() const {
+  if (gauge_ != nullptr) gauge_->Set(static_cast<double>(held_.load(std::memory_order_relaxed)));
+}
+
+bool IsLackOfRoom(const absl::Status& status) {
+  if (status.code() != absl::StatusCode::kResourceExhausted) return false;
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  return detail.has_value() && detail->reason == "MEMORY_FULL";
+}
+
+}  // namespace phimap

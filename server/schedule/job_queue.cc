@@ -1,0 +1,66 @@
+#include "server/schedule/job_queue.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace phimap {
+namespace {
+
+// Of the calling thread alone: Linux counts a priority for each thread. It cannot fail: lower is
+// always allowed, and where it already is lower, it stays.
+void LowerPriority() {
+  const int niceness = std::max(JobQueue::kNiceness, getpriority(PRIO_PROCESS, gettid()));
+  setpriority(PRIO_PROCESS, gettid(), niceness);
+}
+
+}  // namespace
+
+JobQueue::JobQueue(int threads) {
+  threads_.reserve(threads);
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+JobQueue::~JobQueue() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void JobQueue::Submit(std::shared_ptr<const void> job, Task task) {
+  MutexLock lock(&mutex_);
+  waiting_.push_back({std::move(job), std::move(task)});
+  changed_.NotifyOne();
+}
+
+JobQueue::Task JobQueue::Withdraw(const void* job) {
+  MutexLock lock(&mutex_);
+  const auto entry = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [job](const Entry& e) { return e.job.get() == job; });
+  if (entry == waiting_.end()) return nullptr;
+  Task task = std::move(entry->task);
+  waiting_.erase(entry);
+  return task;
+}
+
+void JobQueue::Run() {
+  LowerPriority();
+  while (true) {
+    Entry entry;
+    {
+      MutexLock lock(&mutex_);
+      while (waiting_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (waiting_.empty()) return;
+      entry = std::move(waiting_.front());
+      waiting_.pop_front();
+    }
+    entry.task();
+  }
+}
+
+}  // namespace phimap

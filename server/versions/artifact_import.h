@@ -1,0 +1,56 @@
+// One artifact on its way in: its bytes as they come, and what is done with them at the end.
+//
+// Hostile until shown otherwise: what is no artifact is refused after its first 152 bytes, memory
+// is reserved for the size that those bytes state and never for more, and nothing is stored before
+// the whole was reviewed (core/certificate/artifact_review.h).
+#ifndef PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
+#define PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/memory/memory_budget.h"
+#include "server/registry/version_registry.h"
+#include "server/store/store.h"
+#include "server/versions/version_reader.h"
+
+namespace phimap {
+
+// One thread at a time.
+class ArtifactImport {
+ public:
+  // `memory` outlives the import. REQUIRES: IsMappingName(mapping).
+  ArtifactImport(std::string mapping, MemoryBudget& memory)
+      : mapping_(std::move(mapping)), memory_(memory) {}
+
+  const std::string& mapping() const { return mapping_; }
+  int64_t size_bytes() const { return static_cast<int64_t>(bytes_.size()); }
+
+  // Takes the next bytes. INVALID_ARGUMENT (field "chunk") for what is no artifact, or longer than
+  // it says; RESOURCE_EXHAUSTED (reason BUILD_MEMORY); UNIMPLEMENTED for a newer format.
+  absl::Status Append(absl::string_view bytes);
+
+  // All have come: compares them with `digest` (DATA_LOSS), reviews them (INVALID_ARGUMENT, field
+  // "chunk", and the errors of Engine::Load), stores them and tells the registry. Blocking, and
+  // computes. Call once.
+  absl::StatusOr<CertifiedVersion> Finish(absl::string_view digest, Store& store,
+                                          VersionRegistry& registry);
+
+ private:
+  absl::Status LookAtHead();
+
+  const std::string mapping_;
+  MemoryBudget& memory_;
+  // What the head states; 0 until it is there.
+  int64_t stated_bytes_ = 0;
+  MemoryBudget::Reservation reserved_;
+  std::string bytes_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_

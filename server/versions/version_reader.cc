@@ -1,0 +1,70 @@
+#include "server/versions/version_reader.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/plan/artifact.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/registry/version_lookup.h"
+
+namespace phimap {
+namespace {
+
+// Smaller ones are not worth a refusal while builds hold all there is.
+constexpr int64_t kChargedBytes = int64_t{1} << 20;
+// The bytes of a certificate, and what they become.
+constexpr int64_t kDecodedFactor = 2;
+
+// What was stored was whole: the file is not what it was.
+absl::Status DamagedFile(const std::string& digest, const absl::Status& damage) {
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "",
+                   absl::StrCat("artifact ", digest, ": ", damage.message(),
+                                "; restore the file from a backup, or import the version again"),
+                   {{"digest", digest}});
+}
+
+absl::StatusOr<ArtifactFacts> ReadFacts(Store& store, const VersionRecord& record,
+                                        MemoryBudget* memory, MemoryBudget::Reservation& share) {
+  absl::StatusOr<ArtifactFacts> facts = ReadArtifactFacts(
+      record.artifact_size_bytes,
+      [&](int64_t offset, int64_t bytes) {
+        return store.ReadArtifactRange(record.digest, offset, bytes);
+      },
+      [&](int64_t bytes) -> absl::Status {
+        if (memory == nullptr || bytes < kChargedBytes) return absl::OkStatus();
+        PHIMAP_ASSIGN_OR_RETURN(share, memory->Reserve(kDecodedFactor * bytes));
+        return absl::OkStatus();
+      });
+  const std::optional<ErrorDetail> detail = DetailOf(facts.status());
+  const bool damaged = detail.has_value() && detail->reason == "DAMAGED_ARTIFACT";
+  return damaged ? DamagedFile(record.digest, facts.status()) : std::move(facts);
+}
+
+}  // namespace
+
+absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
+                                                      const Reference& reference,
+                                                      MemoryBudget* memory) {
+  CertifiedVersion version;
+  PHIMAP_ASSIGN_OR_RETURN(version.record, LookUpVersion(store, reference));
+  const VersionHandle live = registry.FindLive(reference.mapping, version.record.number);
+  if (live) {
+    PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(live.certificate()));
+    version.standardize = live.standardize();
+    version.seed = live.seed();
+    return version;
+  }
+  // Held until the certificate is decoded.
+  MemoryBudget::Reservation share;
+  PHIMAP_ASSIGN_OR_RETURN(const ArtifactFacts facts,
+                          ReadFacts(store, version.record, memory, share));
+  PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(facts.certificate));
+  version.standardize = facts.provenance.standardize;
+  version.seed = facts.provenance.seed;
+  return version;
+}
+
+}  // namespace phimap

@@ -1,0 +1,35 @@
+// A stored version with its certificate, as people want to see it.
+#ifndef PHIMAP_SERVER_VERSIONS_VERSION_READER_H_
+#define PHIMAP_SERVER_VERSIONS_VERSION_READER_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "core/certificate/certificate.h"
+#include "server/memory/memory_budget.h"
+#include "server/registry/reference.h"
+#include "server/registry/version_registry.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+struct CertifiedVersion {
+  VersionRecord record;
+  Certificate certificate;
+  // As in the spec that it was built from.
+  bool standardize = false;
+  uint64_t seed = 0;
+};
+
+// The version that `reference` means now. Of a version that is live nothing is read again; of any
+// other, only what is returned, some KiB in general: its plan may be damaged nevertheless. A
+// certificate of 1 MiB and more is charged to `memory` while it is read and decoded; null charges
+// nobody. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if what is read is
+// damaged.
+absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
+                                                      const Reference& reference,
+                                                      MemoryBudget* memory = nullptr);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_VERSIONS_VERSION_READER_H_

@@ -1,0 +1,82 @@
+#include "server/schedule/work_quantum.h"
+
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class WorkQuantumTest : public ::testing::Test {
+ protected:
+  void Work(WorkQuantum::Clock::duration time) { now_ += time; }
+  // A block of a stream: work between two waits for a client.
+  void Block(WorkQuantum::Clock::duration time) {
+    quantum_.YieldIfDue();
+    quantum_.Begin();
+    Work(time);
+    quantum_.End();
+  }
+
+  WorkQuantum::Clock::time_point now_{std::chrono::hours(1)};
+  int yields_ = 0;
+  WorkQuantum quantum_{[this] {
+                         ++yields_;
+                         now_ += milliseconds(20);
+                       },
+                       milliseconds(2), [this] { return now_; }};
+};
+
+TEST_F(WorkQuantumTest, StepsYieldOnceTheyHaveWorkedForAQuantum) {
+  quantum_.Begin();
+  Work(microseconds(1999));
+  quantum_.YieldIfDue();
+  EXPECT_EQ(yields_, 0);
+  Work(microseconds(1));
+  quantum_.YieldIfDue();
+  EXPECT_EQ(yields_, 1);
+  // The time of the yield is nobody's work.
+  Work(microseconds(1999));
+  quantum_.YieldIfDue();
+  EXPECT_EQ(yields_, 1);
+}
+
+TEST_F(WorkQuantumTest, ALongStepYieldsOnce) {
+  quantum_.Begin();
+  Work(milliseconds(100));
+  quantum_.YieldIfDue();
+  quantum_.YieldIfDue();
+  EXPECT_EQ(yields_, 1);
+}
+
+TEST_F(WorkQuantumTest, SmallBlocksAddUpAndWaitsBetweenThemDoNot) {
+  // 0.5 ms each: one yield for four.
+  for (int i = 0; i < 40; ++i) {
+    Block(microseconds(500));
+    Work(milliseconds(7));  // for the client
+  }
+  EXPECT_EQ(yields_, 9);
+  quantum_.YieldIfDue();
+  EXPECT_EQ(yields_, 10);
+}
+
+TEST_F(WorkQuantumTest, AQuantumOfZeroYieldsBeforeEveryStep) {
+  int yields = 0;
+  WorkQuantum always([&yields] { ++yields; }, milliseconds(0), [this] { return now_; });
+  always.YieldIfDue();
+  always.Begin();
+  always.YieldIfDue();
+  always.End();
+  EXPECT_EQ(yields, 2);
+}
+
+TEST_F(WorkQuantumTest, WithoutAnybodyToYieldToItOnlyCounts) {
+  WorkQuantum alone;
+  alone.Begin();
+  alone.YieldIfDue();
+  alone.End();
+}
+
+}  // namespace
+}  // namespace phimap
