@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace phimap::cli {
 namespace {
@@ -59,6 +60,17 @@ int64_t BenchHistogram::Quantile(double q) const {
     }
   }
   return max_;
+}
+
+bool BenchHistogram::Tells(double q) const {
+  return count_ - static_cast<int64_t>(std::ceil(q * static_cast<double>(count_))) >= kSamplesAbove;
+}
+
+double BenchHistogram::ShareBelow(int64_t value) const {
+  if (count_ == 0) return 1;
+  const auto end = buckets_.begin() + IndexOf(std::max<int64_t>(0, value));
+  const int64_t below = std::accumulate(buckets_.begin(), end, int64_t{0});
+  return static_cast<double>(below) / static_cast<double>(count_);
 }
 
 }  // namespace phimap::cli

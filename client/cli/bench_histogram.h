@@ -15,6 +15,7 @@ class BenchHistogram {
  public:
   // Half a bucket, which is 1/128 of its lower end at most.
   static constexpr double kRelativeError = 1.0 / 256;
+  static constexpr int64_t kSamplesAbove = 10;
 
   BenchHistogram();
 
@@ -29,6 +30,12 @@ class BenchHistogram {
   // The smallest recorded value that a share `q` of all are not above, within kRelativeError; 0 if
   // nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
   int64_t Quantile(double q) const;
+  // Whether at least kSamplesAbove recorded values lie above Quantile(q) in their order. What fewer
+  // decide says more about the run than about the server. REQUIRES: 0 <= q <= 1.
+  bool Tells(double q) const;
+  // The share of the recorded values below `value`, by their buckets; 1 if nothing was recorded.
+  // Values that share a bucket with `value` do not count as below it.
+  double ShareBelow(int64_t value) const;
 
  private:
   std::vector<int64_t> buckets_;

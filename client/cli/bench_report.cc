@@ -11,6 +11,8 @@
 namespace phimap::cli {
 namespace {
 
+// What a person notices; the share of answers sooner than this is told.
+constexpr int64_t kSoonNs = 5'000'000;
 // A generator that needs a whole processor measures itself.
 constexpr double kBusyGenerator = 0.9;
 
@@ -33,13 +35,19 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
+// p99.9, or `none` where too few values lie above it.
+std::string TailText(const BenchHistogram& histogram, int digits, absl::string_view none) {
+  if (!histogram.Tells(0.999)) return std::string(none);
+  return absl::StrFormat("%.*f", digits, Microseconds(histogram.Quantile(0.999)));
+}
+
 std::string HistogramJson(const BenchHistogram& histogram) {
   return absl::StrFormat(
       "{\"count\": %d, \"mean\": %.3f, \"p50\": %.3f, \"p90\": %.3f, \"p99\": %.3f, "
-      "\"p999\": %.3f, \"max\": %.3f}",
+      "\"p999\": %s, \"max\": %.3f}",
       histogram.count(), histogram.mean() * 1e-3, Microseconds(histogram.Quantile(0.5)),
       Microseconds(histogram.Quantile(0.9)), Microseconds(histogram.Quantile(0.99)),
-      Microseconds(histogram.Quantile(0.999)), Microseconds(histogram.max()));
+      TailText(histogram, 3, "null"), Microseconds(histogram.max()));
 }
 
 std::string ErrorsJson(const LoadResult& result) {
@@ -61,10 +69,9 @@ std::string ServerJson(const LoadOptions& options, const LoadResult& result, int
 
 void LatencyLine(std::string& out, absl::string_view name, const BenchHistogram& histogram) {
   absl::StrAppendFormat(
-      &out, "%-12s%10.1f%10.1f%10.1f%10.1f%10.1f%12s\n", name,
-      Microseconds(histogram.Quantile(0.5)), Microseconds(histogram.Quantile(0.9)),
-      Microseconds(histogram.Quantile(0.99)), Microseconds(histogram.Quantile(0.999)),
-      Microseconds(histogram.max()), WithThousands(histogram.count()));
+      &out, "%-12s%10.1f%10.1f%10.1f%10s%10.1f%12s\n", name, Microseconds(histogram.Quantile(0.5)),
+      Microseconds(histogram.Quantile(0.9)), Microseconds(histogram.Quantile(0.99)),
+      TailText(histogram, 1, "-"), Microseconds(histogram.max()), WithThousands(histogram.count()));
 }
 
 std::string LoadText(const LoadOptions& options) {
@@ -129,6 +136,7 @@ std::string LoadJson(const LoadOptions& options, const LoadResult& result, int p
                       result.calls, result.answered, PerSecond(result.answered, result),
                       PerSecond(result.answered, result) * options.rows),
       " \"latency_us\": ", HistogramJson(result.latency),
+      absl::StrFormat(",\n \"share_under_5ms\": %.5f", result.latency.ShareBelow(kSoonNs)),
       ",\n \"refusal_latency_us\": ", HistogramJson(result.refusal_latency),
       ",\n \"lateness_us\": ", HistogramJson(result.lateness),
       ",\n \"errors\": ", ErrorsJson(result),

@@ -341,7 +341,10 @@ void AddBench(CLI::App& app, BenchArguments& bench) {
       ->transform(CLI::CheckedTransformer(std::map<std::string, BenchProtocol>{
           {"native", BenchProtocol::kNative}, {"inference", BenchProtocol::kInference}}))
       ->default_str("native");
-  command->add_option("--channels", bench.load.channels, "Connections, taken in turn")
+  command
+      ->add_option("--connections,--channels", bench.load.channels,
+                   "Connections, which callers are spread over; several callers of one connection "
+                   "are as many calls at a time on it")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
   command

@@ -55,6 +55,24 @@ TEST_F(BenchCommandTest, AClosedLoopIsAnsweredWithoutErrors) {
   EXPECT_GT(server.at("resident_bytes").number_value(), 1 << 20);
 }
 
+// Callers of one connection would be calls at a time on it, which is another load.
+TEST_F(BenchCommandTest, ConnectionsAreAsManyAsWereAskedFor) {
+  const auto accepted = [&] {
+    const std::string page = HttpGet(server_.http_address(), "/metrics");
+    const std::string name = "\nphimap_connections_accepted_total ";
+    const size_t at = page.find(name);
+    EXPECT_NE(at, std::string::npos) << page;
+    return std::stoll(page.substr(at + name.size()));
+  };
+  // GetVersion's, which asks for the columns, comes beside those of the load.
+  const int64_t before = accepted();
+  MustBench({"--callers=5", "--connections=5"});
+  const int64_t between = accepted();
+  MustBench({"--callers=5"});
+  EXPECT_EQ(between - before, 1 + 5);
+  EXPECT_EQ(accepted() - between, 1 + 1);
+}
+
 TEST_F(BenchCommandTest, BothProtocolsAreAnsweredByTheSameVersionWithAsManyFeatures) {
   for (const char* protocol : {"native", "inference"}) {
     const Struct json =

@@ -88,6 +88,30 @@ TEST(BenchHistogramTest, MergingIsRecordingAll) {
   for (const double q : {0.1, 0.5, 0.99}) EXPECT_EQ(left.Quantile(q), all.Quantile(q));
 }
 
+// Above p99.9 of 10,000 values lie ten, of 9,999 nine.
+TEST(BenchHistogramTest, APercentileThatFewerThanTenValuesLieAboveTellsNothing) {
+  BenchHistogram histogram;
+  EXPECT_FALSE(histogram.Tells(0.5));
+  for (int i = 0; i < 9'999; ++i) histogram.Record(i);
+  EXPECT_FALSE(histogram.Tells(0.999));
+  EXPECT_TRUE(histogram.Tells(0.99));
+  histogram.Record(0);
+  EXPECT_TRUE(histogram.Tells(0.999));
+}
+
+TEST(BenchHistogramTest, TheShareBelowAValueLeavesOutTheValueItself) {
+  BenchHistogram histogram;
+  EXPECT_EQ(histogram.ShareBelow(5), 1);
+  for (const int64_t value : {int64_t{1}, int64_t{2}, int64_t{100}, int64_t{4'900'000},
+                              int64_t{5'100'000}, int64_t{7'000'000'000}}) {
+    histogram.Record(value);
+  }
+  EXPECT_EQ(histogram.ShareBelow(1), 0);
+  EXPECT_DOUBLE_EQ(histogram.ShareBelow(2), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(histogram.ShareBelow(5'000'000), 4.0 / 6);
+  EXPECT_EQ(histogram.ShareBelow(int64_t{1} << 40), 1);
+}
+
 TEST(BenchHistogramTest, ANegativeDurationCountsAsZero) {
   BenchHistogram histogram;
   histogram.Record(-5);

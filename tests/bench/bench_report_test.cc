@@ -62,7 +62,7 @@ TEST(LoadJsonTest, HasEveryFieldWhateverWasMeasured) {
                            "callers", "offered_calls_per_second", "rows", "columns", "channels",
                            "seconds", "processors", "calls", "answered", "calls_per_second",
                            "rows_per_second", "latency_us", "refusal_latency_us", "lateness_us",
-                           "errors", "generator", "server"));
+                           "errors", "generator", "server", "share_under_5ms"));
   for (const char* histogram : {"latency_us", "refusal_latency_us", "lateness_us"}) {
     EXPECT_THAT(Keys(json.fields().at(histogram).struct_value()),
                 UnorderedElementsAre("count", "mean", "p50", "p90", "p99", "p999", "max"));
@@ -97,6 +97,27 @@ TEST(LoadJsonTest, HasTheServersUseIfItIsKnown) {
                                                  "resident_bytes", "peak_resident_bytes"));
   EXPECT_EQ(server.fields().at("cpu_us_per_call").number_value(), 100);
   EXPECT_EQ(server.fields().at("peak_resident_bytes").number_value(), 7);
+}
+
+TEST(LoadJsonTest, TellsP999OnlyWhereTenCallsTookLonger) {
+  LoadResult result = Result();
+  for (int i = 0; i < 9'991; ++i) result.latency.Record(1'000'000);
+  const auto p999 = [&] {
+    const Struct json = Parsed(LoadJson(Options(), result, 2));
+    return json.fields().at("latency_us").struct_value().fields().at("p999");
+  };
+  EXPECT_EQ(p999().kind_case(), google::protobuf::Value::kNullValue);
+  EXPECT_THAT(LoadTable(Options(), result, 2), HasSubstr("         -    1000.0"));
+  result.latency.Record(1'000'000);
+  EXPECT_NEAR(p999().number_value(), 1000, 1000 * BenchHistogram::kRelativeError);
+  EXPECT_THAT(LoadTable(Options(), result, 2), Not(HasSubstr("         -    1000.0")));
+}
+
+TEST(LoadJsonTest, TellsTheShareOfAnswersUnderFiveMilliseconds) {
+  LoadResult result = Result();  // eight of 1 ms
+  for (int i = 0; i < 2; ++i) result.latency.Record(6'000'000);
+  const Struct json = Parsed(LoadJson(Options(), result, 2));
+  EXPECT_DOUBLE_EQ(json.fields().at("share_under_5ms").number_value(), 0.8);
 }
 
 TEST(LoadTableTest, ShowsRefusalsAndTheirLatencyOnlyIfThereWereSome) {
