@@ -25,16 +25,35 @@ std::string JsonNumber(std::optional<double> number) {
   return number.has_value() ? absl::StrFormat("%.6g", *number) : "null";
 }
 
+struct Column {
+  const char* head;
+  const char* path;
+};
+
+const std::vector<Column> kMeters = {
+    {"rows/batch", "rows a batch"},   {"parse us", "phase parse us"},
+    {"queue us", "phase queue us"},   {"comp. us", "phase compute us"},
+    {"answer us", "phase answer us"}, {"gap ms", "longest gap ms"},
+    {"idle %", "machine idle %"}};
+
 constexpr const char* kLoadPaths[] = {"calls_per_second",      "latency_us.p50",
                                       "latency_us.p90",        "latency_us.p99",
                                       "latency_us.p999",       "generator.cpu_us_per_call",
                                       "server.cpu_us_per_call"};
 
+const std::vector<Column> kIdle = {{"calls", "calls"},   {"under 5 ms %", "under 5 ms %"},
+                                   {"p50 us", "p50 us"}, {"p90 us", "p90 us"},
+                                   {"p99 us", "p99 us"}, {"max us", "max us"}};
+const std::vector<Column> kBulk = {{"rows/s", "rows/s"},
+                                   {"srv us/row", "server us/row"},
+                                   {"engine us", "engine us/row"},
+                                   {"difference", "server - engine us"}};
+
 void PrintLoads(const RunResults& results) {
   std::printf("\n%-28s%6s%10s%10s%10s%10s%10s%10s%10s\n", "end to end (medians)", "runs", "calls/s",
               "p50 us", "p90 us", "p99 us", "p99.9 us", "cli us", "srv us");
-  for (const char* prefix :
-       {"closed-", "open-", "protocol-", "build-", "overload-capacity", "overload-offered"}) {
+  for (const char* prefix : {"closed-", "connections-", "unix-", "tls-", "open-", "protocol-",
+                             "build-", "overload-capacity", "overload-offered"}) {
     for (const std::string& scenario : results.Scenarios(prefix)) {
       std::printf("%-28s%6d", scenario.c_str(), static_cast<int>(results.Rounds(scenario)));
       for (const char* path : kLoadPaths) {
@@ -44,6 +63,43 @@ void PrintLoads(const RunResults& results) {
     }
   }
   std::printf("cli, srv: CPU of the generator and of the server, each call.\n");
+  std::printf("p99.9 only where ten calls of a round lie above it.\n");
+}
+
+// Servers without /metrics, which have no phases, still tell how idle the machine was.
+void PrintMeters(const RunResults& results) {
+  std::printf("\n%-28s", "metered meanwhile (medians)");
+  for (const Column& column : kMeters) std::printf("%11s", column.head);
+  std::printf("\n");
+  for (const std::string& scenario : results.Scenarios("")) {
+    if (!results.Median(scenario, "meters.machine idle %").has_value()) continue;
+    std::printf("%-28s", scenario.c_str());
+    for (const Column& column : kMeters) {
+      const auto number = results.Median(scenario, absl::StrCat("meters.", column.path));
+      std::printf("%11s", NumberText(number, 2).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+// What bench/compare wrote: the columns and, beside them, what it metered.
+void PrintCompared(const RunResults& results, const std::string& prefix, const char* head,
+                   const std::vector<Column>& columns) {
+  if (results.Scenarios(prefix).empty()) return;
+  std::printf("\n%-28s%6s", head, "runs");
+  for (const Column& column : columns) std::printf("%13s", column.head);
+  for (const Column& column : kMeters) std::printf("%11s", column.head);
+  std::printf("\n");
+  for (const std::string& scenario : results.Scenarios(prefix)) {
+    std::printf("%-28s%6d", scenario.c_str(), static_cast<int>(results.Rounds(scenario)));
+    for (const Column& column : columns) {
+      std::printf("%13s", NumberText(results.Median(scenario, column.path), 1).c_str());
+    }
+    for (const Column& column : kMeters) {
+      std::printf("%11s", NumberText(results.Median(scenario, column.path), 2).c_str());
+    }
+    std::printf("\n");
+  }
 }
 
 void PrintMemory(const RunResults& results) {
@@ -97,6 +153,16 @@ bool WriteSummary(const std::string& path, const RunResults& results, const std:
     for (const char* path : kLoadPaths) {
       absl::StrAppend(out, ", \"", path, "\": ", JsonNumber(results.Median(scenario, path)));
     }
+    for (const auto* columns : {&kIdle, &kBulk, &kMeters}) {
+      for (const Column& column : *columns) {
+        std::optional<double> number = results.Median(scenario, column.path);
+        if (!number.has_value()) {
+          number = results.Median(scenario, absl::StrCat("meters.", column.path));
+        }
+        if (!number.has_value()) continue;
+        absl::StrAppend(out, ", \"", column.path, "\": ", JsonNumber(number));
+      }
+    }
     absl::StrAppend(out, "}");
   };
   file << " \"scenarios\": {\n"
@@ -118,6 +184,9 @@ int Run(int argc, char** argv) {
   }
   const std::vector<Bar> bars = Bars(*results);
   PrintLoads(*results);
+  PrintMeters(*results);
+  PrintCompared(*results, "idle-", "after 1.05 s of silence", kIdle);
+  PrintCompared(*results, "bulk-", "bulk (medians)", kBulk);
   PrintMemory(*results);
   PrintBars(bars, quick);
   return WriteSummary(folder + "/summary.json", *results, bars, quick) ? 0 : 1;
