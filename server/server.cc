@@ -180,8 +180,9 @@ struct Server::Parts {
                  logger),
         builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
                store_pool, metrics.build(), logger),
+        evaluation_memory(builds.memory(), "evaluations"),
         mapping_service(*store, registry, builds, store_pool, admin_pool, logger),
-        evaluation_service({registry, *store, builds.memory(), builds.idle_timeout(),
+        evaluation_service({registry, *store, evaluation_memory, builds.idle_timeout(),
                             BuildYield(hooks, scheduler)}),
         inference{row_calls, *store,  store_pool,    stream_idle_limit,
                   logger,    serving, PHIMAP_VERSION},
@@ -216,6 +217,8 @@ struct Server::Parts {
   KernelServices kernels;
   VersionRegistry registry;
   BuildManager builds;
+  // Readers may evaluate; builders keep the other half.
+  MemoryBudget evaluation_memory;
   RowServer rows{scheduler, metrics.transform()};
   const RowCallEnvironment row_calls{registry, rows};
   MappingService mapping_service;

@@ -1,5 +1,6 @@
 #include "server/calls/stream_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,14 @@ absl::Status Idle(absl::Duration limit, bool reads) {
   return MakeError(absl::StatusCode::kDeadlineExceeded, "IDLE_STREAM", "",
                    absl::StrCat("the client ", reads ? "sent" : "took", " nothing for ", text),
                    {{"limit", text}});
+}
+
+absl::Status Slow(int64_t bytes_per_second, absl::Duration limit) {
+  return MakeError(absl::StatusCode::kDeadlineExceeded, "SLOW_STREAM", "",
+                   absl::StrCat("the client kept the call waiting for ",
+                                absl::FormatDuration(limit), " longer than ", bytes_per_second,
+                                " bytes a second take: send in larger messages, or sooner"),
+                   {{"limit", absl::StrCat(bytes_per_second)}});
 }
 
 }  // namespace
@@ -36,6 +45,8 @@ void StreamCall::ReadNext() {
 }
 
 void StreamCall::OnRequestProgress() {
+  if (Waits() && !writing_)
+    waited_ += std::max(loop().now() - waiting_since_, absl::ZeroDuration());
   Touch();
   Deliver();
 }
@@ -48,6 +59,10 @@ void StreamCall::Deliver() {
   while (reading_ && !parsing_ && !over() && !finishing()) {
     std::optional<ChargedMessage> message = source().Next();
     if (message.has_value()) {
+      if (!KeepsPace(message->bytes.size)) {
+        Finish(Slow(slowest_bytes_per_second_, idle_limit_));
+        break;
+      }
       parsing_ = true;
       charge_.Release();
       Parse(*std::move(message), request_,
@@ -108,6 +123,20 @@ void StreamCall::Finish(const absl::Status& status) {
 void StreamCall::SetIdleLimit(absl::Duration limit) {
   idle_limit_ = limit;
   Touch();
+}
+
+void StreamCall::SetPace(int64_t bytes_per_second) {
+  slowest_bytes_per_second_ = bytes_per_second;
+  patience_ = idle_limit_;
+}
+
+bool StreamCall::KeepsPace(int64_t bytes) {
+  const absl::Duration waited = std::exchange(waited_, absl::ZeroDuration());
+  if (slowest_bytes_per_second_ == 0) return true;
+  const absl::Duration due = absl::Seconds(static_cast<double>(bytes) / slowest_bytes_per_second_);
+  // What came sooner than it had to does not make up for more than the limit later.
+  patience_ = std::min(patience_ - waited + due, idle_limit_);
+  return patience_ >= absl::ZeroDuration();
 }
 
 bool StreamCall::Waits() const {

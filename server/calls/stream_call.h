@@ -9,7 +9,9 @@
 //   4. A client that keeps the call waiting for longer than the idle limit, by sending nothing or
 //   by
 //      reading nothing, ends it: DEADLINE_EXCEEDED (IDLE_STREAM).
-//   5. OnEnd is called once, before the client hears of the end, whoever caused it: the handler,
+//   5. A client that sends slower than the pace that was set, if any, ends it: DEADLINE_EXCEEDED
+//   (SLOW_STREAM).
+//   6. OnEnd is called once, before the client hears of the end, whoever caused it: the handler,
 //   the
 //      client, its deadline or one of these rules. Nothing is called after it.
 #ifndef PHIMAP_SERVER_CALLS_STREAM_CALL_H_
@@ -59,6 +61,10 @@ class StreamCall : public Call {
 
   // How long the client may keep the call waiting from now on.
   void SetIdleLimit(absl::Duration limit);
+  // From now on messages come at this pace at least, or the call ends: DEADLINE_EXCEEDED
+  // (SLOW_STREAM). For calls that hold what came until all has come. Only the time that the call
+  // waits for its client counts, and the idle limit is the most that a client can be behind.
+  void SetPace(int64_t bytes_per_second);
 
  private:
   struct IdleTimer final : Timer {
@@ -78,6 +84,9 @@ class StreamCall : public Call {
   bool Waits() const;
   // The client did its part, or is asked for it.
   void Touch();
+  // A message of `bytes` came, after the client kept the call waiting: whether that was fast
+  // enough.
+  bool KeepsPace(int64_t bytes);
 
   google::protobuf::MessageLite& request_;
   RequestMemory::Charge charge_;
@@ -90,6 +99,12 @@ class StreamCall : public Call {
   absl::Duration idle_limit_ = absl::InfiniteDuration();
   // Since when the client keeps the call waiting.
   absl::Time waiting_since_ = absl::InfiniteFuture();
+  // Zero: any pace will do.
+  int64_t slowest_bytes_per_second_ = 0;
+  // How much longer the client may be slower than that.
+  absl::Duration patience_;
+  // How long it kept the call waiting for the message that comes next.
+  absl::Duration waited_;
   IdleTimer idle_timer_;
 };
 

@@ -54,6 +54,7 @@ EvaluateCall::EvaluateCall(const CallStart& start, const EvaluateCallEnvironment
 void EvaluateCall::Start() {
   if (environment_.running.fetch_add(1) >= kMaxEvaluations) return Finish(TooManyEvaluations());
   SetIdleLimit(environment_.idle_timeout);
+  SetPace(kSlowestBytesPerSecond);
   ReadNext();
 }
 

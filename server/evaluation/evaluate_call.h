@@ -22,12 +22,14 @@ namespace phimap {
 
 // At once; each may hold rows in memory.
 inline constexpr int kMaxEvaluations = 16;
+// Of rows, on average over the idle timeout: rows that came are held until the last has come.
+inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
 
 // What evaluations work with; outlives them.
 struct EvaluateCallEnvironment {
   VersionRegistry& registry;
   Store& store;
-  // Shared with builds.
+  // Of evaluations together.
   MemoryBudget& memory;
   // Threads that map rows, and that learn.
   JobQueue& ingest;

@@ -16,7 +16,7 @@ class EvaluationService {
   struct Environment {
     VersionRegistry& registry;
     Store& store;
-    // Shared with builds.
+    // Of evaluations together.
     MemoryBudget& memory;
     // How long a client may keep an evaluation waiting.
     absl::Duration idle_timeout;

@@ -3,9 +3,11 @@
 #define PHIMAP_SERVER_MEMORY_MEMORY_BUDGET_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "prometheus/gauge.h"
 #include "server/sync/mutex.h"
 
@@ -36,6 +38,9 @@ class MemoryBudget {
 
   MemoryBudget(int64_t max_bytes, prometheus::Gauge* reserved)
       : max_bytes_(max_bytes), gauge_(reserved) {}
+  // At most the half of `whole`, from which it takes: for those who must leave room for the others,
+  // and are called `who` in errors. `whole` outlives it.
+  MemoryBudget(MemoryBudget& whole, absl::string_view who);
 
   // RESOURCE_EXHAUSTED (reason BUILD_MEMORY) with both numbers and the limit; with a retry delay if
   // the bytes would fit when what is under way is finished.
@@ -48,10 +53,15 @@ class MemoryBudget {
   absl::Status CheckEverFits(int64_t bytes) const;
 
  private:
+  absl::Status GrowWithin(Reservation& reservation, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t max_bytes_;
-  prometheus::Gauge* const gauge_;
+  // Of a half alone.
+  MemoryBudget* const whole_ = nullptr;
+  const std::string who_;
+  prometheus::Gauge* const gauge_ = nullptr;
   Mutex mutex_;
   int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -37,6 +37,7 @@ inline constexpr char kStream[] = "/grpc.reflection.v1.ServerReflection/ServerRe
 struct CallLog {
   // Of streams; set before the call begins.
   absl::Duration idle_limit = absl::Seconds(60);
+  int64_t slowest_bytes_per_second = 0;
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
   std::atomic<int> messages{0};
@@ -81,6 +82,7 @@ class StreamTestCall final : public TypedStreamCall<ServerReflectionRequest> {
  private:
   void Start() override {
     SetIdleLimit(log_.idle_limit);
+    SetPace(log_.slowest_bytes_per_second);
     ReadNext();
   }
   void OnRequest() override {

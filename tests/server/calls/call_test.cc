@@ -195,6 +195,29 @@ TEST_F(CallsTest, SilentStreamIsEnded) {
   EXPECT_EQ(log_.messages, 1);
 }
 
+TEST_F(CallsTest, StreamThatIsNeverSilentForLongButSlowIsEnded) {
+  log_.idle_limit = absl::Milliseconds(200);
+  // A message of a few bytes may take seconds at this pace, or next to nothing.
+  for (const auto& [pace, code] : {std::pair{int64_t{1} << 30, kDeadlineExceeded}, {1, 0}}) {
+    log_.slowest_bytes_per_second = pace;
+    const int32_t stream = client_->Call(kStream);
+    const auto ended = [&] { return client_->answer(stream).ended; };
+    // Each message follows the one before at once: never 200 ms of silence, together more.
+    const absl::Time enough = absl::Now() + (code == 0 ? absl::Seconds(1) : absl::Seconds(60));
+    while (absl::Now() < enough && !ended()) {
+      const size_t answered = client_->answer(stream).body.size();
+      client_->Send(stream, ToHost("a"));
+      client_->RunUntil([&] { return client_->answer(stream).body.size() > answered || ended(); });
+    }
+    client_->Send(stream, "", /*end=*/true);
+    ASSERT_TRUE(client_->AwaitEnd(stream));
+    EXPECT_EQ(CodeOf(client_->answer(stream)), code);
+    if (code != 0) {
+      EXPECT_EQ(ReasonOf(client_->answer(stream)), "SLOW_STREAM");
+    }
+  }
+}
+
 TEST_F(CallsTest, StreamWhoseAnswersAreNotTakenIsBroken) {
   log_.idle_limit = absl::Milliseconds(50);
   RawHttp2Client reader(server_->Connect(), {.stream_window = 1000, .consumes = false});

@@ -42,6 +42,36 @@ TEST(MemoryBudgetTest, WhatCanNeverFitIsRefusedWithoutADelay) {
   EXPECT_EQ(budget.CheckEverFits(101).message(), refused.message());
 }
 
+TEST(MemoryBudgetTest, AHalfTakesFromTheWholeAndLeavesTheOtherHalf) {
+  prometheus::Gauge gauge;
+  MemoryBudget whole(100, &gauge);
+  MemoryBudget half(whole, "evaluations");
+  std::optional<MemoryBudget::Reservation> first = *half.Reserve(30);
+  MemoryBudget::Reservation second;
+  ASSERT_TRUE(half.Grow(second, 20).ok());
+  EXPECT_EQ(gauge.Value(), 50);
+  const absl::Status later = half.Reserve(1).status();
+  EXPECT_GT(DetailOf(later)->retry_delay_ms, 0);
+  EXPECT_THAT(std::string(later.message()),
+              HasSubstr("other evaluations hold 50 of the limit of 50, half of"));
+  const absl::Status never = half.Grow(second, 31);
+  EXPECT_EQ(DetailOf(never)->retry_delay_ms, 0);
+  EXPECT_THAT(std::string(never.message()),
+              HasSubstr("needs 51 bytes of memory, more than the 50 that evaluations may take"));
+
+  // The whole's own half is untouched; then the half finds the whole full, and takes nothing.
+  std::optional<MemoryBudget::Reservation> others = *whole.Reserve(50);
+  first.reset();
+  EXPECT_EQ(gauge.Value(), 70);
+  const std::optional<MemoryBudget::Reservation> more = *whole.Reserve(25);
+  EXPECT_THAT(std::string(half.Grow(second, 10).message()),
+              HasSubstr("other builds, imports and evaluations hold 75 of the limit of 100"));
+  EXPECT_EQ(gauge.Value(), 95);
+  others.reset();
+  EXPECT_TRUE(half.Grow(second, 10).ok());
+  EXPECT_EQ(gauge.Value(), 55);
+}
+
 TEST(MemoryBudgetTest, WhatGrowsIsToldOfOthersOnlyWhatOthersHold) {
   prometheus::Gauge gauge;
   MemoryBudget budget(100, &gauge);
