@@ -1,8 +1,8 @@
 // Examples that wait for their kernel values: those of one version, gathered into calls of its
 // service.
 //
-// Guarantees: every request's `done` is called exactly once: within Submit, or on a thread of
-//             gRPC's.
+// Guarantees: every request's `done` is called exactly once: within Submit, or on the thread of the
+//             queue of answers.
 //             A request is sent at once while fewer than kCalls are under way; what comes meanwhile
 //             waits, without a timer, and goes together: a block that many callers ask for costs
 //             one round trip, and at most kMaxValues values or one request.

@@ -11,6 +11,7 @@
 #include "grpcpp/grpcpp.h"
 #include "phimap/v1/kernel_service.grpc.pb.h"
 #include "phimap/v1/kernel_service.pb.h"
+#include "server/kernel_client/answer_queue.h"
 
 namespace phimap {
 namespace {
@@ -89,10 +90,6 @@ std::string ShapeFault(const v1::ComputeBlockResponse& response,
   return "";
 }
 
-}  // namespace
-
-namespace {
-
 absl::Status ShuttingDown() {
   return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down");
 }
@@ -111,28 +108,31 @@ class KernelService::Channel {
 };
 
 // One call, with its repetition. Answer and request are gRPC's while it is under way.
-class KernelService::Call final : public KernelBlockAnswer {
+class KernelService::Call final : public KernelBlockAnswer,
+                                  public AnswerQueue::Waiting,
+                                  public std::enable_shared_from_this<Call> {
  public:
-  Call(KernelBlockRequest wanted, Done the_done)
+  Call(KernelService& service, KernelBlockRequest wanted, Done the_done)
       : request(std::move(wanted)),
         done(std::move(the_done)),
-        began(std::chrono::steady_clock::now()) {
+        began(std::chrono::steady_clock::now()),
+        service_(service) {
     message.set_kernel(request.kernel);
     message.mutable_left()->Swap(request.left.get());
     message.set_want_diagonal(request.want_diagonal);
   }
+  ~Call() override = default;
 
-  // A context serves one attempt.
-  grpc::ClientContext& NewContext(SteadyTime deadline) {
-    MutexLock lock(&mutex_);
-    context_ = std::make_unique<grpc::ClientContext>();
-    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
-        deadline - std::chrono::steady_clock::now());
-    // gRPC counts a span of time by its own steady clock.
-    context_->set_deadline(gpr_time_from_micros(left.count(), GPR_TIMESPAN));
-    if (cancelled_) context_->TryCancel();
-    return *context_;
+  // Asks once. The service holds the call until it has ended.
+  void Begin(v1::KernelService::Stub& stub, SteadyTime deadline) {
+    response.Clear();
+    grpc::ClientContext& context = NewContext(deadline);
+    reader_ = stub.PrepareAsyncComputeBlock(&context, message, service_.answers_.get());
+    reader_->StartCall();
+    // The last that touches this: the answer may be on its way to others already.
+    reader_->Finish(&response, &status, static_cast<AnswerQueue::Waiting*>(this));
   }
+  void OnAnswer() override { service_.Answered(shared_from_this()); }
   void Cancel() {
     MutexLock lock(&mutex_);
     cancelled_ = true;
@@ -142,9 +142,9 @@ class KernelService::Call final : public KernelBlockAnswer {
     MutexLock lock(&mutex_);
     return cancelled_;
   }
-  // A context holds the channel. Whoever keeps the answer must not: the channel's end waits for the
-  // thread that runs its callbacks, and on that thread it would wait for itself.
-  void DropContext() {
+  // The context holds gRPC's call and the channel, which whoever keeps the answer need not.
+  void EndAttempt() {
+    reader_.reset();  // it lies in the context's call
     MutexLock lock(&mutex_);
     context_.reset();
   }
@@ -172,6 +172,21 @@ class KernelService::Call final : public KernelBlockAnswer {
   bool forgotten = false;
 
  private:
+  // A context serves one attempt.
+  grpc::ClientContext& NewContext(SteadyTime deadline) {
+    EndAttempt();
+    MutexLock lock(&mutex_);
+    context_ = std::make_unique<grpc::ClientContext>();
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+        deadline - std::chrono::steady_clock::now());
+    // gRPC counts a span of time by its own steady clock.
+    context_->set_deadline(gpr_time_from_micros(left.count(), GPR_TIMESPAN));
+    if (cancelled_) context_->TryCancel();
+    return *context_;
+  }
+
+  KernelService& service_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ComputeBlockResponse>> reader_;
   mutable Mutex mutex_;
   std::unique_ptr<grpc::ClientContext> context_ ABSL_GUARDED_BY(mutex_);
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
@@ -191,17 +206,18 @@ absl::Status ServiceError(const std::string& service, const std::string& kernel,
 }  // namespace
 
 KernelService::KernelService(const KernelAddress& address, const Options& options,
-                             const KernelServiceMetrics& metrics)
+                             const KernelServiceMetrics& metrics, AnswerQueue& answers)
     : name_(address.name),
       tls_(address.tls),
       options_(options),
       metrics_(metrics),
-      channel_(std::make_unique<Channel>(address, options)) {}
+      channel_(std::make_unique<Channel>(address, options)),
+      answers_(answers) {}
 
 KernelService::~KernelService() { Stop(); }
 
 KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done done) {
-  const auto call = std::make_shared<Call>(std::move(request), std::move(done));
+  const auto call = std::make_shared<Call>(*this, std::move(request), std::move(done));
   absl::Status refused;
   bool start = false;
   {
@@ -250,12 +266,7 @@ void KernelService::Start(const std::shared_ptr<Call>& call) {
     call->message.clear_right_digest();
   }
   const SteadyTime deadline = std::min(call->request.deadline, EndOfTimeLimit(*call));
-  call->response.Clear();
-  channel_->stub().async()->ComputeBlock(&call->NewContext(deadline), &call->message,
-                                         &call->response, [this, call](grpc::Status status) {
-                                           call->status = std::move(status);
-                                           Answered(call);
-                                         });
+  call->Begin(channel_->stub(), deadline);
 }
 
 void KernelService::Answered(const std::shared_ptr<Call>& call) {
@@ -304,7 +315,7 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
 }
 
 void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
-  call->DropContext();
+  call->EndAttempt();
   if (answer.ok()) {
     metrics_.values->Increment(static_cast<double>(call->request.left_count) *
                                static_cast<double>(call->request.right->count()));

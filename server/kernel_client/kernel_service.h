@@ -2,8 +2,8 @@
 // blocks of values.
 //
 // Guarantees: every call's `done` is called exactly once, with an answer of the shape that was
-//             asked for, or an error that names the service; within Compute, or on a thread of
-//             gRPC's, which it must not hold. No thread waits for an answer.
+//             asked for, or an error that names the service; within Compute or Stop, or on the
+//             thread of the queue of answers, which it must not hold.
 //             At most kMaxCalls are under way; others wait in line, kMaxWaiting at most.
 //             Columns are sent with their content once, and again when the service says NOT_FOUND.
 //             A service that cannot be reached is tried again, three times, within the call's
@@ -29,6 +29,8 @@
 #include "server/sync/mutex.h"
 
 namespace phimap {
+
+class AnswerQueue;
 
 // A block of kernel values as a service answered it. What it says of itself is true; whether its
 // numbers are finite is not looked at.
@@ -69,8 +71,9 @@ class KernelService {
   // Gives a call up: `done` hears of it soon, unless it has ended.
   using Cancel = std::function<void()>;
 
+  // `answers`, shared by all services, outlives the service.
   KernelService(const KernelAddress& address, const Options& options,
-                const KernelServiceMetrics& metrics);
+                const KernelServiceMetrics& metrics, AnswerQueue& answers);
   // REQUIRES: Stop.
   ~KernelService();
   KernelService(const KernelService&) = delete;
@@ -113,6 +116,7 @@ class KernelService {
   const Options options_;
   const KernelServiceMetrics metrics_;
   const std::unique_ptr<Channel> channel_;
+  AnswerQueue& answers_;
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -3,14 +3,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/status/error.h"
+#include "server/kernel_client/answer_queue.h"
 
 namespace phimap {
 
 KernelServices::KernelServices(const std::vector<KernelAddress>& addresses,
-                               const KernelService::Options& options, KernelMetrics& metrics) {
+                               const KernelService::Options& options, KernelMetrics& metrics)
+    : answers_(addresses.empty() ? nullptr : std::make_unique<AnswerQueue>()) {
   for (const KernelAddress& address : addresses) {
-    services_[address.name] =
-        std::make_unique<KernelService>(address, options, metrics.AddService(address.name));
+    services_[address.name] = std::make_unique<KernelService>(
+        address, options, metrics.AddService(address.name), *answers_);
   }
 }
 

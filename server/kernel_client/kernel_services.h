@@ -15,7 +15,9 @@
 
 namespace phimap {
 
-// Immutable; thread-safe.
+class AnswerQueue;
+
+// Immutable; thread-safe. Owns the one thread on which all answers arrive.
 class KernelServices {
  public:
   // No connection is made before the first call. The last of two addresses of one name counts.
@@ -31,6 +33,8 @@ class KernelServices {
   void Stop();
 
  private:
+  // Null without services. It goes last: only when no call is under way may a queue end.
+  std::unique_ptr<AnswerQueue> answers_;
   std::map<std::string, std::unique_ptr<KernelService>, std::less<>> services_;
 };
 

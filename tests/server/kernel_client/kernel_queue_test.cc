@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -57,6 +58,8 @@ class KernelQueueTest : public ::testing::Test {
     std::atomic<bool> cancelled{false};
     absl::Time deadline = absl::InfiniteFuture();
     Gate done;
+    // Of `done`.
+    std::thread::id thread;
     std::optional<absl::StatusOr<KernelRows>> answer;
 
     const absl::StatusOr<KernelRows>& Wait() {
@@ -79,6 +82,7 @@ class KernelQueueTest : public ::testing::Test {
                     .cancelled = &asked->cancelled,
                     .done =
                         [asked](absl::StatusOr<KernelRows> answer) {
+                          asked->thread = std::this_thread::get_id();
                           asked->answer = std::move(answer);
                           asked->done.Open();
                         }});
@@ -201,6 +205,22 @@ TEST_F(KernelQueueTest, ARoundTripEachAndOneMoreForAServiceThatHasForgotten) {
   kernel_.Start();
   ExpectValues(*Ask(4));
   EXPECT_EQ(kernel_.calls(), 6);
+}
+
+// Two calls end at the same time, again and again.
+TEST_F(KernelQueueTest, AnswersArriveOnOneThreadThatIsNoCallers) {
+  ExpectValues(*Ask(0));
+  std::set<std::thread::id> threads;
+  for (int round = 0; round < 32; ++round) {
+    std::vector<std::shared_ptr<Asked>> all;
+    for (int i = 0; i < KernelQueue::kCalls; ++i) all.push_back(Ask(i));
+    for (const auto& asked : all) {
+      ExpectValues(*asked);
+      threads.insert(asked->thread);
+    }
+  }
+  EXPECT_EQ(threads.size(), 1);
+  EXPECT_FALSE(threads.contains(std::this_thread::get_id()));
 }
 
 TEST_F(KernelQueueTest, StopEndsWhatIsUnderWayAndWhatWaits) {

@@ -1,0 +1,46 @@
+// Where the answers of kernel services arrive: a queue of gRPC's and the one thread that empties
+// it.
+//
+// Guarantees: OnAnswer is called on the queue's own thread, once for each call that was begun with
+//             the queue, whatever became of it.
+// Thread-safety: calls may be begun from any thread.
+#ifndef PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
+#define PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
+
+#include <thread>
+
+#include "grpcpp/completion_queue.h"
+
+namespace phimap {
+
+class AnswerQueue {
+ public:
+  // Whose address is the tag of a call.
+  class Waiting {
+   public:
+    // Must not wait for anything: all answers of all services come after it. It may begin a call.
+    virtual void OnAnswer() = 0;
+
+   protected:
+    ~Waiting() = default;
+  };
+
+  AnswerQueue();
+  // REQUIRES: every call has ended.
+  ~AnswerQueue();
+  AnswerQueue(const AnswerQueue&) = delete;
+  AnswerQueue& operator=(const AnswerQueue&) = delete;
+
+  // For calls whose tag is a Waiting*.
+  grpc::CompletionQueue* get() { return &answers_; }
+
+ private:
+  void Run();
+
+  grpc::CompletionQueue answers_;
+  std::thread thread_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
