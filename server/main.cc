@@ -14,6 +14,7 @@
 #include "core/linalg/blas.h"
 #include "core/plan/engine.h"
 #include "google/protobuf/stubs/logging.h"
+#include "server/kernel_client/grpc_log.h"
 #include "server/observe/log.h"
 #include "server/options.h"
 #include "server/process.h"
@@ -65,6 +66,7 @@ int Run(const ServerOptions& options) {
   SwitchLockDebuggingOff();
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
+  const GrpcLog grpc_log(logger);
   // It would write a line, and wait for whoever reads them, for each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
