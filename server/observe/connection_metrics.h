@@ -15,6 +15,8 @@ struct ConnectionMetrics {
   prometheus::Counter* const accepted;
   // Closed at once, because the process has too many files open.
   prometheus::Counter* const refused;
+  // Closed at once, because their address has as many as one may have.
+  prometheus::Counter* const refused_by_address;
   // Those that are open now.
   prometheus::Gauge* const open;
   // Between two polls of an event loop.

@@ -28,6 +28,7 @@ class HostCounts {
     ++count;
     return true;
   }
+  int max_connections() const { return max_connections_; }
   void Return(const Peer& peer) {
     if (IsExempt(peer)) return;
     MutexLock lock(&mutex_);

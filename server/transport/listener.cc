@@ -85,14 +85,8 @@ void Listener::OnReady(uint32_t) {
     socklen_t size = sizeof(name);
     const int connection = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&name), &size,
                                    SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (connection >= options_.max_descriptor) {
-      close(connection);
-      options_.metrics.refused->Increment();
-      Warn("connections_refused", "too many are open");
-    } else if (connection >= 0) {
-      options_.metrics.accepted->Increment();
-      take_(tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession()),
-            PeerOf(name));
+    if (connection >= 0) {
+      Accepted(connection, PeerOf(name));
     } else if (errno == EAGAIN) {
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
@@ -103,6 +97,25 @@ void Listener::OnReady(uint32_t) {
   }
 }
 
+void Listener::Accepted(int connection, const Peer& peer) {
+  if (connection >= options_.max_descriptor) {
+    options_.metrics.refused->Increment();
+    Warn("connections_refused", "too many are open");
+    close(connection);
+    return;
+  }
+  // Before anything is made for it: whoever connects without end costs little.
+  if (!options_.hosts.Take(peer)) {
+    options_.metrics.refused_by_address->Increment();
+    WarnOfAddress(peer);
+    close(connection);
+    return;
+  }
+  options_.metrics.accepted->Increment();
+  take_(tls_ == nullptr ? PlainChannel(connection) : TlsChannel(connection, tls_->NewSession()),
+        peer);
+}
+
 void Listener::Warn(const char* event, const char* reason) {
   const absl::Time now = SteadyNow();
   if (now < quiet_until_) return;
@@ -111,6 +124,18 @@ void Listener::Warn(const char* event, const char* reason) {
                       {{"reason", reason},
                        {"descriptors_for_connections", absl::StrCat(options_.max_descriptor)},
                        {"help", "raise the limit of open files (RLIMIT_NOFILE, LimitNOFILE=)"}});
+}
+
+void Listener::WarnOfAddress(const Peer& peer) {
+  const absl::Time now = SteadyNow();
+  if (now < quiet_of_addresses_until_) return;
+  quiet_of_addresses_until_ = now + kQuiet;
+  options_.logger.Log(LogLevel::kWarning, "connections_refused_by_address",
+                      {{"address", peer.host},
+                       {"limit", absl::StrCat(options_.hosts.max_connections())},
+                       {"help",
+                        "a proxy connects for many: name its address with --proxy; or raise "
+                        "--max_connections_per_host"}});
 }
 
 }  // namespace phimap

@@ -1,8 +1,8 @@
 // Accepts connections on one socket and hands them over.
 //
 // Guarantees: a part of the process's descriptors is kept for the store and everything else; a
-// connection beyond that is closed at once, so that the client hears of it and may try again; and
-// accepting goes on whatever accept says.
+// connection beyond that is closed at once, so that the client hears of it and may try again, as is
+// one of an address that has as many as it may; and accepting goes on whatever accept says.
 // Not thread-safe: it lives on its loop's thread.
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
@@ -15,6 +15,7 @@
 #include "server/observe/log.h"
 #include "server/transport/channel.h"
 #include "server/transport/event_loop.h"
+#include "server/transport/host_counts.h"
 #include "server/transport/listening_socket.h"
 #include "server/transport/peer.h"
 #include "server/transport/tls_context.h"
@@ -23,11 +24,13 @@ namespace phimap {
 
 class Listener final : public Pollable {
  public:
-  // Takes a connection over.
+  // Takes a connection over; whoever ends it gives its address back to Options::hosts.
   using Take = std::function<void(std::unique_ptr<Channel>, Peer)>;
   struct Options {
     // Connections get descriptors below it: as many as fit beside what the process has open.
     int max_descriptor;
+    // Of all listeners; outlives them.
+    HostCounts& hosts;
     const ConnectionMetrics& metrics;
     const Logger& logger;
   };
@@ -48,8 +51,11 @@ class Listener final : public Pollable {
   void Listen();
   // Stops for a moment: the socket stays readable, and the loop would never rest.
   void Pause();
-  // At most one line in ten seconds: what fills the descriptors should not fill the log.
+  // Takes a connection over, or closes it.
+  void Accepted(int connection, const Peer& peer);
+  // Each at most one line in ten seconds: what fills the descriptors should not fill the log.
   void Warn(const char* event, const char* reason);
+  void WarnOfAddress(const Peer& peer);
 
   EventLoop& loop_;
   ListeningSocket socket_;
@@ -58,6 +64,7 @@ class Listener final : public Pollable {
   const Take take_;
   RetryTimer retry_;
   absl::Time quiet_until_ = absl::InfinitePast();
+  absl::Time quiet_of_addresses_until_ = absl::InfinitePast();
 };
 
 // What RLIMIT_NOFILE allows, less a reserve for everything that is no connection.

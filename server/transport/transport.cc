@@ -144,7 +144,6 @@ void Transport::OnEachLoop(const std::function<void(IoThread&)>& task) {
 
 void Transport::Listen(std::vector<Endpoint> endpoints) {
   const auto spread = [parts = parts_.get()](std::unique_ptr<Channel> channel, Peer peer) {
-    if (!parts->hosts.Take(peer)) return parts->metrics.refused->Increment();
     IoThread& thread = *parts->threads[parts->next_thread++ % parts->threads.size()];
     if (thread.loop().OnThisThread()) return thread.Take(std::move(channel), std::move(peer));
     // A task must be copyable, which a channel is not.
@@ -154,7 +153,7 @@ void Transport::Listen(std::vector<Endpoint> endpoints) {
   };
   OnEachLoop([&](IoThread& thread) {
     if (&thread != parts_->threads[0].get()) return;
-    const Listener::Options options{parts_->options.max_descriptor, parts_->metrics,
+    const Listener::Options options{parts_->options.max_descriptor, parts_->hosts, parts_->metrics,
                                     parts_->logger};
     for (Endpoint& endpoint : endpoints) {
       thread.listeners().push_back(std::make_unique<Listener>(
