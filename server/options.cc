@@ -123,8 +123,8 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
       ->capture_default_str();
   app.add_option(
          "--stream_idle_seconds", options.stream_idle_seconds,
-         "Seconds a client may be silent in a TransformStream or a ModelStreamInfer, or leave an "
-         "answer of any call unread, before the call is ended.")
+         "Seconds a client may be silent in a TransformStream or a ModelStreamInfer, or take less "
+         "than 1 KiB a second of an answer of any call, before the call is ended.")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   app.add_option("--max_connection_age_seconds", options.max_connection_age_seconds,

@@ -206,7 +206,7 @@ bool Connection::SendShare() {
     const size_t unsent = output_.size();
     const Channel::State sent = channel_->Write(output_);
     if (sent == Channel::State::kClosed) return false;
-    if (output_.size() < unsent) sent_at_ = loop_.now();
+    written_ += static_cast<int64_t>(unsent - output_.size());
     write_blocked_ = sent == Channel::State::kWantsWrite;
     if (!full || write_blocked_) return true;
     // There is room again, for answers and for what was not read for want of it.
@@ -249,24 +249,31 @@ void Connection::DropInput() {
   if (channel_->Read(ReadBuffer(), kReadBytes).state == Channel::State::kClosed) End();
 }
 
-void Connection::OnLingerTime() {
+int64_t Connection::Unacknowledged() const {
   int left = 0;
-  if (ioctl(channel_->fd(), SIOCOUTQ, &left) != 0 || left == 0 || left == unacknowledged_) {
-    return End();
-  }
+  return ioctl(channel_->fd(), SIOCOUTQ, &left) == 0 ? left : 0;
+}
+
+void Connection::OnLingerTime() {
+  const int64_t left = Unacknowledged();
+  if (left == 0 || left == unacknowledged_) return End();
   unacknowledged_ = left;  // the client still takes some of it
   loop_.timers().Set(idle_timer_, loop_.now() + kLinger);
 }
 
 void Connection::NoteIdleness() {
   if (!greeted_) return;  // the timer is that of the handshake
-  const bool stalled = write_blocked_;
+  const bool stalled = write_blocked_ || IsShut();
   const bool idle = streams_.empty();
+  if (stalled && stalled_) {
+    if (Taken() >= taken_goal_) AwaitProgress();
+    return;
+  }
   if (stalled == stalled_ && idle == idle_) return;
   stalled_ = stalled;
   idle_ = idle;
   if (stalled) {
-    loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_stall);
+    AwaitProgress();
   } else if (idle) {
     loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_idle);
   } else {
@@ -279,9 +286,28 @@ void Connection::OnIdle() {
   if (!greeted_) return End();
   if (!stalled_) return FinishGoAway();
   // A socket that is full at each look may be one that is read all the time.
-  const absl::Time limit = sent_at_ + owner_.limits.max_stall;
-  if (loop_.now() < limit) return loop_.timers().Set(idle_timer_, limit);
+  if (Taken() >= taken_goal_) return AwaitProgress();
   End();
+}
+
+void Connection::AwaitProgress() {
+  const int64_t unacknowledged = Unacknowledged();
+  taken_goal_ = written_ - unacknowledged + owner_.limits.OwedOf(unacknowledged + UnsentBytes());
+  loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_stall);
+}
+
+int64_t Connection::UnsentBytes() const {
+  size_t bytes = output_.size();
+  for (const auto& [id, stream] : streams_) bytes += stream->UnsentBytes();
+  return static_cast<int64_t>(bytes);
+}
+
+bool Connection::IsShut() const {
+  return nghttp2_session_get_remote_window_size(session_) <= 0 && UnsentBytes() > 0;
+}
+
+bool Connection::IsShut(const Http2Stream& stream) const {
+  return nghttp2_session_get_stream_remote_window_size(session_, stream.id_) <= 0;
 }
 
 void Connection::EndStalledStreams() {
@@ -289,7 +315,10 @@ void Connection::EndStalledStreams() {
   bool unsent = false;
   for (auto& [id, stream] : streams_) {
     if (stream->body_.empty()) continue;
-    if (stream->progress_ <= before) {
+    // Of a connection that is stalled, only streams that could not go on by themselves are to
+    // blame.
+    const bool to_blame = !stalled_ || IsShut(*stream);
+    if (stream->progress_ <= before || (stream->owes_since_ <= before && to_blame)) {
       stream->Reset(ResetCode::kCancel);  // it is closed when this is sent
     } else {
       unsent = true;
@@ -460,9 +489,7 @@ ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) 
     stream->deferred_ = true;
     return NGHTTP2_ERR_DEFERRED;
   }
-  size_t size = 0;
-  for (const auto& bytes : stream->body_) size += bytes->bytes().size();
-  size -= stream->sent_;
+  const size_t size = stream->UnsentBytes();
   const size_t count = std::min(size, length);
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (count == size && stream->has_trailers_) {
@@ -484,6 +511,7 @@ int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_hea
   Http2Stream* const stream = Find(frame.hd.stream_id);
   if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   stream->progress_ = loop_.now();
+  stream->owed_ -= static_cast<int64_t>(length);
   output_.Append(frame_head);
   while (length > 0) {
     const std::shared_ptr<const OutputBytes>& first = stream->body_.front();
@@ -496,6 +524,7 @@ int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_hea
       stream->sent_ = 0;
     }
   }
+  if (stream->owed_ <= 0) stream->AwaitProgress();
   if (stream->body_.empty() && !stream->has_trailers_ && stream->handler_ != nullptr) {
     const std::shared_ptr<StreamHandler> handler = stream->handler_;
     handler->OnSent();

@@ -10,6 +10,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,6 +51,16 @@ struct ConnectionLimits {
   // How long a client may leave an answer unread, of a stream or of all of them: it takes memory
   // from others.
   absl::Duration max_stall = absl::Minutes(5);
+  // Within each such time it takes so much, or what waited for it when the time began: a client
+  // that takes a byte now and then holds as much.
+  int64_t min_bytes_per_second = 1024;
+
+  // What a client that has `waiting` bytes to take owes within max_stall; at least one.
+  int64_t OwedOf(int64_t waiting) const {
+    const auto floor = static_cast<int64_t>(static_cast<double>(min_bytes_per_second) *
+                                            absl::ToDoubleSeconds(max_stall));
+    return std::clamp<int64_t>(floor, 1, std::max<int64_t>(1, waiting));
+  }
 };
 
 class Connection final : public Pollable {
@@ -141,6 +152,17 @@ class Connection final : public Pollable {
   void DropInput();
   void OnLingerTime();
   void EndStalledStreams();
+  // Gives the client max_stall from now to take what it owes.
+  void AwaitProgress();
+  // Bytes that the socket holds yet: the client's system has not acknowledged them.
+  int64_t Unacknowledged() const;
+  // All that the client's has, counted from somewhere.
+  int64_t Taken() const { return written_ - Unacknowledged(); }
+  int64_t UnsentBytes() const;
+  // The client's window lets nothing go: of what waits on all streams, or on one. A stream whose
+  // own is open waits for others.
+  bool IsShut() const;
+  bool IsShut(const Http2Stream& stream) const;
   // Some stream has something to send.
   void WatchStalls();
   void NoteIdleness();
@@ -173,18 +195,21 @@ class Connection final : public Pollable {
   absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
-  // What the client had not acknowledged when it was looked at last.
-  int unacknowledged_ = 0;
+  // What the client had not acknowledged when it was looked at last, all being sent.
+  int64_t unacknowledged_ = 0;
   // The poll of the last share of reading.
   absl::Time last_share_ = absl::InfinitePast();
-  // When the socket took something last.
-  absl::Time sent_at_ = absl::InfinitePast();
+  // Bytes that the socket took.
+  int64_t written_ = 0;
+  // What Taken must reach before the idle timer's time, while the connection is stalled.
+  int64_t taken_goal_ = 0;
   bool flushing_ = false;
   // The client has sent a frame: it speaks HTTP/2.
   bool greeted_ = false;
   bool going_away_ = false;
   bool gone_away_ = false;
-  // What the idle timer was set for last.
+  // What the idle timer was set for last. Stalled: the socket is full, or the client's window is
+  // shut, and something waits.
   bool stalled_ = false;
   bool idle_ = false;
   // In the session: it must not be asked to send, nor be destroyed.

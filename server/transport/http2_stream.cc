@@ -44,10 +44,25 @@ void Http2Stream::SendHeaders(absl::Span<const Header> headers, bool end) {
 
 void Http2Stream::Send(std::shared_ptr<const OutputBytes> bytes) {
   PHIMAP_CHECK(headers_sent_ && !has_trailers_);
-  if (body_.empty()) progress_ = connection_.loop().now();
+  const bool first = body_.empty();
   body_.push_back(std::move(bytes));
+  if (first) {
+    progress_ = connection_.loop().now();
+    AwaitProgress();
+  }
   connection_.WatchStalls();
   Resume();
+}
+
+size_t Http2Stream::UnsentBytes() const {
+  size_t bytes = 0;
+  for (const auto& piece : body_) bytes += piece->bytes().size();
+  return bytes - sent_;
+}
+
+void Http2Stream::AwaitProgress() {
+  owed_ = connection_.owner_.limits.OwedOf(static_cast<int64_t>(UnsentBytes()));
+  owes_since_ = connection_.loop().now();
 }
 
 void Http2Stream::SendTrailers(absl::Span<const Header> trailers) {

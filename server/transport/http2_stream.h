@@ -40,6 +40,9 @@ class Http2Stream final : public Stream {
   };
 
   void Resume();
+  size_t UnsentBytes() const;
+  // Gives the client max_stall from now to take what it owes.
+  void AwaitProgress();
 
   Connection& connection_;
   const int32_t id_;
@@ -50,6 +53,9 @@ class Http2Stream final : public Stream {
   size_t sent_ = 0;
   // When some of it was sent last, or when there came something to send.
   absl::Time progress_ = absl::InfinitePast();
+  // What the client has yet to let go of it, and since when.
+  int64_t owed_ = 0;
+  absl::Time owes_since_ = absl::InfinitePast();
   std::vector<OwnedHeader> trailers_;
   bool has_trailers_ = false;
   bool headers_sent_ = false;
