@@ -57,6 +57,13 @@ absl::Status RequestTooSlow() {
                    "the request was begun and not completed in time");
 }
 
+absl::Status StoppedArriving(absl::Duration time) {
+  return MakeError(
+      Code::kDeadlineExceeded, "SLOW_REQUEST", "",
+      absl::StrCat("a message was begun, nothing more of it came for ", absl::FormatDuration(time),
+                   ", and others wait for the memory that is kept for it"));
+}
+
 // A message grows when it is parsed: text and numbers by less than this. One that grows by more is
 // let in only if the budget could hold it, even when nothing else is there.
 constexpr int64_t kUsualGrowth = 4;
@@ -119,7 +126,8 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
       source_(environment_.memory, environment_.max_message_bytes, without_room),
-      deadline_timer_(*this) {}
+      deadline_timer_(*this),
+      half_message_timer_(*this) {}
 
 Call::~Call() { PHIMAP_CHECK(over_); }
 
@@ -167,12 +175,30 @@ void Call::OnRequestEnd() {
 void Call::Pull() {
   if (over_ || stream_ == nullptr) return;
   source_.Take(*stream_, {});
+  WatchHalfMessage();
   if (source_.waits_for_room()) AwaitRoom();
 }
 
 void Call::Progress() {
+  WatchHalfMessage();
   if (source_.waits_for_room()) AwaitRoom();
   if (source_.has_message() || source_.at_end() || !source_.error().ok()) OnRequestProgress();
+}
+
+void Call::WatchHalfMessage() {
+  if (!source_.holds_half() || half_message_timer_.is_set()) return;
+  half_message_bytes_ = source_.taken_bytes();
+  loop_->timers().Set(half_message_timer_, loop_->now() + environment_.half_message_time);
+}
+
+void Call::OnHalfMessageTime() {
+  const absl::Duration time = environment_.half_message_time;
+  const bool stands = source_.holds_half() && source_.taken_bytes() == half_message_bytes_;
+  // Twice: who was refused just after the last look counts in this one.
+  if (stands && environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
+    return Cancel(StoppedArriving(time));
+  }
+  WatchHalfMessage();
 }
 
 void Call::AwaitRoom() {
@@ -250,6 +276,7 @@ void Call::End(const absl::Status& status) {
   LiveCalls().erase(this);
   share_ = CallerShares::Share();
   deadline_timer_.Cancel();
+  half_message_timer_.Cancel();
   OnOver();
   OnEnd(status);
   Record(status);

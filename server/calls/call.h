@@ -113,6 +113,14 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override;
     Call& call;
   };
+  // Looks whether the rest of a message comes.
+  struct HalfMessageTimer final : Timer {
+    explicit HalfMessageTimer(Call& call) : call(call) {}
+    void OnTime() override { call.OnHalfMessageTime(); }
+    Call& call;
+  };
+  void WatchHalfMessage();
+  void OnHalfMessageTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
   void Record(const absl::Status& status);
@@ -133,6 +141,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const std::string peer_;
   MessageSource source_;
   DeadlineTimer deadline_timer_;
+  HalfMessageTimer half_message_timer_;
+  // Of the body when the timer was set.
+  int64_t half_message_bytes_ = 0;
   const RequestId request_id_;
   bool headers_sent_ = false;
   bool over_ = false;

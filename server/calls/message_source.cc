@@ -83,7 +83,9 @@ size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
     ready_ = ChargedMessage{reader_.Release(), *std::exchange(charge_, std::nullopt)};
     if (std::exchange(wide_, false)) stream.SetWindow(kNarrowWindow);
   }
-  return before - bytes.size();
+  const size_t taken = before - bytes.size();
+  taken_bytes_ += static_cast<int64_t>(taken);
+  return taken;
 }
 
 void MessageSource::Take(Stream& stream, absl::string_view bytes) {

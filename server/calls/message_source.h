@@ -47,6 +47,10 @@ class MessageSource {
   bool at_end() const {
     return ended_ && !ready_.has_value() && pending_.empty() && reader_.at_boundary();
   }
+  // A message is charged, and not all of it has come.
+  bool holds_half() const { return charge_.has_value(); }
+  // Of the body, by now.
+  int64_t taken_bytes() const { return taken_bytes_; }
   // A message waits for the budget.
   bool waits_for_room() const { return waits_; }
 
@@ -65,6 +69,7 @@ class MessageSource {
   std::optional<RequestMemory::Charge> charge_;
   std::optional<ChargedMessage> ready_;
   absl::Status error_;
+  int64_t taken_bytes_ = 0;
   bool waits_ = false;
   bool ended_ = false;
   bool wide_ = false;

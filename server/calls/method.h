@@ -42,6 +42,8 @@ struct CallEnvironment {
   // Largest message either way.
   int64_t max_message_bytes;
   const Logger& logger;
+  // A message of which nothing comes for so long gives way to those who wait for memory.
+  absl::Duration half_message_time = absl::Seconds(5);
 };
 
 // What a call begins with.

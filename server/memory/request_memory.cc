@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
+#include "server/sync/steady_time.h"
 
 namespace phimap {
 namespace {
@@ -36,7 +37,7 @@ void RequestMemory::Charge::Release() {
 std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t held) {
   int64_t before = held_.load();
   do {
-    if (before > held && before + bytes > max_bytes_) return std::nullopt;
+    if (before > held && before + bytes > max_bytes_) return NoRoom();
   } while (!held_.compare_exchange_weak(before, before + bytes));
   Show();
   return Charge(this, bytes, /*answer=*/false);
@@ -48,11 +49,21 @@ std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes)
   int64_t none = 0;
   const bool alone = answers_.compare_exchange_strong(none, bytes);
   do {
-    if (!alone && before + bytes > max_bytes_) return std::nullopt;
+    if (!alone && before + bytes > max_bytes_) return NoRoom();
   } while (!held_.compare_exchange_weak(before, before + bytes));
   if (!alone) answers_.fetch_add(bytes);
   Show();
   return Charge(this, bytes, /*answer=*/true);
+}
+
+std::nullopt_t RequestMemory::NoRoom() {
+  wanted_ns_.store(absl::ToUnixNanos(SteadyNow()), std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+bool RequestMemory::IsWantedSince(absl::Time since) const {
+  return room_.waited_for() ||
+         wanted_ns_.load(std::memory_order_relaxed) >= absl::ToUnixNanos(since);
 }
 
 absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "prometheus/gauge.h"
 #include "server/memory/room_watch.h"
 
@@ -74,6 +75,8 @@ class RequestMemory {
   // the message: "the request".
   absl::Status Full(absl::string_view what, int64_t bytes) const;
 
+  // Whether anyone waits for room, or was refused for want of it since `since`.
+  bool IsWantedSince(absl::Time since) const;
   // Tells when there may be room again.
   RoomWatch& room() { return room_; }
 
@@ -83,6 +86,7 @@ class RequestMemory {
  private:
   void Return(int64_t bytes, bool answer);
   void Show() const;
+  std::nullopt_t NoRoom();
 
   const int64_t max_bytes_;
   prometheus::Gauge* const gauge_;
@@ -90,6 +94,8 @@ class RequestMemory {
   std::atomic<int64_t> held_{0};
   // Of these, by answers.
   std::atomic<int64_t> answers_{0};
+  // When somebody found no room last, in steady nanoseconds.
+  std::atomic<int64_t> wanted_ns_{0};
 };
 
 // Whether `status` says that room lacked at the moment.

@@ -23,6 +23,9 @@ class RoomWatch {
   // the same time. It must not wait. Dropped uncalled when the watch ends.
   void Wait(Callback freed) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // Somebody waits, or did until a moment ago.
+  bool waited_for() const { return waited_for_.load(); }
+
   // Room has become free: calls all who wait. Costs a load when nobody does. What a callback frees
   // in its turn is told of after it has returned, so callbacks never nest.
   void Notify() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -179,8 +179,7 @@ class CallTest : public ::testing::Test {
   CallerShares callers_{1000};
   TaskPool parsing_{"parsing", 1, 100};
   const Logger logger_{LogLevel::kOff};
-  const CallEnvironment environment_{access_,  memory_,          callers_,
-                                     parsing_, kMaxMessageBytes, logger_};
+  CallEnvironment environment_{access_, memory_, callers_, parsing_, kMaxMessageBytes, logger_};
   Dispatcher dispatcher_{environment_, metrics_};
   std::unique_ptr<LoopServer> server_;
   std::unique_ptr<RawHttp2Client> client_;

@@ -185,6 +185,79 @@ TEST_F(CallsTest, StreamIsAnsweredUpToAMessageThatCannotBeTaken) {
   EXPECT_FALSE(answer.body.empty());
 }
 
+// Messages of which only some has come, beside ones for which there is no room.
+class HalfMessageTest : public CallsTest {
+ protected:
+  static constexpr auto kTime = absl::Milliseconds(400);
+
+  HalfMessageTest() { environment_.half_message_time = kTime; }
+
+  // A message of which only the beginning is sent; it is charged when this returns.
+  int32_t BeginHalf() {
+    const int64_t before = memory_.held_bytes();
+    const int32_t stream = client_->Call(kStream);
+    client_->Send(stream, Whole().substr(0, 1000));
+    EXPECT_TRUE(RunUntil([&] { return memory_.held_bytes() > before + kMaxMessageBytes; }));
+    return stream;
+  }
+  std::string Whole() { return ToHost(std::string(kMaxMessageBytes - 100, 'h')); }
+  // While the server does what it does by itself.
+  void Pass(const std::string& timeout) {
+    EXPECT_EQ(CodeOf(Answer(kUnary, Named("wait"), {{"grpc-timeout", timeout}})),
+              kDeadlineExceeded);
+  }
+  bool Ended(int32_t stream) { return client_->answer(stream).ended; }
+};
+
+TEST_F(HalfMessageTest, IsLeftInPeaceWhileNobodyWaitsForMemoryAndGivesWayThen) {
+  // Each holds a quarter of the budget, and a little.
+  const int32_t halves[] = {BeginHalf(), BeginHalf(), BeginHalf()};
+  Pass("1000m");
+  for (const int32_t half : halves) EXPECT_FALSE(Ended(half));
+  const int32_t waits = client_->Call(kStream);
+  client_->Send(waits, Whole(), /*end=*/true);
+  ASSERT_TRUE(client_->AwaitEnd(waits));
+  EXPECT_EQ(CodeOf(client_->answer(waits)), 0);
+  ASSERT_TRUE(
+      client_->RunUntil([&] { return Ended(halves[0]) || Ended(halves[1]) || Ended(halves[2]); }));
+  for (const int32_t half : halves) {
+    if (!Ended(half)) continue;
+    EXPECT_EQ(CodeOf(client_->answer(half)), kDeadlineExceeded);
+    EXPECT_EQ(ReasonOf(client_->answer(half)), "SLOW_REQUEST");
+  }
+}
+
+TEST_F(HalfMessageTest, GivesWayToWhoWasRefused) {
+  const int32_t half = BeginHalf();
+  const auto others = memory_.Take(memory_.max_bytes() - memory_.held_bytes());
+  auto& refused = Answer(kUnary, Named(std::string(1000, 'x')));
+  EXPECT_EQ(ReasonOf(refused), "MEMORY_FULL");
+  ASSERT_TRUE(client_->AwaitEnd(half));
+  EXPECT_EQ(ReasonOf(client_->answer(half)), "SLOW_REQUEST");
+  EXPECT_EQ(memory_.held_bytes(), others->bytes());
+}
+
+TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
+  const int32_t comes = BeginHalf();
+  const int32_t stands = BeginHalf();
+  const auto others = memory_.Take(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
+  // There is room for the calls by which the time passes.
+  const std::string rest = Whole().substr(1000);
+  size_t sent = 0;
+  const int32_t waits = client_->Call(kStream);
+  client_->Send(waits, Whole() + Whole());
+  while (!Ended(stands)) {
+    ASSERT_LT(sent, rest.size());
+    client_->Send(comes, rest.substr(sent++, 1));
+    Pass("20m");
+  }
+  EXPECT_FALSE(Ended(comes));
+  client_->Send(comes, rest.substr(sent), /*end=*/true);
+  ASSERT_TRUE(client_->AwaitEnd(comes));
+  EXPECT_EQ(CodeOf(client_->answer(comes)), 0);
+  client_->Reset(waits);
+}
+
 TEST_F(CallsTest, SilentStreamIsEnded) {
   log_.idle_limit = absl::Milliseconds(50);
   const int32_t stream = client_->Call(kStream);
