@@ -78,6 +78,7 @@ def constant(name):
             value = re.sub(r"\b(?:u?int\d+_t|size_t)\{(\d+)\}", r"\1", value.replace("'", ""))
             value = re.sub(r"\babsl::Hours\(([\d *]+)\)", r"(\1) * 3600", value)
             value = re.sub(r"\babsl::Minutes\(([\d *]+)\)", r"(\1) * 60", value)
+            value = re.sub(r"\babsl::Seconds\(([\d *]+)\)", r"(\1)", value)
             value = re.sub(r"\bk[A-Z]\w+", lambda other: str(constant(other[0])), value)
             assert re.fullmatch(r"[\d <*/()]+|\d+e\d", value), f"{name} = {value}"
             values.add(eval(value))  # digits, brackets, *, / and << alone, or as 1e6
