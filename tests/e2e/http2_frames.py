@@ -6,6 +6,7 @@ of a call.
 
 import select
 import socket
+import ssl
 import struct
 import time
 
@@ -70,11 +71,14 @@ def message(payload, declared=None):
 
 
 class Connection:
-    """One connection. Whoever uses it calls read() now and then, or lets what the server sends lie."""
+    """One connection, with TLS if a context is given. Whoever uses it calls read() now and then, or lets what the server
+    sends lie."""
 
-    def __init__(self, address, window=65535, settings=True):
+    def __init__(self, address, window=65535, settings=True, tls=None):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=10)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self.unread = bytearray()
         self.first_window = 65535
         self.window = 65535
@@ -132,7 +136,8 @@ class Connection:
     def read(self, seconds, size=1 << 18):
         """Handles what is there, or comes within `seconds`, `size` bytes at most; False when nothing did."""
         try:
-            if not select.select([self.socket], [], [], seconds)[0]:
+            decrypted = self.socket.pending() if isinstance(self.socket, ssl.SSLSocket) else 0
+            if not decrypted and not select.select([self.socket], [], [], seconds)[0]:
                 return False
             came = self.socket.recv(size)
         except OSError:
