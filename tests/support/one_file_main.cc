@@ -39,6 +39,8 @@ std::string Select(const std::vector<std::string_view>& flags) {
     return "takes --file=NAME.cc and the flags of GoogleTest (--help), and got " +
            std::string(flags[0]);
   }
+  // The child of a death test: GoogleTest repeats all arguments and adds a filter of its own.
+  if (!GTEST_FLAG_GET(internal_run_death_test).empty()) return "";
   if (GTEST_FLAG_GET(filter) != "*") return "takes --file or --gtest_filter, not both";
   const std::string filter = FilterOf(flags[0].substr(kFlag.size()));
   if (filter.empty())

@@ -432,9 +432,9 @@ TEST_F(EvaluateRpcTest, MessagesOutOfOrderAndStreamsWithoutAnEndAreRefused) {
 
 TEST_F(EvaluateRpcTest, RowsThatDoNotFitIntoTheBuildsMemoryAreRefusedAndTheServerServesOn) {
   Stop();
-  options_.build_memory_bytes = 100'000;
+  options_.build_memory_bytes = 200'000;
   Start();
-  // 5 features, 7 numbers and 24 bytes of each row: more than the limit of all builds.
+  // 5 features, 7 numbers and 24 bytes of each row: more than evaluations may take, half of all.
   const grpc::Status status = Evaluate(SpecOf(), Labeled(2000));
   ExpectError(status, Code::RESOURCE_EXHAUSTED, "BUILD_MEMORY", "");
   EXPECT_EQ(FactsOf(status).metadata.at("limit"), "100000");
