@@ -25,6 +25,9 @@ constexpr auto kShare = std::chrono::microseconds(500);
 // Answers and frames of control that wait in the session: then nothing more is read.
 constexpr size_t kMaxQueuedFrames = 4096;
 
+// What a header field counts beside its name and value.
+constexpr size_t kFieldBytes = 32;
+
 // Within which a client that was told of the end closes, or at least takes more.
 constexpr absl::Duration kLinger = absl::Seconds(1);
 
@@ -332,12 +335,23 @@ void Connection::WatchStalls() {
   loop_.timers().Set(stall_timer_, loop_.now() + owner_.limits.max_stall / 4);
 }
 
+void Connection::StartSecond() {
+  if (loop_.now() - second_ < absl::Seconds(1)) return;
+  second_ = loop_.now();
+  control_frames_ = 0;
+  dropped_header_bytes_ = 0;
+}
+
 bool Connection::CountControlFrame() {
-  if (loop_.now() - control_second_ >= absl::Seconds(1)) {
-    control_second_ = loop_.now();
-    control_frames_ = 0;
-  }
+  StartSecond();
   return ++control_frames_ <= owner_.limits.max_control_frames;
+}
+
+int Connection::EndFlood(absl::string_view why) {
+  nghttp2_submit_goaway(
+      session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
+      NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(why.data()), why.size());
+  return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 void Connection::BeginGoAway() {
@@ -396,22 +410,38 @@ Http2Stream* Connection::Find(int32_t stream_id) {
 }
 
 int Connection::OnBeginHeaders(int32_t stream_id) {
+  block_bytes_ = 0;
   if (streams_.contains(stream_id)) return 0;  // trailers of a request
+  head_ = RequestHead();
   streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id));
   return 0;
 }
 
-int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value) {
+int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value,
+                         bool valid) {
+  const size_t bytes = name.size() + value.size() + kFieldBytes;
+  block_bytes_ += bytes;
   Http2Stream* const stream = Find(stream_id);
-  if (stream == nullptr || stream->begun_) return 0;
-  RequestHead& head = stream->head_;
-  if (head.list_bytes() + name.size() + value.size() + 32 > owner_.limits.max_header_bytes) {
-    head.too_large = true;
-    // A byte may name a field of 4 KiB again and again: what is dropped costs time all the same.
-    return CountControlFrame() ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+  const bool begins = stream != nullptr && !stream->begun_;
+  // Of a request, a small field that comes after a large one is kept all the same: what it is
+  // answered may depend on it.
+  const bool kept = begins && valid;
+  if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
+    if (kept) head_.Add(name, value);
+    return 0;
   }
-  head.Add(name, value);
-  return 0;
+  StartSecond();
+  dropped_header_bytes_ += bytes;
+  if (dropped_header_bytes_ > owner_.limits.max_dropped_header_bytes) {
+    return EndFlood("too many headers beyond the limit of a call");
+  }
+  if (begins) {
+    head_.too_large = true;
+    return 0;
+  }
+  // Nothing else of these trailers is looked at.
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
+  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 int Connection::OnFrame(const nghttp2_frame& frame) {
@@ -422,7 +452,9 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream == nullptr) return 0;
       if (!std::exchange(stream->begun_, true)) {
-        owner_.acceptor.OnRequest(*stream, stream->head_, end);
+        // Nobody keeps it: streams that live long would hold much.
+        const RequestHead head = std::exchange(head_, RequestHead());
+        owner_.acceptor.OnRequest(*stream, head, end);
       }
       if (end) EndRequest(*stream);
       return 0;

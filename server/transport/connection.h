@@ -1,10 +1,11 @@
 // One HTTP/2 connection: nghttp2's session between a channel and the streams' handlers.
 //
 // Guarantees: memory that a client can make it hold is bounded whatever it sends: headers by
-// max_header_bytes a stream, bodies by the windows, answers that it does not read by
-// max_output_bytes (then nothing more of it is read), and frames that ask for answers by nghttp2's
-// limits. What it sends beyond a limit ends the stream or the connection, never the process. Not
-// thread-safe: it lives on its loop's thread, but for the handshake, which the pool does.
+// max_header_bytes, of one request at a time, bodies by the windows, answers that it does not read
+// by max_output_bytes (then nothing more of it is read), and frames that ask for answers by
+// nghttp2's limits. What it sends beyond a limit ends the stream or the connection, never the
+// process. Not thread-safe: it lives on its loop's thread, but for the handshake, which the pool
+// does.
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
@@ -48,6 +49,9 @@ struct ConnectionLimits {
   absl::Duration go_away_notice = absl::Seconds(2);
   // Frames of a second that carry no call and no data, pings for instance.
   int max_control_frames = 2'000;
+  // Header fields of a second beyond max_header_bytes, counted as those are: a byte may name a
+  // field of 4 KiB again and again, and each time its bytes are looked at, a nanosecond each.
+  size_t max_dropped_header_bytes = 1 << 20;
   // How long a client may leave an answer unread, of a stream or of all of them: it takes memory
   // from others.
   absl::Duration max_stall = absl::Minutes(5);
@@ -166,13 +170,18 @@ class Connection final : public Pollable {
   // Some stream has something to send.
   void WatchStalls();
   void NoteIdleness();
+  // Begins to count anew when the second is over.
+  void StartSecond();
   // Counts a frame that carries nothing; false when there are too many.
   bool CountControlFrame();
+  // Tells the client why the connection ends; what nghttp2's callback returns to end it.
+  int EndFlood(absl::string_view why);
   void End();
 
   // From nghttp2.
   int OnBeginHeaders(int32_t stream_id);
-  int OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value);
+  // `valid`: nghttp2 drops others.
+  int OnHeader(int32_t stream_id, absl::string_view name, absl::string_view value, bool valid);
   int OnFrame(const nghttp2_frame& frame);
   int OnDataChunk(int32_t stream_id, absl::string_view bytes);
   int OnStreamClose(int32_t stream_id, uint32_t code);
@@ -219,8 +228,14 @@ class Connection final : public Pollable {
   // Read and not fed yet, when the share of a turn was over.
   std::string input_;
   size_t input_used_ = 0;
-  absl::Time control_second_ = absl::InfinitePast();
+  // Of the request whose headers are coming: blocks of headers come one after the other.
+  RequestHead head_;
+  // Of the block that is coming, requests' or trailers, with all that is dropped.
+  size_t block_bytes_ = 0;
+  // Counted since this second began.
+  absl::Time second_ = absl::InfinitePast();
   int control_frames_ = 0;
+  size_t dropped_header_bytes_ = 0;
   AgeTimer age_timer_;
   IdleTimer idle_timer_;
   GoAwayTimer go_away_timer_;

@@ -46,7 +46,6 @@ class Http2Stream final : public Stream {
 
   Connection& connection_;
   const int32_t id_;
-  RequestHead head_;
   std::shared_ptr<StreamHandler> handler_;
   // What is to be sent, and how much of the first is.
   std::deque<std::shared_ptr<const OutputBytes>> body_;

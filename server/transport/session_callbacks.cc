@@ -31,7 +31,14 @@ struct SessionCallbacks {
   static int OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
                       size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
                       void* user) {
-    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size));
+    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                             /*valid=*/true);
+  }
+  static int OnInvalidHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name,
+                             size_t name_size, const uint8_t* value, size_t value_size, uint8_t,
+                             void* user) {
+    return Of(user).OnHeader(frame->hd.stream_id, View(name, name_size), View(value, value_size),
+                             /*valid=*/false);
   }
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
     return Of(user).OnFrame(*frame);
@@ -67,6 +74,7 @@ nghttp2_session_callbacks* NewCallbacks() {
   using Calls = SessionCallbacks;
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Calls::OnBeginHeaders);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Calls::OnHeader);
+  nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, Calls::OnInvalidHeader);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Calls::OnFrame);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Calls::OnDataChunk);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Calls::OnStreamClose);

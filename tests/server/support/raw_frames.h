@@ -1,0 +1,131 @@
+// HTTP/2 by hand: frames and blocks of headers that no library would send.
+#ifndef PHIMAP_TESTS_SERVER_SUPPORT_RAW_FRAMES_H_
+#define PHIMAP_TESTS_SERVER_SUPPORT_RAW_FRAMES_H_
+
+#include <nghttp2/nghttp2.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phimap::testing {
+
+inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
+  std::string frame;
+  for (int shift = 16; shift >= 0; shift -= 8) frame += static_cast<char>(payload.size() >> shift);
+  frame += static_cast<char>(type);
+  frame += static_cast<char>(flags);
+  for (int shift = 24; shift >= 0; shift -= 8) frame += static_cast<char>(stream >> shift);
+  return frame + payload;
+}
+
+// RFC 7541, 5.2, without Huffman's code.
+inline std::string HpackText(const std::string& text) {
+  if (text.size() < 127) return static_cast<char>(text.size()) + text;
+  std::string coded(1, '\x7f');
+  size_t rest = text.size() - 127;
+  for (; rest >= 128; rest /= 128) coded += static_cast<char>(rest % 128 + 128);
+  return coded + static_cast<char>(rest) + text;
+}
+
+// A field that is spelled out.
+inline std::string Literal(const std::string& name, const std::string& value) {
+  return std::string(1, '\0') + HpackText(name) + HpackText(value);
+}
+
+// The same, to be named by kNewest from then on, until another is.
+inline std::string Indexed(const std::string& name, const std::string& value) {
+  return '\x40' + HpackText(name) + HpackText(value);
+}
+constexpr char kNewest = '\xbe';
+
+inline std::string UsualHeaders(const std::string& path) {
+  return Literal(":method", "POST") + Literal(":scheme", "http") + Literal(":path", path) +
+         Literal(":authority", "test");
+}
+// What UsualHeaders counts, as RFC 9113 does: names, values and 32 bytes each.
+inline size_t UsualHeaderBytes(const std::string& path) {
+  return 7 + 4 + 7 + 4 + 5 + path.size() + 10 + 4 + 4 * 32;
+}
+
+class RawFrameClient {
+ public:
+  struct Got {
+    uint8_t type;
+    uint32_t stream;
+    std::string payload;
+  };
+
+  // Owns `fd`.
+  explicit RawFrameClient(int fd) : fd_(fd) {
+    Send(NGHTTP2_CLIENT_MAGIC + Frame(NGHTTP2_SETTINGS, 0, 0, ""));
+  }
+  ~RawFrameClient() { close(fd_); }
+  RawFrameClient(const RawFrameClient&) = delete;
+  RawFrameClient& operator=(const RawFrameClient&) = delete;
+
+  // A server that hung up takes nothing.
+  void Send(const std::string& bytes) const {
+    for (size_t sent = 0; sent < bytes.size();) {
+      const ssize_t some = send(fd_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (some <= 0) return;
+      sent += static_cast<size_t>(some);
+    }
+  }
+  void Headers(uint32_t stream, const std::string& block, bool end = false) const {
+    Send(Frame(NGHTTP2_HEADERS, EndFlags(end), stream, block));
+  }
+
+  // All frames until a ping is answered; nothing when the server hangs up first.
+  bool RoundTrip() {
+    Send(Frame(NGHTTP2_PING, 0, 0, "12345678"));
+    while (Receive()) {
+      if (got_.back().type == NGHTTP2_PING) return true;
+      const bool settings = got_.back().type == NGHTTP2_SETTINGS;
+      if (settings && !got_.back().payload.empty()) {
+        Send(Frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, ""));
+      }
+    }
+    return false;
+  }
+  // What a stream was reset with, or a GOAWAY (stream 0) says; -1: it was not.
+  int Error(uint8_t type, uint32_t stream) const {
+    for (const Got& got : got_) {
+      if (got.type == type && got.stream == stream) {
+        return static_cast<uint8_t>(got.payload[type == NGHTTP2_GOAWAY ? 7 : 3]);
+      }
+    }
+    return -1;
+  }
+  int ResetOf(uint32_t stream) const { return Error(NGHTTP2_RST_STREAM, stream); }
+  int GoAway() const { return Error(NGHTTP2_GOAWAY, 0); }
+  const std::vector<Got>& got() const { return got_; }
+
+ private:
+  static uint8_t EndFlags(bool end) {
+    return static_cast<uint8_t>(NGHTTP2_FLAG_END_HEADERS | (end ? NGHTTP2_FLAG_END_STREAM : 0));
+  }
+  bool Read(std::string& into, size_t size) const {
+    into.resize(size);
+    return size == 0 || recv(fd_, into.data(), size, MSG_WAITALL) == static_cast<ssize_t>(size);
+  }
+  bool Receive() {
+    std::string head;
+    if (!Read(head, 9)) return false;
+    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(head[i])); };
+    Got got{.type = static_cast<uint8_t>(byte(3)), .stream = (byte(7) << 8) | byte(8), .payload = ""};
+    if (!Read(got.payload, (byte(0) << 16) | (byte(1) << 8) | byte(2))) return false;
+    got_.push_back(std::move(got));
+    return true;
+  }
+
+  const int fd_;
+  std::vector<Got> got_;
+};
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_SERVER_SUPPORT_RAW_FRAMES_H_
