@@ -98,6 +98,7 @@ void Connection::HandshakeStepDone(Channel::State state, const Peer& peer) {
 void Connection::Open() {
   state_ = State::kOpen;
   session_ = NewServerSession(*this, owner_.limits);
+  output_.Append(FirstFrame(session_, owner_.limits));
   const absl::Duration age = owner_.limits.max_age;
   if (age != absl::InfiniteDuration()) loop_.timers().Set(age_timer_, SteadyNow() + age);
   Watch(EPOLLIN);
@@ -412,6 +413,10 @@ Http2Stream* Connection::Find(int32_t stream_id) {
 int Connection::OnBeginHeaders(int32_t stream_id) {
   block_bytes_ = 0;
   if (streams_.contains(stream_id)) return 0;  // trailers of a request
+  if (streams_.size() >= owner_.limits.max_streams) {
+    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_REFUSED_STREAM);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
   head_ = RequestHead();
   streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id));
   return 0;

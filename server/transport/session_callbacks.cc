@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "core/status/check.h"
 #include "server/transport/connection.h"
@@ -14,6 +15,7 @@ constexpr uint64_t kResetBurst = 2000;
 constexpr uint64_t kResetsPerSecond = 200;
 // Pings and settings whose answers wait to be sent.
 constexpr size_t kMaxUnsentAnswers = 1000;
+constexpr size_t kFrameHeadBytes = 9;
 
 absl::string_view View(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
@@ -55,7 +57,6 @@ struct SessionCallbacks {
   }
   static int SendBody(nghttp2_session*, nghttp2_frame* frame, const uint8_t* head, size_t length,
                       nghttp2_data_source*, void* user) {
-    constexpr size_t kFrameHeadBytes = 9;
     return Of(user).SendBody(*frame, View(head, kFrameHeadBytes), length);
   }
   // The largest frames that the client takes: fewer heads for large answers.
@@ -104,7 +105,8 @@ nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits
   nghttp2_session* session = nullptr;
   PHIMAP_CHECK(nghttp2_session_server_new2(&session, callbacks, &connection, options) == 0);
   const std::array<nghttp2_settings_entry, 4> settings = {{
-      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.max_streams},
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS,
+       std::numeric_limits<uint32_t>::max()},  // see FirstFrame
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.stream_window},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits.max_header_bytes)},
       {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, 1 << 18},
@@ -113,6 +115,21 @@ nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits
   nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
                                         static_cast<int32_t>(limits.connection_window));
   return session;
+}
+
+std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits) {
+  const uint8_t* data = nullptr;
+  const ssize_t size = nghttp2_session_mem_send(session, &data);
+  PHIMAP_CHECK(size > 0);
+  std::string frame(View(data, static_cast<size_t>(size)));
+  // The first setting is the limit of streams: two bytes that name it, and four.
+  constexpr size_t kValue = kFrameHeadBytes + 2;
+  PHIMAP_CHECK(frame.at(3) == NGHTTP2_SETTINGS &&
+               frame.at(kValue - 1) == NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+  for (size_t i = 0; i < 4; ++i) {
+    frame.at(kValue + i) = static_cast<char>(limits.max_streams >> (24 - 8 * i));
+  }
+  return frame;
 }
 
 }  // namespace phimap

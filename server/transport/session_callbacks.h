@@ -4,13 +4,18 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <string>
+
 namespace phimap {
 
 class Connection;
 struct ConnectionLimits;
 
-// A session whose events go to `connection`, with its first settings queued.
+// A session whose events go to `connection`, with its first settings queued. It takes any number of
+// streams: nghttp2 would end the connection of a client that knows the limit and goes beyond it.
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits);
+// The settings, for the wire, with the limit of streams in them. To be called first, and once.
+std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);
 
 }  // namespace phimap
 

@@ -115,8 +115,11 @@ class RawFrameClient {
   bool Receive() {
     std::string head;
     if (!Read(head, 9)) return false;
-    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(head[i])); };
-    Got got{.type = static_cast<uint8_t>(byte(3)), .stream = (byte(7) << 8) | byte(8), .payload = ""};
+    const auto byte = [&](size_t i) {
+      return static_cast<uint32_t>(static_cast<uint8_t>(head[i]));
+    };
+    Got got{
+        .type = static_cast<uint8_t>(byte(3)), .stream = (byte(7) << 8) | byte(8), .payload = ""};
     if (!Read(got.payload, (byte(0) << 16) | (byte(1) << 8) | byte(2))) return false;
     got_.push_back(std::move(got));
     return true;

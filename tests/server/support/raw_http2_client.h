@@ -75,6 +75,10 @@ class RawHttp2Client {
   // Of GOAWAY frames, the last stream that the server takes, and the error.
   const std::vector<std::pair<int32_t, uint32_t>>& goaways() const { return goaways_; }
   bool closed() const { return closed_; }
+  // Streams that the server says it takes at a time.
+  uint32_t max_streams() const {
+    return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+  }
   int pings_answered() const { return pings_answered_; }
   // Of bodies, not sent yet.
   size_t unsent(int32_t stream) const;

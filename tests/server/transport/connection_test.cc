@@ -15,13 +15,18 @@
 #include "gmock/gmock.h"
 #include "server/sync/steady_time.h"
 #include "tests/server/support/loop_server.h"
+#include "tests/server/support/raw_frames.h"
 #include "tests/server/support/raw_http2_client.h"
 
 namespace phimap {
 namespace {
 
+using testing::Frame;
+using testing::Literal;
 using testing::LoopServer;
+using testing::RawFrameClient;
 using testing::RawHttp2Client;
+using testing::UsualHeaders;
 
 class AnswerText final : public OutputBytes {
  public:
@@ -364,6 +369,33 @@ TEST_F(ConnectionTest, StreamOverTheLimitIsRefusedAndTheOthersAreServed) {
   EXPECT_EQ(client.answer(streams[3]).reset, NGHTTP2_REFUSED_STREAM);
   ASSERT_TRUE(client.RoundTrip());
   EXPECT_EQ(Streams(), 3);
+}
+
+TEST_F(ConnectionTest, ClientIsToldTheLimitOfStreamsAndOneOverItIsRefusedWhenItKnows) {
+  ConnectionLimits limits;
+  limits.max_streams = 3;
+  Serve(limits);
+  RawHttp2Client client(server_->Connect());
+  ASSERT_TRUE(client.RoundTrip());
+  ASSERT_TRUE(client.RoundTrip());  // its acknowledgement has come
+  EXPECT_EQ(client.max_streams(), 3U);
+  // nghttp2's own client would keep the fourth back.
+  RawFrameClient rude(server_->Connect());
+  ASSERT_TRUE(rude.RoundTrip());
+  ASSERT_TRUE(rude.RoundTrip());
+  for (uint32_t stream : {1, 3, 5, 7}) rude.Headers(stream, UsualHeaders("/hold"));
+  rude.Headers(5, Literal("a", "b"), /*end=*/true);
+  ASSERT_TRUE(rude.RoundTrip());
+  ASSERT_TRUE(rude.RoundTrip());
+  EXPECT_EQ(rude.ResetOf(5), -1);
+  EXPECT_EQ(rude.ResetOf(7), NGHTTP2_REFUSED_STREAM);
+  EXPECT_EQ(rude.GoAway(), -1);
+  EXPECT_EQ(Streams(), 3);
+  // There is room again when one has ended.
+  rude.Send(Frame(NGHTTP2_RST_STREAM, 0, 3, std::string(4, '\0')));
+  rude.Headers(9, UsualHeaders("/hold"));
+  ASSERT_TRUE(rude.RoundTrip());
+  EXPECT_EQ(Streams(), 4);
 }
 
 TEST_F(ConnectionTest, FloodOfPingsEndsTheConnection) {

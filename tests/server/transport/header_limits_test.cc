@@ -105,7 +105,8 @@ TEST_F(HeaderLimitsTest, FloodOfTrailersIsNotLookedAtAndOthersAreServed) {
   ExpectRequestEnds(1);
 }
 
-TEST_F(HeaderLimitsTest, FieldsOfOneBlockUpToTheLimitOfASecondAreDroppedAndOneMoreEndsTheConnection) {
+TEST_F(HeaderLimitsTest,
+       FieldsOfOneBlockUpToTheLimitOfASecondAreDroppedAndOneMoreEndsTheConnection) {
   ConnectionLimits limits;
   limits.max_header_bytes = UsualHeaderBytes("/") + kField + 33;
   limits.max_dropped_header_bytes = 10 * (kField + 33);
