@@ -25,6 +25,8 @@ constexpr auto kShare = std::chrono::microseconds(500);
 // Answers and frames of control that wait in the session: then nothing more is read.
 constexpr size_t kMaxQueuedFrames = 4096;
 
+constexpr absl::string_view kTooManyFrames = "too many frames that carry neither call nor data";
+
 // What a header field counts beside its name and value.
 constexpr size_t kFieldBytes = 32;
 
@@ -348,6 +350,11 @@ bool Connection::CountControlFrame() {
   return ++control_frames_ <= owner_.limits.max_control_frames;
 }
 
+bool Connection::CountReset(const Http2Stream& stream) {
+  return stream.headers_sent_ || loop_.now() - stream.began_ >= ResetAllowance::kLongLived ||
+         resets_.Take(loop_.now());
+}
+
 int Connection::EndFlood(absl::string_view why) {
   nghttp2_submit_goaway(
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
@@ -418,7 +425,7 @@ int Connection::OnBeginHeaders(int32_t stream_id) {
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
   head_ = RequestHead();
-  streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id));
+  streams_.emplace(stream_id, std::make_unique<Http2Stream>(*this, stream_id, loop_.now()));
   return 0;
 }
 
@@ -465,18 +472,22 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       return 0;
     }
     case NGHTTP2_DATA: {
-      if (frame.hd.length == 0 && !end && !CountControlFrame()) return NGHTTP2_ERR_CALLBACK_FAILURE;
+      if (frame.hd.length == 0 && !end && !CountControlFrame()) return EndFlood(kTooManyFrames);
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream != nullptr && end) EndRequest(*stream);
       return 0;
+    }
+    case NGHTTP2_RST_STREAM: {
+      const Http2Stream* const stream = Find(frame.hd.stream_id);
+      const bool few = stream == nullptr ? CountControlFrame() : CountReset(*stream);
+      if (few || owner_.shared(peer_)) return 0;
+      return EndFlood("too many streams were reset that had no answer yet");
     }
     // What answers flow by, at the pace of the data.
     case NGHTTP2_WINDOW_UPDATE:
       return 0;
     default:
-      if (CountControlFrame()) return 0;
-      nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
-      return 0;
+      return CountControlFrame() ? 0 : EndFlood(kTooManyFrames);
   }
 }
 
@@ -504,6 +515,9 @@ int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
   if (found == streams_.end()) return 0;
   const std::unique_ptr<Http2Stream> stream = std::move(found->second);
   streams_.erase(found);
+  if (stream->headers_sent_ || loop_.now() - stream->began_ >= ResetAllowance::kLongLived) {
+    resets_.Earn();
+  }
   if (stream->handler_ != nullptr) stream->handler_->OnClosed(static_cast<ResetCode>(code));
   return 0;
 }

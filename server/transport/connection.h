@@ -24,6 +24,7 @@
 #include "server/transport/http2_stream.h"
 #include "server/transport/output_queue.h"
 #include "server/transport/peer.h"
+#include "server/transport/reset_allowance.h"
 #include "server/transport/stream.h"
 
 namespace phimap {
@@ -77,6 +78,8 @@ class Connection final : public Pollable {
     std::function<bool(std::function<void()>)> run_handshake;
     // The connection is at its end: to be destroyed, but not within the call.
     std::function<void(Connection&)> ended;
+    // Whether many clients may be behind it: then none is to suffer for the resets of another.
+    std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
   };
 
   // `owner` outlives the connection.
@@ -174,6 +177,8 @@ class Connection final : public Pollable {
   void StartSecond();
   // Counts a frame that carries nothing; false when there are too many.
   bool CountControlFrame();
+  // Counts a stream that the client resets; false when it does little else.
+  bool CountReset(const Http2Stream& stream);
   // Tells the client why the connection ends; what nghttp2's callback returns to end it.
   int EndFlood(absl::string_view why);
   void End();
@@ -236,6 +241,7 @@ class Connection final : public Pollable {
   absl::Time second_ = absl::InfinitePast();
   int control_frames_ = 0;
   size_t dropped_header_bytes_ = 0;
+  ResetAllowance resets_;
   AgeTimer age_timer_;
   IdleTimer idle_timer_;
   GoAwayTimer go_away_timer_;

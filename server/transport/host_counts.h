@@ -35,10 +35,10 @@ class HostCounts {
     const auto found = counts_.find(peer.host);
     if (--found->second == 0) counts_.erase(found);
   }
-
- private:
+  // Many clients may be behind it: nothing is held against it that one client does.
   bool IsExempt(const Peer& peer) const { return peer.unix_socket || proxies_.contains(peer.host); }
 
+ private:
   const int max_connections_;
   const absl::flat_hash_set<std::string> proxies_;
   Mutex mutex_;

@@ -18,7 +18,8 @@ class Connection;
 
 class Http2Stream final : public Stream {
  public:
-  Http2Stream(Connection& connection, int32_t id) : connection_(connection), id_(id) {}
+  Http2Stream(Connection& connection, int32_t id, absl::Time now)
+      : connection_(connection), id_(id), began_(now) {}
 
   EventLoop& loop() override;
   const Peer& peer() const override;
@@ -46,6 +47,7 @@ class Http2Stream final : public Stream {
 
   Connection& connection_;
   const int32_t id_;
+  const absl::Time began_;
   std::shared_ptr<StreamHandler> handler_;
   // What is to be sent, and how much of the first is.
   std::deque<std::shared_ptr<const OutputBytes>> body_;

@@ -10,9 +10,6 @@
 namespace phimap {
 namespace {
 
-// Streams that a client may open and reset: a burst, and so many a second.
-constexpr uint64_t kResetBurst = 2000;
-constexpr uint64_t kResetsPerSecond = 200;
 // Pings and settings whose answers wait to be sent.
 constexpr size_t kMaxUnsentAnswers = 1000;
 constexpr size_t kFrameHeadBytes = 9;
@@ -92,7 +89,8 @@ nghttp2_option* NewOptions() {
   // Ended streams are not kept for a tree of priorities that no client of gRPC uses.
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kMaxUnsentAnswers);
-  nghttp2_option_set_stream_reset_rate_limit(options, kResetBurst, kResetsPerSecond);
+  // The connection counts them itself: nghttp2 does not know which were answered.
+  nghttp2_option_set_stream_reset_rate_limit(options, std::numeric_limits<uint64_t>::max(), 0);
   return options;
 }
 

@@ -30,7 +30,8 @@ class Transport::IoThread {
                [&handshakes](std::function<void()> step) {
                  return handshakes.Submit(std::move(step)).ok();
                },
-               [this](Connection& connection) { Ended(connection); }},
+               [this](Connection& connection) { Ended(connection); },
+               [&hosts](const Peer& peer) { return hosts.IsExempt(peer); }},
         thread_([this] { loop_->Run(); }) {}
 
   ~IoThread() {

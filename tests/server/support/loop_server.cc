@@ -9,10 +9,11 @@
 
 namespace phimap::testing {
 
-LoopServer::LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits)
+LoopServer::LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits, bool shared)
     : limits_(limits),
       owner_{acceptor, limits_, [](const std::function<void()>&) { return false; },
-             [this](Connection& connection) { Ended(connection); }},
+             [this](Connection& connection) { Ended(connection); },
+             [shared](const Peer&) { return shared; }},
       thread_([this] { loop_->Run(); }) {}
 
 LoopServer::~LoopServer() {

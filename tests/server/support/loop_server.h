@@ -16,7 +16,9 @@ namespace phimap::testing {
 
 class LoopServer {
  public:
-  explicit LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits = {});
+  // `shared`: many clients may be behind a connection.
+  explicit LoopServer(StreamAcceptor& acceptor, const ConnectionLimits& limits = {},
+                      bool shared = false);
   // Closes all connections.
   ~LoopServer();
 

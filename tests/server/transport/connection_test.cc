@@ -398,6 +398,52 @@ TEST_F(ConnectionTest, ClientIsToldTheLimitOfStreamsAndOneOverItIsRefusedWhenItK
   EXPECT_EQ(Streams(), 4);
 }
 
+// Opens streams and resets each of them at once.
+void OpenAndReset(RawFrameClient& client, const std::string& path, uint32_t first, uint32_t count) {
+  std::string frames;
+  for (uint32_t stream = first; stream < first + 2 * count; stream += 2) {
+    frames += Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, UsualHeaders(path));
+    frames += Frame(NGHTTP2_RST_STREAM, 0, stream, std::string(3, '\0') + char{NGHTTP2_CANCEL});
+  }
+  client.Send(frames);
+}
+constexpr uint32_t kManyResets = 10'000;  // a burst, and what is allowed within 40 s
+
+TEST_F(ConnectionTest, ResetsOfStreamsWithoutAnAnswerUpToTheBurstAreTaken) {
+  Serve();
+  RawFrameClient client(server_->Connect());
+  OpenAndReset(client, "/silent", 1, ResetAllowance::kBurst);
+  EXPECT_TRUE(client.RoundTrip());
+  EXPECT_EQ(Streams(), ResetAllowance::kBurst);
+}
+
+TEST_F(ConnectionTest, FloodOfResetsOfStreamsWithoutAnAnswerEndsTheConnection) {
+  Serve();
+  RawFrameClient client(server_->Connect());
+  OpenAndReset(client, "/silent", 1, kManyResets);
+  EXPECT_FALSE(client.RoundTrip());
+  EXPECT_EQ(client.GoAway(), NGHTTP2_ENHANCE_YOUR_CALM);
+  server_->AwaitNoConnections();
+}
+
+TEST_F(ConnectionTest, ResetsOfStreamsThatWereAnsweredAreNotCounted) {
+  Serve();
+  RawFrameClient client(server_->Connect());
+  OpenAndReset(client, "/large/1", 1, kManyResets);
+  EXPECT_TRUE(client.RoundTrip());
+  // Nor have they used up what others may.
+  OpenAndReset(client, "/silent", 2 * kManyResets + 1, ResetAllowance::kBurst);
+  EXPECT_TRUE(client.RoundTrip());
+}
+
+TEST_F(ConnectionTest, ResetsOnAConnectionOfManyClientsAreNotCounted) {
+  server_ = std::make_unique<LoopServer>(acceptor_, ConnectionLimits(), /*shared=*/true);
+  RawFrameClient client(server_->Connect());
+  OpenAndReset(client, "/silent", 1, kManyResets);
+  EXPECT_TRUE(client.RoundTrip());
+  EXPECT_EQ(Streams(), kManyResets);
+}
+
 TEST_F(ConnectionTest, FloodOfPingsEndsTheConnection) {
   ConnectionLimits limits;
   limits.max_control_frames = 100;
