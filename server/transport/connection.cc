@@ -18,8 +18,10 @@ namespace {
 
 // Of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
-// Fed to the session between two looks at the clock: some hundred of the smallest calls.
+// Fed to the session between two looks at the clock. Of calls that are hardly more than a frame's
+// head it would be hundreds, a millisecond's work.
 constexpr size_t kFeedBytes = 4 << 10;
+constexpr int kFeedCalls = 32;
 // A connection's share of a turn.
 constexpr auto kShare = std::chrono::microseconds(500);
 // Answers and frames of control that wait in the session: then nothing more is read.
@@ -141,8 +143,9 @@ void Connection::ReadShare() {
   while (true) {
     while (input_used_ < input_.size()) {
       const size_t size = std::min(kFeedBytes, input_.size() - input_used_);
-      if (!Feed(absl::string_view(input_).substr(input_used_, size))) return;
-      input_used_ += size;
+      const auto fed = Feed(absl::string_view(input_).substr(input_used_, size));
+      if (!fed.has_value()) return;
+      input_used_ += *fed;
       if (std::chrono::steady_clock::now() >= until) return loop_.Again(*this);
     }
     input_.clear();
@@ -157,9 +160,9 @@ void Connection::ReadShare() {
     if (got.state != Channel::State::kDone) return;
     absl::string_view bytes(ReadBuffer(), got.bytes);
     while (!bytes.empty()) {
-      const absl::string_view some = bytes.substr(0, kFeedBytes);
-      bytes.remove_prefix(some.size());
-      if (!Feed(some)) return;
+      const auto fed = Feed(bytes.substr(0, kFeedBytes));
+      if (!fed.has_value()) return;
+      bytes.remove_prefix(*fed);
       if (!bytes.empty() && std::chrono::steady_clock::now() >= until) {
         input_.assign(bytes.data(), bytes.size());
         return loop_.Again(*this);
@@ -174,8 +177,9 @@ void Connection::ReadShare() {
   }
 }
 
-bool Connection::Feed(absl::string_view bytes) {
+std::optional<size_t> Connection::Feed(absl::string_view bytes) {
   in_session_ = true;
+  fed_calls_ = 0;
   const ssize_t used = nghttp2_session_mem_recv(
       session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   in_session_ = false;
@@ -184,10 +188,10 @@ bool Connection::Feed(absl::string_view bytes) {
     Frame();
     channel_->Write(output_);
     End();
-    return false;
+    return std::nullopt;
   }
   WantFlush();
-  return true;
+  return static_cast<size_t>(used);
 }
 
 bool Connection::Frame() {
@@ -440,7 +444,8 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
   const bool kept = begins && valid;
   if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
     if (kept) head_.Add(name, value);
-    return 0;
+    // The session stops here, and goes on with the next field when it is fed the rest.
+    return kept && head_.size() == 1 && ++fed_calls_ > kFeedCalls ? NGHTTP2_ERR_PAUSE : 0;
   }
   StartSecond();
   dropped_header_bytes_ += bytes;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -139,8 +140,9 @@ class Connection final : public Pollable {
   void Open();
   // Reads until there is nothing more, or the connection has had its share of this turn.
   void ReadShare();
-  // Feeds bytes to the session; false when the connection has ended.
-  bool Feed(absl::string_view bytes);
+  // Feeds bytes to the session, as far as some calls reach; returns how many it took, nothing when
+  // the connection has ended.
+  std::optional<size_t> Feed(absl::string_view bytes);
   // Frames what is to be sent, and sends what the socket takes.
   void Flush();
   // The same for a share of the turn, so that a client that takes large answers as fast as they
@@ -235,6 +237,8 @@ class Connection final : public Pollable {
   size_t input_used_ = 0;
   // Of the request whose headers are coming: blocks of headers come one after the other.
   RequestHead head_;
+  // Calls that began since the session was fed last.
+  int fed_calls_ = 0;
   // Of the block that is coming, requests' or trailers, with all that is dropped.
   size_t block_bytes_ = 0;
   // Counted since this second began.

@@ -1,10 +1,13 @@
 // What a client may send of headers and trailers: frames by hand.
 #include <malloc.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
+#include "server/sync/steady_time.h"
 #include "server/transport/connection.h"
 #include "tests/server/support/loop_server.h"
 #include "tests/server/support/raw_frames.h"
@@ -38,10 +41,17 @@ class CountingAcceptor final : public StreamAcceptor {
 
   void OnRequest(Stream& stream, const RequestHead& head, bool) override {
     ++requests;
+    paths.emplace_back(head.Find(":path"));
+    const absl::Time until = SteadyNow() + work;
+    while (SteadyNow() < until) {
+    }
     too_large += head.too_large ? 1 : 0;
     stream.SetHandler(std::make_shared<Handler>(*this));
   }
 
+  // What a request takes of the loop.
+  absl::Duration work = absl::ZeroDuration();
+  std::vector<std::string> paths;
   int requests = 0;
   int too_large = 0;
   int request_ends = 0;
@@ -165,6 +175,33 @@ TEST_F(HeaderLimitsTest, HeadersOfRequestsThatAreUnderWayTakeNoMemory) {
   ExpectRequests(kStreams, 0);
   // What a stream itself needs is a tenth of this.
   EXPECT_LT(mallinfo2().uordblks, before + kStreams * kBytes / 2);
+}
+
+TEST_F(HeaderLimitsTest, ConnectionWithHundredsOfCallsInOneReadLetsOthersIn) {
+  acceptor_.work = absl::Microseconds(50);
+  Serve();
+  RawFrameClient other(server_->Connect());
+  ASSERT_TRUE(client_->RoundTrip());
+  ASSERT_TRUE(other.RoundTrip());
+  constexpr uint32_t kCalls = 300;
+  // Of HPACK's own table: POST, http and "/", a byte each.
+  const std::string call = "\x83\x86\x84";
+  std::string calls =
+      Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, call + Indexed(":authority", "test"));
+  for (uint32_t i = 1; i < kCalls; ++i) {
+    calls += Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 2 * i + 1, call + kNewest);
+  }
+  // On the loop's thread: both wait for it to poll.
+  server_->Run([&] {
+    client_->Send(calls);
+    other.Headers(1, UsualHeaders("/other"));
+  });
+  ASSERT_TRUE(other.RoundTrip());
+  ASSERT_TRUE(client_->RoundTrip());
+  ExpectRequests(kCalls + 1, 0);
+  const auto& paths = acceptor_.paths;
+  // A share is 500 us, and 32 calls or 4 KiB more.
+  EXPECT_LT(std::find(paths.begin(), paths.end(), "/other") - paths.begin(), 100);
 }
 
 }  // namespace
