@@ -36,6 +36,19 @@ void LogStart(const Logger& logger, int64_t file_limit) {
               {"file_limit", absl::StrCat(file_limit)}});
 }
 
+// A largest message, what it parses to and its answer take three times its bytes. With less memory
+// such messages are let in one at a time and beyond the limit: every call is answered some time,
+// but the limit does not bound the memory.
+void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
+  if (options.memory_bytes / 3 >= options.max_message_bytes) return;
+  logger.Log(LogLevel::kWarning, "memory_bytes_below_three_messages",
+             {{"memory_bytes", absl::StrCat(options.memory_bytes)},
+              {"max_message_bytes", absl::StrCat(options.max_message_bytes)},
+              {"help",
+               "the largest messages go one at a time, and take more than --memory_bytes; raise it "
+               "to three times --max_message_bytes, or lower that"}});
+}
+
 absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& data_dir,
                                                  const Logger& logger) {
   absl::StatusOr<std::unique_ptr<SqliteStore>> store =
@@ -72,6 +85,7 @@ int Run(const ServerOptions& options) {
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();
   LogStart(logger, file_limit);
+  WarnOfSmallMemory(logger, options);
   absl::StatusOr<std::unique_ptr<Store>> store = OpenStore(options.data_dir, logger);
   if (!store.ok()) return Refuse("cannot open the store", store.status());
   absl::StatusOr<std::unique_ptr<Server>> server =

@@ -8,9 +8,14 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/transport/ip_address.h"
 #include "server/transport/listen_address.h"
 
 namespace phimap {
@@ -18,23 +23,45 @@ namespace {
 
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kTiB = int64_t{1} << 40;
+// A stream that waits for room keeps up to 32 KiB, and all such streams have a sixteenth of
+// --memory_bytes: with less than this not one could wait.
+constexpr int64_t kLeastMemoryBytes = 16 * 32 * kKiB;
 constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  stopped by SIGTERM or SIGINT\n"
     "  1  failed: the store cannot be opened, an address cannot be bound\n"
     "  2  wrong usage; nothing was created\n";
 
+// The name of what flags of files and folders take.
+constexpr char kPath[] = "PATH";
+
+// Like CLI::Range, which says of what is no integer that it is not in the range. --help shows both
+// alike.
+class IntegerRange final : public CLI::Validator {
+ public:
+  IntegerRange(int64_t low, int64_t high)
+      : Validator(absl::StrCat("INT in [", low, " - ", high, "]")) {
+    func_ = [low, high](const std::string& input) {
+      int64_t value = 0;
+      if (absl::SimpleAtoi(input, &value) && low <= value && value <= high) return std::string();
+      return absl::StrCat("expected an integer from ", low, " to ", high, ", got ", input);
+    };
+  }
+};
+
 void AddAddressFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--data_dir", options.data_dir,
                  "Directory of the store; created if missing. Its parent must exist.")
-      ->required();
+      ->required()
+      ->type_name(kPath);
   app.add_option("--listen", options.listen,
                  "Address of the API (gRPC): HOST:PORT or unix:PATH. Port 0 picks a free one.")
       ->capture_default_str();
   app.add_option("--unix_listen", options.unix_listen,
                  "Path of a Unix-domain socket to serve the API on as well (clients: unix:PATH). "
                  "Only this user may connect (mode 0600); a socket that a dead server left there "
-                 "is replaced.");
+                 "is replaced.")
+      ->type_name(kPath);
   app.add_option("--http", options.http,
                  "Address of GET /metrics (Prometheus): HOST:PORT. Port 0 picks a free one; "
                  "\"none\" switches it off.")
@@ -47,12 +74,15 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
 void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certificate_role) {
   app.add_option("--tls_certificate", options.tls.certificate,
                  "File of the server's certificate (PEM), followed by those between it and its "
-                 "authority. The files of TLS are read again when they change.");
+                 "authority. The files of TLS are read again when they change.")
+      ->type_name(kPath);
   app.add_option("--tls_key", options.tls.key,
-                 "File of the certificate's private key (PEM, not encrypted).");
+                 "File of the certificate's private key (PEM, not encrypted).")
+      ->type_name(kPath);
   app.add_option("--tls_client_ca", options.tls.client_ca,
                  "File of authorities (PEM): only clients with a certificate that one of them "
-                 "signed are let in.");
+                 "signed are let in.")
+      ->type_name(kPath);
   app.add_option("--client_certificate_role", certificate_role,
                  "What such a client may, when there is no --token_file.")
       ->check(CLI::IsMember({"reader", "builder", "admin"}))
@@ -60,38 +90,40 @@ void AddAccessFlags(CLI::App& app, ServerOptions& options, std::string& certific
   app.add_option("--token_file", options.token_file,
                  "File of bearer tokens, a line each: ROLE TOKEN or ROLE sha256:DIGEST, the role "
                  "reader, builder or admin. Calls without one of them are refused. The file is "
-                 "read again when it changes.");
+                 "read again when it changes.")
+      ->type_name(kPath);
 }
 
 void AddLimitFlags(CLI::App& app, ServerOptions& options) {
-  const CLI::Range bytes(kKiB, kTiB);
+  const IntegerRange bytes(kKiB, kTiB);
   app.add_option("--max_message_bytes", options.max_message_bytes,
                  "Largest message either way, in bytes.")
-      ->check(CLI::Range(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
+      ->check(IntegerRange(64 * kKiB, int64_t{std::numeric_limits<int>::max()}))
       ->capture_default_str();
   app.add_option("--memory_bytes", options.memory_bytes,
                  "Memory of requests and answers, from before they arrive until they are sent, in "
                  "bytes. Beyond it calls are refused and streams wait; one request is let in when "
                  "there is no other, however large.")
-      ->check(bytes)
+      ->check(IntegerRange(kLeastMemoryBytes, kTiB))
       ->capture_default_str();
   app.add_option("--max_calls_per_caller", options.max_calls_per_caller,
                  "Calls that one token or TLS certificate may have under way.")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--max_connections_per_host", options.max_connections_per_host,
                  "Connections that may come from one address; the Unix socket and --proxy are not "
                  "counted.")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(IntegerRange(1, 1'000'000))
       ->capture_default_str();
   app.add_option("--proxy", options.proxies,
-                 "Address of a proxy or load balancer, which connects for many; may be repeated.");
+                 "IP address of a proxy or load balancer, which connects for many; may be "
+                 "repeated.");
   app.add_option("--max_live_bytes", options.max_live_bytes,
                  "Memory of loaded versions, in bytes; the longest unused make room.")
       ->check(bytes)
       ->capture_default_str();
   app.add_option("--max_builds", options.max_builds, "Builds that are not finished.")
-      ->check(CLI::Range(1, 1024))
+      ->check(IntegerRange(1, 1024))
       ->capture_default_str();
   app.add_option(
          "--build_memory_bytes", options.build_memory_bytes,
@@ -107,10 +139,11 @@ void AddKernelFlags(CLI::App& app, ServerOptions& options, std::vector<std::stri
       "HOST:PORT, tls:HOST:PORT or unix:/PATH. Nothing else is ever called.");
   app.add_option("--kernel_service_ca", options.kernel_service_ca,
                  "File of authorities (PEM) that certificates of tls: services are checked with; "
-                 "empty: the system's.");
+                 "without it: the system's.")
+      ->type_name(kPath);
   app.add_option("--kernel_service_seconds", options.kernel_service_seconds,
                  "Seconds that a call to a kernel service may take.")
-      ->check(CLI::Range(1, 3600))
+      ->check(IntegerRange(1, 3600))
       ->capture_default_str();
 }
 
@@ -119,35 +152,36 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
                  "Seconds a build, an import, an export or an evaluation waits for its client, to "
                  "send or to "
                  "take, before it is ended.")
-      ->check(CLI::Range(1, 86400))
+      ->check(IntegerRange(1, 86400))
       ->capture_default_str();
   app.add_option(
          "--stream_idle_seconds", options.stream_idle_seconds,
          "Seconds a client may be silent in a TransformStream or a ModelStreamInfer, or take less "
          "than 1 KiB a second of an answer of any call, before the call is ended.")
-      ->check(CLI::Range(1, 86400))
+      ->check(IntegerRange(1, 86400))
       ->capture_default_str();
   app.add_option("--max_connection_age_seconds", options.max_connection_age_seconds,
                  "Seconds after which a connection is ended gracefully, so that clients connect "
                  "again, perhaps elsewhere; 0: never.")
-      ->check(CLI::Range(0, 86400 * 365))
+      ->check(IntegerRange(0, 86400 * 365))
       ->capture_default_str();
   app.add_option("--lame_duck_seconds", options.lame_duck_seconds,
                  "Seconds that calls are still taken after SIGTERM, while clients and load "
-                 "balancers learn that they should go elsewhere; part of --drain_seconds.")
-      ->check(CLI::Range(0, 3600))
+                 "balancers learn that they should go elsewhere; part of --drain_seconds, and "
+                 "less.")
+      ->check(IntegerRange(0, 3600))
       ->capture_default_str();
   app.add_option("--drain_seconds", options.drain_seconds,
                  "Seconds that calls and builds have to finish after SIGTERM.")
-      ->check(CLI::Range(0, 86400))
+      ->check(IntegerRange(0, 86400))
       ->capture_default_str();
   app.add_option("--io_threads", options.io_threads,
                  "Threads that read requests and send answers. More than one is not measured yet.")
-      ->check(CLI::Range(1, 64))
+      ->check(IntegerRange(1, 64))
       ->capture_default_str();
   app.add_option("--compute_threads", options.compute_threads,
                  "Threads that compute features; 0: as many cores as the process may use.")
-      ->check(CLI::Range(0, 64))
+      ->check(IntegerRange(0, 64))
       ->capture_default_str();
 }
 
@@ -165,6 +199,31 @@ absl::Status BadFlags(absl::string_view flag, absl::string_view why) {
   return MakeError(absl::StatusCode::kInvalidArgument, "BAD_FLAGS", flag, why);
 }
 
+// What `option` takes, in words.
+absl::string_view Expected(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type == kPath) return "a path";
+  return absl::StartsWith(type, "INT") ? "an integer" : "a value";
+}
+
+// The library takes an empty text for a missing one, and says of both that "TEXT" is missing.
+absl::Status CheckNotEmpty(const CLI::App& app, int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(argv[i], absl::MaxSplits('=', 1));
+    const CLI::Option* const option = absl::StartsWith(parts.first, "--")
+                                          ? app.get_option_no_throw(std::string(parts.first))
+                                          : nullptr;
+    if (option == nullptr || option->get_items_expected_min() == 0) continue;
+    const bool in_next = absl::string_view(argv[i]) == parts.first;
+    const absl::string_view value = !in_next ? parts.second : i + 1 < argc ? argv[i + 1] : "";
+    // The library takes what begins like a flag for the next flag.
+    if (!value.empty() && !(in_next && absl::StartsWith(value, "--"))) continue;
+    return BadFlags(parts.first, absl::StrCat("expected ", Expected(*option), ", got nothing"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTlsFlags(const ServerOptions& options) {
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
     return options.tls.key.empty() ? BadFlags("--tls_certificate", "expected --tls_key beside it")
@@ -174,6 +233,18 @@ absl::Status CheckTlsFlags(const ServerOptions& options) {
     return BadFlags("--tls_client_ca", "expected --tls_certificate and --tls_key beside it");
   }
   return absl::OkStatus();
+}
+
+// Calls under way have the rest of --drain_seconds when --lame_duck_seconds are over: none would be
+// left. The default of the latter gives way to a short drain by itself.
+absl::Status CheckTimes(const ServerOptions& options, bool lame_duck_given) {
+  if (!lame_duck_given || options.lame_duck_seconds == 0 ||
+      options.lame_duck_seconds < options.drain_seconds) {
+    return absl::OkStatus();
+  }
+  return BadFlags("--lame_duck_seconds",
+                  absl::StrCat("expected less than --drain_seconds=", options.drain_seconds,
+                               ", which includes it, got ", options.lame_duck_seconds));
 }
 
 absl::Status CheckAddresses(const ServerOptions& options) {
@@ -186,7 +257,13 @@ absl::Status CheckAddresses(const ServerOptions& options) {
   return CheckReachable("--http", options.http, options.insecure);
 }
 
-}  // namespace
+// Writes the addresses of proxies as those of connections are written.
+absl::Status TakeProxies(ServerOptions& options) {
+  for (std::string& proxy : options.proxies) {
+    PHIMAP_ASSIGN_OR_RETURN(proxy, CanonicalIpAddress("--proxy", proxy));
+  }
+  return absl::OkStatus();
+}
 
 // Parses the list of kernel services: what is sent to them is sent in the clear unless it says tls.
 absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOptions& options) {
@@ -204,6 +281,13 @@ absl::Status TakeKernelServices(const std::vector<std::string>& texts, ServerOpt
   return absl::OkStatus();
 }
 
+int Refuse(const absl::Status& status) {
+  std::fprintf(stderr, "phimapd: %s\n", std::string(status.message()).c_str());
+  return static_cast<int>(ServerExitCode::kUsage);
+}
+
+}  // namespace
+
 std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   ServerOptions options;
   std::string log_level = "info";
@@ -219,6 +303,8 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   std::vector<std::string> kernel_services;
   AddKernelFlags(app, options, kernel_services);
   AddLogFlags(app, log_level, log_format);
+  const absl::Status complete = CheckNotEmpty(app, argc, argv);
+  if (!complete.ok()) return Refuse(complete);
   // The library speaks in exceptions; they end here.
   try {
     app.parse(argc, argv);
@@ -229,11 +315,11 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
                                                  : ServerExitCode::kUsage);
   }
   if (options.http == "none") options.http.clear();
-  for (const absl::Status& status : {CheckTlsFlags(options), CheckAddresses(options),
-                                     TakeKernelServices(kernel_services, options)}) {
-    if (status.ok()) continue;
-    std::fprintf(stderr, "phimapd: %s\n", std::string(status.message()).c_str());
-    return static_cast<int>(ServerExitCode::kUsage);
+  for (const absl::Status& status :
+       {CheckTlsFlags(options), CheckTimes(options, app.count("--lame_duck_seconds") > 0),
+        CheckAddresses(options), TakeProxies(options),
+        TakeKernelServices(kernel_services, options)}) {
+    if (!status.ok()) return Refuse(status);
   }
   options.client_certificate_role = *ParseRole(certificate_role);  // checked by IsMember
   options.log_level = *ParseLogLevel(log_level);                   // checked by IsMember

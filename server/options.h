@@ -43,7 +43,7 @@ struct ServerOptions {
   int max_calls_per_caller = 1000;
   // Connections from one address; Unix sockets and proxies are not counted.
   int max_connections_per_host = 1000;
-  // Addresses of proxies, which connect for many.
+  // Addresses of proxies, which connect for many, as CanonicalIpAddress writes them.
   std::vector<std::string> proxies;
   // Kernel services that kernels may name.
   std::vector<KernelAddress> kernel_services;

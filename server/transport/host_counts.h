@@ -16,6 +16,7 @@ namespace phimap {
 // Thread-safe.
 class HostCounts {
  public:
+  // `proxies`: as CanonicalIpAddress writes them.
   HostCounts(int max_connections, const std::vector<std::string>& proxies)
       : max_connections_(max_connections), proxies_(proxies.begin(), proxies.end()) {}
 

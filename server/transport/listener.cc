@@ -1,6 +1,5 @@
 #include "server/transport/listener.h"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -8,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -17,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "server/sync/steady_time.h"
+#include "server/transport/ip_address.h"
 
 namespace phimap {
 namespace {
@@ -31,17 +30,16 @@ constexpr int kMaxInARow = 64;
 
 Peer PeerOf(const sockaddr_storage& name) {
   Peer peer;
-  std::array<char, INET6_ADDRSTRLEN> text = {};
   if (name.ss_family == AF_INET) {
     const auto& ip = reinterpret_cast<const sockaddr_in&>(name);
-    inet_ntop(AF_INET, &ip.sin_addr, text.data(), text.size());
-    peer.host = text.data();
+    peer.host = IpAddressText(ip.sin_addr);
     peer.address = absl::StrCat("ipv4:", peer.host, ":", ntohs(ip.sin_port));
   } else if (name.ss_family == AF_INET6) {
     const auto& ip = reinterpret_cast<const sockaddr_in6&>(name);
-    inet_ntop(AF_INET6, &ip.sin6_addr, text.data(), text.size());
-    peer.host = text.data();
-    peer.address = absl::StrCat("ipv6:[", peer.host, "]:", ntohs(ip.sin6_port));
+    const int port = ntohs(ip.sin6_port);
+    peer.host = IpAddressText(ip.sin6_addr);
+    peer.address = IsIpv4(ip.sin6_addr) ? absl::StrCat("ipv4:", peer.host, ":", port)
+                                        : absl::StrCat("ipv6:[", peer.host, "]:", port);
   } else {
     peer.unix_socket = true;
     peer.host = "unix";

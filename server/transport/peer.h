@@ -7,7 +7,8 @@
 namespace phimap {
 
 struct Peer {
-  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:".
+  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:"; an IPv4 address as such, whatever the
+  // family of the socket that it came to.
   std::string address;
   // The address without its port.
   std::string host;

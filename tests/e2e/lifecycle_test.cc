@@ -4,7 +4,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/server_process.h"
@@ -12,7 +14,9 @@
 namespace phimap::e2e {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 absl::StatusOr<v1::Version> BuildSmall(client::Client& client, const std::string& name) {
   GeneratedRows rows(200, 4, 3);
@@ -69,6 +73,113 @@ TEST(LifecycleTest, AnAddressThatOthersReachNeedsInsecure) {
     EXPECT_THAT(refused.err, HasSubstr("--insecure"));
     EXPECT_FALSE(std::filesystem::exists(data_dir));
   }
+}
+
+TEST(LifecycleTest, AProxyThatIsNoIpAddressIsRefused) {
+  for (const std::string proxy : {"foo", "127.0.0.1:80", "10.0.0.0/8", "localhost", "127.1"}) {
+    SCOPED_TRACE(proxy);
+    TemporaryFolder folder;
+    const std::string data_dir = folder.path() + "/data";
+    const ProcessResult refused =
+        RunProcess({PHIMAPD_BINARY, "--data_dir=" + data_dir, "--proxy=" + proxy});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, AllOf(HasSubstr("--proxy"), HasSubstr("expected an IP address"),
+                                   HasSubstr("\"" + proxy + "\"")));
+    EXPECT_FALSE(std::filesystem::exists(data_dir));
+  }
+}
+
+// One socket of 0.0.0.0 takes both families, and sees the client as ::ffff:127.0.0.1.
+TEST(LifecycleTest, AProxyIsKnownInAnyFormOnAnySocket) {
+  for (const std::string proxy : {"127.0.0.1", "::ffff:127.0.0.1"}) {
+    for (const std::string listen : {"127.0.0.1:0", "0.0.0.0:0"}) {
+      SCOPED_TRACE(absl::StrCat("--proxy=", proxy, " --listen=", listen));
+      TemporaryFolder folder;
+      ServerProcess server(folder.path(), {"--listen=" + listen, "--insecure", "--proxy=" + proxy,
+                                           "--max_connections_per_host=1"});
+      const auto first = server.Connect();
+      const auto second = server.Connect();
+      EXPECT_TRUE(BuildSmall(*first, "one").ok());
+      EXPECT_TRUE(BuildSmall(*second, "two").ok());
+    }
+  }
+}
+
+// What phimapd says of `flags`, which it refuses before it makes anything.
+std::string Refusal(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), PHIMAPD_BINARY);
+  const ProcessResult refused = RunProcess(flags);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.out, "");
+  return refused.err;
+}
+
+TEST(LifecycleTest, ALameDuckThatOutlastsTheDrainIsRefusedWithBothFlags) {
+  TemporaryFolder folder;
+  const std::string data_dir = "--data_dir=" + folder.path() + "/data";
+  for (const char* lame_duck : {"5", "30"}) {
+    EXPECT_THAT(
+        Refusal({data_dir, absl::StrCat("--lame_duck_seconds=", lame_duck), "--drain_seconds=5"}),
+        AllOf(HasSubstr("--lame_duck_seconds: expected less than --drain_seconds=5"),
+              HasSubstr(absl::StrCat("got ", lame_duck))));
+  }
+  // Its default is cut short by itself, and none is none.
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--lame_duck_seconds=4", "--drain_seconds=5"},
+                                             {"--drain_seconds=1"},
+                                             {"--lame_duck_seconds=0", "--drain_seconds=0"}}) {
+    ServerProcess server(folder.path() + "/data", flags);
+    server.process().Signal(SIGTERM);
+    EXPECT_EQ(server.process().Wait().exit_code, 0);
+  }
+}
+
+TEST(LifecycleTest, MemoryForLessThanThreeMessagesIsWarnedOfWithBothFlags) {
+  struct Case {
+    const char* memory;
+    bool warns;
+  };
+  for (const Case& one : {Case{"3145727", true}, Case{"3145728", false}}) {
+    TemporaryFolder folder;
+    ServerProcess server(folder.path(), {absl::StrCat("--memory_bytes=", one.memory),
+                                         "--max_message_bytes=1048576"});
+    server.process().Signal(SIGTERM);
+    const ProcessResult result = server.process().Wait();
+    EXPECT_EQ(result.exit_code, 0);
+    const auto warning =
+        AllOf(HasSubstr("WARNING memory_bytes_below_three_messages"),
+              HasSubstr(absl::StrCat("memory_bytes=", one.memory, " max_message_bytes=1048576")));
+    if (one.warns) {
+      EXPECT_THAT(result.err, warning);
+    } else {
+      EXPECT_THAT(result.err, Not(HasSubstr("memory_bytes_below_three_messages")));
+    }
+  }
+}
+
+TEST(LifecycleTest, AValueThatIsMissingIsCalledSo) {
+  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{
+           {"--data_dir="}, {"--data_dir"}, {"--data_dir", ""}, {"--data_dir", "--insecure"}}) {
+    EXPECT_THAT(Refusal(flags), HasSubstr("--data_dir: expected a path, got nothing\n"));
+  }
+  EXPECT_THAT(Refusal({"--data_dir=x", "--token_file="}),
+              HasSubstr("--token_file: expected a path, got nothing\n"));
+  EXPECT_THAT(Refusal({"--data_dir=x", "--max_builds="}),
+              HasSubstr("--max_builds: expected an integer, got nothing\n"));
+  EXPECT_THAT(Refusal({"--data_dir=x", "--listen="}),
+              HasSubstr("--listen: expected a value, got nothing\n"));
+}
+
+TEST(LifecycleTest, ANumberThatIsNoIntegerOrOutOfRangeIsToldTheRange) {
+  for (const char* bytes :
+       {"1e9", "524287", "1099511627777", "1GiB", "-1", "1.5", "99999999999999999999"}) {
+    EXPECT_THAT(Refusal({"--data_dir=x", absl::StrCat("--memory_bytes=", bytes)}),
+                HasSubstr(absl::StrCat(
+                    "--memory_bytes: expected an integer from 524288 to 1099511627776, got ", bytes,
+                    "\n")));
+  }
+  EXPECT_THAT(Refusal({"--data_dir=x", "--max_builds=1025"}),
+              HasSubstr("--max_builds: expected an integer from 1 to 1024, got 1025\n"));
 }
 
 TEST(LifecycleTest, ExitCodesAreTwoForUsageAndOneForFailureAndDocumented) {

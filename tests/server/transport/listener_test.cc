@@ -35,9 +35,9 @@ class NoCalls final : public StreamAcceptor {
 
 class ListenerTest : public ::testing::Test {
  protected:
-  void Serve(const Transport::Options& options) {
+  void Serve(const Transport::Options& options, const std::string& address = "127.0.0.1:0") {
     transport_ = std::make_unique<Transport>(options, calls_, metrics_, logger_);
-    absl::StatusOr<std::vector<ListeningSocket>> sockets = ListeningSocket::Tcp("127.0.0.1:0");
+    absl::StatusOr<std::vector<ListeningSocket>> sockets = ListeningSocket::Tcp(address);
     PHIMAP_CHECK(sockets.ok() && sockets->size() == 1);
     port_ = sockets->front().port();
     std::vector<Transport::Endpoint> endpoints;
@@ -95,6 +95,21 @@ TEST_F(ListenerTest, ProxiesConnectAsOftenAsTheyLike) {
   EXPECT_TRUE(Connect().RoundTrip());
   EXPECT_TRUE(Connect().RoundTrip());
   EXPECT_EQ(metrics_.accepted->Value(), 2);
+  EXPECT_EQ(metrics_.refused_by_address->Value(), 0);
+}
+
+// One socket takes both families there, and sees 127.0.0.1 as ::ffff:127.0.0.1.
+TEST_F(ListenerTest, AnIpv4AddressIsNamedAsSuchWhereBothFamiliesAreListenedTo) {
+  Serve({.max_connections_per_host = 1}, "0.0.0.0:0");
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_FALSE(Connect().RoundTrip());
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr(" address=127.0.0.1 ")));
+}
+
+TEST_F(ListenerTest, ProxiesAreKnownWhereBothFamiliesAreListenedTo) {
+  Serve({.max_connections_per_host = 1, .proxies = {"127.0.0.1"}}, "0.0.0.0:0");
+  EXPECT_TRUE(Connect().RoundTrip());
+  EXPECT_TRUE(Connect().RoundTrip());
   EXPECT_EQ(metrics_.refused_by_address->Value(), 0);
 }
 

@@ -1,0 +1,34 @@
+#include "server/transport/ip_address.h"
+
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+TEST(IpAddressTest, AnAddressHasOneFormHoweverItWasWritten) {
+  struct Case {
+    const char* written;
+    const char* canonical;
+  };
+  for (const Case& one : {Case{"127.0.0.1", "127.0.0.1"}, Case{"::ffff:10.1.2.3", "10.1.2.3"},
+                          Case{"::FFFF:0a01:0203", "10.1.2.3"}, Case{"::1", "::1"},
+                          Case{"FD00:0:0:0:0:0:0:7", "fd00::7"}, Case{"::10.1.2.3", "::10.1.2.3"},
+                          Case{"0:0:0:0:0:ffff:255.255.255.255", "255.255.255.255"}}) {
+    const absl::StatusOr<std::string> address = CanonicalIpAddress("--proxy", one.written);
+    ASSERT_TRUE(address.ok()) << address.status();
+    EXPECT_EQ(*address, one.canonical) << one.written;
+  }
+}
+
+TEST(IpAddressTest, WhatIsNoAddressIsRefusedWithItsFlag) {
+  for (const char* text : {"", "foo", "localhost", "127.1", "256.0.0.1", "127.0.0.1:80", "[::1]",
+                           "10.0.0.0/8", "fe80::1%eth0", " 127.0.0.1", "::fffff:1.2.3.4"}) {
+    const absl::StatusOr<std::string> address = CanonicalIpAddress("--proxy", text);
+    EXPECT_EQ(address.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_NE(address.status().message().find("--proxy"), absl::string_view::npos);
+    EXPECT_NE(address.status().message().find(text), absl::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace phimap
