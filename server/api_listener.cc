@@ -126,13 +126,15 @@ void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
   if (all_gone) return;
   transport_.FinishGoAway();
   dispatcher_.StopTaking();
-  while (std::chrono::steady_clock::now() < deadline) {
+  // The last words of those that do not end by themselves are within the deadline too.
+  const auto end_calls = std::max(std::chrono::steady_clock::now(), deadline - kGrace);
+  while (std::chrono::steady_clock::now() < end_calls) {
     const auto next = std::chrono::steady_clock::now() + kBetweenLooks;
-    if (transport_.AwaitEnd(std::min(next, deadline))) return;
+    if (transport_.AwaitEnd(std::min(next, end_calls))) return;
     OnLoops([] { Call::EndSilentCalls(kSilent); });
   }
   OnLoops([] { Call::EndAllCalls(); });
-  transport_.AwaitEnd(std::chrono::steady_clock::now() + kGrace);
+  transport_.AwaitEnd(deadline);
   transport_.CloseAll();
 }
 

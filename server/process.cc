@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -32,6 +33,15 @@ int NextStopSignal() {
   return number;
 }
 
+// A thread that was there before main, as OpenBLAS's, does not block the signals: the first that
+// comes to it blocks them there too, and is sent to the process again.
+void PassOn(int number, siginfo_t*, void* context) {
+  sigset_t& blocked = static_cast<ucontext_t*>(context)->uc_sigmask;
+  sigaddset(&blocked, SIGTERM);
+  sigaddset(&blocked, SIGINT);
+  kill(getpid(), number);
+}
+
 }  // namespace
 
 int64_t RaiseFileLimit() {
@@ -56,6 +66,12 @@ void ReturnLargeBuffers() {
 void BlockStopSignals() {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  struct sigaction pass_on = {};
+  pass_on.sa_sigaction = PassOn;
+  pass_on.sa_flags = SA_SIGINFO | SA_RESTART;
+  pass_on.sa_mask = signals;
+  sigaction(SIGTERM, &pass_on, nullptr);
+  sigaction(SIGINT, &pass_on, nullptr);
 }
 
 void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }

@@ -55,6 +55,11 @@ absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
                          "for a new one");
 }
 
+absl::string_view AccessControl::IdentityOf(const Caller& caller) const {
+  if (tokens_ != nullptr) return BearerToken(caller.authorization).value_or("");
+  return caller.unix_socket ? "" : caller.certificate_digest;
+}
+
 absl::Status AccessControl::Admit(const Caller& caller, absl::string_view method,
                                   Role needed) const {
   if (open()) return absl::OkStatus();

@@ -25,6 +25,7 @@ struct Caller {
   absl::string_view authorization = {};
   size_t authorizations = 0;
   bool certificate_verified = false;
+  absl::string_view certificate_digest = {};
   bool unix_socket = false;
 };
 
@@ -44,6 +45,9 @@ class AccessControl {
   // TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, CERTIFICATE_MISSING) or PERMISSION_DENIED
   // (ROLE_TOO_LOW), with what to do about it.
   absl::Status Admit(const Caller& caller, absl::string_view method, Role needed) const;
+  // Who an admitted caller is, as it was verified and whatever else was sent: the token, or the
+  // certificate; empty on the Unix socket. As long as what it was made of.
+  absl::string_view IdentityOf(const Caller& caller) const;
 
  private:
   absl::StatusOr<Role> RoleOf(const Caller& caller) const;

@@ -57,11 +57,17 @@ absl::Status RequestTooSlow() {
                    "the request was begun and not completed in time");
 }
 
-absl::Status StoppedArriving(absl::Duration time) {
-  return MakeError(
-      Code::kDeadlineExceeded, "SLOW_REQUEST", "",
-      absl::StrCat("a message was begun, nothing more of it came for ", absl::FormatDuration(time),
-                   ", and others wait for the memory that is kept for it"));
+absl::Status ArrivesSlowly(absl::Duration time, int64_t bytes_per_second) {
+  return MakeError(Code::kDeadlineExceeded, "SLOW_REQUEST", "",
+                   absl::StrCat("a message was begun, less than ", bytes_per_second,
+                                " bytes a second of it came for ", absl::FormatDuration(time),
+                                ", and others wait for the memory that is kept for it"));
+}
+
+absl::Status AnswerUnread(absl::Duration time) {
+  return MakeError(Code::kDeadlineExceeded, "SLOW_READER", "",
+                   absl::StrCat("nothing of the answer was taken for ", absl::FormatDuration(time),
+                                ", and others wait for the memory that it holds"));
 }
 
 // A message grows when it is parsed: text and numbers by less than this. One that grows by more is
@@ -125,9 +131,11 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       started_(SteadyNow()),
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
-      source_(environment_.memory, environment_.max_message_bytes, without_room),
+      source_(environment_.memory,
+              std::min(environment_.max_message_bytes, method_.max_request_bytes), without_room),
       deadline_timer_(*this),
-      half_message_timer_(*this) {}
+      half_message_timer_(*this),
+      unread_timer_(*this) {}
 
 Call::~Call() { PHIMAP_CHECK(over_); }
 
@@ -135,14 +143,21 @@ void Call::EndSilentCalls(absl::Duration silent) {
   const absl::Time now = SteadyNow();
   std::vector<Call*> ending;
   for (Call* const call : LiveCalls()) {
-    if (call->waits_since() + silent <= now) ending.push_back(call);
+    const absl::Time since = call->over_ ? call->stream_->unread_since() : call->waits_since();
+    if (since + silent <= now) ending.push_back(call);
   }
-  for (Call* const call : ending) call->shared_from_this()->Cancel(ShuttingDown());
+  for (Call* const call : ending) call->EndForShutdown();
 }
 
 void Call::EndAllCalls() {
   const std::vector<Call*> ending(LiveCalls().begin(), LiveCalls().end());
-  for (Call* const call : ending) call->shared_from_this()->Cancel(ShuttingDown());
+  for (Call* const call : ending) call->EndForShutdown();
+}
+
+void Call::EndForShutdown() {
+  const std::shared_ptr<Call> self = shared_from_this();
+  if (over_) return stream_->Reset(ResetCode::kCancel);
+  Cancel(ShuttingDown());
 }
 
 void Call::DeadlineTimer::OnTime() {
@@ -188,15 +203,18 @@ void Call::Progress() {
 void Call::WatchHalfMessage() {
   if (!source_.holds_half() || half_message_timer_.is_set()) return;
   half_message_bytes_ = source_.taken_bytes();
+  half_message_number_ = source_.messages();
   loop_->timers().Set(half_message_timer_, loop_->now() + environment_.half_message_time);
 }
 
 void Call::OnHalfMessageTime() {
   const absl::Duration time = environment_.half_message_time;
-  const bool stands = source_.holds_half() && source_.taken_bytes() == half_message_bytes_;
+  const auto came = static_cast<double>(source_.taken_bytes() - half_message_bytes_);
+  const bool stands = source_.holds_half() && source_.messages() == half_message_number_ &&
+                      came < environment_.slowest_bytes_per_second * absl::ToDoubleSeconds(time);
   // Twice: who was refused just after the last look counts in this one.
   if (stands && environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
-    return Cancel(StoppedArriving(time));
+    return Cancel(ArrivesSlowly(time, environment_.slowest_bytes_per_second));
   }
   WatchHalfMessage();
 }
@@ -222,6 +240,8 @@ void Call::OnSent() {
 
 void Call::OnClosed(ResetCode) {
   stream_ = nullptr;
+  unread_timer_.Cancel();
+  LiveCalls().erase(this);
   if (!over_) Cancel(absl::CancelledError("the client gave the call up"));
 }
 
@@ -255,7 +275,23 @@ void Call::Send(std::shared_ptr<const OutputBytes> framed) {
   PHIMAP_CHECK(!over_);
   if (!std::exchange(headers_sent_, true)) stream_->SendHeaders(AnswerHeaders(), /*end=*/false);
   method_.metrics.messages_sent->Increment();
+  const bool large = framed->bytes().size() > kAlwaysAnswered;
   stream_->Send(std::move(framed));
+  if (large && stream_ != nullptr && !unread_timer_.is_set()) {
+    loop_->timers().Set(unread_timer_, loop_->now() + environment_.half_message_time);
+  }
+}
+
+void Call::OnUnreadTime() {
+  if (stream_ == nullptr || stream_->unread_since() == absl::InfiniteFuture()) return;
+  const absl::Duration time = environment_.half_message_time;
+  const bool stands = stream_->unread_since() + time <= loop_->now();
+  if (!stands || !environment_.memory.IsWantedSince(loop_->now() - 2 * time)) {
+    return loop_->timers().Set(unread_timer_, loop_->now() + time);
+  }
+  const std::shared_ptr<Call> self = shared_from_this();
+  if (over_) return stream_->Reset(ResetCode::kCancel);
+  Break(AnswerUnread(time));
 }
 
 void Call::Conclude(const absl::Status& status) {
@@ -273,7 +309,6 @@ void Call::Break(const absl::Status& status) {
 
 void Call::End(const absl::Status& status) {
   over_ = true;
-  LiveCalls().erase(this);
   share_ = CallerShares::Share();
   deadline_timer_.Cancel();
   half_message_timer_.Cancel();

@@ -39,7 +39,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Begin();
 
   // Ends those calls of this thread's loop that wait for a client who is silent for longer than
-  // `silent`, or all calls, with UNAVAILABLE (SHUTTING_DOWN): the server goes.
+  // `silent`, or all calls, with UNAVAILABLE (SHUTTING_DOWN): the server goes. Calls that have
+  // ended are reset if their client takes nothing of the answer.
   static void EndSilentCalls(absl::Duration silent);
   static void EndAllCalls();
 
@@ -113,14 +114,22 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override;
     Call& call;
   };
+  // Looks whether the client takes what was sent, after the call's end too.
+  struct UnreadTimer final : Timer {
+    explicit UnreadTimer(Call& call) : call(call) {}
+    void OnTime() override { call.OnUnreadTime(); }
+    Call& call;
+  };
   // Looks whether the rest of a message comes.
   struct HalfMessageTimer final : Timer {
     explicit HalfMessageTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnHalfMessageTime(); }
     Call& call;
   };
+  void EndForShutdown();
   void WatchHalfMessage();
   void OnHalfMessageTime();
+  void OnUnreadTime();
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
   void Record(const absl::Status& status);
@@ -142,8 +151,10 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   MessageSource source_;
   DeadlineTimer deadline_timer_;
   HalfMessageTimer half_message_timer_;
-  // Of the body when the timer was set.
+  // Of the body when the timer was set, and the messages that were complete.
   int64_t half_message_bytes_ = 0;
+  int64_t half_message_number_ = 0;
+  UnreadTimer unread_timer_;
   const RequestId request_id_;
   bool headers_sent_ = false;
   bool over_ = false;

@@ -68,6 +68,7 @@ Caller CallerOf(const Stream& stream, const RequestHead& head) {
   caller.authorizations = static_cast<size_t>(head.Count("authorization"));
   caller.authorization = head.Find("authorization");
   caller.certificate_verified = stream.peer().certificate_verified;
+  caller.certificate_digest = stream.peer().certificate_digest;
   caller.unix_socket = stream.peer().unix_socket;
   return caller;
 }
@@ -80,10 +81,11 @@ absl::Status TooManyCalls(int limit) {
                    {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
 }
 
-// Who is counted: a token, or else a TLS certificate.
-absl::string_view CountedCaller(const Stream& stream, const RequestHead& head) {
-  const absl::string_view authorization = head.Find("authorization");
-  return authorization.empty() ? stream.peer().certificate_digest : authorization;
+absl::Status TooManyOpenCalls(int limit) {
+  return MakeError(Code::kResourceExhausted, "TOO_MANY_CALLS", "",
+                   absl::StrCat("this connection has ", limit,
+                                " calls under way that need no token, as many as one may"),
+                   {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
 }
 
 // When the caller wants its answer.
@@ -112,7 +114,7 @@ Dispatcher::Dispatcher(const CallEnvironment& environment, Metrics& metrics)
 }
 
 void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
-                     Access access) {
+                     Access access, int64_t max_request_bytes) {
   services_.push_back(service.full_name());
   size_t used = 0;
   for (int i = 0; i < service.method_count(); ++i) {
@@ -123,10 +125,11 @@ void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const O
     const auto opener = openers.find(method.name());
     used += opener == openers.end() ? 0 : 1;
     std::string path = absl::StrCat("/", counted.full_name);
-    methods_.emplace(std::move(path), std::make_unique<Entry>(Entry{
-                                          {std::move(counted), role.value_or(Role::kReader),
-                                           opener == openers.end() ? nullptr : opener->second},
-                                          access}));
+    methods_.emplace(std::move(path),
+                     std::make_unique<Entry>(Entry{
+                         {std::move(counted), role.value_or(Role::kReader),
+                          opener == openers.end() ? nullptr : opener->second, max_request_bytes},
+                         access}));
   }
   PHIMAP_CHECK(used == openers.size());
 }
@@ -191,10 +194,15 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   if (admitted.ok()) admitted = deadline.status();
   if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
   std::optional<CallerShares::Share> share = CallerShares::Share();
-  if (!environment_.access.open() && entry->access == Access::kByRole) {
-    share = environment_.callers.Take(CountedCaller(stream, head));
+  if (!environment_.access.open()) {
+    const bool by_role = entry->access == Access::kByRole;
+    share = by_role
+                ? environment_.callers.Take(environment_.access.IdentityOf(CallerOf(stream, head)))
+                : open_calls_.Take(stream.peer().unix_socket ? "" : stream.peer().address);
     if (!share.has_value()) {
-      return Refuse(stream, entry->method, TooManyCalls(environment_.callers.max_calls()));
+      return Refuse(stream, entry->method,
+                    by_role ? TooManyCalls(environment_.callers.max_calls())
+                            : TooManyOpenCalls(kMaxOpenCalls));
     }
   }
   const std::shared_ptr<Call> call =

@@ -7,6 +7,7 @@
 #define PHIMAP_SERVER_CALLS_DISPATCHER_H_
 
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,10 +33,13 @@ class Dispatcher final : public StreamAcceptor {
 
   // Serves a service. A method without an opener is answered with UNIMPLEMENTED; it is counted all
   // the same. REQUIRES: each opener is of one of its methods, and each of those has a role
-  // (server/auth/method_roles.cc), or the service is `open_to_all`, as health is.
+  // (server/auth/method_roles.cc), or the service is
+  // `open_to_all`, as health is: then of a caller's requests at most 16 of a connection are under
+  // way. Requests over `max_request_bytes`, or the server's limit, are refused.
   enum class Access { kByRole, kOpenToAll };
   void Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
-           Access access = Access::kByRole);
+           Access access = Access::kByRole,
+           int64_t max_request_bytes = std::numeric_limits<int64_t>::max());
 
   // The names of the services.
   const std::vector<std::string>& services() const { return services_; }
@@ -63,6 +67,9 @@ class Dispatcher final : public StreamAcceptor {
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> methods_;
   // Counts calls of what does not exist.
   std::unique_ptr<Entry> unknown_;
+  // Calls that need no role, where others do, by connection.
+  static constexpr int kMaxOpenCalls = 16;
+  CallerShares open_calls_{kMaxOpenCalls};
   std::atomic<bool> taking_{true};
 };
 

@@ -49,6 +49,10 @@ void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
     fields.push_back({"grpc-status-details-bin", trailers.details_bin});
   }
   if (!id.empty()) fields.push_back({"phimap-request-id", id});
+  // Compressed messages are refused so: this is what is taken.
+  if (!headers_sent && status.code() == absl::StatusCode::kUnimplemented) {
+    fields.push_back({"grpc-accept-encoding", "identity"});
+  }
   headers_sent ? stream.SendTrailers(fields) : stream.SendHeaders(fields, /*end=*/true);
 }
 

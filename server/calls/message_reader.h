@@ -62,6 +62,8 @@ class MessageReader {
   // for them, and is then as before. REQUIRES: has_prefix(), !too_long().
   size_t TakeBody(absl::string_view bytes);
   // An empty message is complete with its prefix.
+  // Bytes of the message that have yet to come. REQUIRES: has_prefix().
+  size_t missing() const { return length() - size_; }
   bool complete() const { return has_prefix() && size_ == length(); }
 
   // The message; the next prefix follows. REQUIRES: complete().

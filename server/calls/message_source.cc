@@ -17,6 +17,9 @@ constexpr int64_t kPerMessage = 1024;
 // The window of a stream whose message is charged; without that it is what the transport gave it.
 constexpr size_t kWideWindow = 1 << 20;
 constexpr size_t kNarrowWindow = 32 << 10;
+// Messages up to this size are taken whatever the budget says, where no larger ones are: health
+// is asked for when there is no room, too.
+constexpr int64_t kAlwaysTaken = 4 << 10;
 
 absl::Status Compressed() {
   return MakeError(Code::kUnimplemented, "COMPRESSED", "",
@@ -25,10 +28,12 @@ absl::Status Compressed() {
 }
 
 absl::Status TooLarge(uint32_t length, int64_t limit) {
-  return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
-                   absl::StrCat("the message has ", length, " bytes, over the limit of ", limit,
-                                " (--max_message_bytes); send fewer rows at once"),
-                   {{"actual", absl::StrCat(length)}, {"limit", absl::StrCat(limit)}});
+  return MakeError(
+      Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
+      absl::StrCat("the message has ", length, " bytes, over the limit of ", limit,
+                   limit <= kAlwaysTaken ? " of this method"
+                                         : " (--max_message_bytes); send fewer rows at once"),
+      {{"actual", absl::StrCat(length)}, {"limit", absl::StrCat(limit)}});
 }
 
 absl::Status OutOfMemory(uint32_t length) {
@@ -53,7 +58,8 @@ bool MessageSource::Admit(Stream& stream) {
   }
   if (!error_.ok()) return false;
   const int64_t bytes = 2 * int64_t{reader_.length()} + kPerMessage;
-  charge_ = memory_.Take(bytes);
+  charge_ =
+      reader_.max_message_bytes() <= kAlwaysTaken ? memory_.TakeAnyway(bytes) : memory_.Take(bytes);
   if (charge_.has_value()) {
     if (reader_.length() > kNarrowWindow) {
       stream.SetWindow(std::clamp<size_t>(reader_.length(), kNarrowWindow, kWideWindow));
@@ -79,7 +85,12 @@ size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
     } catch (const std::bad_alloc&) {
       error_ = OutOfMemory(reader_.length());
     }
+    // The window narrows towards the message's end: what follows it is not charged yet.
+    if (wide_ && reader_.missing() < kWideWindow) {
+      stream.SetWindow(std::max(reader_.missing(), kNarrowWindow));
+    }
     if (!reader_.complete()) break;
+    ++messages_;
     ready_ = ChargedMessage{reader_.Release(), *std::exchange(charge_, std::nullopt)};
     if (std::exchange(wide_, false)) stream.SetWindow(kNarrowWindow);
   }
@@ -90,6 +101,7 @@ size_t MessageSource::Gather(Stream& stream, absl::string_view& bytes) {
 
 void MessageSource::Take(Stream& stream, absl::string_view bytes) {
   std::string joined;
+  pending_charge_.Release();
   if (!pending_.empty()) {
     joined = std::move(pending_);
     joined.append(bytes.data(), bytes.size());
@@ -97,12 +109,33 @@ void MessageSource::Take(Stream& stream, absl::string_view bytes) {
     pending_.clear();
   }
   const size_t consumed = Gather(stream, bytes);
-  // Of what comes after an error nothing is kept.
-  if (!error_.ok()) charge_.reset();
-  const size_t dropped = error_.ok() ? 0 : bytes.size();
-  if (consumed + dropped > 0) stream.Consume(consumed + dropped);
-  if (error_.ok()) pending_.assign(bytes.data(), bytes.size());
+  if (consumed > 0) stream.Consume(consumed);
+  Keep(stream, bytes);
   NoteEnd();
+}
+
+void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
+  if (error_.ok() && !CountWaiting(waits_ ? bytes.size() : 0)) {
+    error_ = memory_.Full("the request, waiting,", static_cast<int64_t>(bytes.size()));
+    waits_ = false;
+  }
+  if (error_.ok()) {
+    pending_.assign(bytes.data(), bytes.size());
+    if (!waits_ && !bytes.empty()) pending_charge_ = memory_.TakeAnyway(bytes.size());
+    return;
+  }
+  // Of what comes after an error nothing is kept.
+  charge_.reset();
+  CountWaiting(0);
+  if (!bytes.empty()) stream.Consume(bytes.size());
+}
+
+bool MessageSource::CountWaiting(size_t bytes) {
+  const int64_t more = static_cast<int64_t>(bytes) - waiting_bytes_;
+  if (more > 0 && !memory_.TakeWaiting(more)) return false;
+  if (more < 0) memory_.ReturnWaiting(-more);
+  waiting_bytes_ += more;
+  return true;
 }
 
 void MessageSource::End() {

@@ -31,6 +31,9 @@ class MessageSource {
 
   MessageSource(RequestMemory& memory, int64_t max_message_bytes, WithoutRoom without_room)
       : memory_(memory), reader_(max_message_bytes), without_room_(without_room) {}
+  ~MessageSource() { CountWaiting(0); }
+  MessageSource(const MessageSource&) = delete;
+  MessageSource& operator=(const MessageSource&) = delete;
 
   // Bytes of the body, or none, to go on after Next or when there may be room.
   void Take(Stream& stream, absl::string_view bytes);
@@ -51,6 +54,8 @@ class MessageSource {
   bool holds_half() const { return charge_.has_value(); }
   // Of the body, by now.
   int64_t taken_bytes() const { return taken_bytes_; }
+  // Messages that are complete.
+  int64_t messages() const { return messages_; }
   // A message waits for the budget.
   bool waits_for_room() const { return waits_; }
 
@@ -59,6 +64,9 @@ class MessageSource {
   bool Admit(Stream& stream);
   // Gathers from `bytes`, which lose what was taken; returns how many those were.
   size_t Gather(Stream& stream, absl::string_view& bytes);
+  // Keeps what could not be taken, within what the memory allows for that.
+  void Keep(Stream& stream, absl::string_view bytes);
+  bool CountWaiting(size_t bytes);
   void NoteEnd();
 
   RequestMemory& memory_;
@@ -66,10 +74,14 @@ class MessageSource {
   const WithoutRoom without_room_;
   // Came, and could not be taken yet; still in the stream's window.
   std::string pending_;
+  // For it: of the budget, or, while a message waits for that, beside it.
+  RequestMemory::Charge pending_charge_;
+  int64_t waiting_bytes_ = 0;
   std::optional<RequestMemory::Charge> charge_;
   std::optional<ChargedMessage> ready_;
   absl::Status error_;
   int64_t taken_bytes_ = 0;
+  int64_t messages_ = 0;
   bool waits_ = false;
   bool ended_ = false;
   bool wide_ = false;

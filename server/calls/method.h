@@ -2,7 +2,9 @@
 #ifndef PHIMAP_SERVER_CALLS_METHOD_H_
 #define PHIMAP_SERVER_CALLS_METHOD_H_
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 
 #include "absl/time/time.h"
@@ -28,6 +30,8 @@ struct Method {
   // The lowest role that may call it.
   Role role;
   Open open;
+  // Largest request; of those that are open to all it is small.
+  int64_t max_request_bytes = std::numeric_limits<int64_t>::max();
 };
 
 // What all calls work with; outlives them.
@@ -42,8 +46,10 @@ struct CallEnvironment {
   // Largest message either way.
   int64_t max_message_bytes;
   const Logger& logger;
-  // A message of which nothing comes for so long gives way to those who wait for memory.
+  // A message of which too little comes for so long gives way to those who wait for memory; so does
+  // an answer of which nothing is taken.
   absl::Duration half_message_time = absl::Seconds(5);
+  int64_t slowest_bytes_per_second = 64 << 10;
 };
 
 // What a call begins with.

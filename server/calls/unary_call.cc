@@ -22,6 +22,8 @@ UnaryCall::UnaryCall(const CallStart& start, const MessageCost& request_cost,
 
 void UnaryCall::OnBegin() { AwaitRequestUntil(SteadyNow() + kRequestTime); }
 
+absl::Time UnaryCall::waits_since() const { return begun_ ? absl::InfiniteFuture() : started(); }
+
 void UnaryCall::OnRequestProgress() {
   // What follows the first message is nobody's.
   if (std::exchange(begun_, true)) return;

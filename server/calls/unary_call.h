@@ -30,6 +30,7 @@ class UnaryCall : public Call {
   void FinishWith(std::shared_ptr<const OutputBytes> framed);
 
  private:
+  absl::Time waits_since() const final;
   void OnBegin() final;
   void OnRequestProgress() final;
   void FinishHere(const absl::Status& status);

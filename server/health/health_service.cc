@@ -14,6 +14,10 @@
 namespace phimap {
 namespace {
 
+// A request names a service. Small messages are taken whatever the budget of memory says: health is
+// asked for when it is full, too.
+constexpr int64_t kMaxRequestBytes = 4 << 10;
+
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
@@ -88,7 +92,7 @@ void AddHealthService(HealthStatus& status, Dispatcher& dispatcher) {
   const google::protobuf::FileDescriptor* const file = HealthCheckRequest::descriptor()->file();
   dispatcher.Add(*file->FindServiceByName("Health"),
                  {{"Check", Opens<CheckCall>(status)}, {"Watch", Opens<WatchCall>(status)}},
-                 Dispatcher::Access::kOpenToAll);
+                 Dispatcher::Access::kOpenToAll, kMaxRequestBytes);
 }
 
 }  // namespace phimap

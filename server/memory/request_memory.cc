@@ -13,6 +13,13 @@ namespace {
 // What is held is sent within a moment, unless clients do not read.
 constexpr int64_t kFullRetryMs = 50;
 
+// Requests over this size leave this share of the budget to smaller ones, so that messages that are
+// announced and sent slowly do not shut the others out.
+constexpr int64_t kLarge = 64 << 10;
+constexpr int64_t kShareOfSmall = 16;
+// What waits for room is this share of the budget.
+constexpr int64_t kShareOfWaiting = 16;
+
 }  // namespace
 
 void RequestMemory::Charge::ShrinkTo(int64_t bytes) {
@@ -35,9 +42,10 @@ void RequestMemory::Charge::Release() {
 }
 
 std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t held) {
+  const int64_t limit = bytes > kLarge ? max_bytes_ - max_bytes_ / kShareOfSmall : max_bytes_;
   int64_t before = held_.load();
   do {
-    if (before > held && before + bytes > max_bytes_) return NoRoom();
+    if (before > held && before + bytes > limit) return NoRoom();
   } while (!held_.compare_exchange_weak(before, before + bytes));
   Show();
   return Charge(this, bytes, /*answer=*/false);
@@ -76,9 +84,14 @@ absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {
 
 RequestMemory::Charge RequestMemory::TakeAnyway(int64_t bytes) {
   held_.fetch_add(bytes);
-  answers_.fetch_add(bytes);
   Show();
-  return Charge(this, bytes, /*answer=*/true);
+  return Charge(this, bytes, /*answer=*/false);
+}
+
+bool RequestMemory::TakeWaiting(int64_t bytes) {
+  if (waiting_.fetch_add(bytes) + bytes <= max_bytes_ / kShareOfWaiting) return true;
+  waiting_.fetch_sub(bytes);
+  return false;
 }
 
 void RequestMemory::Return(int64_t bytes, bool answer) {

@@ -4,7 +4,9 @@
 // what its parse will occupy before it is parsed, an answer before it is computed. A request is let
 // in whatever it takes when nothing is held, and an answer when no answer is: messages have a limit
 // of their own. So requests that hold the whole budget and wait for room for their answers are
-// answered one by one, and never wait for each other.
+// answered one by one, and never wait for each other. Small answers are let in always, and do not
+// count as answers there. Large requests leave a sixteenth to small ones, and what streams sent
+// that wait for room takes a sixteenth more at most.
 //
 // Thread-safe, lock-free but for those who wait.
 #ifndef PHIMAP_SERVER_MEMORY_REQUEST_MEMORY_H_
@@ -69,8 +71,11 @@ class RequestMemory {
   std::optional<Charge> Take(int64_t bytes, int64_t held = 0);
   // The same for an answer.
   std::optional<Charge> TakeForAnswer(int64_t bytes);
-  // Charges a small answer whether there is room or not: what was done must be told.
+  // Charges what is small whether there is room or not: what was done must be told.
   Charge TakeAnyway(int64_t bytes);
+  // Counts bytes of those who wait for room, beside the budget; false if they are too many.
+  bool TakeWaiting(int64_t bytes);
+  void ReturnWaiting(int64_t bytes) { waiting_.fetch_sub(bytes); }
   // RESOURCE_EXHAUSTED (reason MEMORY_FULL, with a retry delay) for who cannot wait. `what` begins
   // the message: "the request".
   absl::Status Full(absl::string_view what, int64_t bytes) const;
@@ -92,8 +97,9 @@ class RequestMemory {
   prometheus::Gauge* const gauge_;
   RoomWatch room_;
   std::atomic<int64_t> held_{0};
-  // Of these, by answers.
+  // Of these, by large answers.
   std::atomic<int64_t> answers_{0};
+  std::atomic<int64_t> waiting_{0};
   // When somebody found no room last, in steady nanoseconds.
   std::atomic<int64_t> wanted_ns_{0};
 };

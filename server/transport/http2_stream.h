@@ -30,6 +30,9 @@ class Http2Stream final : public Stream {
   void Send(std::shared_ptr<const OutputBytes> bytes) override;
   void SendTrailers(absl::Span<const Header> trailers) override;
   void Reset(ResetCode code) override;
+  absl::Time unread_since() const override {
+    return body_.empty() ? absl::InfiniteFuture() : progress_;
+  }
   void Consume(size_t bytes) override;
   void SetWindow(size_t bytes) override;
 

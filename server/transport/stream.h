@@ -94,6 +94,10 @@ class Stream {
   // Ends the stream at once. OnClosed follows.
   virtual void Reset(ResetCode code) = 0;
 
+  // Since when the client takes nothing of what there is to send; InfiniteFuture if there is
+  // nothing.
+  virtual absl::Time unread_since() const = 0;
+
   // Lets the client send so many bytes more: REQUIRES that they came by OnData.
   virtual void Consume(size_t bytes) = 0;
   // How many bytes the client may have sent that were not consumed.

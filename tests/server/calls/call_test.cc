@@ -190,7 +190,10 @@ class HalfMessageTest : public CallsTest {
  protected:
   static constexpr auto kTime = absl::Milliseconds(400);
 
-  HalfMessageTest() { environment_.half_message_time = kTime; }
+  HalfMessageTest() {
+    environment_.half_message_time = kTime;
+    environment_.slowest_bytes_per_second = 10;
+  }
 
   // A message of which only the beginning is sent; it is charged when this returns.
   int32_t BeginHalf() {
@@ -229,18 +232,19 @@ TEST_F(HalfMessageTest, IsLeftInPeaceWhileNobodyWaitsForMemoryAndGivesWayThen) {
 
 TEST_F(HalfMessageTest, GivesWayToWhoWasRefused) {
   const int32_t half = BeginHalf();
-  const auto others = memory_.Take(memory_.max_bytes() - memory_.held_bytes());
+  const auto others = memory_.TakeAnyway(memory_.max_bytes() - memory_.held_bytes());
   auto& refused = Answer(kUnary, Named(std::string(1000, 'x')));
   EXPECT_EQ(ReasonOf(refused), "MEMORY_FULL");
   ASSERT_TRUE(client_->AwaitEnd(half));
   EXPECT_EQ(ReasonOf(client_->answer(half)), "SLOW_REQUEST");
-  EXPECT_EQ(memory_.held_bytes(), others->bytes());
+  EXPECT_EQ(memory_.held_bytes(), others.bytes());
 }
 
 TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
   const int32_t comes = BeginHalf();
   const int32_t stands = BeginHalf();
-  const auto others = memory_.Take(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
+  const auto others =
+      memory_.TakeAnyway(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
   // There is room for the calls by which the time passes.
   const std::string rest = Whole().substr(1000);
   size_t sent = 0;
