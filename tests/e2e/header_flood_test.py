@@ -157,6 +157,13 @@ class HeaderFloodTest(unittest.TestCase):
         self.flood("header fields by reference", streams(
             lambda stream: frame(HEADERS, END_HEADERS | END_STREAM, stream, bomb + b"\xbe" * 8000), many=16))
 
+    def test_trailers_that_name_a_field_again_and_again(self):
+        # The same after a request that ends with it; the table has the field yet.
+        field = b"\x40" + length(1) + b"x" + length(4000) + b"a" * 4000
+        self.flood("trailers by reference", streams(
+            lambda stream: frame(HEADERS, END_HEADERS, stream, request_headers(TRANSFORM) + field)
+            + frame(HEADERS, END_HEADERS | END_STREAM, stream, b"\xbe" * 16000), many=16), connections=4)
+
     def test_streams_that_are_opened_and_reset(self):
         reset = struct.pack(">I", CANCEL)
         self.flood("streams opened and reset", streams(
@@ -218,18 +225,13 @@ class StreamLimitTest(unittest.TestCase):
         connection.read_until(lambda: len(connection.resets) >= 176)
         return connection
 
-    def test_a_client_that_does_not_know_the_limit_yet_is_refused_what_is_beyond(self):
-        with Phimapd(arguments) as server:
-            connection = self.open_streams(server, settings=False)
-            self.assertEqual(connection.resets, {stream: REFUSED_STREAM for stream in range(2049, 2401, 2)})
-            self.assertFalse(connection.closed)
-            server.phimap("list")
-
-    def test_a_client_that_has_acknowledged_the_limit_is_hung_up_on(self):
-        with Phimapd(arguments) as server:
-            connection = self.open_streams(server, settings=True)
-            self.assertTrue(connection.closed)
-            server.phimap("list")
+    def test_a_client_is_refused_what_is_beyond_whether_or_not_it_knows_the_limit(self):
+        for settings in (False, True):
+            with self.subTest(settings_acknowledged=settings), Phimapd(arguments) as server:
+                connection = self.open_streams(server, settings)
+                self.assertEqual(connection.resets, {stream: REFUSED_STREAM for stream in range(2049, 2401, 2)})
+                self.assertFalse(connection.closed)
+                server.phimap("list")
 
 
 if __name__ == "__main__":
