@@ -42,6 +42,7 @@ class CountingAcceptor final : public StreamAcceptor {
   void OnRequest(Stream& stream, const RequestHead& head, bool) override {
     ++requests;
     paths.emplace_back(head.Find(":path"));
+    types.emplace_back(head.Find("content-type"));
     const absl::Time until = SteadyNow() + work;
     while (SteadyNow() < until) {
     }
@@ -52,6 +53,7 @@ class CountingAcceptor final : public StreamAcceptor {
   // What a request takes of the loop.
   absl::Duration work = absl::ZeroDuration();
   std::vector<std::string> paths;
+  std::vector<std::string> types;
   int requests = 0;
   int too_large = 0;
   int request_ends = 0;
@@ -160,6 +162,17 @@ TEST_F(HeaderLimitsTest, FieldsThatAreNotHttpCountAsOthersDo) {
   client_->Headers(5, UsualHeaders("/") + Flood());
   EXPECT_FALSE(client_->RoundTrip());
   EXPECT_EQ(client_->GoAway(), NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+TEST_F(HeaderLimitsTest, SmallFieldAfterOneThatIsTooLargeIsKept) {
+  ConnectionLimits limits;
+  limits.max_header_bytes = 1'000;
+  Serve(limits);
+  client_->Headers(1, UsualHeaders("/") + Literal("x", std::string(1'000, 'v')) +
+                          Literal("content-type", "application/grpc"));
+  ASSERT_TRUE(client_->RoundTrip());
+  ExpectRequests(1, 1);
+  EXPECT_EQ(acceptor_.types.at(0), "application/grpc");
 }
 
 TEST_F(HeaderLimitsTest, HeadersOfRequestsThatAreUnderWayTakeNoMemory) {
