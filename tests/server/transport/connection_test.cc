@@ -436,6 +436,18 @@ TEST_F(ConnectionTest, ResetsOfStreamsThatWereAnsweredAreNotCounted) {
   EXPECT_TRUE(client.RoundTrip());
 }
 
+TEST_F(ConnectionTest, StreamsThatWereAnsweredEarnResetsOfSuchAsWereNot) {
+  Serve();
+  RawFrameClient client(server_->Connect());
+  constexpr uint32_t kBurst = ResetAllowance::kBurst;
+  constexpr uint32_t kMore = 1'500;
+  OpenAndReset(client, "/silent", 1, kBurst);
+  OpenAndReset(client, "/large/1", 1 + 2 * kBurst, kMore);
+  OpenAndReset(client, "/silent", 1 + 2 * (kBurst + kMore), kMore);
+  EXPECT_TRUE(client.RoundTrip());
+  EXPECT_EQ(Streams(), kBurst + 2 * kMore);
+}
+
 TEST_F(ConnectionTest, ResetsOnAConnectionOfManyClientsAreNotCounted) {
   server_ = std::make_unique<LoopServer>(acceptor_, ConnectionLimits(), /*shared=*/true);
   RawFrameClient client(server_->Connect());
