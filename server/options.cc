@@ -62,9 +62,11 @@ void AddAddressFlags(CLI::App& app, ServerOptions& options) {
                  "Only this user may connect (mode 0600); a socket that a dead server left there "
                  "is replaced.")
       ->type_name(kPath);
-  app.add_option("--http", options.http,
-                 "Address of GET /metrics (Prometheus): HOST:PORT. Port 0 picks a free one; "
-                 "\"none\" switches it off.")
+  app.add_option(
+         "--http", options.http,
+         "Address of GET /metrics (Prometheus), /livez and /readyz: HOST:PORT. Port 0 picks a "
+         "free one; "
+         "\"none\" switches it off.")
       ->capture_default_str();
   app.add_flag("--insecure", options.insecure,
                "Allow addresses that other machines can reach without encryption or without "

@@ -128,9 +128,7 @@ TEST(LifecycleTest, ALameDuckThatOutlastsTheDrainIsRefusedWithBothFlags) {
        std::vector<std::vector<std::string>>{{"--lame_duck_seconds=4", "--drain_seconds=5"},
                                              {"--drain_seconds=1"},
                                              {"--lame_duck_seconds=0", "--drain_seconds=0"}}) {
-    ServerProcess server(folder.path() + "/data", flags);
-    server.process().Signal(SIGTERM);
-    EXPECT_EQ(server.process().Wait().exit_code, 0);
+    EXPECT_NE(ServerProcess(folder.path() + "/data", flags).address(), "");
   }
 }
 
@@ -143,16 +141,16 @@ TEST(LifecycleTest, MemoryForLessThanThreeMessagesIsWarnedOfWithBothFlags) {
     TemporaryFolder folder;
     ServerProcess server(folder.path(), {absl::StrCat("--memory_bytes=", one.memory),
                                          "--max_message_bytes=1048576"});
-    server.process().Signal(SIGTERM);
-    const ProcessResult result = server.process().Wait();
-    EXPECT_EQ(result.exit_code, 0);
+    // Lines are written in the order of what happens.
+    std::string log;
+    while (log.find("store_open") == std::string::npos) log = server.process().ErrorsSoFar();
     const auto warning =
         AllOf(HasSubstr("WARNING memory_bytes_below_three_messages"),
               HasSubstr(absl::StrCat("memory_bytes=", one.memory, " max_message_bytes=1048576")));
     if (one.warns) {
-      EXPECT_THAT(result.err, warning);
+      EXPECT_THAT(log, warning);
     } else {
-      EXPECT_THAT(result.err, Not(HasSubstr("memory_bytes_below_three_messages")));
+      EXPECT_THAT(log, Not(HasSubstr("memory_bytes_below_three_messages")));
     }
   }
 }
