@@ -271,6 +271,16 @@ void Call::Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, 
   if (!queued.ok()) Conclude(queued);
 }
 
+bool Call::IsLarge(const RequestMemory::Charge& charge) {
+  return charge.bytes() > static_cast<int64_t>(kParsedHere);
+}
+
+void Call::DropElsewhere(std::shared_ptr<void> message) {
+  // What is not queued is destroyed with the task.
+  environment_.parsing.Submit([message = std::move(message)]() mutable { message.reset(); })
+      .IgnoreError();
+}
+
 void Call::Send(std::shared_ptr<const OutputBytes> framed) {
   PHIMAP_CHECK(!over_);
   if (!std::exchange(headers_sent_, true)) stream_->SendHeaders(AnswerHeaders(), /*end=*/false);

@@ -64,6 +64,7 @@ void StreamCall::Deliver() {
         break;
       }
       parsing_ = true;
+      if (has_large_request()) DropRequest();
       charge_.Release();
       Parse(*std::move(message), request_,
             [this](const absl::Status& status, RequestMemory::Charge charge) {

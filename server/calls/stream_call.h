@@ -50,6 +50,10 @@ class StreamCall : public Call {
   // this call. REQUIRES: not reading().
   void ReadNext();
   bool reading() const { return reading_; }
+  // The request is large, and was not taken away.
+  bool has_large_request() const { return IsLarge(charge_); }
+  // Destroys it where that holds nobody up.
+  virtual void DropRequest() = 0;
   // What is charged for the message that OnRequest has; otherwise it is given back with the next.
   RequestMemory::Charge TakeCharge() { return std::move(charge_); }
   // REQUIRES: not writing(). An answer that cannot be sent ends the call.
@@ -112,12 +116,16 @@ template <typename Request>
 class TypedStreamCall : public StreamCall {
  public:
   explicit TypedStreamCall(const CallStart& start) : StreamCall(start, Cost(), request_) {}
+  ~TypedStreamCall() override {
+    if (this->has_large_request()) DropRequest();
+  }
 
  protected:
   // From OnRequest until the next ReadNext; may be changed, or taken away.
   Request& request() { return request_; }
 
  private:
+  void DropRequest() final { this->DestroyElsewhere(std::move(request_)); }
   static const MessageCost& Cost() {
     static const MessageCost* const cost = new MessageCost(*Request::descriptor());
     return *cost;

@@ -29,6 +29,8 @@ class UnaryCall : public Call {
   // The same with an answer in the place of the response.
   void FinishWith(std::shared_ptr<const OutputBytes> framed);
 
+  bool has_large_request() const { return IsLarge(charge_); }
+
  private:
   absl::Time waits_since() const final;
   void OnBegin() final;
@@ -47,6 +49,9 @@ template <typename Request, typename Response>
 class TypedUnaryCall : public UnaryCall {
  public:
   explicit TypedUnaryCall(const CallStart& start) : UnaryCall(start, Cost(), request_, response_) {}
+  ~TypedUnaryCall() override {
+    if (has_large_request()) this->DestroyElsewhere(std::move(request_));
+  }
 
  protected:
   // From Start on.
