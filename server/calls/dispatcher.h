@@ -23,6 +23,9 @@
 
 namespace phimap {
 
+// At once of a connection, of what needs no role where other methods do.
+inline constexpr int kMaxOpenCalls = 16;
+
 class Dispatcher final : public StreamAcceptor {
  public:
   // By the names of a service's methods.
@@ -68,7 +71,6 @@ class Dispatcher final : public StreamAcceptor {
   // Counts calls of what does not exist.
   std::unique_ptr<Entry> unknown_;
   // Calls that need no role, where others do, by connection.
-  static constexpr int kMaxOpenCalls = 16;
   CallerShares open_calls_{kMaxOpenCalls};
   std::atomic<bool> taking_{true};
 };

@@ -54,6 +54,9 @@ class MessageSource {
   bool holds_half() const { return charge_.has_value(); }
   // Of the body, by now.
   int64_t taken_bytes() const { return taken_bytes_; }
+  // What the call holds of the budget itself, for the message before: beside that alone, the next
+  // is let in whatever it takes.
+  void SetHeld(int64_t bytes) { held_bytes_ = bytes; }
   // Messages that are complete.
   int64_t messages() const { return messages_; }
   // A message waits for the budget.
@@ -82,6 +85,7 @@ class MessageSource {
   absl::Status error_;
   int64_t taken_bytes_ = 0;
   int64_t messages_ = 0;
+  int64_t held_bytes_ = 0;
   bool waits_ = false;
   bool ended_ = false;
   bool wide_ = false;

@@ -66,6 +66,7 @@ void StreamCall::Deliver() {
       parsing_ = true;
       if (has_large_request()) DropRequest();
       charge_.Release();
+      source().SetHeld(0);
       Parse(*std::move(message), request_,
             [this](const absl::Status& status, RequestMemory::Charge charge) {
               parsing_ = false;
@@ -73,6 +74,7 @@ void StreamCall::Deliver() {
               reading_ = false;
               if (!status.ok()) return OnBadRequest(status);
               charge_ = std::move(charge);
+              source().SetHeld(charge_.bytes());
               OnRequest();
               Deliver();
             });

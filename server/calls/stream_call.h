@@ -55,7 +55,10 @@ class StreamCall : public Call {
   // Destroys it where that holds nobody up.
   virtual void DropRequest() = 0;
   // What is charged for the message that OnRequest has; otherwise it is given back with the next.
-  RequestMemory::Charge TakeCharge() { return std::move(charge_); }
+  RequestMemory::Charge TakeCharge() {
+    source().SetHeld(0);
+    return std::move(charge_);
+  }
   // REQUIRES: not writing(). An answer that cannot be sent ends the call.
   void Write(const google::protobuf::MessageLite& response);
   void Write(std::shared_ptr<const OutputBytes> framed);

@@ -16,7 +16,7 @@ namespace {
 
 // A request names a service. Small messages are taken whatever the budget of memory says: health is
 // asked for when it is full, too.
-constexpr int64_t kMaxRequestBytes = 4 << 10;
+constexpr int64_t kMaxHealthRequestBytes = 4 << 10;
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
@@ -92,7 +92,7 @@ void AddHealthService(HealthStatus& status, Dispatcher& dispatcher) {
   const google::protobuf::FileDescriptor* const file = HealthCheckRequest::descriptor()->file();
   dispatcher.Add(*file->FindServiceByName("Health"),
                  {{"Check", Opens<CheckCall>(status)}, {"Watch", Opens<WatchCall>(status)}},
-                 Dispatcher::Access::kOpenToAll, kMaxRequestBytes);
+                 Dispatcher::Access::kOpenToAll, kMaxHealthRequestBytes);
 }
 
 }  // namespace phimap

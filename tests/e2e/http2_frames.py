@@ -18,6 +18,8 @@ CANCEL, REFUSED_STREAM = 8, 7
 TRANSFORM = "/phimap.v1.TransformService/Transform"
 TRANSFORM_STREAM = "/phimap.v1.TransformService/TransformStream"
 BUILD = "/phimap.v1.MappingService/Build"
+HEALTH_CHECK = "/grpc.health.v1.Health/Check"
+HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 
 # "grpc-status" as HPACK's Huffman code writes it (RFC 7541, appendix B), with its length; the value follows with its own

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from http2_frames import (BUILD, CANCEL, DATA, END_STREAM, INFER, TRANSFORM, TRANSFORM_STREAM, Connection, frame, message,
+from http2_frames import (BUILD, CANCEL, DATA, END_STREAM, HEALTH_CHECK, HEALTH_WATCH, INFER, TRANSFORM, TRANSFORM_STREAM, Connection, frame, message,
                           request)
 from phimapd import MIB, Phimapd
 
@@ -94,6 +94,33 @@ class RequestMemoryTest(unittest.TestCase):
             statuses = self.send_calls(server, path, [tiny] * 2)
             self.assert_grew_less(server, f"16 MiB of tiny elements twice, no token, {path}", REST)
             self.assertEqual(statuses, [UNAUTHENTICATED] * 2, path)
+
+    def test_health_takes_little_and_answers_when_others_hold_all_memory(self):
+        tokens = self.folder_file("tokens", f"reader {TOKEN}\n")
+        server = self.server(f"--token_file={tokens}", f"--memory_bytes={64 * MIB}")
+        server.start_measuring()
+        # Strangers: what is announced is refused at once, and so is the seventeenth call of a connection.
+        self.assertEqual(self.send_calls(server, HEALTH_CHECK, [message(bytes(5000), declared=60 * MIB)] * 8),
+                         [RESOURCE_EXHAUSTED] * 8)
+        self.assertEqual(self.send_calls(server, HEALTH_CHECK, [message(b"")]), [OK])
+        with Connection(server.address) as connection:
+            watches = [2 * i + 1 for i in range(17)]
+            for stream in watches:
+                connection.send(request(stream, HEALTH_WATCH))
+                connection.send_data(stream, message(b""), end=True)
+            connection.read_until(lambda: watches[-1] in connection.statuses)
+            self.assertEqual([connection.statuses.get(stream) for stream in watches], [None] * 16 + [RESOURCE_EXHAUSTED])
+        # A reader announces more than there is, and sends little: health answers, and so do small calls.
+        token = {"authorization": f"Bearer {TOKEN}"}
+        with Connection(server.address) as hog:
+            for stream in (1, 3, 5):
+                hog.send(request(stream, TRANSFORM, **token))
+                hog.send_data(stream, message(b"x", declared=14 * MIB))
+            hog.read(0.2)
+            self.assertEqual(self.send_calls(server, HEALTH_CHECK, [message(b"")]), [OK])
+            token_file = self.folder_file("token", TOKEN)
+            server.phimap("list", f"--token_file={token_file}")
+        self.assert_grew_less(server, "health for strangers", REST)
 
     def test_what_a_message_parses_to_is_charged_before_it_is_parsed(self):
         budget = 64 * MIB

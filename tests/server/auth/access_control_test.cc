@@ -73,6 +73,23 @@ TEST_F(AccessControlTest, ATokenMayWhatItsRoleAndThoseBelowMay) {
   }
 }
 
+TEST_F(AccessControlTest, ACallerIsOneHoweverItIsSpelled) {
+  const AccessControl by_token(std::move(tokens_), std::nullopt);
+  for (const char* scheme : {"Bearer ", "bearer ", "bEARER "}) {
+    const std::string authorization = absl::StrCat(scheme, TokenOf(Role::kReader));
+    const Caller caller{.authorization = authorization, .authorizations = 1};
+    ASSERT_TRUE(by_token.Admit(caller, "m", Role::kReader).ok());
+    EXPECT_EQ(by_token.IdentityOf(caller), TokenOf(Role::kReader));
+  }
+  // Where nobody looks at tokens, none makes another caller.
+  const AccessControl by_certificate(nullptr, Role::kReader);
+  EXPECT_EQ(by_certificate.IdentityOf({.authorization = "Bearer x",
+                                       .authorizations = 1,
+                                       .certificate_verified = true,
+                                       .certificate_digest = "digest"}),
+            "digest");
+}
+
 TEST_F(AccessControlTest, WithoutAKnownTokenNobodyMayAnything) {
   const AccessControl access(std::move(tokens_), std::nullopt);
   const std::string good = absl::StrCat("Bearer ", TokenOf(Role::kAdmin));

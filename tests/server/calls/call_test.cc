@@ -243,8 +243,7 @@ TEST_F(HalfMessageTest, GivesWayToWhoWasRefused) {
 TEST_F(HalfMessageTest, ThatGoesOnComingIsLeftInPeace) {
   const int32_t comes = BeginHalf();
   const int32_t stands = BeginHalf();
-  const auto others =
-      memory_.TakeAnyway(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
+  const auto others = memory_.TakeAnyway(memory_.max_bytes() - memory_.held_bytes() - (64 << 10));
   // There is room for the calls by which the time passes.
   const std::string rest = Whole().substr(1000);
   size_t sent = 0;

@@ -50,6 +50,40 @@ TEST(RequestMemoryTest, RequestsThatHoldTheBudgetAreAnsweredOneByOne) {
   EXPECT_EQ(memory.held_bytes(), 100);
 }
 
+TEST(RequestMemoryTest, SmallAnswersThatNobodyTakesDoNotStopTheLargeOnes) {
+  RequestMemory memory(100, nullptr);
+  const RequestMemory::Charge unread = memory.TakeAnyway(10);
+  const std::optional<RequestMemory::Charge> requests = memory.Take(90);
+  EXPECT_TRUE(memory.TakeForAnswer(70).has_value());
+}
+
+TEST(RequestMemoryTest, LargeRequestsLeaveASixteenthToSmallOnes) {
+  constexpr int64_t kKiB = 1 << 10;
+  RequestMemory memory(16'000 * kKiB, nullptr);
+  const std::optional<RequestMemory::Charge> small = memory.Take(1);
+  const std::optional<RequestMemory::Charge> large = memory.Take(14'900 * kKiB);
+  ASSERT_TRUE(large.has_value());
+  // 15,000 KiB are theirs.
+  EXPECT_FALSE(memory.Take(100 * kKiB).has_value());
+  EXPECT_TRUE(memory.Take(100 * kKiB - 1).has_value());
+  std::optional<RequestMemory::Charge> all = memory.Take(64 * kKiB);
+  for (int i = 0; i < 16; ++i) {
+    std::optional<RequestMemory::Charge> more = memory.Take(64 * kKiB);
+    ASSERT_TRUE(more.has_value());
+    all->Add(*std::move(more));
+  }
+  EXPECT_FALSE(memory.Take(64 * kKiB).has_value());
+}
+
+TEST(RequestMemoryTest, WhatWaitsIsASixteenthBesideTheBudget) {
+  RequestMemory memory(1600, nullptr);
+  EXPECT_TRUE(memory.TakeWaiting(100));
+  EXPECT_FALSE(memory.TakeWaiting(1));
+  memory.ReturnWaiting(1);
+  EXPECT_TRUE(memory.TakeWaiting(1));
+  EXPECT_EQ(memory.held_bytes(), 0);
+}
+
 TEST(RequestMemoryTest, AShrunkChargeLeavesRoomAndTellsThoseWhoWait) {
   RequestMemory memory(100, nullptr);
   std::optional<RequestMemory::Charge> all = memory.Take(100);
