@@ -178,6 +178,7 @@ void Call::Begin() {
 
 void Call::OnData(absl::string_view bytes) {
   if (over_) return stream_->Consume(bytes.size());
+  last_data_ = loop_->now();
   source_.Take(*stream_, bytes);
   Progress();
 }

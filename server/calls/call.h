@@ -65,6 +65,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   Call(const CallStart& start, const MessageCost& request_cost,
        MessageSource::WithoutRoom without_room);
 
+  // When bytes of the request came last; at first, when it began.
+  absl::Time last_data() const { return last_data_; }
   // Since when the call waits for its client; InfiniteFuture while it does not.
   virtual absl::Time waits_since() const { return absl::InfiniteFuture(); }
   // The request begins; nothing of it was read.
@@ -158,6 +160,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   CallerShares::Share share_;
   const absl::Time started_;
   const absl::Time deadline_;
+  absl::Time last_data_ = started_;
   absl::Time request_until_ = absl::InfiniteFuture();
   const std::string peer_;
   MessageSource source_;

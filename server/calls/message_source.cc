@@ -115,13 +115,19 @@ void MessageSource::Take(Stream& stream, absl::string_view bytes) {
 }
 
 void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
-  if (error_.ok() && !CountWaiting(waits_ ? bytes.size() : 0)) {
+  // Behind a message that has yet to be taken, bytes are in the budget if there is room.
+  if (error_.ok() && !waits_ && !bytes.empty()) {
+    std::optional<RequestMemory::Charge> charge =
+        memory_.Take(static_cast<int64_t>(bytes.size()), held_bytes_);
+    if (charge.has_value()) pending_charge_ = *std::move(charge);
+  }
+  const bool beside = waits_ || pending_charge_.bytes() == 0;
+  if (error_.ok() && !CountWaiting(beside ? bytes.size() : 0)) {
     error_ = memory_.Full("the request, waiting,", static_cast<int64_t>(bytes.size()));
     waits_ = false;
   }
   if (error_.ok()) {
     pending_.assign(bytes.data(), bytes.size());
-    if (!waits_ && !bytes.empty()) pending_charge_ = memory_.TakeAnyway(bytes.size());
     return;
   }
   // Of what comes after an error nothing is kept.

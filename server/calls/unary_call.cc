@@ -22,7 +22,7 @@ UnaryCall::UnaryCall(const CallStart& start, const MessageCost& request_cost,
 
 void UnaryCall::OnBegin() { AwaitRequestUntil(SteadyNow() + kRequestTime); }
 
-absl::Time UnaryCall::waits_since() const { return begun_ ? absl::InfiniteFuture() : started(); }
+absl::Time UnaryCall::waits_since() const { return begun_ ? absl::InfiniteFuture() : last_data(); }
 
 void UnaryCall::OnRequestProgress() {
   // What follows the first message is nobody's.

@@ -1,5 +1,6 @@
 #include "server/memory/request_memory.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,8 +18,9 @@ constexpr int64_t kFullRetryMs = 50;
 // announced and sent slowly do not shut the others out.
 constexpr int64_t kLarge = 64 << 10;
 constexpr int64_t kShareOfSmall = 16;
-// What waits for room is this share of the budget.
+// What waits for room is this share of the budget, or this much.
 constexpr int64_t kShareOfWaiting = 16;
+constexpr int64_t kLeastForWaiting = 1 << 20;
 
 }  // namespace
 
@@ -52,8 +54,15 @@ std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t 
 }
 
 std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes) {
+  // A small one that fits is not counted: it may lie unread for long.
+  const bool counts = bytes > kLarge;
   int64_t before = held_.load();
-  // Alone among answers: of several that try at once the first is.
+  while (!counts && before + bytes <= max_bytes_) {
+    if (!held_.compare_exchange_weak(before, before + bytes)) continue;
+    Show();
+    return Charge(this, bytes, /*answer=*/false);
+  }
+  // Alone among those that count: of several that try at once the first is.
   int64_t none = 0;
   const bool alone = answers_.compare_exchange_strong(none, bytes);
   do {
@@ -89,7 +98,8 @@ RequestMemory::Charge RequestMemory::TakeAnyway(int64_t bytes) {
 }
 
 bool RequestMemory::TakeWaiting(int64_t bytes) {
-  if (waiting_.fetch_add(bytes) + bytes <= max_bytes_ / kShareOfWaiting) return true;
+  const int64_t limit = std::max(max_bytes_ / kShareOfWaiting, kLeastForWaiting);
+  if (waiting_.fetch_add(bytes) + bytes <= limit) return true;
   waiting_.fetch_sub(bytes);
   return false;
 }

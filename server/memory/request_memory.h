@@ -2,11 +2,12 @@
 //
 // Every byte counts from before it arrives until it is sent: a message before its body is read,
 // what its parse will occupy before it is parsed, an answer before it is computed. A request is let
-// in whatever it takes when nothing is held, and an answer when no answer is: messages have a limit
-// of their own. So requests that hold the whole budget and wait for room for their answers are
-// answered one by one, and never wait for each other. Small answers are let in always, and do not
-// count as answers there. Large requests leave a sixteenth to small ones, and what streams sent
-// that wait for room takes a sixteenth more at most.
+// in whatever it takes when nothing is held, and an answer when no other is there beyond the
+// budget: messages have a limit of their own. So requests that hold the whole budget and wait for
+// room for their answers are answered one by one, and never wait for each other. Large requests
+// leave a sixteenth to small ones. Beside the budget there are at most one answer, what is small
+// and must be told (an error's text, a reply of a few words), and, of what streams sent that wait
+// for room, a sixteenth or 1 MiB.
 //
 // Thread-safe, lock-free but for those who wait.
 #ifndef PHIMAP_SERVER_MEMORY_REQUEST_MEMORY_H_
@@ -97,7 +98,7 @@ class RequestMemory {
   prometheus::Gauge* const gauge_;
   RoomWatch room_;
   std::atomic<int64_t> held_{0};
-  // Of these, by large answers.
+  // Of these, by answers over 64 KiB, and those that found no room.
   std::atomic<int64_t> answers_{0};
   std::atomic<int64_t> waiting_{0};
   // When somebody found no room last, in steady nanoseconds.

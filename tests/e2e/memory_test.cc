@@ -55,7 +55,7 @@ class LabeledGeneratedRows : public client::LabeledRowSource {
 TEST(MemoryTest, ARefusedEvaluationGivesItsMemoryBack) {
   constexpr int64_t kLimit = int64_t{512} << 20;
   TemporaryFolder folder;
-  ServerProcess server(folder.path(), {absl::StrCat("--build_memory_bytes=", kLimit)});
+  ServerProcess server(folder.path(), {absl::StrCat(kLimit / 2, " that evaluations may take")});
   const auto client = server.Connect();
   GeneratedRows source(1000, 16, 1);
   ASSERT_TRUE(client

@@ -79,6 +79,12 @@ TEST_F(DispatcherTest, CompressedRequestsAreRefusedAndIdentityIsNot) {
   EXPECT_EQ(CodeOf(Answer(kUnary, Named(""), {{"grpc-encoding", "identity"}})), 0);
 }
 
+TEST_F(DispatcherTest, WhatIsTakenInsteadOfCompressionIsSaid) {
+  auto& answer = Answer(kUnary, Named("x"), {{"grpc-encoding", "gzip"}});
+  EXPECT_EQ(CodeOf(answer), kUnimplemented);
+  EXPECT_EQ(answer.headers["grpc-accept-encoding"], "identity");
+}
+
 TEST_F(DispatcherTest, HeadersOverTheLimitAreRefusedInWords) {
   auto& answer = Answer(kUnary, Named(""), {{"x", std::string(16 << 10, 'x')}});
   EXPECT_EQ(CodeOf(answer), kResourceExhausted);

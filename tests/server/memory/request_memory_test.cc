@@ -50,11 +50,15 @@ TEST(RequestMemoryTest, RequestsThatHoldTheBudgetAreAnsweredOneByOne) {
   EXPECT_EQ(memory.held_bytes(), 100);
 }
 
-TEST(RequestMemoryTest, SmallAnswersThatNobodyTakesDoNotStopTheLargeOnes) {
+TEST(RequestMemoryTest, AnswersThatNobodyTakesDoNotStopTheOneBeyondTheBudget) {
   RequestMemory memory(100, nullptr);
-  const RequestMemory::Charge unread = memory.TakeAnyway(10);
-  const std::optional<RequestMemory::Charge> requests = memory.Take(90);
-  EXPECT_TRUE(memory.TakeForAnswer(70).has_value());
+  const RequestMemory::Charge told = memory.TakeAnyway(10);
+  const std::optional<RequestMemory::Charge> unread = memory.TakeForAnswer(20);
+  const std::optional<RequestMemory::Charge> requests = memory.Take(70);
+  ASSERT_TRUE(unread.has_value() && requests.has_value());
+  const std::optional<RequestMemory::Charge> beyond = memory.TakeForAnswer(70);
+  EXPECT_TRUE(beyond.has_value());
+  EXPECT_FALSE(memory.TakeForAnswer(1).has_value());
 }
 
 TEST(RequestMemoryTest, LargeRequestsLeaveASixteenthToSmallOnes) {
@@ -76,8 +80,8 @@ TEST(RequestMemoryTest, LargeRequestsLeaveASixteenthToSmallOnes) {
 }
 
 TEST(RequestMemoryTest, WhatWaitsIsASixteenthBesideTheBudget) {
-  RequestMemory memory(1600, nullptr);
-  EXPECT_TRUE(memory.TakeWaiting(100));
+  RequestMemory memory(32 << 20, nullptr);
+  EXPECT_TRUE(memory.TakeWaiting(2 << 20));
   EXPECT_FALSE(memory.TakeWaiting(1));
   memory.ReturnWaiting(1);
   EXPECT_TRUE(memory.TakeWaiting(1));
