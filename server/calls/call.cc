@@ -156,8 +156,9 @@ void Call::EndAllCalls() {
 
 void Call::EndForShutdown() {
   const std::shared_ptr<Call> self = shared_from_this();
-  if (over_) return stream_->Reset(ResetCode::kCancel);
-  Cancel(ShuttingDown());
+  if (!over_) return Cancel(ShuttingDown());
+  // Its last words are on their way, unless an answer before them is not taken.
+  if (stream_->unread_since() != absl::InfiniteFuture()) stream_->Reset(ResetCode::kCancel);
 }
 
 void Call::DeadlineTimer::OnTime() {
