@@ -80,7 +80,7 @@ class BuildCall {
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
   // An attempt was accepted, so rows may have been taken from the source, or it was interrupted.
-  // Of the caller's thread.
+  // This and what follows belong to the caller's thread.
   bool source_used_ = false;
   BuildProgress progress_;
   std::optional<v1::Version> version_;

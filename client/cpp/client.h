@@ -50,7 +50,7 @@ struct ConnectOptions {
   // What Client says of each call holds it to this; max_attempts = 1 turns all repetition off but
   // gRPC's own, of calls that left no trace on any server.
   RetryPolicy retry;
-  // Of each call that is not a stream, with all its attempts; infinite by default.
+  // The time that a call which is not a stream may take, with all its attempts.
   absl::Duration call_timeout = absl::InfiniteDuration();
   TlsOptions tls;
   // Sent with every call to a server that asks who calls; empty: none. Only over TLS, or to this

@@ -16,7 +16,8 @@ inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 // pages ignores; costs up to 2 MiB of memory.
 void PreferLargePages(void* begin, size_t bytes);
 
-// The same whatever the size: the pages that lie within the array as a whole. Costs no memory.
+// Asks so for an array of any size, for those of its pages of 2 MiB that lie within it as a whole.
+// Costs no memory.
 void AskForLargePages(void* begin, size_t bytes);
 
 // An array for what is read over and over: of 2 MiB and more it begins with a page of 2 MiB, of

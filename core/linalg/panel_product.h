@@ -134,11 +134,11 @@ class PanelMatrix {
   // is not null.
   void Run(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, T* const* y,
            bool* finite) const;
-  // The same for panels whose columns all have a place in `to`. The memory of `results` is asked
+  // Runs panels whose columns all have a place in `to`. The memory of `results` is asked
   // for, since what is made of the results goes there.
   void RunWhole(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, const Place& to,
                 const Place& results, bool* finite) const;
-  // The same into a block in the first-level cache, which `finish` gets, with rows counted from
+  // Runs panels into a block in the first-level cache, which `finish` gets, with rows counted from
   // z's. REQUIRES: they fit.
   void RunStaged(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, T* const* y,
                  ProductFinish<T> finish) const;

@@ -131,9 +131,11 @@ bool Walk::Known(const FieldLayout& field, uint8_t wire_type, Occurrence occurre
       return Varints(field, packed, reader);
     case Kind::kRepeatedFixed:
       return Fixed(field, packed, occurrence, reader);
-    default:
-      return SkipScalar(wire_type, reader);
+    case Kind::kUnknown:
+    case Kind::kScalar:
+      break;
   }
+  return SkipScalar(wire_type, reader);
 }
 
 bool Walk::Unknown(uint32_t number, uint8_t wire_type, int depth, WireReader& reader) {

@@ -14,7 +14,7 @@ import uuid
 import grpc
 import numpy as np
 
-from http2_frames import DATA, END_STREAM, PING, TRANSFORM, Connection, frame, message, request
+from http2_frames import DATA, END_STREAM, HEADERS, PING, TRANSFORM, Connection, frame, message, request
 from phimapd import Phimapd, generate_stubs
 
 # After the lame duck's time: silent calls are found within a second, and told within another; one more for a busy machine.
@@ -142,6 +142,23 @@ class SilentClientTest(unittest.TestCase):
         began = time.monotonic()
         self.assertEqual(self.server.process.wait(timeout=30), 0)
         self.assertLess(time.monotonic() - began, END_SECONDS)
+
+    def test_half_a_request_and_an_unread_answer_do_not_hold_up_the_end(self):
+        self.start("--lame_duck_seconds=0", "--drain_seconds=20")
+        body = message(self.transforms.TransformRequest(reference="one", examples=self.dense(1)).SerializeToString())
+        with Connection(self.server.address, window=0) as client:
+            client.send(request(1, TRANSFORM) + frame(DATA, END_STREAM, 1, body))
+            client.send(request(3, TRANSFORM) + frame(DATA, 0, 3, body[:-1]))
+            # The headers of the answer come; its message needs a window, and gets none.
+            self.assertTrue(client.read_until(lambda: client.counts.get(HEADERS, 0) > 0))
+            self.server.terminate()
+            began = time.monotonic()
+            client.read_until(lambda: client.closed, seconds=25)
+            self.assertEqual(self.server.process.wait(timeout=30), 0)
+            self.assertLess(time.monotonic() - began, END_SECONDS)
+            # UNAVAILABLE: the client may repeat elsewhere what was not begun.
+            self.assertEqual(client.statuses, {3: 14})
+            self.assertIn(1, client.resets)
 
     def test_calls_under_way_finish(self):
         self.start("--lame_duck_seconds=0", "--drain_seconds=20", mapping="f1(landmarks=2000)", columns=256, rows=3000)
