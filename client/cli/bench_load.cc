@@ -26,6 +26,7 @@
 #include "client/cpp/channel_factory.h"
 #include "client/cpp/grpc_status.h"
 #include "core/status/status_macros.h"
+#include "core/thread/time_slice.h"
 
 namespace phimap::cli {
 namespace {
@@ -85,7 +86,10 @@ class LoadRun {
     const int64_t start = NowNs();
     window_.begin_ns = start + ToNs(options_.warmup_seconds);
     window_.end_ns = window_.begin_ns + ToNs(options_.seconds);
-    std::thread completions([this] { Complete(); });
+    std::thread completions([this] {
+      RequestTimeSlice(kShortTimeSlice);
+      Complete();
+    });
     std::thread issuer([this, start] { options_.open_loop() ? IssueOnTime(start) : IssueFirst(); });
     const absl::Status watched = Watch();
     stop_ = true;
@@ -178,6 +182,7 @@ class LoadRun {
   void IssueOnTime(int64_t start_ns) {
     const OpenLoopSchedule schedule{start_ns, options_.rate};
     prctl(PR_SET_TIMERSLACK, 1);  // the default lets this thread wake 50 us late
+    RequestTimeSlice(kShortTimeSlice);
     for (int64_t i = 0; !stop_; ++i) {
       const int64_t due = schedule.DueNs(i);
       if (due >= window_.end_ns) break;

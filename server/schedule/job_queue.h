@@ -28,7 +28,7 @@ class JobQueue {
   using Task = std::function<void()>;
 
   // How nice its threads are, from 0 to 19.
-  static constexpr int kNiceness = 10;
+  static constexpr int kNiceness = 19;
 
   explicit JobQueue(int threads);
   ~JobQueue();

@@ -121,7 +121,8 @@ int EventLoop::Poll(absl::Time wait_until) {
     // Whoever was answered a moment ago often asks again within one: to sleep and be woken would
     // take longer than to look a few times more.
     if (std::exchange(had_events_, false)) idle_since_ = SteadyNanoseconds();
-    const int64_t until = idle_since_ + kSpinNanoseconds;
+    if (spin_.IsDue(idle_since_)) spin_.Note(SpinPolicy::Now());
+    const int64_t until = spin_.pays() ? idle_since_ + kSpinNanoseconds : 0;
     while (count == 0 && SteadyNanoseconds() < until) {
       count = epoll_wait(epoll_, events.data(), kEventsPerPoll, 0);
     }

@@ -17,7 +17,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/schedule/cpu_budget.h"
 #include "server/sync/mutex.h"
+#include "server/transport/spin_policy.h"
 #include "server/transport/timer_wheel.h"
 
 namespace phimap {
@@ -109,6 +111,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // Something was handled since idle_since_, in nanoseconds of the steady clock, was set.
   bool had_events_ = false;
   int64_t idle_since_ = 0;
+  SpinPolicy spin_{CpuBudgetOfThisProcess()};
   std::vector<std::unique_ptr<Timer>> kept_;
   absl::Time now_;
   StagedWork* staged_ = nullptr;

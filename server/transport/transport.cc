@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/thread/time_slice.h"
 #include "server/schedule/task_pool.h"
 #include "server/sync/mutex.h"
 #include "server/transport/host_counts.h"
@@ -32,7 +33,10 @@ class Transport::IoThread {
                },
                [this](Connection& connection) { Ended(connection); },
                [&hosts](const Peer& peer) { return hosts.IsExempt(peer); }},
-        thread_([this] { loop_->Run(); }) {}
+        thread_([this] {
+          RequestTimeSlice(kShortTimeSlice);
+          loop_->Run();
+        }) {}
 
   ~IoThread() {
     loop_->Stop();

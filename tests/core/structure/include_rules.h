@@ -21,7 +21,7 @@ Includes IncludesUnder(const std::string& root);
 //  - core/ names nothing of gRPC, protobuf, SQLite, PostgreSQL, Prometheus or the generated API;
 //  - a folder of core/ includes only folders before it in the order of dependence;
 //  - core/linalg/blas.cc alone includes BLAS and LAPACK;
-//  - client/ includes nothing of server/, and of core/ only core/status;
+//  - client/ includes nothing of server/, and of core/ only status and thread;
 //  - exchange/ includes nothing of server/ or client/, and of core/ only status, plan, certificate;
 //  - core/ and proto/ include nothing of exchange/, server/ or client/, server/ nothing of client/;
 //  - a folder of server/ includes only folders before it in the order of dependence, and nothing of

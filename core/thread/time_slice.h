@@ -1,0 +1,24 @@
+// How soon a thread that wakes up comes to run while others have the cores.
+#ifndef PHIMAP_CORE_THREAD_TIME_SLICE_H_
+#define PHIMAP_CORE_THREAD_TIME_SLICE_H_
+
+#include "absl/time/time.h"
+
+namespace phimap {
+
+// For threads that run briefly, and that others wait for.
+inline constexpr absl::Duration kShortTimeSlice = absl::Microseconds(100);
+
+// Asks Linux for another time slice of the calling thread, from 0.1 to 100 ms. Since 6.6 its
+// scheduler lets whoever runs use up its slice before it looks at who woke up meanwhile, unless
+// that one asked for a shorter slice (since 6.12); with few cores and timer ticks of 4 ms a thread
+// would wait for several. Needs no privilege. Older kernels ignore it, and only latency depends on
+// it, so a refusal is no error.
+void RequestTimeSlice(absl::Duration slice);
+
+// That of the calling thread; zero if the kernel does not say.
+absl::Duration TimeSlice();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_THREAD_TIME_SLICE_H_

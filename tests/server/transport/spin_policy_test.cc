@@ -1,0 +1,49 @@
+#include "server/transport/spin_policy.h"
+
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+TEST(SpinPolicyTest, PaysWhileTheOtherThreadsLeaveACore) {
+  SpinPolicy policy(2);
+  EXPECT_TRUE(policy.pays());
+  policy.Note({.wall = 10 * kMs, .process = 10 * kMs, .thread = 10 * kMs});  // the loop alone
+  EXPECT_TRUE(policy.pays());
+  policy.Note({.wall = 20 * kMs, .process = 30 * kMs, .thread = 20 * kMs});  // another all the time
+  EXPECT_FALSE(policy.pays());
+  policy.Note({.wall = 30 * kMs, .process = 42 * kMs, .thread = 30 * kMs});  // a fifth of it
+  EXPECT_TRUE(policy.pays());
+  policy.Note({.wall = 40 * kMs, .process = 55 * kMs, .thread = 40 * kMs});  // three tenths
+  EXPECT_FALSE(policy.pays());
+}
+
+TEST(SpinPolicyTest, OneThreadThatComputesIsLittleOfManyCoresAndAllOfOne) {
+  const SpinPolicy::Times another = {.wall = 10 * kMs, .process = 15 * kMs, .thread = 5 * kMs};
+  SpinPolicy eight(8);
+  eight.Note(another);
+  EXPECT_TRUE(eight.pays());
+  SpinPolicy one(1);
+  one.Note(another);
+  EXPECT_FALSE(one.pays());
+}
+
+TEST(SpinPolicyTest, LooksOnceInAWindow) {
+  SpinPolicy policy(2);
+  policy.Note({.wall = 5 * kMs});
+  EXPECT_FALSE(policy.IsDue(5 * kMs + SpinPolicy::kWindowNs - 1));
+  EXPECT_TRUE(policy.IsDue(5 * kMs + SpinPolicy::kWindowNs));
+}
+
+TEST(SpinPolicyTest, NowIsOfThisThreadAndItsProcess) {
+  const SpinPolicy::Times before = SpinPolicy::Now();
+  SpinPolicy::Times now = before;
+  while (now.thread - before.thread < kMs) now = SpinPolicy::Now();
+  EXPECT_GE(now.wall - before.wall, kMs * 9 / 10);  // the clocks are read one after the other
+  EXPECT_GE(now.process - before.process, kMs * 9 / 10);
+}
+
+}  // namespace
+}  // namespace phimap
