@@ -16,9 +16,11 @@
 namespace phimap::client {
 namespace {
 
-// A request and its answer aim at this size, which hides the cost of a message and keeps a window
-// of them small.
-constexpr int64_t kMessageSizeBytes = 1 << 20;
+// A request and its answer aim at this size, which hides the cost of a message, and of which the
+// few that are on their way stay in the cores' caches: with half of it streams from 2,048 features
+// cost a third more CPU at both ends, with twice as much a sixth, with four times twice as much at
+// the server.
+constexpr int64_t kMessageSizeBytes = 512 << 10;
 constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
 // Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
 // under a quarter of the message limit.

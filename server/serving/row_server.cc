@@ -8,6 +8,7 @@
 #include "core/status/status_macros.h"
 #include "server/kernel_client/kernel_examples.h"
 #include "server/kernel_client/kernel_queue.h"
+#include "server/schedule/batch_policy.h"
 #include "server/serving/remote_kernel_rows.h"
 #include "server/sync/steady_time.h"
 
@@ -113,9 +114,11 @@ void RowServer::Compute(std::shared_ptr<Mapping> mapping) {
   work.received = mapping->request.received;
   work.prepare = [mapping] { return mapping->Prepare(); };
   work.done = [mapping](const absl::Status& status) { mapping->Done(status); };
+  const bool sends_meanwhile =
+      mapping->request.others_under_way && mapping->rows.rows() >= kTakeRows;
   mapping.reset();
   Stage* const stage = Stage::OfThisThread();
-  if (stage != nullptr && stage->Take(work)) return;
+  if (stage != nullptr && !sends_meanwhile && stage->Take(work)) return;
   scheduler_.Submit(std::move(work));
 }
 

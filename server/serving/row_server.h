@@ -35,6 +35,9 @@ struct RowRequest {
   const std::atomic<bool>* cancelled = nullptr;
   // When they were read, for the metrics.
   absl::Time received = absl::InfinitePast();
+  // Whether answers of the same call are under way: then the loop has these to send, and a worker
+  // computes rows enough to keep one busy, although the loop would have the time.
+  bool others_under_way = false;
   // Called once, on the thread that computes, before the first row is: returns where the features
   // go, row after row in the serving type. Not called for rows that are dropped. May throw
   // std::bad_alloc.

@@ -193,6 +193,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     request.deadline = slot->deadline;
     request.cancelled = this->cancelled();
     request.received = slot->received;
+    request.others_under_way = slots_.size() > 1;
     request.allocate = [this, slot] {
       slot->answer.message().Allocate(environment_.rows.metrics());
       return slot->answer.Features();

@@ -121,7 +121,7 @@ int EventLoop::Poll(absl::Time wait_until) {
     // Whoever was answered a moment ago often asks again within one: to sleep and be woken would
     // take longer than to look a few times more.
     if (std::exchange(had_events_, false)) idle_since_ = SteadyNanoseconds();
-    if (spin_.IsDue(idle_since_)) spin_.Note(SpinPolicy::Now());
+    if (spin_.IsDue(idle_since_)) spin_.NoteTimes(SpinPolicy::Now());
     const int64_t until = spin_.pays() ? idle_since_ + kSpinNanoseconds : 0;
     while (count == 0 && SteadyNanoseconds() < until) {
       count = epoll_wait(epoll_, events.data(), kEventsPerPoll, 0);
@@ -131,6 +131,7 @@ int EventLoop::Poll(absl::Time wait_until) {
   NotePoll(/*waits=*/false);
   now_ = SteadyNow();
   if (count <= 0) return 0;
+  if (timeout != 0) spin_.NoteWait(SteadyNanoseconds() - idle_since_ <= kSpinNanoseconds);
   had_events_ = true;
   handling_.clear();
   for (int i = 0; i < count; ++i) {

@@ -19,10 +19,10 @@ SpinPolicy::Times SpinPolicy::Now() {
           .thread = Read(CLOCK_THREAD_CPUTIME_ID)};
 }
 
-void SpinPolicy::Note(const Times& now) {
+void SpinPolicy::NoteTimes(const Times& now) {
   const int64_t others = (now.process - last_.process) - (now.thread - last_.thread);
   const int64_t wall = now.wall - last_.wall;
-  pays_ = static_cast<double>(others) <= kMostInUse * others_ * static_cast<double>(wall);
+  core_free_ = static_cast<double>(others) <= kMostInUse * others_ * static_cast<double>(wall);
   last_ = now;
 }
 

@@ -7,10 +7,10 @@
 namespace phimap {
 
 // A loop that looks on saves its caller the time to wake a thread, and takes a core to do so. That
-// core must be one that nobody of this process wants: beside a build, or beside features that the
-// pool computes, it would be taken from those, and the loop, which then has run more than its share
-// of the cores, would be made to wait when it wakes (on two cores beside a build, a third of the p90 of
-// Transforms; of bulk streams a twelfth of the server's CPU).
+// core must be one that nobody of this process wants, or the next event must be near: beside a
+// build, or beside long work of the pool, the core would be taken from those, and the loop, which
+// then has run more than its share, would be made to wait when it wakes (on two cores beside a
+// build, a third of the p90 of Transforms).
 class SpinPolicy {
  public:
   // What has run so far, in ns: wall time, and CPU time of the process and of the loop's thread.
@@ -22,7 +22,9 @@ class SpinPolicy {
 
   // Of the cores beside the loop's, this share may be in use while it spins.
   static constexpr double kMostInUse = 0.25;
-  // It is found out again after this.
+  // Where more are, this share of the last waits, some 16, must have ended within a spin.
+  static constexpr double kLeastHits = 0.75;
+  // The times are looked at again after this.
   static constexpr int64_t kWindowNs = 1'000'000;
 
   // `cores` that the process may use, at least 1.
@@ -33,13 +35,16 @@ class SpinPolicy {
 
   // Whether a look at the times is due.
   bool IsDue(int64_t wall_ns) const { return wall_ns - last_.wall >= kWindowNs; }
-  void Note(const Times& now);
-  bool pays() const { return pays_; }
+  void NoteTimes(const Times& now);
+  // Of each wait, whether the loop spun or slept: whether it ended within the time of a spin.
+  void NoteWait(bool hit) { hits_ += ((hit ? 1.0 : 0.0) - hits_) / 16; }
+  bool pays() const { return core_free_ || hits_ >= kLeastHits; }
 
  private:
   const int others_;
   Times last_;
-  bool pays_ = true;
+  bool core_free_ = true;
+  double hits_ = 0;
 };
 
 }  // namespace phimap

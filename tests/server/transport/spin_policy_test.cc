@@ -10,29 +10,40 @@ constexpr int64_t kMs = 1'000'000;
 TEST(SpinPolicyTest, PaysWhileTheOtherThreadsLeaveACore) {
   SpinPolicy policy(2);
   EXPECT_TRUE(policy.pays());
-  policy.Note({.wall = 10 * kMs, .process = 10 * kMs, .thread = 10 * kMs});  // the loop alone
+  policy.NoteTimes({.wall = 10 * kMs, .process = 10 * kMs, .thread = 10 * kMs});  // the loop alone
   EXPECT_TRUE(policy.pays());
-  policy.Note({.wall = 20 * kMs, .process = 30 * kMs, .thread = 20 * kMs});  // another all the time
+  policy.NoteTimes(
+      {.wall = 20 * kMs, .process = 30 * kMs, .thread = 20 * kMs});  // another all the time
   EXPECT_FALSE(policy.pays());
-  policy.Note({.wall = 30 * kMs, .process = 42 * kMs, .thread = 30 * kMs});  // a fifth of it
+  policy.NoteTimes({.wall = 30 * kMs, .process = 42 * kMs, .thread = 30 * kMs});  // a fifth of it
   EXPECT_TRUE(policy.pays());
-  policy.Note({.wall = 40 * kMs, .process = 55 * kMs, .thread = 40 * kMs});  // three tenths
+  policy.NoteTimes({.wall = 40 * kMs, .process = 55 * kMs, .thread = 40 * kMs});  // three tenths
   EXPECT_FALSE(policy.pays());
 }
 
 TEST(SpinPolicyTest, OneThreadThatComputesIsLittleOfManyCoresAndAllOfOne) {
   const SpinPolicy::Times another = {.wall = 10 * kMs, .process = 15 * kMs, .thread = 5 * kMs};
   SpinPolicy eight(8);
-  eight.Note(another);
+  eight.NoteTimes(another);
   EXPECT_TRUE(eight.pays());
   SpinPolicy one(1);
-  one.Note(another);
+  one.NoteTimes(another);
   EXPECT_FALSE(one.pays());
+}
+
+TEST(SpinPolicyTest, PaysBesideBusyThreadsOnlyWhileWaitsAreShort) {
+  SpinPolicy policy(2);
+  policy.NoteTimes({.wall = 10 * kMs, .process = 20 * kMs, .thread = 10 * kMs});
+  EXPECT_FALSE(policy.pays());
+  for (int i = 0; i < 40; ++i) policy.NoteWait(true);
+  EXPECT_TRUE(policy.pays());
+  for (int i = 0; i < 40; ++i) policy.NoteWait(i % 2 == 0);
+  EXPECT_FALSE(policy.pays());
 }
 
 TEST(SpinPolicyTest, LooksOnceInAWindow) {
   SpinPolicy policy(2);
-  policy.Note({.wall = 5 * kMs});
+  policy.NoteTimes({.wall = 5 * kMs});
   EXPECT_FALSE(policy.IsDue(5 * kMs + SpinPolicy::kWindowNs - 1));
   EXPECT_TRUE(policy.IsDue(5 * kMs + SpinPolicy::kWindowNs));
 }
