@@ -7,6 +7,8 @@
 namespace phimap {
 namespace {
 
+// Three times what it takes to wake a thread.
+constexpr absl::Duration kLongBatch = absl::Microseconds(150);
 constexpr double kTileMultiplications = 64e6;
 constexpr int64_t kTileBlock = 64;
 constexpr int64_t kMaxTileRows = 65536;
@@ -42,6 +44,10 @@ absl::Duration ExpectedTime(double multiplications, double multiplications_per_s
   const double rate = multiplications_per_second > 0 ? multiplications_per_second
                                                      : kAssumedMultiplicationsPerSecond;
   return absl::Seconds(multiplications / rate);
+}
+
+bool WorthHalving(int64_t rows, absl::Duration expected) {
+  return rows >= kHandOverRows || (rows > kSharedTakeRows && expected >= kLongBatch);
 }
 
 bool EndsTurn(bool others_wait, absl::Duration computed_this_turn) {

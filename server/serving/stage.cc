@@ -54,7 +54,12 @@ std::vector<QueuedWork> Stage::NextBatch(std::vector<QueuedWork>& staged, size_t
 }
 
 void Stage::RunBatch(std::vector<QueuedWork> batch) {
-  if (Rows(batch) >= kHandOverRows && batch.size() > 1) {
+  const QueuedWork& first = batch.front();
+  const int64_t rows = Rows(batch);
+  const absl::Duration expected =
+      scheduler_.Estimate(first.work) *
+      (static_cast<double>(rows) / static_cast<double>(first.RowsLeft()));
+  if (batch.size() > 1 && WorthHalving(rows, expected)) {
     const size_t half = batch.size() / 2;
     std::vector<QueuedWork> later(std::make_move_iterator(batch.begin() + half),
                                   std::make_move_iterator(batch.end()));

@@ -2,9 +2,9 @@
 // before the loop reads on.
 //
 // No timer: nothing waits for company, and requests gather exactly while the machine is busy. Of
-// each version one batch after another, the version that came first first; of a batch of
-// kHandOverRows and more, half goes to a worker that sleeps. Not thread-safe: it lives on its
-// loop's thread.
+// each version one batch after another, the version that came first first; of a batch that is
+// WorthHalving (batch_policy.h), half goes to a worker that sleeps. Not thread-safe: it lives on
+// its loop's thread.
 #ifndef PHIMAP_SERVER_SERVING_STAGE_H_
 #define PHIMAP_SERVER_SERVING_STAGE_H_
 

@@ -64,5 +64,13 @@ TEST(BatchPolicyTest, TilesAreWholeBlocksOfAboutTheSameWork) {
   EXPECT_EQ(TileRows(INT64_MAX), 64);
 }
 
+TEST(BatchPolicyTest, BatchesAreHalvedThatAreLargeOrTakeLong) {
+  EXPECT_TRUE(WorthHalving(kHandOverRows, absl::ZeroDuration()));
+  EXPECT_FALSE(WorthHalving(kHandOverRows - 1, absl::Microseconds(100)));
+  EXPECT_TRUE(WorthHalving(kHandOverRows - 1, absl::Microseconds(200)));
+  // Each half of so few takes nearly as long as all of them.
+  EXPECT_FALSE(WorthHalving(kSharedTakeRows, absl::Microseconds(200)));
+}
+
 }  // namespace
 }  // namespace phimap
