@@ -522,8 +522,8 @@ int main(int argc, char** argv) {
   // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
   // debugged.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Answers of a MiB are freed and allocated again and again: given back to the system each time,
-  // they cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
+  // Answers of half a MiB are freed and allocated again and again: given back to the system each
+  // time, they cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   // A closed descriptor 0, 1 or 2 would become gRPC's, and be read or written as if it were the

@@ -133,7 +133,7 @@ struct TransformStreamOptions {
   // Requests that may be unanswered at one time, >= 1.
   int window = 8;
   // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
-  // answer are about 1 MiB.
+  // answer are about 512 KiB.
   int32_t rows_per_request = 0;
   // For all rows with all attempts, however long the source takes.
   absl::Duration timeout = absl::InfiniteDuration();

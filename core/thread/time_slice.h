@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// For threads that run briefly, and that others wait for.
+// For threads that others wait for.
 inline constexpr absl::Duration kShortTimeSlice = absl::Microseconds(100);
 
 // Asks Linux for another time slice of the calling thread, from 0.1 to 100 ms. Since 6.6 its

@@ -46,6 +46,10 @@ absl::Duration ExpectedTime(double multiplications, double multiplications_per_s
   return absl::Seconds(multiplications / rate);
 }
 
+bool WorthAWorker(int64_t rows, bool others_under_way) {
+  return others_under_way && rows >= kTakeRows;
+}
+
 bool WorthHalving(int64_t rows, absl::Duration expected) {
   return rows >= kHandOverRows || (rows > kSharedTakeRows && expected >= kLongBatch);
 }

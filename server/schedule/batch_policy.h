@@ -39,9 +39,13 @@ absl::Duration ExpectedTime(double multiplications, double multiplications_per_s
 // expected to take longer goes to the pool, as does what comes when four times as much is staged.
 inline constexpr absl::Duration kLoopQuantum = absl::Microseconds(250);
 
-// Rows of a batch from which on a worker that sleeps is woken for half of it: fewer are computed
-// before it is awake.
+// Rows of a batch from which on a worker that sleeps is woken for half of it, however fast the
+// version is: fewer may be computed before it is awake.
 inline constexpr int64_t kHandOverRows = 8;
+
+// Whether a request that an event loop could compute is left to a worker that sleeps: one of as
+// many rows as keep the engine at its speed, while the loop has answers of the same call to send.
+bool WorthAWorker(int64_t rows, bool others_under_way);
 
 // Whether half of a batch of an event loop is worth waking a worker: of that many rows, or of more
 // than four that take so long that half of them outlasts the waking (16 callers over TLS with 2,048

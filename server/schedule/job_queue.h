@@ -4,9 +4,11 @@
 // waits for it: so at most one piece for each unfinished job is queued, however often clients begin
 // builds and give them up, and nothing of a build that ended stays behind a long one.
 //
-// Pieces run at a low priority: between two looks at whether a Transform waits (checkpoints) one
-// may have a core for milliseconds, and what a Transform needs meanwhile, the threads of gRPC first
-// of all, gets it at once. A build still has a tenth of a core that is busy otherwise.
+// Pieces run at the lowest priority: between two looks at whether a Transform waits (checkpoints)
+// one may have a core for milliseconds, and what a Transform needs meanwhile, an event loop first
+// of all, gets it. A thread that has run more than its share beside a piece must wait when it
+// wakes; at this priority that share is 98 % of a core. Of a core that others never leave a piece
+// has 1.5 %. The server's own calls leave it: a build of 0.6 s takes 1.3 s beside 16 callers.
 //
 // Guarantees: pieces start in the order of Submit. The destructor runs what waits and then joins.
 // Thread-safety: all methods may be called from any thread, from within a piece too.

@@ -17,6 +17,8 @@ namespace {
 
 using Code = absl::StatusCode;
 
+// For how long a builder may not notice that no Transform waits any more.
+constexpr auto kLookAgain = std::chrono::milliseconds(1);
 // How much before a deadline its timer may go off.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
@@ -75,6 +77,7 @@ std::optional<QueuedWork> TransformScheduler::Accept(TransformWork work) {
     MutexLock lock(&mutex_);
     if (!draining_) {
       pending_.Add(work);
+      pending_requests_.store(pending_.requests);
       return QueuedWork{std::move(work), options_.now()};
     }
   }
@@ -117,16 +120,22 @@ void TransformScheduler::RunBatch(std::vector<QueuedWork> batch, EngineScratch& 
   Run(std::move(batch), started, Computer::kCaller, scratch);
 }
 
-bool TransformScheduler::TransformsPending() const {
+bool TransformScheduler::WorkerSleeps() const {
   MutexLock lock(&mutex_);
-  return pending_.requests > 0;
+  return sleeping_ > waking_;
 }
+
+bool TransformScheduler::TransformsPending() const { return pending_requests_.load() > 0; }
 
 void TransformScheduler::WaitWhilePending(absl::Duration max_wait) {
   const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(max_wait);
-  MutexLock lock(&mutex_);
-  while (pending_.requests > 0) {
-    if (!none_pending_.WaitUntil(&mutex_, deadline)) return;
+  MutexLock lock(&calm_mutex_);
+  while (pending_requests_.load() > 0) {
+    // Whoever tells does not take the lock, so that a waiter, which has a low priority, never keeps
+    // a Transform from going on. What it tells may so come between the look and the wait.
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return;
+    calm_.WaitUntil(&calm_mutex_, std::min(deadline, now + kLookAgain));
   }
 }
 
@@ -364,7 +373,10 @@ void TransformScheduler::Release(const Books& finished) {
   if (finished.requests == 0) return;
   MutexLock lock(&mutex_);
   pending_.Subtract(finished);
-  if (pending_.requests == 0) none_pending_.NotifyAll();
+  pending_requests_.store(pending_.requests);
+  if (pending_.requests > 0) return;
+  none_pending_.NotifyAll();
+  calm_.NotifyAll();
 }
 
 void TransformScheduler::Drain() {

@@ -15,6 +15,7 @@
 #ifndef PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
 #define PHIMAP_SERVER_SCHEDULE_TRANSFORM_SCHEDULER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -58,6 +59,9 @@ class TransformScheduler {
   void RunBatch(std::vector<QueuedWork> batch, EngineScratch& scratch);
   // Hands accepted work of one version to a worker that sleeps; gives it back when none does.
   std::vector<QueuedWork> HandOver(std::vector<QueuedWork> batch);
+
+  // Whether a worker sleeps that nobody woke yet.
+  bool WorkerSleeps() const;
 
   // Whether a request is queued or being computed.
   bool TransformsPending() const;
@@ -133,9 +137,14 @@ class TransformScheduler {
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
+  // Of those who wait in WaitWhilePending; nobody else takes it.
+  Mutex calm_mutex_;
+  CondVar calm_;
   VersionQueues queues_ ABSL_GUARDED_BY(mutex_);
   // Queued or running.
   Books pending_ ABSL_GUARDED_BY(mutex_);
+  // pending_.requests, to be looked at without the lock.
+  std::atomic<int64_t> pending_requests_ = 0;
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
   // Of the workers; and of these, those that were woken and have not noticed yet.

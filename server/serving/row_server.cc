@@ -114,11 +114,11 @@ void RowServer::Compute(std::shared_ptr<Mapping> mapping) {
   work.received = mapping->request.received;
   work.prepare = [mapping] { return mapping->Prepare(); };
   work.done = [mapping](const absl::Status& status) { mapping->Done(status); };
-  const bool sends_meanwhile =
-      mapping->request.others_under_way && mapping->rows.rows() >= kTakeRows;
+  const bool leave = WorthAWorker(mapping->rows.rows(), mapping->request.others_under_way) &&
+                     scheduler_.WorkerSleeps();
   mapping.reset();
   Stage* const stage = Stage::OfThisThread();
-  if (stage != nullptr && !sends_meanwhile && stage->Take(work)) return;
+  if (stage != nullptr && !leave && stage->Take(work)) return;
   scheduler_.Submit(std::move(work));
 }
 

@@ -35,8 +35,7 @@ struct RowRequest {
   const std::atomic<bool>* cancelled = nullptr;
   // When they were read, for the metrics.
   absl::Time received = absl::InfinitePast();
-  // Whether answers of the same call are under way: then the loop has these to send, and a worker
-  // computes rows enough to keep one busy, although the loop would have the time.
+  // Whether answers of the same call are under way, which the loop is to send (WorthAWorker).
   bool others_under_way = false;
   // Called once, on the thread that computes, before the first row is: returns where the features
   // go, row after row in the serving type. Not called for rows that are dropped. May throw

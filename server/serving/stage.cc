@@ -53,13 +53,14 @@ std::vector<QueuedWork> Stage::NextBatch(std::vector<QueuedWork>& staged, size_t
   return batch;
 }
 
+absl::Duration Stage::Expected(const std::vector<QueuedWork>& batch) const {
+  absl::Duration expected;
+  for (const QueuedWork& queued : batch) expected += scheduler_.Estimate(queued.work);
+  return expected;
+}
+
 void Stage::RunBatch(std::vector<QueuedWork> batch) {
-  const QueuedWork& first = batch.front();
-  const int64_t rows = Rows(batch);
-  const absl::Duration expected =
-      scheduler_.Estimate(first.work) *
-      (static_cast<double>(rows) / static_cast<double>(first.RowsLeft()));
-  if (batch.size() > 1 && WorthHalving(rows, expected)) {
+  if (batch.size() > 1 && WorthHalving(Rows(batch), Expected(batch))) {
     const size_t half = batch.size() / 2;
     std::vector<QueuedWork> later(std::make_move_iterator(batch.begin() + half),
                                   std::make_move_iterator(batch.end()));

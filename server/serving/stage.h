@@ -37,6 +37,7 @@ class Stage final : public StagedWork {
  private:
   // The next batch: of one version, from `first` on, at most kTakeRows rows or one request.
   std::vector<QueuedWork> NextBatch(std::vector<QueuedWork>& staged, size_t first);
+  absl::Duration Expected(const std::vector<QueuedWork>& batch) const;
   void RunBatch(std::vector<QueuedWork> batch);
 
   TransformScheduler& scheduler_;

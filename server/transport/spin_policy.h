@@ -24,8 +24,9 @@ class SpinPolicy {
   static constexpr double kMostInUse = 0.25;
   // Where more are, this share of the last waits, some 16, must have ended within a spin.
   static constexpr double kLeastHits = 0.75;
-  // The times are looked at again after this.
-  static constexpr int64_t kWindowNs = 1'000'000;
+  // The times are looked at again after this: what other threads have run is known as of the last
+  // tick of their core, and ticks may be 10 ms apart.
+  static constexpr int64_t kWindowNs = 50'000'000;
 
   // `cores` that the process may use, at least 1.
   explicit SpinPolicy(int cores) : others_(cores > 1 ? cores - 1 : 1) {}

@@ -68,8 +68,15 @@ TEST(BatchPolicyTest, BatchesAreHalvedThatAreLargeOrTakeLong) {
   EXPECT_TRUE(WorthHalving(kHandOverRows, absl::ZeroDuration()));
   EXPECT_FALSE(WorthHalving(kHandOverRows - 1, absl::Microseconds(100)));
   EXPECT_TRUE(WorthHalving(kHandOverRows - 1, absl::Microseconds(200)));
+  EXPECT_TRUE(WorthHalving(kSharedTakeRows + 1, absl::Microseconds(150)));
   // Each half of so few takes nearly as long as all of them.
   EXPECT_FALSE(WorthHalving(kSharedTakeRows, absl::Microseconds(200)));
+}
+
+TEST(BatchPolicyTest, LargeRequestsOfACallWithAnswersToSendAreAWorkers) {
+  EXPECT_TRUE(WorthAWorker(kTakeRows, true));
+  EXPECT_FALSE(WorthAWorker(kTakeRows - 1, true));
+  EXPECT_FALSE(WorthAWorker(kTakeRows, false));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/thread/time_slice.h"
 #include "server/schedule/compute_pool.h"
 #include "tests/server/schedule/scheduler_fixture.h"
 #include "tests/server/support/gate.h"
@@ -47,6 +48,15 @@ TEST(TransformWorkersTest, EachOfManyCallersInAClosedLoopIsAnswered) {
   for (std::thread& caller : callers) caller.join();
   scheduler.Drain();
   EXPECT_EQ(right, kCallers * kRequests);
+}
+
+TEST(ComputePoolTest, ItsThreadsAskForShortSlices) {
+  const absl::Duration before = TimeSlice();
+  std::atomic<int64_t> slice_ns = -1;
+  ComputePool(1, [&] { slice_ns = absl::ToInt64Nanoseconds(TimeSlice()); });
+  // Kernels before 6.12 know one slice for all, and say nothing.
+  EXPECT_EQ(absl::Nanoseconds(slice_ns.load()),
+            before == absl::ZeroDuration() ? before : kShortTimeSlice);
 }
 
 }  // namespace
