@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,12 @@ class ScriptedStream final : public StreamHandler {
     if (told_.path.rfind("/large/", 0) == 0) {
       stream_->Send(
           std::make_shared<AnswerText>(std::string(std::stoul(told_.path.substr(7)), 'x')));
+    }
+    // /megabytes/COUNT, one over and over: the loop's times are those of its turns, and a turn that
+    // fills a hundred is taken for a client that waits.
+    if (told_.path.rfind("/megabytes/", 0) == 0) {
+      const auto megabyte = std::make_shared<AnswerText>(std::string(1'000'000, 'x'));
+      for (size_t i = std::stoul(told_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
     }
   }
 
@@ -195,7 +202,7 @@ class SlowReaderTest : public ConnectionTest {
         server_->Connect(), RawHttp2Client::Options{.stream_window = stream_window,
                                                     .connection_window = connection_window,
                                                     .consumes = false});
-    stream_ = client_->Call("/large/10000000");
+    stream_ = client_->Call("/megabytes/10");
   }
   // For so long as the server lets it, at most five stall limits: whether it did to the end.
   bool ReadByteByByte(int32_t window_of) {
@@ -242,21 +249,29 @@ TEST_F(SlowReaderTest, ConnectionOfWhichEnoughIsTakenGoesOn) {
   EXPECT_TRUE(ReadByteByByte(0));
 }
 
-// Reads from a socket, eight bytes at a time, windows being open, until the server hangs up; false
-// if it does not within so many stall limits.
+// Reads from a socket, at 8 MB a second and windows being open, until the server hangs up; false if
+// it does not within so many stall limits. By pages: on a busy machine a read may take a turn of
+// the scheduler, whatever it brings.
 bool HangsUpOnASlowSocket(LoopServer& server, int limits) {
+  constexpr double kBytesPerSecond = 8e6;
   const int fd = server.Connect();
   const int socket = dup(fd);
-  RawHttp2Client client(fd, {.stream_window = kOpenWindow, .connection_window = kOpenWindow});
-  client.Call("/large/30000000");
+  RawHttp2Client client(fd, {.stream_window = kGibibyte / 4, .connection_window = kGibibyte / 4});
+  client.Call("/megabytes/100");
   EXPECT_TRUE(client.Flush());
-  const absl::Time until = SteadyNow() + limits * kStall;
+  const absl::Time start = SteadyNow();
   pollfd ready{.fd = socket, .events = POLLIN, .revents = 0};
-  std::array<char, 8> few;
+  std::array<char, 4096> page;
+  double taken = 0;
   ssize_t got = 1;
-  while (got > 0 && SteadyNow() < until) {
+  while (got > 0 && SteadyNow() < start + limits * kStall) {
+    if (taken > kBytesPerSecond * absl::ToDoubleSeconds(SteadyNow() - start)) {
+      std::this_thread::yield();
+      continue;
+    }
     EXPECT_EQ(poll(&ready, 1, 10'000), 1);
-    got = recv(socket, few.data(), few.size(), 0);
+    got = recv(socket, page.data(), page.size(), 0);
+    taken += static_cast<double>(got);
   }
   close(socket);
   return got <= 0;
