@@ -19,7 +19,7 @@
 #include "server/options.h"
 #include "server/process.h"
 #include "server/server.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 
 namespace phimap {
 namespace {

@@ -1,11 +1,13 @@
-// What the catalog asks of a database: statements with values, read in one snapshot or written in one transaction. The
-// statements are written once for all databases.
+// What the catalog asks of a database: statements with values, read in one snapshot or written in
+// one transaction. The statements are written once for all databases.
 //
-// A statement's parameters are $1, $2, … in the order of their first use. Values are integers of 64 bits, text in UTF-8
-// and NULL; times are microseconds since 1970, truth is 0 or 1. Text compares byte by byte.
+// A statement's parameters are $1, $2, … in the order of their first use. Values are integers of 64
+// bits, text in UTF-8 and NULL; times are microseconds since 1970, truth is 0 or 1. Text compares
+// byte by byte.
 //
-// Errors of every call: RESOURCE_EXHAUSTED (the disk is full), FAILED_PRECONDITION (read-only, no permission), DATA_LOSS
-// (damaged), UNAVAILABLE (the disk or the connection fails, or somebody holds a lock for longer than the database waits).
+// Errors of every call: RESOURCE_EXHAUSTED (the disk is full), FAILED_PRECONDITION (read-only, no
+// permission), DATA_LOSS (damaged), UNAVAILABLE (the disk or the connection fails, or somebody
+// holds a lock for longer than the database waits).
 #ifndef PHIMAP_SERVER_STORE_SQL_DATABASE_H_
 #define PHIMAP_SERVER_STORE_SQL_DATABASE_H_
 
@@ -67,14 +69,19 @@ class SqlDatabase {
 
   virtual ~SqlDatabase() = default;
 
-  // Runs `body`, which only reads, on one snapshot. It may be run again, from its beginning, when a connection is lost.
+  // Runs `body`, which only reads, on one snapshot. It may be run again, from its beginning, when a
+  // connection is lost.
   virtual absl::Status Read(Body body) = 0;
-  // Runs `body` in one transaction; nobody else, in whatever process, writes meanwhile. OK: it is committed and survives
-  // a crash. An error of `body` is returned, and nothing is stored. When COMMIT fails, so that it may or may not have
-  // happened, `is_stored` reads back which, in a later transaction; if that can't be done either, the error has the
-  // reason COMMIT_IN_DOUBT and says so of `what` ("version 3 of \"letters\" was deleted"). While a commit is in doubt
-  // nothing else is written.
+  // Runs `body` in one transaction; nobody else, in whatever process, writes meanwhile. OK: it is
+  // committed and survives a crash. An error of `body` is returned, and nothing is stored. When
+  // COMMIT fails, so that it may or may not have happened, `is_stored` reads back which, in a later
+  // transaction; if that can't be done either, the error has the reason COMMIT_IN_DOUBT and says so
+  // of `what` ("version 3 of \"letters\" was deleted"). While a commit is in doubt nothing else is
+  // written.
   virtual absl::Status Write(Body body, IsStored is_stored, absl::string_view what) = 0;
+  // Whether a commit of this process is in doubt: Read does not see then what a crash may bring to
+  // light. Never waits.
+  virtual bool in_doubt() const = 0;
 };
 
 }  // namespace phimap

@@ -31,101 +31,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
+#include "server/store/blobs.h"
+#include "server/store/records.h"
 
 namespace phimap {
-
-// One version's row.
-struct VersionRecord {
-  std::string mapping;
-  int64_t number = 0;
-  // SHA-256 of the artifact, 64 lower-case hexadecimal digits; also the blob's name.
-  std::string digest;
-  int64_t artifact_size_bytes = 0;
-  absl::Time create_time;
-  // What lists show without opening the artifact.
-  int64_t input_columns = 0;
-  int64_t output_columns = 0;
-  // "float32" or "float64".
-  std::string serving_type;
-  std::string mapping_text;
-  std::string kernel_text;
-  // Came by Import; not built from a stream of this store's server.
-  bool imported = false;
-};
-
-// A name for a version, which can be moved.
-struct AliasRecord {
-  std::string mapping;
-  std::string name;
-  int64_t version = 0;
-  // Of that version. Read with the alias, not stored with it.
-  std::string digest;
-  // Where it pointed before its last move, which is where a rollback leads; 0 if it has not moved.
-  // That version may have been given up by now.
-  int64_t previous_version = 0;
-  // Random. Changes with every move and never comes back, not even when the alias is made anew.
-  std::string etag;
-  // Of the last move.
-  absl::Time move_time;
-};
-
-// In the place of an etag: any alias that exists; none that does.
-inline constexpr absl::string_view kAnyEtag = "*";
-inline constexpr absl::string_view kNoEtag = "none";
-// Of one mapping: a mapping is shown with all of them.
-inline constexpr int kMaxAliases = 100;
-
-// Whether a version may be deleted that aliases would be rolled back to.
-enum class Rollbacks { kKeep, kGiveUp };
-
-// One name's row.
-struct MappingRecord {
-  std::string name;
-  int64_t newest_version = 0;  // 0 when every version was deleted
-  int64_t version_count = 0;
-  absl::Time create_time;
-  // By name.
-  std::vector<AliasRecord> aliases = {};
-};
-
-// How a build ended. Kept for kBuildRetention after `end_time`, and not longer than its version.
-struct BuildRecord {
-  std::string mapping;
-  std::string build_id;
-  // SHA-256 of the canonical spec: a repeated Build with another spec is ALREADY_EXISTS.
-  std::string spec_digest;
-  int64_t rows_received = 0;
-  absl::Time end_time;
-  // Done: the version's number, and `error` is OK. Failed or cancelled: 0, and the final error.
-  int64_t version = 0;
-  absl::Status error;
-};
-
-inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
-
-// What Publish makes visible.
-struct PublishRequest {
-  // `number`, `digest`, `artifact_size_bytes` and `create_time` are filled in by the store.
-  VersionRecord version;
-  std::string build_id;
-  std::string spec_digest;
-  int64_t rows_received = 0;
-  // Fencing: the newest version number that the publisher believes in (0 for a name without
-  // versions); nullopt publishes after whatever is there. A mismatch is ABORTED and stores nothing.
-  std::optional<int64_t> expected_newest;
-};
-
-// A stored artifact, read from its start to its end in pieces. It stays readable when its version
-// is deleted meanwhile. One thread at a time; must not outlive its store.
-class ArtifactReader {
- public:
-  virtual ~ArtifactReader() = default;
-  virtual int64_t size_bytes() const = 0;
-  // The next at most `limit_bytes`; empty at the end. Of bytes that are not those of the digest the
-  // last piece is DATA_LOSS instead: nobody gets the whole of a damaged artifact.
-  virtual absl::StatusOr<std::string> Next(int64_t limit_bytes) = 0;
-};
 
 class Store {
  public:

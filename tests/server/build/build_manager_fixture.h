@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/build/build_manager.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/random_rows.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/server/support/gate.h"
 #include "tests/server/support/temporary_folder.h"
 

@@ -14,7 +14,7 @@
 #include "core/status/check.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <thread>
 
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/server/rpc/raw_call.h"
 #include "tests/server/rpc/server_fixture.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace phimap::testing {

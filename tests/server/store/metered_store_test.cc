@@ -4,7 +4,7 @@
 #include "core/status/error.h"
 #include "server/observe/metrics.h"
 #include "tests/contract/store_contract.h"
-#include "tests/server/store/store_fixture.h"
+#include "tests/server/sqlite/store_fixture.h"
 
 namespace phimap {
 namespace {

@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "prometheus/gauge.h"
-#include "server/store/sqlite_store.h"
+#include "server/sqlite/sqlite_store.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/artifact_surgery.h"
 #include "tests/support/certified_artifact.h"

@@ -1,0 +1,224 @@
+#include "server/files/file_blobs.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "exchange/sha256.h"
+#include "server/store/sha256.h"
+
+namespace phimap {
+namespace {
+
+uint8_t ShardIndex(absl::string_view digest) {
+  return static_cast<uint8_t>(absl::HexStringToBytes(digest.substr(0, 2))[0]);
+}
+
+absl::Status Damaged(absl::string_view digest, const std::string& path, absl::string_view what) {
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "",
+                   absl::StrCat("artifact ", digest, ": ", path, " ", what,
+                                "; restore the file from a backup, or build the mapping again"),
+                   {{"digest", std::string(digest)}, {"path", path}});
+}
+
+absl::Status WrongSize(absl::string_view digest, const std::string& path, int64_t actual,
+                       int64_t expected) {
+  return Damaged(digest, path, absl::StrCat("has ", actual, " of its ", expected, " bytes"));
+}
+
+absl::Status WrongDigest(absl::string_view digest, const std::string& path,
+                         absl::string_view actual) {
+  return Damaged(digest, path, absl::StrCat("has SHA-256 ", actual));
+}
+
+class BlobReader : public ArtifactReader {
+ public:
+  BlobReader(std::string digest, std::string path, int64_t size_bytes,
+             std::unique_ptr<ReadableFile> file)
+      : digest_(std::move(digest)),
+        path_(std::move(path)),
+        size_bytes_(size_bytes),
+        file_(std::move(file)) {}
+
+  int64_t size_bytes() const override { return size_bytes_; }
+
+  absl::StatusOr<std::string> Next(int64_t limit_bytes) override {
+    const int64_t wanted = std::min(limit_bytes, size_bytes_ - read_bytes_);
+    if (wanted == 0) return std::string();
+    PHIMAP_ASSIGN_OR_RETURN(std::string piece, file_->Read(wanted));
+    read_bytes_ += static_cast<int64_t>(piece.size());
+    if (static_cast<int64_t>(piece.size()) != wanted) {
+      return WrongSize(digest_, path_, read_bytes_, size_bytes_);
+    }
+    hash_.Update(piece);
+    if (read_bytes_ == size_bytes_) {
+      if (const std::string actual = hash_.Hex(); actual != digest_) {
+        return WrongDigest(digest_, path_, actual);
+      }
+    }
+    return piece;
+  }
+
+ private:
+  const std::string digest_;
+  const std::string path_;
+  const int64_t size_bytes_;
+  const std::unique_ptr<ReadableFile> file_;
+  int64_t read_bytes_ = 0;
+  Sha256 hash_;
+};
+
+}  // namespace
+
+FileBlobs::FileBlobs(std::string root, FileSystem* file_system)
+    : root_(std::move(root)),
+      blobs_path_(absl::StrCat(root_, "/blobs")),
+      temporary_path_(absl::StrCat(root_, "/tmp")),
+      file_system_(file_system) {}
+
+std::string FileBlobs::BlobPath(absl::string_view digest) const {
+  PHIMAP_CHECK(IsSha256Hex(digest));
+  return absl::StrCat(blobs_path_, "/", digest.substr(0, 2), "/", digest);
+}
+
+absl::Status FileBlobs::CreateDirectories() {
+  PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(blobs_path_));
+  PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(temporary_path_));
+  return file_system_->SyncDir(root_);
+}
+
+absl::Status FileBlobs::MakeShardDurable(absl::string_view digest) {
+  const uint8_t shard = ShardIndex(digest);
+  {
+    MutexLock lock(&mutex_);
+    if (durable_shards_[shard]) return absl::OkStatus();
+  }
+  PHIMAP_RETURN_IF_ERROR(
+      file_system_->CreateDir(absl::StrCat(blobs_path_, "/", digest.substr(0, 2))));
+  PHIMAP_RETURN_IF_ERROR(file_system_->SyncDir(blobs_path_));
+  MutexLock lock(&mutex_);
+  durable_shards_[shard] = true;
+  return absl::OkStatus();
+}
+
+absl::Status FileBlobs::FillTemporary(const std::string& path, absl::string_view content) {
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_->NewWritableFile(path));
+  PHIMAP_RETURN_IF_ERROR(file->Append(content));
+  PHIMAP_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& directory,
+                                  absl::string_view content) {
+  // The directory is locked and was swept at start-up: a counter is unique enough.
+  const std::string temporary =
+      absl::StrCat(temporary_path_, "/", next_temporary_.fetch_add(1), ".part");
+  absl::Status status = FillTemporary(temporary, content);
+  if (status.ok()) status = file_system_->Rename(temporary, path);
+  if (!status.ok()) {
+    file_system_->Remove(temporary).IgnoreError();  // The first error is the one to report.
+    return status;
+  }
+  return file_system_->SyncDir(directory);
+}
+
+absl::Status FileBlobs::Write(absl::string_view digest, absl::string_view content) {
+  PHIMAP_RETURN_IF_ERROR(MakeShardDurable(digest));
+  return WriteFile(BlobPath(digest), absl::StrCat(blobs_path_, "/", digest.substr(0, 2)), content);
+}
+
+absl::Status FileBlobs::WriteNamed(absl::string_view name, absl::string_view content) {
+  return WriteFile(absl::StrCat(blobs_path_, "/", name), blobs_path_, content);
+}
+
+absl::StatusOr<std::string> FileBlobs::Read(absl::string_view digest, int64_t size_bytes) {
+  const std::string path = BlobPath(digest);
+  absl::StatusOr<std::string> content = file_system_->ReadFile(path, size_bytes);
+  if (absl::IsNotFound(content.status())) return Damaged(digest, path, "is missing");
+  if (absl::IsOutOfRange(content.status())) {
+    return Damaged(digest, path, absl::StrCat("has more than its ", size_bytes, " bytes"));
+  }
+  if (!content.ok()) return content;
+  if (static_cast<int64_t>(content->size()) != size_bytes) {
+    return WrongSize(digest, path, static_cast<int64_t>(content->size()), size_bytes);
+  }
+  if (const std::string actual = Sha256Hex(*content); actual != digest) {
+    return WrongDigest(digest, path, actual);
+  }
+  return content;
+}
+
+absl::StatusOr<std::string> FileBlobs::ReadRange(absl::string_view digest, int64_t size_bytes,
+                                                 int64_t offset, int64_t bytes) {
+  const std::string path = BlobPath(digest);
+  absl::StatusOr<std::string> part = file_system_->ReadRange(path, offset, bytes);
+  if (absl::IsNotFound(part.status())) return Damaged(digest, path, "is missing");
+  if (!part.ok()) return part;
+  if (const auto read = static_cast<int64_t>(part->size()); read != bytes) {
+    return WrongSize(digest, path, offset + read, size_bytes);
+  }
+  return part;
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactReader>> FileBlobs::OpenReader(absl::string_view digest,
+                                                                      int64_t size_bytes) {
+  const std::string path = BlobPath(digest);
+  absl::StatusOr<std::unique_ptr<ReadableFile>> file = file_system_->NewReadableFile(path);
+  if (absl::IsNotFound(file.status())) return Damaged(digest, path, "is missing");
+  if (!file.ok()) return file.status();
+  return std::make_unique<BlobReader>(std::string(digest), path, size_bytes, *std::move(file));
+}
+
+absl::Status FileBlobs::Remove(absl::string_view digest) {
+  const absl::Status status = file_system_->Remove(BlobPath(digest));
+  // Not synced: a blob that comes back after a power cut is unreferenced, and start-up removes it.
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+absl::StatusOr<std::vector<std::string>> FileBlobs::ListDigests() {
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<std::string> shards, file_system_->List(blobs_path_));
+  std::vector<std::string> digests;
+  for (const std::string& shard : shards) {
+    if (shard.size() != 2) continue;
+    PHIMAP_ASSIGN_OR_RETURN(std::vector<std::string> names,
+                            file_system_->List(absl::StrCat(blobs_path_, "/", shard)));
+    for (std::string& name : names) {
+      if (IsSha256Hex(name) && name.substr(0, 2) == shard) digests.push_back(std::move(name));
+    }
+  }
+  return digests;
+}
+
+absl::StatusOr<bool> FileBlobs::HasBlobs() {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> digests, ListDigests());
+  return !digests.empty();
+}
+
+absl::StatusOr<int64_t> FileBlobs::RemoveUnreferenced(
+    const absl::flat_hash_set<std::string>& referenced) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> digests, ListDigests());
+  int64_t removed = 0;
+  for (const std::string& digest : digests) {
+    if (referenced.contains(digest)) continue;
+    PHIMAP_RETURN_IF_ERROR(Remove(digest));
+    ++removed;
+  }
+  return removed;
+}
+
+absl::StatusOr<int64_t> FileBlobs::RemoveTemporary() {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          file_system_->List(temporary_path_));
+  for (const std::string& name : names) {
+    PHIMAP_RETURN_IF_ERROR(file_system_->Remove(absl::StrCat(temporary_path_, "/", name)));
+  }
+  return static_cast<int64_t>(names.size());
+}
+
+}  // namespace phimap

@@ -1,0 +1,90 @@
+// Blobs in files.
+//
+// Layout: ROOT/blobs/ab/abcdef… (all 64 digits; the first two name the shard), ROOT/tmp for files
+// being written.
+//
+// Invariants:
+//   1. A file under blobs/ is complete: it was fsynced under another name and then renamed.
+//   2. When Write returns OK the blob survives a power cut: the file, its entry in the shard and
+//   the shard's entry in
+//      blobs/ are all synced. Whether the shard's entry is durable is remembered per process, not
+//      read off the disk: a shard that exists may have been created by a writer that has not synced
+//      it yet, or that crashed before it did.
+//   3. Nothing is changed in place, so a reader never sees a partial blob; writing a name again
+//   replaces the file by an
+//      equal one (and heals a damaged one).
+//
+// Thread-safety: all methods may be called from any thread. ROOT must be locked against other
+// processes.
+#ifndef PHIMAP_SERVER_FILES_FILE_BLOBS_H_
+#define PHIMAP_SERVER_FILES_FILE_BLOBS_H_
+
+#include <atomic>
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/files/file_system.h"
+#include "server/store/blobs.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class FileBlobs final : public Blobs {
+ public:
+  // `file_system` outlives the store. Touches nothing yet.
+  FileBlobs(std::string root, FileSystem* file_system);
+
+  // Creates blobs/ and tmp/ durably.
+  absl::Status CreateDirectories();
+
+  // On error no temporary file is left, unless removing it fails too.
+  absl::Status Write(absl::string_view digest, absl::string_view content) override;
+  absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
+  absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
+                                        int64_t offset, int64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
+                                                             int64_t size_bytes) override;
+  absl::Status Remove(absl::string_view digest) override;
+
+  // Writes a small file beside the shards, durably and atomically.
+  absl::Status WriteNamed(absl::string_view name, absl::string_view content);
+
+  absl::StatusOr<bool> HasBlobs();
+  // Removes every blob that is not in `referenced`; returns how many. Files that are not named like
+  // a blob stay.
+  absl::StatusOr<int64_t> RemoveUnreferenced(const absl::flat_hash_set<std::string>& referenced);
+  // Removes what interrupted writers left in tmp/; returns how many.
+  absl::StatusOr<int64_t> RemoveTemporary();
+
+  std::string BlobPath(absl::string_view digest) const;
+  const std::string& blobs_path() const { return blobs_path_; }
+  const std::string& temporary_path() const { return temporary_path_; }
+
+ private:
+  absl::StatusOr<std::vector<std::string>> ListDigests();
+  absl::Status MakeShardDurable(absl::string_view digest);
+  // Writes a synced and closed temporary file, renames it to `path` and syncs `directory`.
+  absl::Status WriteFile(const std::string& path, const std::string& directory,
+                         absl::string_view content);
+  absl::Status FillTemporary(const std::string& path, absl::string_view content);
+
+  const std::string root_;
+  const std::string blobs_path_;
+  const std::string temporary_path_;
+  FileSystem* const file_system_;
+  std::atomic<int64_t> next_temporary_{0};
+
+  Mutex mutex_;
+  std::bitset<256> durable_shards_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_FILES_FILE_BLOBS_H_

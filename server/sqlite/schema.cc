@@ -1,0 +1,185 @@
+#include "server/sqlite/schema.h"
+
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Times are microseconds since 1970. Every row of `versions` and its index on `digest` hold the
+// digest twice, so that integrity_check notices a flipped bit before start-up could take the blob
+// for unreferenced.
+//
+// `mappings.next_version` outlives the versions, which is why a number is never used twice; so does
+// the row of a mapping that was deleted. `builds` refers to no mapping: a failed first build leaves
+// a record and no mapping. `aliases.previous_version` refers to no version: that one may be
+// deleted.
+//
+// `store.revision` counts the changes of what names mean, and `mappings.revision` is that of the
+// mapping's last one; so what changed since a revision is found by comparing.
+//
+// The columns stand in the order in which migrations added them: an old file and a new one have the
+// same tables.
+constexpr char kCreateTables[] = R"sql(
+CREATE TABLE store (
+  only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+  store_id TEXT NOT NULL,
+  settled_commits INTEGER NOT NULL,
+  epoch TEXT NOT NULL DEFAULT '',
+  revision INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO store VALUES (1, lower(hex(randomblob(16))), 0, lower(hex(randomblob(8))), 0);
+CREATE TABLE mappings (
+  name TEXT PRIMARY KEY NOT NULL,
+  next_version INTEGER NOT NULL CHECK (next_version >= 1),
+  create_time_us INTEGER NOT NULL,
+  deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+  revision INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mappings_by_revision ON mappings (revision);
+CREATE TABLE versions (
+  mapping TEXT NOT NULL REFERENCES mappings (name),
+  number INTEGER NOT NULL CHECK (number >= 1),
+  digest TEXT NOT NULL CHECK (length(digest) = 64),
+  artifact_size_bytes INTEGER NOT NULL,
+  create_time_us INTEGER NOT NULL,
+  input_columns INTEGER NOT NULL,
+  output_columns INTEGER NOT NULL,
+  serving_type TEXT NOT NULL,
+  mapping_text TEXT NOT NULL,
+  kernel_text TEXT NOT NULL,
+  imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1)),
+  PRIMARY KEY (mapping, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX versions_by_digest ON versions (digest);
+CREATE TABLE aliases (
+  mapping TEXT NOT NULL,
+  alias TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  previous_version INTEGER NOT NULL DEFAULT 0,
+  move_time_us INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (mapping, alias),
+  FOREIGN KEY (mapping, version) REFERENCES versions (mapping, number)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE builds (
+  mapping TEXT NOT NULL,
+  build_id TEXT NOT NULL,
+  spec_digest TEXT NOT NULL,
+  rows_received INTEGER NOT NULL,
+  end_time_us INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  error_code INTEGER NOT NULL,
+  error_message TEXT NOT NULL,
+  error_detail TEXT,
+  PRIMARY KEY (mapping, build_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX builds_by_end_time ON builds (end_time_us);
+)sql";
+
+// What makes of schema version i + 1 the next one. Never changed once released.
+constexpr const char* kMigrations[] = {
+    // 1: no aliases, deletion or import yet.
+    R"sql(
+ALTER TABLE mappings ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
+ALTER TABLE versions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1));
+ALTER TABLE aliases ADD COLUMN previous_version INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE aliases ADD COLUMN move_time_us INTEGER NOT NULL DEFAULT 0;
+)sql",
+    // 2: no revisions yet.
+    R"sql(
+ALTER TABLE store ADD COLUMN epoch TEXT NOT NULL DEFAULT '';
+ALTER TABLE store ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+UPDATE store SET epoch = lower(hex(randomblob(8)));
+ALTER TABLE mappings ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX mappings_by_revision ON mappings (revision);
+)sql"};
+static_assert(std::size(kMigrations) == kSchemaVersion - 1);
+
+// FULL: a commit is on disk when it returns. WAL: a commit is one fsync, and a backup that reads
+// the file meanwhile does not make a publish wait.
+constexpr char kPragmas[] =
+    "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
+
+// Of a file with tables: its schema version, if this build can use it.
+absl::StatusOr<int64_t> CheckOrigin(SqliteConnection* database) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t application_id,
+                          database->QueryInt("PRAGMA application_id"));
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t version, database->QueryInt("PRAGMA user_version"));
+  if (application_id != kApplicationId) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_A_STORE", "",
+                     absl::StrCat(database->path(),
+                                  " is a database of another program; choose another directory"),
+                     {{"path", database->path()}});
+  }
+  if (version >= 1 && version <= kSchemaVersion) return version;
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "STORE_TOO_NEW", "",
+      absl::StrCat(database->path(), " has schema version ", version, ", this server knows ",
+                   kSchemaVersion, "; start the release that wrote it, or a later one"),
+      {{"path", database->path()},
+       {"expected", absl::StrCat(kSchemaVersion)},
+       {"actual", absl::StrCat(version)}});
+}
+
+absl::Status CheckIntegrity(SqliteConnection* database) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string finding,
+                          database->QueryText("PRAGMA integrity_check(1)"));
+  if (finding == "ok") return absl::OkStatus();
+  return MakeError(absl::StatusCode::kDataLoss, "DATABASE_DAMAGED", "",
+                   absl::StrCat(database->path(), " is damaged: ", finding,
+                                "; restore it from a backup; nothing in the data directory was "
+                                "removed"),
+                   {{"path", database->path()}});
+}
+
+// One transaction, schema version included: after a crash all of `statements` is done or nothing.
+absl::Status ChangeSchema(SqliteConnection* database, const std::string& statements) {
+  const absl::Status changed = database->Execute(absl::StrCat(
+      "BEGIN IMMEDIATE;", statements, "PRAGMA user_version = ", kSchemaVersion, "; COMMIT;"));
+  if (!changed.ok() && database->in_transaction()) database->Execute("ROLLBACK").IgnoreError();
+  return changed;
+}
+
+absl::Status CreateTables(SqliteConnection* database) {
+  return ChangeSchema(database,
+                      absl::StrCat(kCreateTables, "PRAGMA application_id = ", kApplicationId, ";"));
+}
+
+absl::Status Migrate(SqliteConnection* database, int64_t version) {
+  if (version == kSchemaVersion) return absl::OkStatus();
+  std::string statements;
+  for (; version < kSchemaVersion; ++version) {
+    absl::StrAppend(&statements, kMigrations[version - 1]);
+  }
+  return ChangeSchema(database, statements);
+}
+
+}  // namespace
+
+absl::Status PrepareSchema(SqliteConnection* database) {
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t objects,
+                          database->QueryInt("SELECT count(*) FROM sqlite_schema"));
+  int64_t version = 0;
+  if (objects > 0) {
+    PHIMAP_ASSIGN_OR_RETURN(version, CheckOrigin(database));
+    PHIMAP_RETURN_IF_ERROR(CheckIntegrity(database));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::string mode, database->QueryText("PRAGMA journal_mode = WAL"));
+  if (mode != "wal") {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_WRITE_AHEAD_LOG", "",
+                     absl::StrCat(database->path(),
+                                  ": the file system offers no shared memory, "
+                                  "journal mode is ",
+                                  mode, "; use a local file system"),
+                     {{"path", database->path()}});
+  }
+  PHIMAP_RETURN_IF_ERROR(database->Execute(kPragmas));
+  return version == 0 ? CreateTables(database) : Migrate(database, version);
+}
+
+}  // namespace phimap

@@ -1,0 +1,25 @@
+// The tables of phimap.sqlite, and the checks a file must pass before it is used.
+#ifndef PHIMAP_SERVER_SQLITE_SCHEMA_H_
+#define PHIMAP_SERVER_SQLITE_SCHEMA_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "server/sqlite/sqlite_connection.h"
+
+namespace phimap {
+
+// In the file's user_version. A file with a greater number was written by a newer phimap and is
+// refused; one with a smaller number is brought up to date.
+inline constexpr int64_t kSchemaVersion = 3;
+// In the file's application_id: "phim". Tells our files from any other SQLite database.
+inline constexpr int64_t kApplicationId = 0x7068696d;
+
+// Makes `database` ready for use: refuses a newer schema or a foreign file (FAILED_PRECONDITION)
+// and a damaged one (DATA_LOSS) before it writes anything, sets the connection's pragmas, creates
+// the tables in an empty file, and changes those of an older schema, in one transaction.
+absl::Status PrepareSchema(SqliteConnection* database);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SQLITE_SCHEMA_H_

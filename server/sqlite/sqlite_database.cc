@@ -1,0 +1,129 @@
+#include "server/sqlite/sqlite_database.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/sqlite/schema.h"
+
+namespace phimap {
+namespace {
+
+class Session final : public SqlSession {
+ public:
+  explicit Session(SqliteConnection& connection) : connection_(connection) {}
+
+  absl::StatusOr<SqlRows> Run(absl::string_view sql, absl::Span<const SqlValue> values) override {
+    PHIMAP_ASSIGN_OR_RETURN(SqliteStatement statement, connection_.Prepare(sql));
+    for (const SqlValue& value : values) Bind(statement, value);
+    SqlRows rows;
+    for (;;) {
+      PHIMAP_ASSIGN_OR_RETURN(const bool more, statement.Step());
+      if (!more) return rows;
+      std::vector<SqlRows::Cell> row;
+      row.reserve(statement.columns());
+      for (int column = 0; column < statement.columns(); ++column) {
+        row.push_back(CellOf(statement, column));
+      }
+      rows.Add(std::move(row));
+    }
+  }
+
+ private:
+  static void Bind(SqliteStatement& statement, const SqlValue& value) {
+    if (const auto* number = std::get_if<int64_t>(&value)) {
+      statement.Bind(*number);
+    } else if (const auto* text = std::get_if<absl::string_view>(&value)) {
+      statement.Bind(*text);
+    } else {
+      statement.BindNull();
+    }
+  }
+  static SqlRows::Cell CellOf(const SqliteStatement& statement, int column) {
+    if (statement.IsNull(column)) return std::monostate();
+    if (statement.IsInt(column)) return statement.Int(column);
+    return statement.Text(column);
+  }
+
+  SqliteConnection& connection_;
+};
+
+// The commit failed and could not be settled: it may come to light after a crash.
+absl::Status CommitInDoubt(const absl::Status& cause, absl::string_view what) {
+  // With the facts of the cause, its path among them.
+  const ErrorDetail detail = DetailOf(cause).value_or(ErrorDetail());
+  return MakeError(
+      absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
+      absl::StrCat("whether ", what, " shows when the disk works again: ", cause.message()),
+      detail.metadata, 5000);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::string& path,
+                                                                     absl::Duration busy_timeout) {
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> writer,
+                          SqliteConnection::Open(path, busy_timeout));
+  PHIMAP_RETURN_IF_ERROR(PrepareSchema(writer.get()));
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader,
+                          SqliteConnection::Open(path, busy_timeout));
+  PHIMAP_RETURN_IF_ERROR(
+      reader->Execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON;"));
+  writer->AllowCheckpointOnClose();
+  return std::unique_ptr<SqliteDatabase>(new SqliteDatabase(std::move(writer), std::move(reader)));
+}
+
+absl::Status SqliteDatabase::Read(Body body) {
+  MutexLock lock(&read_mutex_);
+  PHIMAP_RETURN_IF_ERROR(reader_->Execute("BEGIN"));
+  Session session(*reader_);
+  const absl::Status status = body(session);
+  // Nothing was written: if this fails, the next BEGIN reports it.
+  if (reader_->in_transaction()) reader_->Execute("ROLLBACK").IgnoreError();
+  return status;
+}
+
+void SqliteDatabase::RollBack() {
+  // Some errors roll back on their own. If ROLLBACK fails, the next BEGIN reports it.
+  if (writer_->in_transaction()) writer_->Execute("ROLLBACK").IgnoreError();
+}
+
+absl::Status SqliteDatabase::Settle() {
+  if (!in_doubt_) return absl::OkStatus();
+  const absl::Status status = writer_->Execute(
+      "BEGIN IMMEDIATE; UPDATE store SET settled_commits = settled_commits + 1; COMMIT;");
+  if (!status.ok()) {
+    RollBack();
+    return status;
+  }
+  in_doubt_ = false;
+  return absl::OkStatus();
+}
+
+absl::Status SqliteDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
+  MutexLock lock(&write_mutex_);
+  PHIMAP_RETURN_IF_ERROR(Settle());
+  PHIMAP_RETURN_IF_ERROR(writer_->Execute("BEGIN IMMEDIATE"));
+  Session session(*writer_);
+  if (const absl::Status status = body(session); !status.ok()) {
+    RollBack();
+    return status;
+  }
+  const absl::Status committed = writer_->Execute("COMMIT");
+  if (committed.ok()) return absl::OkStatus();
+  in_doubt_ = true;
+  RollBack();
+  if (!Settle().ok()) return CommitInDoubt(committed, what);
+  const absl::StatusOr<bool> stored = is_stored(session);
+  // Settled but unreadable: still in doubt as far as the caller is concerned.
+  if (!stored.ok()) {
+    in_doubt_ = true;
+    return CommitInDoubt(committed, what);
+  }
+  return *stored ? absl::OkStatus() : committed;
+}
+
+}  // namespace phimap

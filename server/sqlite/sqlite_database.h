@@ -1,0 +1,66 @@
+// A SQLite file as the database of a catalog: one connection that writes, one that reads, so that
+// nobody who reads waits for a lock that another program holds on writing.
+//
+// Commits in doubt. When COMMIT fails (say, fsync reports an error), the transaction's frames may
+// be in the write-ahead log nevertheless: this process does not see them, but recovery after a
+// crash would. So after a failed COMMIT the file is in doubt until another, empty-handed
+// transaction has been committed. That overwrites the doubtful frames or comes after them; either
+// way what is read from then on is what a crash leaves behind. Nothing else is written in the
+// meantime.
+#ifndef PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
+#define PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/files/file_system.h"
+#include "server/sqlite/sqlite_connection.h"
+#include "server/store/sql_database.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class SqliteDatabase final : public SqlDatabase {
+ public:
+  // Opens the file, creates its tables when it is empty, and checks it (schema.h). `busy_timeout`:
+  // how long to wait for another program's lock before UNAVAILABLE.
+  static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const std::string& path,
+                                                              absl::Duration busy_timeout);
+
+  // Holds `lock` until the file is closed.
+  void Keep(std::unique_ptr<FileLock> lock) { lock_ = std::move(lock); }
+
+  absl::Status Read(Body body) ABSL_LOCKS_EXCLUDED(read_mutex_) override;
+  absl::Status Write(Body body, IsStored is_stored, absl::string_view what)
+      ABSL_LOCKS_EXCLUDED(write_mutex_) override;
+  bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
+
+ private:
+  SqliteDatabase(std::unique_ptr<SqliteConnection> writer, std::unique_ptr<SqliteConnection> reader)
+      : writer_(std::move(writer)), reader_(std::move(reader)) {}
+
+  // OK at once unless in doubt.
+  absl::Status Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  void RollBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+
+  // Released after the file is closed.
+  std::unique_ptr<FileLock> lock_;
+
+  Mutex write_mutex_;
+  // Written under write_mutex_.
+  std::atomic<bool> in_doubt_{false};
+  const std::unique_ptr<SqliteConnection> writer_ ABSL_PT_GUARDED_BY(write_mutex_);
+
+  // Closed first: the last connection to be closed moves the log into the file.
+  Mutex read_mutex_;
+  const std::unique_ptr<SqliteConnection> reader_ ABSL_PT_GUARDED_BY(read_mutex_);
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_

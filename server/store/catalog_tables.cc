@@ -1,0 +1,369 @@
+#include "server/store/catalog_tables.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/store/build_error.h"
+#include "server/store/catalog_errors.h"
+
+namespace phimap {
+namespace {
+
+constexpr char kVersionColumns[] =
+    "mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, output_columns, "
+    "serving_type, mapping_text, kernel_text, imported";
+// A deleted mapping's row keeps its counter and is not seen.
+constexpr char kMappingSelect[] =
+    "SELECT m.name, coalesce(max(v.number), 0), count(v.number), m.create_time_us "
+    "FROM mappings m LEFT JOIN versions v ON v.mapping = m.name WHERE m.deleted = 0 AND ";
+constexpr char kAliasSelect[] =
+    "SELECT mapping, alias, version, previous_version, etag, move_time_us, "
+    "(SELECT digest FROM versions WHERE versions.mapping = aliases.mapping AND number = version) "
+    "FROM aliases ";
+
+VersionRecord VersionAt(const SqlRows& rows, size_t row) {
+  VersionRecord version;
+  version.mapping = rows.Text(row, 0);
+  version.number = rows.Int(row, 1);
+  version.digest = rows.Text(row, 2);
+  version.artifact_size_bytes = rows.Int(row, 3);
+  version.create_time = absl::FromUnixMicros(rows.Int(row, 4));
+  version.input_columns = rows.Int(row, 5);
+  version.output_columns = rows.Int(row, 6);
+  version.serving_type = rows.Text(row, 7);
+  version.mapping_text = rows.Text(row, 8);
+  version.kernel_text = rows.Text(row, 9);
+  version.imported = rows.Int(row, 10) != 0;
+  return version;
+}
+
+MappingRecord MappingAt(const SqlRows& rows, size_t row) {
+  return {.name = rows.Text(row, 0),
+          .newest_version = rows.Int(row, 1),
+          .version_count = rows.Int(row, 2),
+          .create_time = absl::FromUnixMicros(rows.Int(row, 3))};
+}
+
+AliasRecord AliasAt(const SqlRows& rows, size_t row) {
+  AliasRecord alias;
+  alias.mapping = rows.Text(row, 0);
+  alias.name = rows.Text(row, 1);
+  alias.version = rows.Int(row, 2);
+  alias.previous_version = rows.Int(row, 3);
+  alias.etag = rows.Text(row, 4);
+  alias.move_time = absl::FromUnixMicros(rows.Int(row, 5));
+  alias.digest = rows.Text(row, 6);
+  return alias;
+}
+
+// The oldest end time that is still kept.
+int64_t RetentionStartMicros(absl::Time now) { return absl::ToUnixMicros(now - kBuildRetention); }
+
+}  // namespace
+
+absl::StatusOr<std::string> CatalogTables::StoreId() {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT store_id FROM store"));
+  return rows.Text(0, 0);
+}
+
+absl::StatusOr<Revision> CatalogTables::CurrentRevision() {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT epoch, revision FROM store"));
+  return Revision{rows.Text(0, 0), rows.Int(0, 1)};
+}
+
+absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t since, bool living) {
+  const int64_t deleted = living ? 0 : 1;
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT m.name, coalesce(max(v.number), 0) FROM mappings m "
+                   "LEFT JOIN versions v ON v.mapping = m.name "
+                   "WHERE m.revision > $1 AND m.deleted <= $2 GROUP BY m.name ORDER BY m.name",
+                   {since, deleted}));
+  std::vector<MappingNames> names;
+  names.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) names.push_back({rows.Text(i, 0), rows.Int(i, 1)});
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows aliases,
+      session_.Run("SELECT a.mapping, a.alias, a.version FROM aliases a "
+                   "JOIN mappings m ON m.name = a.mapping "
+                   "WHERE m.revision > $1 AND m.deleted <= $2 ORDER BY a.mapping, a.alias",
+                   {since, deleted}));
+  auto mapping = names.begin();
+  for (size_t i = 0; i < aliases.size(); ++i) {
+    while (mapping->mapping != aliases.Text(i, 0)) ++mapping;  // Both are in the order of names.
+    mapping->aliases.push_back({aliases.Text(i, 1), aliases.Int(i, 2)});
+  }
+  return names;
+}
+
+absl::Status CatalogTables::CountChange(absl::string_view mapping) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("UPDATE store SET revision = revision + 1 RETURNING revision"));
+  return session_
+      .Run("UPDATE mappings SET revision = $1 WHERE name = $2", {rows.Int(0, 0), mapping})
+      .status();
+}
+
+absl::StatusOr<bool> CatalogTables::HasMappings() {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT 1 FROM mappings LIMIT 1"));
+  return !rows.empty();
+}
+
+absl::StatusOr<MappingRecord> CatalogTables::GetMapping(absl::string_view name) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(absl::StrCat(kMappingSelect, "m.name = $1 GROUP BY m.name"), {name}));
+  if (rows.empty()) return NoSuchMapping(name);
+  MappingRecord mapping = MappingAt(rows, 0);
+  PHIMAP_ASSIGN_OR_RETURN(mapping.aliases, AliasesBetween(name, name));
+  return mapping;
+}
+
+absl::StatusOr<std::vector<MappingRecord>> CatalogTables::ListMappings(absl::string_view after,
+                                                                       int limit) {
+  // SQLite takes a negative limit for none, PostgreSQL for an error.
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(
+          absl::StrCat(kMappingSelect, "m.name > $1 GROUP BY m.name ORDER BY m.name LIMIT $2"),
+          {after, int64_t{std::max(limit, 0)}}));
+  std::vector<MappingRecord> mappings;
+  mappings.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) mappings.push_back(MappingAt(rows, i));
+  if (mappings.empty()) return mappings;
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<AliasRecord> aliases,
+                          AliasesBetween(mappings.front().name, mappings.back().name));
+  auto mapping = mappings.begin();
+  for (AliasRecord& alias : aliases) {
+    while (mapping->name != alias.mapping) ++mapping;  // Both are in the order of names.
+    mapping->aliases.push_back(std::move(alias));
+  }
+  return mappings;
+}
+
+absl::Status CatalogTables::BuryMapping(absl::string_view mapping) {
+  return session_.Run("UPDATE mappings SET deleted = 1 WHERE name = $1", {mapping}).status();
+}
+
+absl::StatusOr<int64_t> CatalogTables::TakeNumber(absl::string_view mapping, absl::Time now) {
+  PHIMAP_RETURN_IF_ERROR(
+      session_
+          .Run("INSERT INTO mappings (name, next_version, create_time_us) VALUES ($1, 1, $2) "
+               "ON CONFLICT (name) DO UPDATE SET deleted = 0, "
+               "create_time_us = excluded.create_time_us WHERE mappings.deleted = 1",
+               {mapping, absl::ToUnixMicros(now)})
+          .status());
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("UPDATE mappings SET next_version = next_version + 1 WHERE name = $1 "
+                   "RETURNING next_version - 1",
+                   {mapping}));
+  PHIMAP_CHECK(!rows.empty());
+  return rows.Int(0, 0);
+}
+
+absl::Status CatalogTables::InsertVersion(const VersionRecord& version) {
+  return session_
+      .Run(absl::StrCat("INSERT INTO versions (", kVersionColumns,
+                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"),
+           {version.mapping, version.number, version.digest, version.artifact_size_bytes,
+            absl::ToUnixMicros(version.create_time), version.input_columns, version.output_columns,
+            version.serving_type, version.mapping_text, version.kernel_text,
+            int64_t{version.imported}})
+      .status();
+}
+
+absl::StatusOr<VersionRecord> CatalogTables::GetVersion(absl::string_view mapping,
+                                                        std::optional<int64_t> number) {
+  const std::string select =
+      absl::StrCat("SELECT ", kVersionColumns, " FROM versions WHERE mapping = $1");
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      number.has_value()
+          ? session_.Run(absl::StrCat(select, " AND number = $2"), {mapping, *number})
+          : session_.Run(absl::StrCat(select, " ORDER BY number DESC LIMIT 1"), {mapping}));
+  if (!rows.empty()) return VersionAt(rows, 0);
+  PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
+  return NoSuchVersion(mapping, number);
+}
+
+absl::StatusOr<std::vector<VersionRecord>> CatalogTables::ListVersions(
+    absl::string_view mapping, std::optional<int64_t> before, int limit) {
+  PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
+  const int64_t bound = before.value_or(std::numeric_limits<int64_t>::max());
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(absl::StrCat("SELECT ", kVersionColumns,
+                                " FROM versions WHERE mapping = $1 AND number < $2 "
+                                "ORDER BY number DESC LIMIT $3"),
+                   {mapping, bound, int64_t{std::max(limit, 0)}}));
+  std::vector<VersionRecord> versions;
+  versions.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) versions.push_back(VersionAt(rows, i));
+  return versions;
+}
+
+absl::StatusOr<int64_t> CatalogTables::NewestVersion(absl::string_view mapping) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT coalesce(max(number), 0) FROM versions WHERE mapping = $1", {mapping}));
+  return rows.Int(0, 0);
+}
+
+absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
+                                           std::optional<int64_t> number) {
+  if (number.has_value()) {
+    PHIMAP_RETURN_IF_ERROR(
+        session_
+            .Run("DELETE FROM builds WHERE mapping = $1 AND version = $2", {mapping, *number})
+            .status());
+    return session_
+        .Run("DELETE FROM versions WHERE mapping = $1 AND number = $2", {mapping, *number})
+        .status();
+  }
+  // A failed build has version 0: its record stays.
+  PHIMAP_RETURN_IF_ERROR(
+      session_.Run("DELETE FROM builds WHERE mapping = $1 AND version > 0", {mapping}).status());
+  return session_.Run("DELETE FROM versions WHERE mapping = $1", {mapping}).status();
+}
+
+absl::StatusOr<std::optional<VersionRecord>> CatalogTables::FindDigest(absl::string_view mapping,
+                                                                       absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(absl::StrCat("SELECT ", kVersionColumns,
+                                " FROM versions WHERE mapping = $1 AND digest = $2 "
+                                "ORDER BY number DESC LIMIT 1"),
+                   {mapping, digest}));
+  if (rows.empty()) return std::nullopt;
+  return VersionAt(rows, 0);
+}
+
+absl::StatusOr<std::optional<int64_t>> CatalogTables::ArtifactSizeBytes(absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT artifact_size_bytes FROM versions WHERE digest = $1 LIMIT 1", {digest}));
+  if (rows.empty()) return std::nullopt;
+  return rows.Int(0, 0);
+}
+
+absl::StatusOr<absl::flat_hash_set<std::string>> CatalogTables::ReferencedDigests() {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT DISTINCT digest FROM versions"));
+  absl::flat_hash_set<std::string> digests;
+  for (size_t i = 0; i < rows.size(); ++i) digests.insert(rows.Text(i, 0));
+  return digests;
+}
+
+absl::Status CatalogTables::CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
+                                           std::vector<std::string>* digests) {
+  constexpr absl::string_view kSelect = "SELECT DISTINCT digest FROM versions WHERE mapping = $1";
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      number.has_value()
+          ? session_.Run(absl::StrCat(kSelect, " AND number = $2"), {mapping, *number})
+          : session_.Run(kSelect, {mapping}));
+  for (size_t i = 0; i < rows.size(); ++i) digests->push_back(rows.Text(i, 0));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<AliasRecord>> CatalogTables::FindAlias(absl::string_view mapping,
+                                                                    absl::string_view alias) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping = $1 AND alias = $2"),
+                                       {mapping, alias}));
+  if (rows.empty()) return std::nullopt;
+  return AliasAt(rows, 0);
+}
+
+absl::StatusOr<std::vector<AliasRecord>> CatalogTables::AliasesBetween(absl::string_view first,
+                                                                       absl::string_view last) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping >= $1 AND mapping <= $2 "
+                                              "ORDER BY mapping, alias"),
+                   {first, last}));
+  std::vector<AliasRecord> aliases;
+  aliases.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) aliases.push_back(AliasAt(rows, i));
+  return aliases;
+}
+
+absl::Status CatalogTables::PutAlias(const AliasRecord& alias) {
+  return session_
+      .Run("INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us) "
+           "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mapping, alias) DO UPDATE SET "
+           "version = excluded.version, previous_version = excluded.previous_version, "
+           "etag = excluded.etag, move_time_us = excluded.move_time_us",
+           {alias.mapping, alias.name, alias.version, alias.previous_version, alias.etag,
+            absl::ToUnixMicros(alias.move_time)})
+      .status();
+}
+
+absl::Status CatalogTables::DeleteAlias(absl::string_view mapping, absl::string_view alias) {
+  return session_.Run("DELETE FROM aliases WHERE mapping = $1 AND alias = $2", {mapping, alias})
+      .status();
+}
+
+absl::Status CatalogTables::InsertBuild(const BuildRecord& build) {
+  const std::optional<std::string> detail = EncodeErrorDetail(build.error);
+  return session_
+      .Run("INSERT INTO builds (mapping, build_id, spec_digest, rows_received, end_time_us, "
+           "version, error_code, error_message, error_detail) "
+           "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+           {build.mapping, build.build_id, build.spec_digest, build.rows_received,
+            absl::ToUnixMicros(build.end_time), build.version,
+            static_cast<int64_t>(build.error.code()), build.error.message(),
+            detail.has_value() ? SqlValue(absl::string_view(*detail)) : SqlValue()})
+      .status();
+}
+
+absl::StatusOr<bool> CatalogTables::HasBuild(absl::string_view mapping, absl::string_view build_id,
+                                             absl::Time now) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT 1 FROM builds WHERE mapping = $1 AND build_id = $2 AND "
+                   "end_time_us >= $3",
+                   {mapping, build_id, RetentionStartMicros(now)}));
+  return !rows.empty();
+}
+
+absl::StatusOr<BuildRecord> CatalogTables::GetBuild(absl::string_view mapping,
+                                                    absl::string_view build_id, absl::Time now) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run("SELECT spec_digest, rows_received, end_time_us, version, error_code, "
+                   "error_message, error_detail FROM builds "
+                   "WHERE mapping = $1 AND build_id = $2 AND end_time_us >= $3",
+                   {mapping, build_id, RetentionStartMicros(now)}));
+  if (rows.empty()) {
+    return MakeError(absl::StatusCode::kNotFound, "BUILD_NOT_FOUND", "",
+                     absl::StrCat("no build ", build_id, " of \"", mapping, "\" ended in the last ",
+                                  absl::FormatDuration(kBuildRetention)),
+                     {{"mapping", std::string(mapping)}, {"build_id", std::string(build_id)}});
+  }
+  std::optional<std::string> detail;
+  if (!rows.IsNull(0, 6)) detail = rows.Text(0, 6);
+  return BuildRecord{.mapping = std::string(mapping),
+                     .build_id = std::string(build_id),
+                     .spec_digest = rows.Text(0, 0),
+                     .rows_received = rows.Int(0, 1),
+                     .end_time = absl::FromUnixMicros(rows.Int(0, 2)),
+                     .version = rows.Int(0, 3),
+                     .error = DecodeError(static_cast<absl::StatusCode>(rows.Int(0, 4)),
+                                          rows.Text(0, 5), detail)};
+}
+
+absl::StatusOr<int64_t> CatalogTables::DeleteExpiredBuilds(absl::Time now) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run("DELETE FROM builds WHERE end_time_us < $1 RETURNING 1",
+                                       {RetentionStartMicros(now)}));
+  return static_cast<int64_t>(rows.size());
+}
+
+}  // namespace phimap

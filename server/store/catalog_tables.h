@@ -1,0 +1,82 @@
+// The tables of a catalog and the statements on them, within one session: the same for every
+// database. What belongs into one transaction is the caller's business (sql_catalog.h).
+#ifndef PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
+#define PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/store/records.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+// Cheap to make; must not outlive its session. Errors: those of Store and of the database.
+class CatalogTables {
+ public:
+  explicit CatalogTables(SqlSession& session) : session_(session) {}
+
+  absl::StatusOr<std::string> StoreId();
+  absl::StatusOr<Revision> CurrentRevision();
+  // Mappings whose names changed after revision `since`; with `living`, only those that were not
+  // deleted.
+  absl::StatusOr<std::vector<MappingNames>> NamesSince(int64_t since, bool living);
+  // Counts a change of what the mapping's names mean.
+  absl::Status CountChange(absl::string_view mapping);
+
+  absl::StatusOr<bool> HasMappings();
+  absl::StatusOr<MappingRecord> GetMapping(absl::string_view name);
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after, int limit);
+  // Its counter stays.
+  absl::Status BuryMapping(absl::string_view mapping);
+
+  // The next number of the mapping, which is made, or dug out, when it is not there.
+  absl::StatusOr<int64_t> TakeNumber(absl::string_view mapping, absl::Time now);
+  absl::Status InsertVersion(const VersionRecord& version);
+  absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
+                                           std::optional<int64_t> number);
+  absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
+                                                          std::optional<int64_t> before, int limit);
+  // 0 when there is none.
+  absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
+  // Deletes one version, or all, with their builds.
+  absl::Status DeleteVersions(absl::string_view mapping, std::optional<int64_t> number);
+
+  absl::StatusOr<std::optional<VersionRecord>> FindDigest(absl::string_view mapping,
+                                                          absl::string_view digest);
+  absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest);
+  absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests();
+  // Adds the digests of one version, or of all, to `digests`.
+  absl::Status CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
+                              std::vector<std::string>* digests);
+
+  absl::StatusOr<std::optional<AliasRecord>> FindAlias(absl::string_view mapping,
+                                                       absl::string_view alias);
+  // Those of the mappings from `first` to `last`, by mapping and name.
+  absl::StatusOr<std::vector<AliasRecord>> AliasesBetween(absl::string_view first,
+                                                          absl::string_view last);
+  absl::Status PutAlias(const AliasRecord& alias);
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias);
+
+  absl::Status InsertBuild(const BuildRecord& build);
+  absl::StatusOr<bool> HasBuild(absl::string_view mapping, absl::string_view build_id,
+                                absl::Time now);
+  absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id,
+                                       absl::Time now);
+  // How many ended more than kBuildRetention ago.
+  absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
+
+ private:
+  SqlSession& session_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_CATALOG_TABLES_H_

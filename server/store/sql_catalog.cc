@@ -1,0 +1,369 @@
+#include "server/store/sql_catalog.h"
+
+#include <cstdio>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/store/catalog_errors.h"
+
+namespace phimap {
+namespace {
+
+// What is returned equals what is read later.
+absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
+
+std::string NewEtag() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x", device(), device());
+}
+
+absl::Status CheckPublishableIn(CatalogTables& tables, const PublishRequest& request,
+                                absl::Time now) {
+  const std::string& mapping = request.version.mapping;
+  PHIMAP_ASSIGN_OR_RETURN(const bool known, tables.HasBuild(mapping, request.build_id, now));
+  if (known) {
+    return MakeError(
+        absl::StatusCode::kAlreadyExists, "BUILD_EXISTS", "build_id",
+        absl::StrCat("build ", request.build_id, " of \"", mapping, "\" has ended already"),
+        {{"mapping", mapping}, {"build_id", request.build_id}});
+  }
+  if (!request.expected_newest.has_value()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(mapping));
+  if (newest == *request.expected_newest) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kAborted, "NEWEST_VERSION_CHANGED", "",
+                   absl::StrCat("expected version ", *request.expected_newest,
+                                " to be the newest of \"", mapping, "\", it is ", newest),
+                   {{"mapping", mapping},
+                    {"expected", absl::StrCat(*request.expected_newest)},
+                    {"actual", absl::StrCat(newest)}});
+}
+
+bool EtagMatches(absl::string_view expected, const std::optional<AliasRecord>& current) {
+  if (expected.empty()) return true;
+  if (expected == kNoEtag) return !current.has_value();
+  return current.has_value() && (expected == kAnyEtag || expected == current->etag);
+}
+
+absl::Status CheckEtag(absl::string_view mapping, absl::string_view alias,
+                       absl::string_view expected, const std::optional<AliasRecord>& current) {
+  if (EtagMatches(expected, current)) return absl::OkStatus();
+  return EtagMismatch(mapping, alias, expected, current.has_value() ? &*current : nullptr);
+}
+
+// Whether aliases stand in the way of deleting a version.
+absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64_t number,
+                         Rollbacks rollbacks) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> aliases,
+                          tables.AliasesBetween(mapping, mapping));
+  std::vector<AliasRecord> there;
+  std::vector<AliasRecord> came_from;
+  for (const AliasRecord& alias : aliases) {
+    if (alias.version == number) there.push_back(alias);
+    if (alias.previous_version == number) came_from.push_back(alias);
+  }
+  if (!there.empty()) return InUse(mapping, number, there);
+  if (rollbacks == Rollbacks::kKeep && !came_from.empty()) {
+    return RolledBackTo(mapping, number, came_from);
+  }
+  return absl::OkStatus();
+}
+
+// Points `moved` at its version, and fills in the rest of it, unless it is there already.
+absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecord& moved) {
+  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at,
+                          tables.GetVersion(moved.mapping, moved.version));
+  moved.digest = aimed_at.digest;
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
+                          tables.FindAlias(moved.mapping, moved.name));
+  PHIMAP_RETURN_IF_ERROR(CheckEtag(moved.mapping, moved.name, etag, current));
+  if (current.has_value() && current->version == moved.version) {
+    moved = *current;
+    return absl::OkStatus();
+  }
+  if (current.has_value()) {
+    moved.previous_version = current->version;
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> all,
+                            tables.AliasesBetween(moved.mapping, moved.mapping));
+    if (all.size() >= kMaxAliases) return TooManyAliases(moved.mapping);
+  }
+  PHIMAP_RETURN_IF_ERROR(tables.PutAlias(moved));
+  return tables.CountChange(moved.mapping);
+}
+
+}  // namespace
+
+template <typename T, typename Function>
+absl::StatusOr<T> SqlCatalog::ReadTables(const Function& read) {
+  T result{};
+  PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    CatalogTables tables(session);
+    PHIMAP_ASSIGN_OR_RETURN(result, read(tables));
+    return absl::OkStatus();
+  }));
+  return result;
+}
+
+absl::StatusOr<std::string> SqlCatalog::StoreId() {
+  return ReadTables<std::string>([](CatalogTables& tables) { return tables.StoreId(); });
+}
+
+absl::StatusOr<NameChanges> SqlCatalog::ChangesSince(const Revision& since) {
+  return ReadTables<NameChanges>([&](CatalogTables& tables) -> absl::StatusOr<NameChanges> {
+    NameChanges changes;
+    PHIMAP_ASSIGN_OR_RETURN(changes.revision, tables.CurrentRevision());
+    if (changes.revision == since) return changes;
+    // A number that is not there yet is of another history, whatever the epoch says.
+    changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
+    PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
+                            tables.NamesSince(changes.whole ? -1 : since.number, changes.whole));
+    return changes;
+  });
+}
+
+absl::StatusOr<bool> SqlCatalog::HasMappings() {
+  return ReadTables<bool>([](CatalogTables& tables) { return tables.HasMappings(); });
+}
+
+absl::StatusOr<absl::flat_hash_set<std::string>> SqlCatalog::ReferencedDigests() {
+  return ReadTables<absl::flat_hash_set<std::string>>(
+      [](CatalogTables& tables) { return tables.ReferencedDigests(); });
+}
+
+absl::StatusOr<bool> SqlCatalog::IsReferenced(absl::string_view digest) {
+  if (database_->in_doubt()) {
+    return MakeError(absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
+                     absl::StrCat("whether a version has artifact ", digest,
+                                  " shows when the commit in doubt is settled"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> size, ArtifactSizeBytes(digest));
+  return size.has_value();
+}
+
+absl::StatusOr<std::optional<int64_t>> SqlCatalog::ArtifactSizeBytes(absl::string_view digest) {
+  return ReadTables<std::optional<int64_t>>(
+      [&](CatalogTables& tables) { return tables.ArtifactSizeBytes(digest); });
+}
+
+absl::Status SqlCatalog::CheckPublishable(const PublishRequest& request, absl::Time now) {
+  return database_->Read([&](SqlSession& session) {
+    CatalogTables tables(session);
+    return CheckPublishableIn(tables, request, now);
+  });
+}
+
+absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& request,
+                                                        absl::string_view digest,
+                                                        int64_t size_bytes, absl::Time now) {
+  VersionRecord version = request.version;
+  version.digest = std::string(digest);
+  version.artifact_size_bytes = size_bytes;
+  version.create_time = InMicros(now);
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+        PHIMAP_RETURN_IF_ERROR(tables.DeleteExpiredBuilds(now).status());
+        PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
+        PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
+        PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+        return tables.InsertBuild({.mapping = version.mapping,
+                                   .build_id = request.build_id,
+                                   .spec_digest = request.spec_digest,
+                                   .rows_received = request.rows_received,
+                                   .end_time = version.create_time,
+                                   .version = version.number,
+                                   .error = absl::OkStatus()});
+      },
+      [&](SqlSession& session) {
+        return CatalogTables(session).HasBuild(version.mapping, request.build_id, now);
+      },
+      absl::StrCat("build ", request.build_id, " of ", Quoted(version.mapping),
+                   " was stored (ask for the build then)")));
+  return version;
+}
+
+absl::Status SqlCatalog::InsertFailedBuild(const BuildRecord& record, absl::Time now) {
+  return database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_RETURN_IF_ERROR(tables.DeleteExpiredBuilds(now).status());
+        PublishRequest request;
+        request.version.mapping = record.mapping;
+        request.build_id = record.build_id;
+        PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+        return tables.InsertBuild(record);
+      },
+      [&](SqlSession& session) {
+        return CatalogTables(session).HasBuild(record.mapping, record.build_id, now);
+      },
+      absl::StrCat("the end of build ", record.build_id, " of ", Quoted(record.mapping),
+                   " was recorded"));
+}
+
+absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imported,
+                                                        absl::string_view digest,
+                                                        int64_t size_bytes, absl::Time now) {
+  VersionRecord version;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_ASSIGN_OR_RETURN(std::optional<VersionRecord> there,
+                                tables.FindDigest(imported.mapping, digest));
+        if (there.has_value()) {
+          version = *std::move(there);
+          return absl::OkStatus();
+        }
+        version = imported;
+        version.digest = std::string(digest);
+        version.artifact_size_bytes = size_bytes;
+        version.create_time = InMicros(now);
+        version.imported = true;
+        PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
+        PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+        return tables.InsertVersion(version);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<VersionRecord> there,
+                                CatalogTables(session).FindDigest(version.mapping, digest));
+        return there.has_value() && there->number == version.number;
+      },
+      absl::StrCat("the artifact was stored as a version of ", Quoted(imported.mapping),
+                   " (import it again then)")));
+  return version;
+}
+
+absl::StatusOr<int64_t> SqlCatalog::PruneBuilds(absl::Time now) {
+  int64_t removed = 0;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(removed, CatalogTables(session).DeleteExpiredBuilds(now));
+        return absl::OkStatus();
+      },
+      // Whether they went does not matter: they are not shown either way.
+      [](SqlSession&) { return true; }, "records of builds were removed"));
+  return removed;
+}
+
+absl::StatusOr<BuildRecord> SqlCatalog::GetBuild(absl::string_view mapping,
+                                                 absl::string_view build_id, absl::Time now) {
+  return ReadTables<BuildRecord>(
+      [&](CatalogTables& tables) { return tables.GetBuild(mapping, build_id, now); });
+}
+
+absl::StatusOr<MappingRecord> SqlCatalog::GetMapping(absl::string_view name) {
+  return ReadTables<MappingRecord>([&](CatalogTables& tables) { return tables.GetMapping(name); });
+}
+
+absl::StatusOr<std::vector<MappingRecord>> SqlCatalog::ListMappings(absl::string_view after,
+                                                                    int limit) {
+  return ReadTables<std::vector<MappingRecord>>(
+      [&](CatalogTables& tables) { return tables.ListMappings(after, limit); });
+}
+
+absl::StatusOr<VersionRecord> SqlCatalog::GetVersion(absl::string_view mapping,
+                                                     std::optional<int64_t> number) {
+  return ReadTables<VersionRecord>(
+      [&](CatalogTables& tables) { return tables.GetVersion(mapping, number); });
+}
+
+absl::StatusOr<std::vector<VersionRecord>> SqlCatalog::ListVersions(absl::string_view mapping,
+                                                                    std::optional<int64_t> before,
+                                                                    int limit) {
+  return ReadTables<std::vector<VersionRecord>>(
+      [&](CatalogTables& tables) { return tables.ListVersions(mapping, before, limit); });
+}
+
+absl::StatusOr<VersionRecord> SqlCatalog::GetAliasedVersion(absl::string_view mapping,
+                                                            absl::string_view alias) {
+  return ReadTables<VersionRecord>([&](CatalogTables& tables) -> absl::StatusOr<VersionRecord> {
+    PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> found,
+                            tables.FindAlias(mapping, alias));
+    if (found.has_value()) return tables.GetVersion(mapping, found->version);
+    PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
+    return NoSuchAlias(mapping, alias, "reference");
+  });
+}
+
+absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl::string_view alias,
+                                                 int64_t version, absl::string_view etag,
+                                                 absl::Time now) {
+  const std::string new_etag = NewEtag();
+  AliasRecord moved;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) {
+        moved = {.mapping = std::string(mapping), .name = std::string(alias), .version = version};
+        moved.etag = new_etag;
+        moved.move_time = InMicros(now);
+        CatalogTables tables(session);
+        return MoveAlias(tables, etag, moved);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
+                                CatalogTables(session).FindAlias(mapping, alias));
+        return current.has_value() && current->etag == moved.etag;
+      },
+      absl::StrCat(mapping, "@", alias, " was moved")));
+  return moved;
+}
+
+absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                                     absl::string_view etag) {
+  return database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_RETURN_IF_ERROR(tables.GetMapping(mapping).status());
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
+                                tables.FindAlias(mapping, alias));
+        PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));
+        if (!current.has_value()) return NoSuchAlias(mapping, alias, "alias");
+        PHIMAP_RETURN_IF_ERROR(tables.DeleteAlias(mapping, alias));
+        return tables.CountChange(mapping);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
+                                CatalogTables(session).FindAlias(mapping, alias));
+        return !current.has_value();
+      },
+      absl::StrCat(mapping, "@", alias, " was deleted"));
+}
+
+absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number,
+                                       Rollbacks rollbacks, std::vector<std::string>* digests) {
+  return database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
+        PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
+        PHIMAP_RETURN_IF_ERROR(tables.CollectDigests(mapping, number, digests));
+        PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
+        return tables.CountChange(mapping);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        return absl::IsNotFound(CatalogTables(session).GetVersion(mapping, number).status());
+      },
+      absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
+}
+
+absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping,
+                                       std::vector<std::string>* digests) {
+  return database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        CatalogTables tables(session);
+        PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
+        if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
+        PHIMAP_RETURN_IF_ERROR(tables.CollectDigests(mapping, std::nullopt, digests));
+        PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
+        PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(mapping));
+        return tables.CountChange(mapping);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        return absl::IsNotFound(CatalogTables(session).GetMapping(mapping).status());
+      },
+      absl::StrCat("mapping ", Quoted(mapping), " was deleted"));
+}
+
+}  // namespace phimap

@@ -1,0 +1,78 @@
+// A catalog in the tables of a SQL database, whichever it is.
+#ifndef PHIMAP_SERVER_STORE_SQL_CATALOG_H_
+#define PHIMAP_SERVER_STORE_SQL_CATALOG_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/store/catalog.h"
+#include "server/store/catalog_tables.h"
+#include "server/store/records.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+class SqlCatalog final : public Catalog {
+ public:
+  // REQUIRES: `database` has the catalog's tables.
+  explicit SqlCatalog(std::unique_ptr<SqlDatabase> database) : database_(std::move(database)) {}
+
+  absl::StatusOr<std::string> StoreId() override;
+  absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
+  absl::StatusOr<bool> HasMappings();
+  absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests() override;
+  absl::StatusOr<bool> IsReferenced(absl::string_view digest) override;
+  absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest) override;
+
+  absl::Status CheckPublishable(const PublishRequest& request, absl::Time now) override;
+  absl::StatusOr<VersionRecord> InsertVersion(const PublishRequest& request,
+                                              absl::string_view digest, int64_t size_bytes,
+                                              absl::Time now) override;
+  absl::Status InsertFailedBuild(const BuildRecord& record, absl::Time now) override;
+  absl::StatusOr<VersionRecord> ImportVersion(const VersionRecord& version,
+                                              absl::string_view digest, int64_t size_bytes,
+                                              absl::Time now) override;
+  absl::StatusOr<int64_t> PruneBuilds(absl::Time now) override;
+
+  absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id,
+                                       absl::Time now) override;
+  absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) override;
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
+                                                          int limit) override;
+  absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
+                                           std::optional<int64_t> number) override;
+  absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view mapping,
+                                                          std::optional<int64_t> before,
+                                                          int limit) override;
+  absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
+                                                  absl::string_view alias) override;
+
+  absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
+                                       int64_t version, absl::string_view etag,
+                                       absl::Time now) override;
+  absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
+                           absl::string_view etag) override;
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
+                             std::vector<std::string>* digests) override;
+  absl::Status DeleteMapping(absl::string_view mapping, std::vector<std::string>* digests) override;
+
+ private:
+  // What `read` makes of the tables, in one snapshot.
+  template <typename T, typename Function>
+  absl::StatusOr<T> ReadTables(const Function& read);
+
+  const std::unique_ptr<SqlDatabase> database_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_SQL_CATALOG_H_

@@ -1,0 +1,313 @@
+#include "tests/contract/catalog_contract.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/sha256.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
+
+const absl::Time kTime = absl::FromUnixSeconds(1'704'067'200);
+
+// Names as text, "letters=3 prod->2", which tests compare at a glance.
+std::vector<std::string> TextOf(const std::vector<MappingNames>& mappings) {
+  std::vector<std::string> texts;
+  for (const MappingNames& names : mappings) {
+    std::string text = absl::StrCat(names.mapping, "=", names.newest_version);
+    for (const AliasTarget& alias : names.aliases) {
+      absl::StrAppend(&text, " ", alias.alias, "->", alias.version);
+    }
+    texts.push_back(text);
+  }
+  return texts;
+}
+
+PublishRequest RequestFor(const std::string& mapping, const std::string& build_id) {
+  PublishRequest request;
+  request.version.mapping = mapping;
+  request.version.input_columns = 16;
+  request.version.output_columns = 256;
+  request.version.serving_type = "float32";
+  request.build_id = build_id;
+  request.spec_digest = "spec";
+  return request;
+}
+
+// What one who follows the changes believes.
+class Follower {
+ public:
+  // One look; false if nothing has changed.
+  bool Look(Catalog& catalog) {
+    const absl::StatusOr<NameChanges> changes = catalog.ChangesSince(revision_);
+    EXPECT_TRUE(changes.ok()) << changes.status();
+    if (!changes.ok() || changes->revision == revision_) return false;
+    if (changes->whole) {
+      names_.clear();
+    } else {
+      EXPECT_GT(changes->revision.number, revision_.number);
+      EXPECT_FALSE(changes->mappings.empty());
+    }
+    for (const MappingNames& mapping : changes->mappings) names_[mapping.mapping] = mapping;
+    revision_ = changes->revision;
+    ++looks_;
+    return true;
+  }
+  std::vector<std::string> Living() const {
+    std::vector<MappingNames> living;
+    for (const auto& [name, mapping] : names_) {
+      if (mapping.newest_version > 0) living.push_back(mapping);
+    }
+    return TextOf(living);
+  }
+  const Revision& revision() const { return revision_; }
+  int looks() const { return looks_; }
+
+ private:
+  Revision revision_;
+  std::map<std::string, MappingNames> names_;
+  int looks_ = 0;
+};
+
+}  // namespace
+
+int64_t CatalogContractTest::Insert(Catalog& catalog, const std::string& mapping,
+                                    const std::string& build_id) {
+  const absl::StatusOr<VersionRecord> version = catalog.InsertVersion(
+      RequestFor(mapping, build_id), Sha256Hex(absl::StrCat(mapping, build_id)), 10, kTime);
+  EXPECT_TRUE(version.ok()) << version.status();
+  return version.ok() ? version->number : 0;
+}
+
+NameChanges CatalogContractTest::ChangesSince(const Revision& since) {
+  const absl::StatusOr<NameChanges> changes = catalog_->ChangesSince(since);
+  EXPECT_TRUE(changes.ok()) << changes.status();
+  return changes.value_or(NameChanges());
+}
+
+TEST_P(CatalogContractTest, AFreshOneHasAnEpochAndNothingElse) {
+  const NameChanges changes = ChangesSince(Revision());
+  EXPECT_FALSE(changes.revision.epoch.empty());
+  EXPECT_EQ(changes.revision.number, 0);
+  EXPECT_TRUE(changes.whole);
+  EXPECT_THAT(changes.mappings, IsEmpty());
+}
+
+TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
+  const Revision start = Now();
+  std::vector<int64_t> after;
+  const auto note = [&] { after.push_back(Now().number - start.number); };
+  Insert("letters", "build-1");
+  note();
+  Insert("letters", "build-2");
+  note();
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  note();
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", kTime).ok());
+  note();
+  VersionRecord imported = RequestFor("letters", "").version;
+  ASSERT_TRUE(catalog_->ImportVersion(imported, Sha256Hex("new"), 10, kTime).ok());
+  note();
+  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "").ok());
+  note();
+  std::vector<std::string> digests;
+  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, &digests).ok());
+  note();
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", &digests).ok());
+  note();
+  EXPECT_THAT(after, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(Now().epoch, start.epoch);
+}
+
+TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
+  Insert("letters", "build-1");
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  const Revision before = Now();
+  // It points there already; there is no such version; the etag is another; the build exists.
+  EXPECT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 7, "", kTime).ok());
+  EXPECT_FALSE(catalog_->SetAlias("letters", "prod", 1, "0123456789abcdef", kTime).ok());
+  EXPECT_FALSE(
+      catalog_->InsertVersion(RequestFor("letters", "build-1"), Sha256Hex("x"), 1, kTime).ok());
+  // The artifact is there; a build that failed makes no name.
+  EXPECT_TRUE(catalog_
+                  ->ImportVersion(RequestFor("letters", "").version, Sha256Hex("lettersbuild-1"),
+                                  10, kTime)
+                  .ok());
+  BuildRecord failed{.mapping = "digits", .build_id = "build-9", .spec_digest = "spec"};
+  failed.end_time = kTime;
+  failed.error = absl::InternalError("failed");
+  EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
+  std::vector<std::string> digests;
+  EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, &digests).ok());
+  EXPECT_FALSE(catalog_->DeleteMapping("letters", &digests).ok());
+  EXPECT_EQ(Now(), before);
+  EXPECT_THAT(ChangesSince(before).mappings, IsEmpty());
+}
+
+TEST_P(CatalogContractTest, ChangesAreThoseMappingsThatChangedAsTheyAreNow) {
+  Insert("digits", "build-1");
+  Insert("letters", "build-2");
+  Insert("spam", "build-3");
+  const Revision before = Now();
+  Insert("letters", "build-4");
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 1, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "canary", 2, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("letters", "prod", 2, "", kTime).ok());
+  ASSERT_TRUE(catalog_->SetAlias("digits", "prod", 1, "", kTime).ok());
+  const NameChanges changes = ChangesSince(before);
+  EXPECT_FALSE(changes.whole);
+  EXPECT_THAT(TextOf(changes.mappings),
+              ElementsAre("digits=1 prod->1", "letters=2 canary->2 prod->2"));
+  EXPECT_EQ(changes.revision, Now());
+  EXPECT_THAT(ChangesSince(changes.revision).mappings, IsEmpty());
+}
+
+TEST_P(CatalogContractTest, ADeletedMappingIsAChangeAndNotAmongAllThatAreThere) {
+  Insert("letters", "build-1");
+  Insert("spam", "build-2");
+  const Revision before = Now();
+  std::vector<std::string> digests;
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", &digests).ok());
+  EXPECT_THAT(TextOf(ChangesSince(before).mappings), ElementsAre("letters=0"));
+  EXPECT_THAT(TextOf(ChangesSince(Revision()).mappings), ElementsAre("spam=1"));
+  Insert("letters", "build-3");
+  EXPECT_THAT(TextOf(ChangesSince(before).mappings), ElementsAre("letters=2"));
+}
+
+TEST_P(CatalogContractTest, OfAnotherHistoryComesTheWhole) {
+  Insert("letters", "build-1");
+  Insert("spam", "build-2");
+  const Revision now = Now();
+  for (const Revision& since :
+       {Revision{"0123456789abcdef", 1}, Revision{now.epoch, now.number + 1}}) {
+    const NameChanges changes = ChangesSince(since);
+    EXPECT_TRUE(changes.whole);
+    EXPECT_EQ(changes.revision, now);
+    EXPECT_THAT(TextOf(changes.mappings), ElementsAre("letters=1", "spam=1"));
+  }
+}
+
+TEST_P(CatalogContractTest, AnotherProcessSeesWhatWasCommitted) {
+  const std::unique_ptr<Catalog> other = harness_->Open();
+  const Revision before = Now();
+  EXPECT_EQ(Insert("letters", "build-1"), 1);
+  EXPECT_EQ(Insert(*other, "letters", "build-2"), 2);
+  EXPECT_EQ(catalog_->GetVersion("letters", std::nullopt)->number, 2);
+  EXPECT_EQ(*other->StoreId(), *catalog_->StoreId());
+  const absl::StatusOr<NameChanges> changes = other->ChangesSince(before);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_THAT(TextOf(changes->mappings), ElementsAre("letters=2"));
+}
+
+TEST_P(CatalogContractTest, TwoWritersAtOnceLoseNothingAndTakeEachNumberOnce) {
+  constexpr int kWrites = 40;
+  const std::unique_ptr<Catalog> other = harness_->Open();
+  const std::unique_ptr<Catalog> third = harness_->Open();
+  std::vector<int64_t> numbers[2];
+  std::atomic<int> writing{2};
+  const auto write = [&](int writer) {
+    Catalog& catalog = writer == 0 ? *catalog_ : *other;
+    for (int i = 0; i < kWrites; ++i) {
+      numbers[writer].push_back(
+          Insert(catalog, "letters", absl::StrCat("build-", writer, "-", i)));
+      EXPECT_TRUE(
+          catalog.SetAlias("letters", absl::StrCat("of-", writer), numbers[writer].back(), "", kTime)
+              .ok());
+    }
+    --writing;
+  };
+  std::thread one(write, 0);
+  std::thread two(write, 1);
+  Follower follower;
+  while (writing > 0) follower.Look(*third);
+  one.join();
+  two.join();
+  follower.Look(*third);
+
+  std::vector<int64_t> all = numbers[0];
+  all.insert(all.end(), numbers[1].begin(), numbers[1].end());
+  std::vector<int64_t> expected;
+  for (int64_t i = 1; i <= 2 * kWrites; ++i) expected.push_back(i);
+  EXPECT_THAT(all, UnorderedElementsAreArray(expected));
+  // A version and a move of an alias for each.
+  EXPECT_EQ(follower.revision().number, 4 * kWrites);
+  EXPECT_EQ(follower.Living(), TextOf(ChangesSince(Revision()).mappings));
+  EXPECT_GT(follower.looks(), 1);
+}
+
+// Of writers that compare an etag with what they read, one at a time gets it.
+TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
+  constexpr int kRounds = 20;
+  const std::unique_ptr<Catalog> other = harness_->Open();
+  Insert("letters", "build-1");
+  Insert("letters", "build-2");
+  Insert("letters", "build-3");
+  std::string etag = catalog_->SetAlias("letters", "prod", 1, "", kTime)->etag;
+  for (int round = 0; round < kRounds; ++round) {
+    absl::StatusOr<AliasRecord> moved[2];
+    const int64_t from = catalog_->GetAliasedVersion("letters", "prod")->number;
+    const auto move = [&](int writer) {
+      Catalog& catalog = writer == 0 ? *catalog_ : *other;
+      // Each to a version of its own, and none to where it points.
+      moved[writer] = catalog.SetAlias("letters", "prod", (from + writer) % 3 + 1, etag, kTime);
+    };
+    std::thread one(move, 0);
+    std::thread two(move, 1);
+    one.join();
+    two.join();
+    ASSERT_NE(moved[0].ok(), moved[1].ok()) << moved[0].status() << moved[1].status();
+    const absl::StatusOr<AliasRecord>& refused = moved[0].ok() ? moved[1] : moved[0];
+    EXPECT_TRUE(absl::IsAborted(refused.status())) << refused.status();
+    etag = (moved[0].ok() ? moved[0] : moved[1])->etag;
+  }
+}
+
+// Two histories that are written at once, each of one mapping, look the same to all who follow.
+TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
+  constexpr int kWrites = 30;
+  const std::unique_ptr<Catalog> other = harness_->Open();
+  std::atomic<int> writing{2};
+  const auto write = [&](int writer) {
+    Catalog& catalog = writer == 0 ? *catalog_ : *other;
+    const std::string mapping = absl::StrCat("mapping-", writer);
+    std::vector<std::string> digests;
+    for (int i = 0; i < kWrites; ++i) {
+      const int64_t number = Insert(catalog, mapping, absl::StrCat("build-", i));
+      EXPECT_TRUE(catalog.SetAlias(mapping, "prod", number, "", kTime).ok());
+      if (i % 5 != 4) continue;
+      EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "").ok());
+      EXPECT_TRUE(catalog.DeleteMapping(mapping, &digests).ok());
+    }
+    EXPECT_GT(Insert(catalog, mapping, "last"), 0);
+    --writing;
+  };
+  std::vector<Follower> followers(2);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) threads.emplace_back(write, i);
+  const std::unique_ptr<Catalog> third = harness_->Open();
+  threads.emplace_back([&] {
+    while (writing > 0) followers[1].Look(*third);
+    followers[1].Look(*third);
+  });
+  while (writing > 0) followers[0].Look(*catalog_);
+  for (std::thread& thread : threads) thread.join();
+  followers[0].Look(*catalog_);
+  for (const Follower& follower : followers) {
+    EXPECT_THAT(follower.Living(), ElementsAre(absl::StrCat("mapping-0=", kWrites + 1),
+                                               absl::StrCat("mapping-1=", kWrites + 1)));
+  }
+}
+
+}  // namespace phimap

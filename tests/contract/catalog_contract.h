@@ -1,0 +1,55 @@
+// What every Catalog must do beyond what StoreContractTest asks of it through its store: revisions,
+// what changed since one, and two writers at once. A new implementation instantiates it:
+//
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, CatalogContractTest,
+//                            testing::Values(CatalogHarnessFactory{"Sqlite", MakeHarness}),
+//                            CatalogHarnessName);
+#ifndef PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_
+#define PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "server/store/catalog.h"
+
+namespace phimap {
+
+// An empty place for a catalog.
+class CatalogHarness {
+ public:
+  virtual ~CatalogHarness() = default;
+  // Opens the catalog that is there, as another process would. The harness outlives it.
+  virtual std::unique_ptr<Catalog> Open() = 0;
+};
+
+struct CatalogHarnessFactory {
+  std::string name;
+  std::function<std::unique_ptr<CatalogHarness>()> make;
+};
+
+inline std::string CatalogHarnessName(const testing::TestParamInfo<CatalogHarnessFactory>& info) {
+  return info.param.name;
+}
+
+class CatalogContractTest : public testing::TestWithParam<CatalogHarnessFactory> {
+ protected:
+  CatalogContractTest() : harness_(GetParam().make()), catalog_(harness_->Open()) {}
+
+  // Inserts a version, and fails the test if that fails; returns its number.
+  int64_t Insert(Catalog& catalog, const std::string& mapping, const std::string& build_id);
+  int64_t Insert(const std::string& mapping, const std::string& build_id) {
+    return Insert(*catalog_, mapping, build_id);
+  }
+  NameChanges ChangesSince(const Revision& since);
+  Revision Now() { return ChangesSince(Revision()).revision; }
+
+  const std::unique_ptr<CatalogHarness> harness_;
+  const std::unique_ptr<Catalog> catalog_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_

@@ -1,0 +1,30 @@
+#include "server/files/file_blobs.h"
+#include "tests/contract/blobs_contract.h"
+#include "tests/server/sqlite/store_fixture.h"
+
+namespace phimap {
+namespace {
+
+// Two that write files at once are in one process: a folder is one server's.
+class FilesHarness : public BlobsHarness {
+ public:
+  std::unique_ptr<Blobs> Open() override {
+    auto blobs = std::make_unique<FileBlobs>(directory_.path(), PosixFileSystem());
+    EXPECT_TRUE(blobs->CreateDirectories().ok());
+    return blobs;
+  }
+  void Damage(const std::string& digest, const std::string& content) override {
+    WriteWhole(FileBlobs(directory_.path(), PosixFileSystem()).BlobPath(digest), content);
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Files, BlobsContractTest,
+                         testing::Values(BlobsHarnessFactory{
+                             "Files", [] { return std::make_unique<FilesHarness>(); }}),
+                         BlobsHarnessName);
+
+}  // namespace
+}  // namespace phimap

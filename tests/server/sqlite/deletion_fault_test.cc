@@ -1,0 +1,223 @@
+// Deletions and alias moves on a disk that fails, and in a process that ends in their midst.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "server/store/sha256.h"
+#include "tests/server/sqlite/faulty_file_system.h"
+#include "tests/server/sqlite/faulty_vfs.h"
+#include "tests/server/sqlite/store_fixture.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::IsEmpty;
+
+// What is done to a store with letters@1 ("shared"), letters@2 ("own"), spam@1 ("shared") and
+// spam@prod at 1.
+struct Change {
+  const char* name;
+  std::function<absl::Status(Store&)> make;
+  // Whether it has happened.
+  std::function<bool(Store&)> happened;
+  std::vector<std::string> blobs_after;
+};
+
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
+
+std::vector<Change> Changes() {
+  const std::string shared = Sha256Hex("shared");
+  const std::string own = Sha256Hex("own");
+  return {{"DeleteVersion",
+           [](Store& store) { return store.DeleteVersion("letters", 2); },
+           [](Store& store) { return !store.GetVersion("letters", 2).ok(); },
+           {shared}},
+          {"DeleteSharedVersion",
+           [](Store& store) { return store.DeleteVersion("letters", 1); },
+           [](Store& store) { return !store.GetVersion("letters", 1).ok(); },
+           {shared, own}},
+          {"DeleteMapping",
+           [](Store& store) { return store.DeleteMapping("letters"); },
+           [](Store& store) { return !store.GetMapping("letters").ok(); },
+           {shared}},
+          {"MoveAlias",
+           [](Store& store) { return store.SetAlias("letters", "prod", 2, kNoEtag).status(); },
+           [](Store& store) { return store.GetAliasedVersion("letters", "prod").ok(); },
+           {shared, own}},
+          {"DeleteAlias",
+           [](Store& store) { return store.DeleteAlias("spam", "prod", ""); },
+           [](Store& store) { return !store.GetAliasedVersion("spam", "prod").ok(); },
+           {shared, own}}};
+}
+
+void Fill(Store& store) {
+  EXPECT_TRUE(store.Publish(RequestFor("build-1"), "shared").ok());
+  EXPECT_TRUE(store.Publish(RequestFor("build-2"), "own").ok());
+  EXPECT_TRUE(store.Publish(RequestFor("build-1", "spam"), "shared").ok());
+  EXPECT_TRUE(store.SetAlias("spam", "prod", 1, "").ok());
+}
+
+// Every version that is visible has its artifact, and no other is there.
+void ExpectWhole(Store& store, const std::string& data_dir) {
+  EXPECT_THAT(TemporaryFilesIn(data_dir), IsEmpty());
+  std::set<std::string> referenced;
+  for (const char* mapping : {"letters", "spam"}) {
+    const auto versions = store.ListVersions(mapping, std::nullopt, 100);
+    if (!versions.ok()) continue;
+    for (const VersionRecord& version : *versions) {
+      const auto artifact = store.ReadArtifact(version.digest);
+      EXPECT_TRUE(artifact.ok()) << artifact.status();
+      referenced.insert(version.digest);
+    }
+  }
+  const std::vector<std::string> blobs = BlobsIn(data_dir);
+  EXPECT_EQ(std::set<std::string>(blobs.begin(), blobs.end()), referenced);
+}
+
+class ChangeTest : public testing::TestWithParam<Change> {};
+
+TEST_P(ChangeTest, RemovesAnArtifactAfterTheCommitAndOnlyIfNothingRefersToIt) {
+  TemporaryDirectory directory;
+  ManualClock clock;
+  FaultPlan plan;
+  ScopedFaultyVfs vfs(&plan);
+  FaultyFileSystem file_system(PosixFileSystem(), directory.path(), &plan);
+  std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock, &file_system);
+  Fill(*store);
+  plan.Disarm();
+  ASSERT_TRUE(GetParam().make(*store).ok());
+  EXPECT_TRUE(GetParam().happened(*store));
+  EXPECT_THAT(BlobsIn(directory.path()),
+              testing::UnorderedElementsAreArray(GetParam().blobs_after));
+  int removed = 0;
+  bool synced = false;
+  for (const std::string& operation : plan.operations()) {
+    synced = synced || operation == "sqlite fsync phimap.sqlite-wal";
+    if (operation.rfind("remove ", 0) != 0) continue;
+    ++removed;
+    EXPECT_TRUE(synced) << operation << " before the commit was durable";
+  }
+  EXPECT_EQ(removed, 2 - static_cast<int>(GetParam().blobs_after.size()));
+}
+
+TEST_P(ChangeTest, AFailedOperationChangesAllOrNothingAndTheNextAttemptWorks) {
+  for (const Fault fault : {Fault::kError, Fault::kErrorAfter}) {
+    for (const int error_number : {ENOSPC, EIO}) {
+      for (int index = 0;; ++index) {
+        SCOPED_TRACE(absl::StrCat(error_number, " at operation ", index));
+        TemporaryDirectory directory;
+        ManualClock clock;
+        FaultPlan plan;
+        ScopedFaultyVfs vfs(&plan);
+        FaultyFileSystem file_system(PosixFileSystem(), directory.path(), &plan);
+        std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock, &file_system);
+        Fill(*store);
+        plan.Arm(fault, error_number, index);
+        const absl::Status changed = GetParam().make(*store);
+        const bool reached = plan.reached();
+        plan.Disarm();
+        EXPECT_EQ(GetParam().happened(*store), changed.ok()) << changed;
+        EXPECT_TRUE(changed.ok() || GetParam().make(*store).ok());
+        EXPECT_TRUE(GetParam().happened(*store));
+        // A blob that could not be removed goes with the next change.
+        EXPECT_TRUE(store->Publish(RequestFor("build-9", "spam"), "later").ok());
+        ExpectWhole(*store, directory.path());
+        store.reset();
+        store = MustOpen(directory.path(), &clock, &file_system);
+        EXPECT_EQ(store->startup_report().removed_blobs, 0);
+        EXPECT_TRUE(GetParam().happened(*store));
+        if (!reached) break;
+      }
+    }
+  }
+}
+
+TEST_P(ChangeTest, ACrashLeavesAllOrNothingAndStartUpRemovesWhatIsLeftOver) {
+  int index = 0;
+  for (;; ++index) {
+    SCOPED_TRACE(index);
+    TemporaryDirectory directory;
+    ManualClock clock;
+    Fill(*MustOpen(directory.path(), &clock));
+    const pid_t child = fork();
+    if (child == 0) {
+      FaultPlan plan;
+      ScopedFaultyVfs vfs(&plan);
+      FaultyFileSystem file_system(PosixFileSystem(), directory.path(), &plan);
+      std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock, &file_system);
+      plan.Arm(Fault::kExit, 0, index);
+      const bool changed = GetParam().make(*store).ok();
+      _exit(changed ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status));
+    std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock);
+    ExpectWhole(*store, directory.path());
+    if (WEXITSTATUS(status) == 0) {
+      EXPECT_TRUE(GetParam().happened(*store));
+      break;
+    }
+    ASSERT_EQ(WEXITSTATUS(status), FaultPlan::kExitStatus);
+    EXPECT_TRUE(GetParam().happened(*store) || GetParam().make(*store).ok());
+    ExpectWhole(*store, directory.path());
+  }
+  EXPECT_GE(index, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ChangeTest, testing::ValuesIn(Changes()),
+                         [](const testing::TestParamInfo<Change>& info) -> std::string {
+                           return info.param.name;
+                         });
+
+// Runs `before_read` between the look at the rows and the look at the file.
+class RacingFileSystem : public FaultyFileSystem {
+ public:
+  using FaultyFileSystem::FaultyFileSystem;
+  absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) override {
+    if (before_read) std::exchange(before_read, nullptr)();
+    return FaultyFileSystem::ReadFile(path, limit_bytes);
+  }
+  absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                        int64_t bytes) override {
+    if (before_read) std::exchange(before_read, nullptr)();
+    return FaultyFileSystem::ReadRange(path, offset, bytes);
+  }
+  absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override {
+    if (before_read) std::exchange(before_read, nullptr)();
+    return FaultyFileSystem::NewReadableFile(path);
+  }
+
+  std::function<void()> before_read;
+};
+
+TEST(DeletionTest, AnArtifactThatIsDeletedWhileItIsLookedUpIsNotFoundAndNotDamaged) {
+  TemporaryDirectory directory;
+  ManualClock clock;
+  FaultPlan plan;
+  RacingFileSystem file_system(PosixFileSystem(), directory.path(), &plan);
+  std::unique_ptr<SqliteStore> store = MustOpen(directory.path(), &clock, &file_system);
+  const std::string first = store->Publish(RequestFor("build-1"), "first")->digest;
+  const std::string second = store->Publish(RequestFor("build-2"), "second")->digest;
+  file_system.before_read = [&] { EXPECT_TRUE(store->DeleteVersion("letters", 1).ok()); };
+  const absl::Status read = store->ReadArtifact(first).status();
+  EXPECT_TRUE(absl::IsNotFound(read)) << read;
+  file_system.before_read = [&] { EXPECT_TRUE(store->DeleteVersion("letters", 2).ok()); };
+  const absl::Status opened = store->OpenArtifact(second).status();
+  EXPECT_TRUE(absl::IsNotFound(opened)) << opened;
+  const std::string third = store->Publish(RequestFor("build-3"), "third")->digest;
+  file_system.before_read = [&] { EXPECT_TRUE(store->DeleteVersion("letters", 3).ok()); };
+  const absl::Status part = store->ReadArtifactRange(third, 1, 2).status();
+  EXPECT_TRUE(absl::IsNotFound(part)) << part;
+}
+
+}  // namespace
+}  // namespace phimap

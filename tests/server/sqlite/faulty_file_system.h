@@ -1,0 +1,46 @@
+// A FileSystem that records what changes the disk, and fails as planned.
+#ifndef PHIMAP_TESTS_SERVER_SQLITE_FAULTY_FILE_SYSTEM_H_
+#define PHIMAP_TESTS_SERVER_SQLITE_FAULTY_FILE_SYSTEM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/files/file_system.h"
+#include "tests/server/sqlite/fault_plan.h"
+
+namespace phimap {
+
+// Paths are recorded relative to `root`. Base and plan outlive it.
+class FaultyFileSystem : public FileSystem {
+ public:
+  FaultyFileSystem(FileSystem* base, std::string root, FaultPlan* plan)
+      : base_(base), root_(std::move(root)), plan_(plan) {}
+
+  absl::Status CreateDir(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(const std::string& path) override;
+  absl::Status Rename(const std::string& from, const std::string& to) override;
+  absl::Status SyncDir(const std::string& path) override;
+  absl::Status Remove(const std::string& path) override;
+  absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
+  absl::StatusOr<int64_t> SizeBytes(const std::string& path) override;
+  absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) override;
+  absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
+                                        int64_t bytes) override;
+  absl::StatusOr<std::unique_ptr<ReadableFile>> NewReadableFile(const std::string& path) override;
+  absl::StatusOr<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+
+  // Runs `call` unless the plan says otherwise. For the files too.
+  absl::Status Run(const std::string& operation, const std::string& path,
+                   const std::function<absl::Status()>& call);
+
+ private:
+  FileSystem* const base_;
+  const std::string root_;
+  FaultPlan* const plan_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_TESTS_SERVER_SQLITE_FAULTY_FILE_SYSTEM_H_
