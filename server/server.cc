@@ -302,6 +302,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   // From here on the server shuts down properly, whatever fails.
   auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
       options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
+  PHIMAP_RETURN_IF_ERROR(server->parts_->registry.CatchUp());
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeCalls(options));
   return server;

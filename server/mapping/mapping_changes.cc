@@ -8,24 +8,28 @@
 namespace phimap {
 namespace {
 
-// The change was made, or may have been (the commit is in doubt): what is remembered is not to be
-// relied on.
+// The change was made, or may have been (the commit is in doubt).
 bool MayHaveHappened(const absl::Status& status) {
   return status.ok() || absl::IsUnavailable(status);
 }
 
 }  // namespace
 
+void MappingChanges::CatchUp(const absl::Status& changed) {
+  if (!MayHaveHappened(changed)) return;
+  const absl::Status caught_up = registry_.CatchUp();
+  if (caught_up.ok()) return;
+  const LoggedError why = ErrorForLog(caught_up);
+  logger_.Log(LogLevel::kError, "names_not_read",
+              {{"code", why.code}, {"reason", why.reason}, {"error", why.message}});
+}
+
 absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,
                                                      absl::string_view alias, int64_t version,
                                                      absl::string_view etag) {
-  MutexLock lock(&mutex_);
   absl::StatusOr<AliasRecord> moved = store_.SetAlias(mapping, alias, version, etag);
-  if (!moved.ok()) {
-    if (MayHaveHappened(moved.status())) registry_.AliasGone(mapping, alias);
-    return moved;
-  }
-  registry_.AliasMoved(mapping, alias, moved->version);
+  CatchUp(moved.status());
+  if (!moved.ok()) return moved;
   logger_.Log(LogLevel::kInfo, "alias_set",
               {{"mapping", moved->mapping},
                {"alias", moved->name},
@@ -36,9 +40,8 @@ absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,
 
 absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                          absl::string_view etag) {
-  MutexLock lock(&mutex_);
   const absl::Status deleted = store_.DeleteAlias(mapping, alias, etag);
-  if (MayHaveHappened(deleted)) registry_.AliasGone(mapping, alias);
+  CatchUp(deleted);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "alias_deleted",
                 {{"mapping", std::string(mapping)}, {"alias", std::string(alias)}});
@@ -48,12 +51,9 @@ absl::Status MappingChanges::DeleteAlias(absl::string_view mapping, absl::string
 
 absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t number,
                                            Rollbacks rollbacks) {
-  MutexLock lock(&mutex_);
   const absl::Status deleted = store_.DeleteVersion(mapping, number, rollbacks);
-  if (MayHaveHappened(deleted)) {
-    registry_.VersionGone(mapping, number);
-    builds_.VersionsGone(mapping, number);
-  }
+  CatchUp(deleted);
+  if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, number);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "version_deleted",
                 {{"mapping", std::string(mapping)}, {"version", absl::StrCat(number)}});
@@ -62,12 +62,9 @@ absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t nu
 }
 
 absl::Status MappingChanges::DeleteMapping(absl::string_view mapping) {
-  MutexLock lock(&mutex_);
   const absl::Status deleted = store_.DeleteMapping(mapping);
-  if (MayHaveHappened(deleted)) {
-    registry_.MappingGone(mapping);
-    builds_.VersionsGone(mapping, std::nullopt);
-  }
+  CatchUp(deleted);
+  if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, std::nullopt);
   if (deleted.ok()) {
     logger_.Log(LogLevel::kInfo, "mapping_deleted", {{"mapping", std::string(mapping)}});
   }

@@ -1,6 +1,5 @@
 // Changes of names after they were published: alias moves and deletions. First the store, then what
-// this process remembers of it, one change at a time: so what is remembered is the last change, and
-// not the last one to be remembered.
+// this process knows of it.
 //
 // Guarantees: a call that starts after a change was answered sees it. Calls that are under way keep
 // the version they have.
@@ -17,7 +16,6 @@
 #include "server/observe/log.h"
 #include "server/registry/version_registry.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -37,11 +35,13 @@ class MappingChanges {
   absl::Status DeleteMapping(absl::string_view mapping);
 
  private:
+  // After a change that ended so.
+  void CatchUp(const absl::Status& changed);
+
   Store& store_;
   VersionRegistry& registry_;
   BuildManager& builds_;
   const Logger& logger_;
-  Mutex mutex_;
 };
 
 }  // namespace phimap

@@ -18,6 +18,7 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "import",
     "record_failed_build",
     "get_build",
+    "changes_since",
     "get_mapping",
     "list_mappings",
     "get_version",

@@ -19,6 +19,7 @@ enum class StoreOperation {
   kImport,
   kRecordFailedBuild,
   kGetBuild,
+  kChangesSince,
   kGetMapping,
   kListMappings,
   kGetVersion,
@@ -32,7 +33,7 @@ enum class StoreOperation {
   kDeleteVersion,
   kDeleteMapping,
 };
-inline constexpr int kStoreOperations = 16;
+inline constexpr int kStoreOperations = 17;
 
 // Whether an error of the store speaks of its disk, its files or a bug; the others are answers:
 // there is no such name, somebody was quicker, an alias points there.

@@ -44,6 +44,8 @@ VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMe
       store_(store),
       metrics_(metrics),
       logger_(logger),
+      view_(store, [this](const MappingNames& before,
+                          const MappingNames& now) { NamesChanged(before, now); }),
       live_(options_.max_live_bytes),
       loader_("version loads", /*threads=*/1, options_.max_queued_loads + kFirstLoads,
               metrics.loads_waiting) {}
@@ -69,12 +71,11 @@ std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::stri
                                                                       Key& key) {
   const absl::StatusOr<Reference> reference = ParseReference(text);
   if (!reference.ok()) return reference.status();
-  {
+  if (const int64_t number = view_.Find(*reference); number != 0) {
     MutexLock lock(&mutex_);
-    const int64_t number = names_.Find(*reference);
     if (auto live = live_.Find(reference->mapping, number)) return VersionHandle(std::move(live));
   }
-  // What the name means is asked of the store again, not the number: it may move until then.
+  // The name is loaded, not the number: it may move until then.
   key = {std::string(reference->mapping), reference->number.value_or(0),
          std::string(reference->alias)};
   return std::nullopt;
@@ -86,8 +87,7 @@ VersionHandle VersionRegistry::FindLive(absl::string_view mapping, int64_t numbe
 }
 
 VersionHandle VersionRegistry::FindLive(const Reference& reference) {
-  MutexLock lock(&mutex_);
-  return VersionHandle(live_.Find(reference.mapping, names_.Find(reference)));
+  return FindLive(reference.mapping, view_.Find(reference));
 }
 
 std::vector<VersionHandle> VersionRegistry::AllLive() {
@@ -161,7 +161,10 @@ void VersionRegistry::RunLoad(const Key& key) {
       done(loaded.status());
     }
   }
-  if (loaded.ok() && !key.alias.empty()) TellAliasChanged(key.mapping, key.alias);
+  if (!loaded.ok()) return;
+  for (const std::string& alias : view_.AliasesOf(key.mapping, number)) {
+    TellAliasChanged(key.mapping, alias);
+  }
 }
 
 uint64_t VersionRegistry::News() {
@@ -178,11 +181,6 @@ bool VersionRegistry::Conclude(const Key& key, uint64_t news, const absl::Status
   waiting_.erase(waiting);
   if (!loaded.ok()) return true;
   const VersionRecord& record = (*loaded)->record;
-  if (!key.alias.empty()) {
-    names_.LearnAlias(key.mapping, key.alias, record.number);
-  } else if (key.number == 0) {
-    names_.LearnNewest(key.mapping, record.number);
-  }
   if (live_.Find(record.mapping, record.number) == nullptr) {
     live_.Insert(*loaded);  // Only this thread inserts: the room is still there.
     UpdateMetrics();
@@ -205,7 +203,7 @@ void VersionRegistry::LogFailure(const Key& key, int64_t number, const absl::Sta
 absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key, const Loaded& last,
                                                                  int64_t& number) {
   while (true) {
-    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, LookUpVersion(store_, key.reference()));
+    PHIMAP_ASSIGN_OR_RETURN(const VersionRecord record, LookUp(key));
     number = record.number;
     {
       MutexLock lock(&mutex_);
@@ -215,7 +213,19 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key,
     absl::StatusOr<Loaded> loaded = LoadRecord(record);
     // Deleted since it was looked up: the name may mean another version now, or none.
     if (!absl::IsNotFound(loaded.status())) return loaded;
+    PHIMAP_RETURN_IF_ERROR(view_.CatchUp());
   }
+}
+
+absl::StatusOr<VersionRecord> VersionRegistry::LookUp(const Key& key) {
+  const int64_t known = view_.Find(key.reference());
+  if (known != 0) {
+    absl::StatusOr<VersionRecord> record = store_.GetVersion(key.mapping, known);
+    if (!absl::IsNotFound(record.status())) return record;
+  }
+  // The view is behind the store, or there is no such name: the store says which.
+  PHIMAP_RETURN_IF_ERROR(view_.CatchUp());
+  return LookUpVersion(store_, key.reference());
 }
 
 absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadRecord(const VersionRecord& record) {
@@ -281,49 +291,28 @@ absl::Status VersionRegistry::MakeRoom(const VersionRecord& record, int64_t byte
                    {{"limit", absl::StrCat(options_.max_live_bytes)}}, retry_delay_ms);
 }
 
-void VersionRegistry::Published(const VersionRecord& record) {
-  MutexLock lock(&mutex_);
-  ++news_;
-  names_.LearnNewest(record.mapping, record.number);
-}
-
-void VersionRegistry::AliasMoved(absl::string_view mapping, absl::string_view alias,
-                                 int64_t number) {
+void VersionRegistry::NamesChanged(const MappingNames& before, const MappingNames& now) {
   {
     MutexLock lock(&mutex_);
     ++news_;
-    names_.LearnAlias(mapping, alias, number);
+    for (const int64_t number : before.versions) {
+      if (!std::binary_search(now.versions.begin(), now.versions.end(), number)) {
+        live_.Retire(now.mapping, number);
+      }
+    }
+    UpdateMetrics();
   }
-  TellAliasChanged(mapping, alias);
-}
-
-void VersionRegistry::AliasGone(absl::string_view mapping, absl::string_view alias) {
-  {
-    MutexLock lock(&mutex_);
-    ++news_;
-    names_.ForgetAlias(mapping, alias);
+  // By how many versions each alias moved; those that stand, by none.
+  std::map<absl::string_view, int64_t> moved;
+  for (const AliasTarget& alias : before.aliases) moved[alias.alias] -= alias.version;
+  for (const AliasTarget& alias : now.aliases) moved[alias.alias] += alias.version;
+  for (const auto& [alias, distance] : moved) {
+    if (distance != 0) TellAliasChanged(now.mapping, alias);
   }
-  TellAliasChanged(mapping, alias);
 }
 
 void VersionRegistry::TellAliasChanged(absl::string_view mapping, absl::string_view alias) {
   if (options_.alias_changed) options_.alias_changed(*this, mapping, alias);
-}
-
-void VersionRegistry::VersionGone(absl::string_view mapping, int64_t number) {
-  MutexLock lock(&mutex_);
-  ++news_;
-  names_.ForgetNewest(mapping);
-  live_.Retire(mapping, number);
-  UpdateMetrics();
-}
-
-void VersionRegistry::MappingGone(absl::string_view mapping) {
-  MutexLock lock(&mutex_);
-  ++news_;
-  names_.ForgetMapping(mapping);
-  live_.RetireAll(mapping);
-  UpdateMetrics();
 }
 
 void VersionRegistry::UpdateMetrics() {

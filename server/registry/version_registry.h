@@ -4,9 +4,10 @@
 // disk (about a microsecond). Any other is loaded on the loader thread, once for all who ask
 // meanwhile, and their callbacks run there. A version that cannot be loaded is an error for those
 // who asked (DATA_LOSS if it is damaged) and changes nothing for the others. Memory of live
-// versions stays under the limit. No answer contradicts what the registry was told before the
-// question: a name that moved means its new version, a version that is gone is not found, whatever
-// was being loaded meanwhile. Thread-safety: all methods may be called from any thread.
+// versions stays under the limit. No answer contradicts a change that was made known by CatchUp
+// before the question: a name that moved means its new version, a version that is gone is not
+// found, whatever was being loaded meanwhile. Thread-safety: all methods may be called from any
+// thread.
 #ifndef PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 #define PHIMAP_SERVER_REGISTRY_VERSION_REGISTRY_H_
 
@@ -26,7 +27,7 @@
 #include "server/kernel_client/kernel_services.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/registry/known_names.h"
+#include "server/registry/catalog_view.h"
 #include "server/registry/live_versions.h"
 #include "server/registry/reference.h"
 #include "server/registry/version_handle.h"
@@ -51,7 +52,8 @@ class VersionRegistry {
     // Where versions find the services that compute their kernels; outlives the registry. Null:
     // none are listed.
     const KernelServices* kernels = nullptr;
-    // Called, without a lock, after an alias was learnt, moved or forgotten. May be empty.
+    // Called after an alias moved, came or went, or its version was loaded; without a lock but
+    // CatchUp's, which it must not call. May be empty.
     std::function<void(VersionRegistry&, absl::string_view mapping, absl::string_view alias)>
         alias_changed;
   };
@@ -83,15 +85,10 @@ class VersionRegistry {
   // All versions in memory, by name and number. They count as no more used than before.
   std::vector<VersionHandle> AllLive();
 
-  // Tells the registry that `record` is visible: from now on the bare name means it, unless a newer
-  // one is known.
-  void Published(const VersionRecord& record);
-  // An alias points at `number` from now on. Moves of one alias are told in their order.
-  void AliasMoved(absl::string_view mapping, absl::string_view alias, int64_t number);
-  // From now on the store is asked again for what is said to be gone. Who holds it goes on.
-  void AliasGone(absl::string_view mapping, absl::string_view alias);
-  void VersionGone(absl::string_view mapping, int64_t number);
-  void MappingGone(absl::string_view mapping);
+  // Asks the store what has become of names: call it after each change, and before the first
+  // question. Who holds a version that is gone goes on. Blocking. Errors: those of the store; then
+  // names mean what they meant.
+  absl::Status CatchUp() { return view_.CatchUp(); }
 
  private:
   // A reference with its own text.
@@ -123,18 +120,23 @@ class VersionRegistry {
   using Loaded = std::shared_ptr<const LiveVersion>;
   // On the loader thread.
   void RunLoad(const Key& key);
-  // What the store says `key` means, live or else read; `last` is what was read for it before.
+  // What `key` means, live or else read; `last` is what was read for it before.
   // `number` becomes that of the version, when it is found, also if it cannot be loaded.
   absl::StatusOr<Loaded> LoadKey(const Key& key, const Loaded& last, int64_t& number);
+  // The record of what `key` means, as the view knows, or the store if the view does not.
+  absl::StatusOr<VersionRecord> LookUp(const Key& key);
   absl::StatusOr<Loaded> LoadRecord(const VersionRecord& record);
   absl::StatusOr<Loaded> Load(const VersionRecord& record);
   // The way to the service that computes the plan's kernel; null if none does.
   absl::StatusOr<std::shared_ptr<KernelQueue>> KernelOf(const Plan& plan, bool want_diagonal) const;
   absl::Status MakeRoom(const VersionRecord& record, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Makes `loaded` known and live, and takes those who wait for `key`. False, and nothing is done,
-  // if something was told since `news`: the store may say something else now.
+  // Makes `loaded` live, and takes those who wait for `key`. False, and nothing is done, if names
+  // changed since `news`: `key` may mean something else now.
   bool Conclude(const Key& key, uint64_t news, const absl::StatusOr<Loaded>& loaded,
                 std::vector<Callback>& waiters) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What the view tells.
+  void NamesChanged(const MappingNames& before, const MappingNames& now)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   void TellAliasChanged(absl::string_view mapping, absl::string_view alias)
       ABSL_LOCKS_EXCLUDED(mutex_);
   void LogFailure(const Key& key, int64_t number, const absl::Status& error);
@@ -145,12 +147,11 @@ class VersionRegistry {
   Store& store_;
   const RegistryMetrics& metrics_;
   const Logger& logger_;
+  CatalogView view_;
 
   Mutex mutex_;
   LiveVersions live_ ABSL_GUARDED_BY(mutex_);
-  // Of names that were asked for, published or moved. Nobody but this process changes the store.
-  KnownNames names_ ABSL_GUARDED_BY(mutex_);
-  // Counts what the registry was told.
+  // Counts mappings whose names changed.
   uint64_t news_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<Key, std::vector<Callback>> waiting_ ABSL_GUARDED_BY(mutex_);
   // Keys that wait for the loader, which has a task for each.

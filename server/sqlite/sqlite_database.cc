@@ -70,8 +70,7 @@ absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const std::
   PHIMAP_RETURN_IF_ERROR(PrepareSchema(writer.get()));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> reader,
                           SqliteConnection::Open(path, busy_timeout));
-  PHIMAP_RETURN_IF_ERROR(
-      reader->Execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON;"));
+  PHIMAP_RETURN_IF_ERROR(reader->Execute("PRAGMA query_only = ON; PRAGMA cell_size_check = ON;"));
   writer->AllowCheckpointOnClose();
   return std::unique_ptr<SqliteDatabase>(new SqliteDatabase(std::move(writer), std::move(reader)));
 }

@@ -116,6 +116,10 @@ absl::StatusOr<BuildRecord> CatalogStore::GetBuild(absl::string_view mapping,
   return catalog_->GetBuild(mapping, build_id, clock_());
 }
 
+absl::StatusOr<NameChanges> CatalogStore::ChangesSince(const Revision& since) {
+  return catalog_->ChangesSince(since);
+}
+
 absl::StatusOr<MappingRecord> CatalogStore::GetMapping(absl::string_view name) {
   return catalog_->GetMapping(name);
 }

@@ -45,6 +45,7 @@ class CatalogStore : public Store {
   absl::Status RecordFailedBuild(const BuildRecord& record) override;
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                        absl::string_view build_id) override;
+  absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) override;
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
                                                           int limit) override;

@@ -80,13 +80,17 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
   const int64_t deleted = living ? 0 : 1;
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
-      session_.Run("SELECT m.name, coalesce(max(v.number), 0) FROM mappings m "
+      session_.Run("SELECT m.name, v.number FROM mappings m "
                    "LEFT JOIN versions v ON v.mapping = m.name "
-                   "WHERE m.revision > $1 AND m.deleted <= $2 GROUP BY m.name ORDER BY m.name",
+                   "WHERE m.revision > $1 AND m.deleted <= $2 ORDER BY m.name, v.number",
                    {since, deleted}));
   std::vector<MappingNames> names;
-  names.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) names.push_back({rows.Text(i, 0), rows.Int(i, 1)});
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (names.empty() || names.back().mapping != rows.Text(i, 0)) {
+      names.push_back({.mapping = rows.Text(i, 0)});
+    }
+    if (!rows.IsNull(i, 1)) names.back().versions.push_back(rows.Int(i, 1));
+  }
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows aliases,
       session_.Run("SELECT a.mapping, a.alias, a.version FROM aliases a "
@@ -220,8 +224,7 @@ absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
                                            std::optional<int64_t> number) {
   if (number.has_value()) {
     PHIMAP_RETURN_IF_ERROR(
-        session_
-            .Run("DELETE FROM builds WHERE mapping = $1 AND version = $2", {mapping, *number})
+        session_.Run("DELETE FROM builds WHERE mapping = $1 AND version = $2", {mapping, *number})
             .status());
     return session_
         .Run("DELETE FROM versions WHERE mapping = $1 AND number = $2", {mapping, *number})
@@ -274,20 +277,21 @@ absl::Status CatalogTables::CollectDigests(absl::string_view mapping, std::optio
 
 absl::StatusOr<std::optional<AliasRecord>> CatalogTables::FindAlias(absl::string_view mapping,
                                                                     absl::string_view alias) {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
-                          session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping = $1 AND alias = $2"),
-                                       {mapping, alias}));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping = $1 AND alias = $2"),
+                   {mapping, alias}));
   if (rows.empty()) return std::nullopt;
   return AliasAt(rows, 0);
 }
 
 absl::StatusOr<std::vector<AliasRecord>> CatalogTables::AliasesBetween(absl::string_view first,
                                                                        absl::string_view last) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(absl::StrCat(kAliasSelect, "WHERE mapping >= $1 AND mapping <= $2 "
-                                              "ORDER BY mapping, alias"),
-                   {first, last}));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kAliasSelect,
+                                                    "WHERE mapping >= $1 AND mapping <= $2 "
+                                                    "ORDER BY mapping, alias"),
+                                       {first, last}));
   std::vector<AliasRecord> aliases;
   aliases.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) aliases.push_back(AliasAt(rows, i));
@@ -296,12 +300,13 @@ absl::StatusOr<std::vector<AliasRecord>> CatalogTables::AliasesBetween(absl::str
 
 absl::Status CatalogTables::PutAlias(const AliasRecord& alias) {
   return session_
-      .Run("INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us) "
-           "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mapping, alias) DO UPDATE SET "
-           "version = excluded.version, previous_version = excluded.previous_version, "
-           "etag = excluded.etag, move_time_us = excluded.move_time_us",
-           {alias.mapping, alias.name, alias.version, alias.previous_version, alias.etag,
-            absl::ToUnixMicros(alias.move_time)})
+      .Run(
+          "INSERT INTO aliases (mapping, alias, version, previous_version, etag, move_time_us) "
+          "VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mapping, alias) DO UPDATE SET "
+          "version = excluded.version, previous_version = excluded.previous_version, "
+          "etag = excluded.etag, move_time_us = excluded.move_time_us",
+          {alias.mapping, alias.name, alias.version, alias.previous_version, alias.etag,
+           absl::ToUnixMicros(alias.move_time)})
       .status();
 }
 
@@ -313,13 +318,14 @@ absl::Status CatalogTables::DeleteAlias(absl::string_view mapping, absl::string_
 absl::Status CatalogTables::InsertBuild(const BuildRecord& build) {
   const std::optional<std::string> detail = EncodeErrorDetail(build.error);
   return session_
-      .Run("INSERT INTO builds (mapping, build_id, spec_digest, rows_received, end_time_us, "
-           "version, error_code, error_message, error_detail) "
-           "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-           {build.mapping, build.build_id, build.spec_digest, build.rows_received,
-            absl::ToUnixMicros(build.end_time), build.version,
-            static_cast<int64_t>(build.error.code()), build.error.message(),
-            detail.has_value() ? SqlValue(absl::string_view(*detail)) : SqlValue()})
+      .Run(
+          "INSERT INTO builds (mapping, build_id, spec_digest, rows_received, end_time_us, "
+          "version, error_code, error_message, error_detail) "
+          "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+          {build.mapping, build.build_id, build.spec_digest, build.rows_received,
+           absl::ToUnixMicros(build.end_time), build.version,
+           static_cast<int64_t>(build.error.code()), build.error.message(),
+           detail.has_value() ? SqlValue(absl::string_view(*detail)) : SqlValue()})
       .status();
 }
 
@@ -349,14 +355,14 @@ absl::StatusOr<BuildRecord> CatalogTables::GetBuild(absl::string_view mapping,
   }
   std::optional<std::string> detail;
   if (!rows.IsNull(0, 6)) detail = rows.Text(0, 6);
-  return BuildRecord{.mapping = std::string(mapping),
-                     .build_id = std::string(build_id),
-                     .spec_digest = rows.Text(0, 0),
-                     .rows_received = rows.Int(0, 1),
-                     .end_time = absl::FromUnixMicros(rows.Int(0, 2)),
-                     .version = rows.Int(0, 3),
-                     .error = DecodeError(static_cast<absl::StatusCode>(rows.Int(0, 4)),
-                                          rows.Text(0, 5), detail)};
+  return BuildRecord{
+      .mapping = std::string(mapping),
+      .build_id = std::string(build_id),
+      .spec_digest = rows.Text(0, 0),
+      .rows_received = rows.Int(0, 1),
+      .end_time = absl::FromUnixMicros(rows.Int(0, 2)),
+      .version = rows.Int(0, 3),
+      .error = DecodeError(static_cast<absl::StatusCode>(rows.Int(0, 4)), rows.Text(0, 5), detail)};
 }
 
 absl::StatusOr<int64_t> CatalogTables::DeleteExpiredBuilds(absl::Time now) {

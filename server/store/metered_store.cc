@@ -49,6 +49,10 @@ absl::StatusOr<BuildRecord> MeteredStore::GetBuild(absl::string_view mapping,
   return Metered(metrics_, Op::kGetBuild, [&] { return store_->GetBuild(mapping, build_id); });
 }
 
+absl::StatusOr<NameChanges> MeteredStore::ChangesSince(const Revision& since) {
+  return Metered(metrics_, Op::kChangesSince, [&] { return store_->ChangesSince(since); });
+}
+
 absl::StatusOr<MappingRecord> MeteredStore::GetMapping(absl::string_view name) {
   return Metered(metrics_, Op::kGetMapping, [&] { return store_->GetMapping(name); });
 }

@@ -113,10 +113,13 @@ struct AliasTarget {
 // What the names of one mapping mean.
 struct MappingNames {
   std::string mapping;
-  // 0: the mapping has no version, or was deleted.
-  int64_t newest_version = 0;
+  // Those that exist, ascending. None: every version was deleted, or the whole mapping.
+  std::vector<int64_t> versions = {};
   // By name.
   std::vector<AliasTarget> aliases = {};
+
+  // 0 if there is none.
+  int64_t newest_version() const { return versions.empty() ? 0 : versions.back(); }
 };
 
 // What has become of names since a revision.

@@ -59,6 +59,9 @@ class Store {
   virtual absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                                absl::string_view build_id) = 0;
 
+  // What has become of names since a revision; of a Revision() everything.
+  virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
+
   virtual absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) = 0;
   // Mappings with name > `after`, by name, at most `limit`.
   virtual absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,

@@ -76,7 +76,7 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
   absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes_);
   if (!review.ok()) return DamageAsInput(review.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
-  registry.Published(record);
+  registry.CatchUp().IgnoreError();  // As of a build that is published.
   return CertifiedVersion{std::move(record), std::move(review->certificate),
                           review->provenance.standardize, review->provenance.seed};
 }

@@ -92,8 +92,8 @@ TEST_P(BlobsContractTest, WritingTwiceIsTheSameAsOnceAndHealsDamage) {
 
 TEST_P(BlobsContractTest, DamageIsDataLossThatNamesTheDigest) {
   const std::string content = "the artifact";
-  for (const std::string& damaged : {std::string("the artefact"), content.substr(0, 11),
-                                     std::string(), content + "x"}) {
+  for (const std::string& damaged :
+       {std::string("the artefact"), content.substr(0, 11), std::string(), content + "x"}) {
     SCOPED_TRACE(damaged);
     const std::string digest = Write(content);
     harness_->Damage(digest, damaged);

@@ -26,25 +26,56 @@ class MemoryStore : public Store {
     record.digest = absl::StrCat(mapping, number);
     record.artifact_size_bytes = static_cast<int64_t>(artifact.size());
     artifacts_[record.digest] = artifact;
+    Changed(mapping);
   }
   void Remove(const std::string& mapping, int64_t number) {
     MutexLock lock(&mutex_);
     artifacts_.erase(versions_[mapping][number].digest);
     versions_[mapping].erase(number);
+    Changed(mapping);
   }
   void PutAlias(const std::string& mapping, const std::string& alias, int64_t number) {
     MutexLock lock(&mutex_);
     aliases_[mapping + "@" + alias] = number;
+    Changed(mapping);
   }
   void RemoveAlias(const std::string& mapping, const std::string& alias) {
     MutexLock lock(&mutex_);
     aliases_.erase(mapping + "@" + alias);
+    Changed(mapping);
   }
   int reads() const {
     MutexLock lock(&mutex_);
     return reads_;
   }
 
+  void FailChanges(bool fail) {
+    MutexLock lock(&mutex_);
+    changes_fail_ = fail;
+  }
+  // From now on as if another catalog were in the place of this one.
+  void ChangeEpoch(const std::string& epoch) {
+    MutexLock lock(&mutex_);
+    epoch_ = epoch;
+  }
+
+  absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override {
+    MutexLock lock(&mutex_);
+    if (changes_fail_) return absl::UnavailableError("the store is away");
+    NameChanges changes{.revision = {epoch_, revision_}, .whole = since.epoch != epoch_};
+    for (const auto& [mapping, revision] : changed_) {
+      if (!changes.whole && revision <= since.number) continue;
+      MappingNames names{.mapping = mapping};
+      for (const auto& [number, record] : versions_[mapping]) names.versions.push_back(number);
+      if (changes.whole && names.versions.empty()) continue;
+      for (const auto& [alias, number] : aliases_) {
+        const size_t at = alias.find('@');
+        if (alias.substr(0, at) == mapping) names.aliases.push_back({alias.substr(at + 1), number});
+      }
+      changes.mappings.push_back(std::move(names));
+    }
+    return changes;
+  }
   absl::StatusOr<VersionRecord> GetVersion(absl::string_view mapping,
                                            std::optional<int64_t> number) override {
     gate.Wait();
@@ -124,7 +155,16 @@ class MemoryStore : public Store {
     return version->second;
   }
 
+  void Changed(const std::string& mapping) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    changed_[mapping] = ++revision_;
+  }
+
   mutable Mutex mutex_;
+  std::string epoch_ ABSL_GUARDED_BY(mutex_) = "epoch";
+  int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool changes_fail_ ABSL_GUARDED_BY(mutex_) = false;
+  // When each mapping last changed.
+  std::map<std::string, int64_t> changed_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<int64_t, VersionRecord>> versions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> aliases_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);

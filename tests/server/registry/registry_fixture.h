@@ -51,6 +51,11 @@ class RegistryFixture : public ::testing::Test {
  protected:
   void Start(VersionRegistry::Options options = {}) {
     registry_ = std::make_unique<VersionRegistry>(options, store_, metrics_.registry(), logger_);
+    CatchUp();
+  }
+  void CatchUp() {
+    const absl::Status caught_up = registry_->CatchUp();
+    ASSERT_TRUE(caught_up.ok()) << caught_up;
   }
 
   // Asks and waits for the answer.

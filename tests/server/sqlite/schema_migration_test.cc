@@ -179,7 +179,7 @@ TEST(SchemaMigrationTest, AStoreOfTheSecondSchemaKeepsEverythingAndCountsFromZer
   EXPECT_EQ(changes->revision.epoch.size(), 16);
   EXPECT_EQ(changes->revision.number, 0);
   ASSERT_EQ(changes->mappings.size(), 1);
-  EXPECT_EQ(changes->mappings[0].newest_version, 3);
+  EXPECT_EQ(changes->mappings[0].newest_version(), 3);
   EXPECT_EQ(changes->mappings[0].aliases.size(), 1);
 }
 

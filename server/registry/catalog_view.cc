@@ -1,0 +1,88 @@
+#include "server/registry/catalog_view.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+int64_t VersionOf(const MappingNames& names, const Reference& reference) {
+  if (reference.number.has_value()) {
+    const bool there =
+        std::binary_search(names.versions.begin(), names.versions.end(), *reference.number);
+    return there ? *reference.number : 0;
+  }
+  if (reference.alias.empty()) return names.newest_version();
+  const auto alias = std::lower_bound(
+      names.aliases.begin(), names.aliases.end(), reference.alias,
+      [](const AliasTarget& target, absl::string_view name) { return target.alias < name; });
+  return alias != names.aliases.end() && alias->alias == reference.alias ? alias->version : 0;
+}
+
+}  // namespace
+
+int64_t CatalogView::Find(const Reference& reference) const {
+  MutexLock lock(&mutex_);
+  const auto mapping = names_.find(reference.mapping);
+  return mapping == names_.end() ? 0 : VersionOf(mapping->second, reference);
+}
+
+std::vector<std::string> CatalogView::AliasesOf(absl::string_view mapping, int64_t number) const {
+  std::vector<std::string> aliases;
+  MutexLock lock(&mutex_);
+  const auto names = names_.find(mapping);
+  if (names == names_.end()) return aliases;
+  for (const AliasTarget& target : names->second.aliases) {
+    if (target.version == number) aliases.push_back(target.alias);
+  }
+  return aliases;
+}
+
+Revision CatalogView::revision() const {
+  MutexLock lock(&mutex_);
+  return revision_;
+}
+
+void CatalogView::AddGone(NameChanges& changes) const {
+  absl::flat_hash_set<absl::string_view> living;
+  for (const MappingNames& names : changes.mappings) living.insert(names.mapping);
+  std::vector<MappingNames> gone;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [mapping, names] : names_) {
+      if (!living.contains(mapping)) gone.push_back({.mapping = mapping});
+    }
+  }
+  changes.mappings.insert(changes.mappings.end(), gone.begin(), gone.end());
+}
+
+MappingNames CatalogView::Replace(const MappingNames& now) {
+  MutexLock lock(&mutex_);
+  const auto known = names_.find(now.mapping);
+  MappingNames before{.mapping = now.mapping};
+  if (known != names_.end()) before = std::move(known->second);
+  if (!now.versions.empty()) {
+    names_[now.mapping] = now;
+  } else if (known != names_.end()) {
+    names_.erase(known);
+  }
+  return before;
+}
+
+absl::Status CatalogView::CatchUp() {
+  MutexLock lock(&catching_up_);
+  const Revision known = revision();
+  PHIMAP_ASSIGN_OR_RETURN(NameChanges changes, store_.ChangesSince(known));
+  if (changes.whole) AddGone(changes);
+  for (const MappingNames& now : changes.mappings) {
+    const MappingNames before = Replace(now);
+    if (changed_) changed_(before, now);
+  }
+  MutexLock revision_lock(&mutex_);
+  revision_ = changes.revision;
+  return absl::OkStatus();
+}
+
+}  // namespace phimap
