@@ -63,7 +63,10 @@ class FileSystem {
   // Atomic; replaces `to`.
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
   // Makes the entries of a directory durable: files created in, renamed into and removed from it.
+  // FAILED_PRECONDITION for one that may be entered and not listed.
   virtual absl::Status SyncDir(const std::string& path) = 0;
+  // Makes everything durable that was written to the file system on which this directory lies.
+  virtual absl::Status SyncFileSystem(const std::string& directory) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;
   // Names of the entries without "." and "..", sorted.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;

@@ -222,6 +222,13 @@ class PosixFileSystemImpl : public FileSystem {
     }
     return absl::OkStatus();
   }
+  absl::Status SyncFileSystem(const std::string& path) override {
+    PHIMAP_ASSIGN_OR_RETURN(Descriptor directory, OpenFile(path, O_RDONLY | O_DIRECTORY));
+    if (Uninterrupted([&] { return ::syncfs(directory.get()); }) != 0) {
+      return FileError(errno, "syncfs", path);
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status Remove(const std::string& path) override {
     if (::unlink(path.c_str()) != 0) return FileError(errno, "remove", path);

@@ -22,12 +22,18 @@ std::string ParentOf(absl::string_view path) {
   return std::string(path.substr(0, slash == 0 ? 1 : slash));
 }
 
+// The directory's own entry. Its parent may be closed to us, as /var/lib of a hardened service.
+absl::Status SyncEntryOf(const std::string& data_dir, FileSystem* file_system) {
+  const absl::Status synced = file_system->SyncDir(ParentOf(data_dir));
+  return absl::IsFailedPrecondition(synced) ? file_system->SyncFileSystem(data_dir) : synced;
+}
+
 absl::StatusOr<std::unique_ptr<FileLock>> LockDirectory(const std::string& data_dir,
                                                         FileSystem* file_system, FileBlobs& blobs) {
   PHIMAP_RETURN_IF_ERROR(file_system->CreateDir(data_dir));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                           file_system->Lock(absl::StrCat(data_dir, "/lock")));
-  PHIMAP_RETURN_IF_ERROR(file_system->SyncDir(ParentOf(data_dir)));
+  PHIMAP_RETURN_IF_ERROR(SyncEntryOf(data_dir, file_system));
   PHIMAP_RETURN_IF_ERROR(blobs.CreateDirectories());
   return lock;
 }

@@ -27,7 +27,9 @@ class CatalogViewTest : public ::testing::Test {
     store_.PutAlias("letters", "canary", 3);
     store_.Put("spam", 1, "spam");
   }
-  int64_t Find(const std::string& reference) const { return view_.Find(*ParseReference(reference)); }
+  int64_t Find(const std::string& reference) const {
+    return view_.Find(*ParseReference(reference));
+  }
   void CatchUp() {
     told_.clear();
     const absl::Status caught_up = view_.CatchUp();
@@ -103,8 +105,7 @@ TEST_F(CatalogViewTest, WhatAnotherHistoryDoesNotHaveIsGone) {
   EXPECT_EQ(Find("digits"), 1);
   EXPECT_EQ(Find("letters@prod"), 1);
   EXPECT_EQ(view_.revision().epoch, "other");
-  EXPECT_THAT(told_,
-              UnorderedElementsAre("digits:  -> 1", "letters: 1,3 -> 1,3", "spam: 1 -> "));
+  EXPECT_THAT(told_, UnorderedElementsAre("digits:  -> 1", "letters: 1,3 -> 1,3", "spam: 1 -> "));
 }
 
 // Four threads catch up while an alias moves on and on: after CatchUp it is never seen where it was

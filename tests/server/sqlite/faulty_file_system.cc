@@ -63,6 +63,10 @@ absl::Status FaultyFileSystem::SyncDir(const std::string& path) {
   return Run("fsync directory", path, [&] { return base_->SyncDir(path); });
 }
 
+absl::Status FaultyFileSystem::SyncFileSystem(const std::string& directory) {
+  return Run("sync file system", directory, [&] { return base_->SyncFileSystem(directory); });
+}
+
 absl::Status FaultyFileSystem::Remove(const std::string& path) {
   return Run("remove", path, [&] { return base_->Remove(path); });
 }

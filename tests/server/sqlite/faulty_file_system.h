@@ -22,6 +22,7 @@ class FaultyFileSystem : public FileSystem {
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status SyncDir(const std::string& path) override;
+  absl::Status SyncFileSystem(const std::string& directory) override;
   absl::Status Remove(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
   absl::StatusOr<int64_t> SizeBytes(const std::string& path) override;

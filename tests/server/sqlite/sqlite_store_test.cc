@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -233,6 +236,35 @@ TEST_F(SqliteStoreTest, ADatabaseLockedByAnotherProgramIsUnavailableAndNothingIs
   EXPECT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(other);
   EXPECT_EQ(store_->Publish(RequestFor("build-2"), "two")->number, 2);
+}
+
+// As another user, if this one may do everything.
+TEST_F(SqliteStoreTest, StartsUnderAParentThatMayBeEnteredAndNotListed) {
+  const TemporaryDirectory parent;
+  const std::string data_dir = parent.path() + "/data";
+  constexpr uid_t kNobody = 65534;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0) {
+      if (chown(parent.path().c_str(), kNobody, kNobody) != 0) _exit(2);
+      if (setresuid(kNobody, kNobody, kNobody) != 0) _exit(3);
+    }
+    if (chmod(parent.path().c_str(), S_IWUSR | S_IXUSR) != 0) _exit(4);
+    if (PosixFileSystem()->List(parent.path()).ok()) _exit(5);
+    for (const char* build : {"build-1", "build-2"}) {
+      absl::StatusOr<std::unique_ptr<SqliteStore>> store =
+          SqliteStore::Open(OptionsFor(data_dir, &clock_), PosixFileSystem());
+      if (!store.ok()) _exit(6);
+      if (!(*store)->Publish(RequestFor(build), build).ok()) _exit(7);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(chmod(parent.path().c_str(), S_IRWXU), 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(MustOpen(data_dir, &clock_)->GetVersion("letters", std::nullopt)->number, 2);
 }
 
 TEST_F(SqliteStoreTest, NobodyWhoReadsWaitsForAWriterThatWaitsForAnotherProgram) {
