@@ -1,0 +1,68 @@
+// Immutable byte strings named by their SHA-256, in PostgreSQL, in chunks.
+//
+// Invariants:
+//   1. A blob is read only when its row says `complete`, and it says so only in a transaction that
+//      found every chunk there. The chunks were committed before, each in a transaction of its own:
+//      no transaction and no lock lasts as long as an upload.
+//   2. When Write returns OK the blob survives a crash, and a failover if there is a synchronous
+//      standby: chunks may reach the disk late, but not later than the commit that completes them.
+//   3. A chunk is a function of the blob, its chunk size (in the row; the first writer's counts)
+//   and
+//      its number, so any number of writers of one digest write the same, and a reader finds either
+//      the right chunk or none.
+//
+// An upload that was cut leaves a row that is not complete, with chunks; a later Write of the same
+// bytes goes on from there. Which blobs are referenced is the caller's knowledge.
+#ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
+#define PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/postgres/postgres_database.h"
+#include "server/store/store.h"
+
+namespace phimap {
+
+// Thread-safe. Errors as SqlDatabase says; a blob that is missing or damaged is DATA_LOSS.
+class PostgresBlobs {
+ public:
+  static constexpr int64_t kChunkBytes = int64_t{4} << 20;
+
+  // `database` outlives it.
+  explicit PostgresBlobs(PostgresDatabase* database) : database_(database) {}
+
+  // Writes `content` durably under `digest`. What is there already is compared by its SHA-256 on
+  // the server, chunk by chunk, and only sent again if it is damaged; the time of writing becomes
+  // now. On error a part may be there, which nobody reads. REQUIRES: digest == Sha256Hex(content).
+  absl::Status Write(absl::string_view digest, absl::string_view content);
+  // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
+  // content: DATA_LOSS.
+  absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes);
+  // `bytes` of it from `offset`, as they are in the database: only a blob that is missing or ends
+  // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
+  absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
+                                        int64_t offset, int64_t bytes);
+  // The same as Read in pieces, one chunk in memory at a time: what is damaged shows before the
+  // last one. A blob that is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as
+  // long as a slow reader would keep the whole database from being cleaned up.
+  absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
+                                                             int64_t size_bytes);
+  // OK when there is no such blob.
+  absl::Status Remove(absl::string_view digest);
+
+ private:
+  absl::StatusOr<int64_t> Begin(absl::string_view digest, int64_t size_bytes);
+  absl::Status WriteChunk(absl::string_view digest, int64_t number, absl::string_view content);
+  absl::Status Complete(absl::string_view digest, int64_t size_bytes, int64_t chunks);
+
+  PostgresDatabase* const database_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_

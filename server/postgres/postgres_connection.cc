@@ -1,0 +1,315 @@
+#include "server/postgres/postgres_connection.h"
+
+#include <libpq-fe.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/postgres/postgres_values.h"
+
+namespace phimap {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kNotInTime[] = "did not answer in time";
+
+struct Clear {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Result = std::unique_ptr<PGresult, Clear>;
+
+Clock::time_point After(absl::Duration duration) {
+  return Clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+std::string Field(const PGresult* result, int field) {
+  const char* text = PQresultErrorField(result, field);
+  return text == nullptr ? "" : text;
+}
+
+std::string OrEmpty(const char* text) { return text == nullptr ? "" : text; }
+
+std::string ValueOf(const PostgresParameters& parameters, absl::string_view keyword) {
+  for (const auto& [name, value] : parameters) {
+    if (name == keyword) return value;
+  }
+  return "";
+}
+
+absl::Duration ConnectTimeout(const PostgresParameters& parameters, absl::Duration otherwise) {
+  int64_t seconds = 0;
+  const bool given = absl::SimpleAtoi(ValueOf(parameters, "connect_timeout"), &seconds);
+  return given && seconds > 0 ? absl::Seconds(seconds) : otherwise;
+}
+
+pg_conn* Start(const PostgresParameters& parameters) {
+  std::vector<const char*> keywords, values;
+  for (const auto& [keyword, value] : parameters) {
+    keywords.push_back(keyword.c_str());
+    values.push_back(value.c_str());
+  }
+  keywords.push_back(nullptr);
+  values.push_back(nullptr);
+  return PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0);
+}
+
+PostgresPlace PlaceOf(const pg_conn* connection) {
+  return {.host = OrEmpty(PQhost(connection)),
+          .port = OrEmpty(PQport(connection)),
+          .database = OrEmpty(PQdb(connection)),
+          .user = OrEmpty(PQuser(connection))};
+}
+
+}  // namespace
+
+void PostgresConnection::Finish::operator()(pg_conn* connection) const { PQfinish(connection); }
+
+PostgresConnection::~PostgresConnection() = default;
+
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
+    const std::string& uri, const PostgresTimeouts& timeouts) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<PostgresParameters> hosts, ParsePostgresUri(uri));
+  absl::Status failed;
+  for (const PostgresParameters& host : hosts) {
+    auto opened = OpenHost(host, timeouts);
+    if (opened.ok()) return opened;
+    // A host that refuses for good does not hide that another one may come back.
+    if (failed.ok() || absl::IsUnavailable(opened.status())) failed = opened.status();
+  }
+  return failed;
+}
+
+absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::OpenHost(
+    const PostgresParameters& parameters, const PostgresTimeouts& timeouts) {
+  std::unique_ptr<PostgresConnection> opened(new PostgresConnection(timeouts));
+  opened->connection_.reset(Start(parameters));
+  PHIMAP_CHECK(opened->connection_ != nullptr);  // It had no memory for its own object.
+  pg_conn* const connection = opened->connection_.get();
+  opened->place_ = PlaceOf(connection);
+  // The only way to learn the SQLSTATE of a refused connection.
+  PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(connection, &PostgresConnection::ReceiveNotice, opened.get());
+  PHIMAP_RETURN_IF_ERROR(opened->Establish(After(ConnectTimeout(parameters, timeouts.connect))));
+  opened->place_ = PlaceOf(connection);
+  PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
+  if (PQsetnonblocking(connection, 1) != 0) return opened->Lost(PQerrorMessage(connection));
+  return opened;
+}
+
+absl::Status PostgresConnection::Establish(Deadline deadline) {
+  pg_conn* const connection = connection_.get();
+  if (PQstatus(connection) == CONNECTION_BAD) return ConnectError(PQerrorMessage(connection));
+  for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;
+       next = PQconnectPoll(connection)) {
+    if (next == PGRES_POLLING_FAILED) return ConnectError(PQerrorMessage(connection));
+    const int16_t events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    if (!Await(events, deadline)) return ConnectError(kNotInTime);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PostgresConnection::ConnectError(absl::string_view text) {
+  ConnectFailure failure = ParseConnectFailure(text);
+  // libpq itself ends a connection for which it has no password.
+  if (failure.sqlstate.empty() && PQconnectionNeedsPassword(connection_.get()) != 0) {
+    failure.sqlstate = "28P01";
+  }
+  const absl::Status error = PostgresError(failure.sqlstate, failure.message, place_);
+  connection_.reset();
+  return error;
+}
+
+bool PostgresConnection::Await(int16_t events, Deadline deadline) const {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd socket{.fd = PQsocket(connection_.get()), .events = events, .revents = 0};
+    const int timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
+    const int ready = poll(&socket, 1, timeout);
+    if (ready > 0) return true;
+    if (ready == 0 && Clock::now() >= deadline) return false;
+    // libpq finds and explains whatever is wrong with its socket.
+    if (ready < 0 && errno != EINTR) return true;
+  }
+}
+
+void PostgresConnection::BeginCall() {
+  last_sqlstate_.clear();
+  last_command_.clear();
+  last_warnings_.clear();
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::RunBatch(const std::string& statements) {
+  BeginCall();
+  if (!usable()) return Lost("the connection was closed");
+  if (PQsendQuery(connection_.get(), statements.c_str()) == 0) {
+    return Lost(PQerrorMessage(connection_.get()));
+  }
+  return Receive();
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::Run(absl::string_view statement,
+                                                absl::Span<const PostgresValue> values) {
+  return Send(statement, values, /*binary=*/false);
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::Run(absl::string_view statement,
+                                                absl::Span<const SqlValue> values) {
+  std::vector<PostgresValue> arguments;
+  arguments.reserve(values.size());
+  for (const SqlValue& value : values) {
+    std::visit([&](const auto& held) { arguments.emplace_back(held); }, value);
+  }
+  return Send(statement, arguments, /*binary=*/false);
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::RunBinary(absl::string_view statement,
+                                                      absl::Span<const PostgresValue> values) {
+  return Send(statement, values, /*binary=*/true);
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::Send(absl::string_view statement,
+                                                 absl::Span<const PostgresValue> values,
+                                                 bool binary) {
+  BeginCall();
+  if (!usable()) return Lost("the connection was closed");
+  const PostgresArguments arguments(values);
+  if (PQsendQueryParams(connection_.get(), std::string(statement).c_str(), arguments.count(),
+                        arguments.types(), arguments.values(), arguments.lengths(),
+                        arguments.formats(), binary ? 1 : 0) == 0) {
+    return Lost(PQerrorMessage(connection_.get()));
+  }
+  return Receive();
+}
+
+absl::Status PostgresConnection::Flush(Deadline deadline) {
+  for (;;) {
+    const int left = PQflush(connection_.get());
+    if (left < 0) return Lost(PQerrorMessage(connection_.get()));
+    if (left == 0) return absl::OkStatus();
+    if (!Await(POLLIN | POLLOUT, deadline)) return Lost(kNotInTime);
+    // Both sides would wait for ever if the server had to get rid of something first.
+    if (PQconsumeInput(connection_.get()) == 0) return Lost(PQerrorMessage(connection_.get()));
+  }
+}
+
+absl::Status PostgresConnection::AwaitResult(Deadline deadline) {
+  while (PQisBusy(connection_.get()) != 0) {
+    if (!Await(POLLIN, deadline)) return Lost(kNotInTime);
+    // After a failure what the server said last may still be there to be read.
+    if (PQconsumeInput(connection_.get()) == 0 && PQisBusy(connection_.get()) != 0) {
+      return Lost(PQerrorMessage(connection_.get()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SqlRows> PostgresConnection::Receive() {
+  const Deadline deadline = After(timeouts_.statement + kPostgresAnswerGrace);
+  PHIMAP_RETURN_IF_ERROR(Flush(deadline));
+  absl::StatusOr<SqlRows> rows = SqlRows();
+  for (;;) {
+    PHIMAP_RETURN_IF_ERROR(AwaitResult(deadline));
+    const Result result(PQgetResult(connection_.get()));
+    if (result == nullptr) break;
+    switch (PQresultStatus(result.get())) {
+      case PGRES_COMMAND_OK:
+      case PGRES_TUPLES_OK:
+      case PGRES_EMPTY_QUERY:
+        last_command_ = PQcmdStatus(result.get());
+        if (rows.ok()) {
+          rows = RowsOf(result.get(), PQnfields(result.get()) > 0 && PQfformat(result.get(), 0));
+        }
+        break;
+      default:
+        // The first error is the cause of the others.
+        if (rows.ok()) rows = ErrorOf(result.get());
+        if (PQstatus(connection_.get()) == CONNECTION_BAD) {
+          connection_.reset();
+          return rows;
+        }
+    }
+  }
+  if (PQstatus(connection_.get()) == CONNECTION_BAD) {
+    if (rows.ok()) return Lost(PQerrorMessage(connection_.get()));
+    connection_.reset();
+  }
+  return rows;
+}
+
+absl::Status PostgresConnection::ErrorOf(const pg_result* result) {
+  last_sqlstate_ = Field(result, PG_DIAG_SQLSTATE);
+  std::string message = Field(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (message.empty()) message = ParseConnectFailure(PQresultErrorMessage(result)).message;
+  return PostgresError(last_sqlstate_, message, place_);
+}
+
+absl::Status PostgresConnection::Lost(absl::string_view what) {
+  const std::string message = ParseConnectFailure(what).message;
+  connection_.reset();
+  return PostgresError("", message, place_);
+}
+
+void PostgresConnection::ReceiveNotice(void* connection, const pg_result* notice) {
+  if (Field(notice, PG_DIAG_SEVERITY_NONLOCALIZED) != "WARNING") return;
+  auto* const self = static_cast<PostgresConnection*>(connection);
+  self->last_warnings_.push_back(Field(notice, PG_DIAG_MESSAGE_PRIMARY));
+}
+
+absl::Status PostgresConnection::Listen(absl::string_view channel) {
+  BeginCall();
+  if (!usable()) return Lost("the connection was closed");
+  char* const quoted = PQescapeIdentifier(connection_.get(), channel.data(), channel.size());
+  PHIMAP_CHECK(quoted != nullptr);  // The channel is ours, and is UTF-8.
+  const std::string statement = absl::StrCat("LISTEN ", quoted);
+  PQfreemem(quoted);
+  return RunBatch(statement).status();
+}
+
+absl::StatusOr<bool> PostgresConnection::WaitForNotification(Deadline deadline) {
+  BeginCall();
+  if (!usable()) return Lost("the connection was closed");
+  for (;;) {
+    bool notified = false;
+    while (PGnotify* const notification = PQnotifies(connection_.get())) {
+      PQfreemem(notification);
+      notified = true;
+    }
+    if (notified) return true;
+    if (!Await(POLLIN, deadline)) return false;
+    if (PQconsumeInput(connection_.get()) == 0) return Lost(PQerrorMessage(connection_.get()));
+  }
+}
+
+bool PostgresConnection::IsAlive() {
+  if (!usable()) return false;
+  // Something to read while nothing was asked is a notice, a notification, or the end: a last
+  // message and then the end of the stream.
+  while (usable() && Await(POLLIN, Clock::now())) {
+    if (PQconsumeInput(connection_.get()) == 0) connection_.reset();
+    if (usable()) PQisBusy(connection_.get());  // Takes in what was read.
+  }
+  return usable() && PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
+}
+
+bool PostgresConnection::in_transaction() const {
+  return usable() && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE;
+}
+
+int PostgresConnection::server_version() const {
+  return usable() ? PQserverVersion(connection_.get()) : 0;
+}
+
+int PostgresConnection::backend_pid() const {
+  return usable() ? PQbackendPID(connection_.get()) : 0;
+}
+
+}  // namespace phimap

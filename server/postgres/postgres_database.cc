@@ -1,0 +1,171 @@
+#include "server/postgres/postgres_database.h"
+
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/postgres/postgres_schema.h"
+
+namespace phimap {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kLockStore[] = " SELECT only_row FROM store WHERE only_row = 1 FOR UPDATE;";
+constexpr char kCommit[] = "COMMIT";
+// Both in one round trip: the second is not run if the first fails.
+constexpr char kNotifyAndCommit[] = "SELECT pg_notify('phimap', ''); COMMIT";
+constexpr char kCommitSoon[] = "SET LOCAL synchronous_commit = off; COMMIT";
+// Takes the row, and makes the transaction one that has something to commit.
+constexpr char kSettle[] = " UPDATE store SET only_row = only_row WHERE only_row = 1;";
+
+absl::Status CommitInDoubt(const absl::Status& cause, absl::string_view what) {
+  const ErrorDetail detail = DetailOf(cause).value_or(ErrorDetail());
+  return MakeError(
+      absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
+      absl::StrCat("whether ", what, " shows when the database is back: ", cause.message()),
+      detail.metadata, 5000);
+}
+
+absl::Status LocalOnly(const PostgresConnection& connection) {
+  const PostgresPlace& place = connection.place();
+  return MakeError(
+      absl::StatusCode::kUnavailable, "COMMIT_LOCAL_ONLY", "",
+      absl::StrCat(place.Text(), " committed without waiting for its standby (",
+                   absl::StrJoin(connection.last_warnings(), "; "),
+                   "): a failover may lose it; look after the standby, do not cancel the wait"),
+      {{"database", place.database}, {"host", place.host}}, 5000);
+}
+
+absl::Status NotCommitted(const PostgresPlace& place) {
+  return MakeError(absl::StatusCode::kInternal, "DATABASE_ERROR", "",
+                   absl::StrCat(place.Text(), " rolled back where it should commit"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PostgresDatabase>> PostgresDatabase::Open(
+    const std::string& uri, const PostgresDatabaseOptions& options) {
+  std::unique_ptr<PostgresDatabase> database(new PostgresDatabase(uri, options));
+  PHIMAP_ASSIGN_OR_RETURN(const PostgresPool::Lease lease, database->pool_.Acquire());
+  PHIMAP_RETURN_IF_ERROR(PreparePostgresSchema(*lease));
+  return database;
+}
+
+PostgresDatabase::Outcome PostgresDatabase::Failed(PostgresConnection& connection,
+                                                   const absl::Status& status) {
+  const std::string sqlstate = connection.last_sqlstate();
+  const bool lost = !connection.usable() || EndsConnection(sqlstate);
+  if (lost) {
+    pool_.Renew();
+  } else if (connection.in_transaction()) {
+    // If it fails, the connection is not idle and is closed instead of kept.
+    connection.RunBatch("ROLLBACK").status().IgnoreError();
+  }
+  return {.status = status, .again = lost || IsSerializationFailure(sqlstate)};
+}
+
+PostgresDatabase::Outcome PostgresDatabase::Attempt(const std::string& begin,
+                                                    const std::string& commit, PostgresBody body) {
+  absl::StatusOr<PostgresPool::Lease> lease = pool_.Acquire();
+  if (!lease.ok()) return {.status = lease.status()};
+  PostgresConnection& connection = **lease;
+  if (const absl::StatusOr<SqlRows> begun = connection.RunBatch(begin); !begun.ok()) {
+    return Failed(connection, begun.status());
+  }
+  PostgresSession session(&connection);
+  const absl::Status status = body(session);
+  // What the body made of a statement's error, or that it passed it over, does not matter here.
+  if (!session.failure().ok()) {
+    return Failed(connection, status.ok() ? session.failure() : status);
+  }
+  if (!status.ok()) {
+    const Outcome outcome = Failed(connection, status);
+    return {.status = outcome.status};
+  }
+  return Commit(connection, commit, session.failure());
+}
+
+PostgresDatabase::Outcome PostgresDatabase::Commit(PostgresConnection& connection,
+                                                   const std::string& commit,
+                                                   const absl::Status& failure) {
+  const absl::Status committed = connection.RunBatch(commit).status();
+  if (!committed.ok()) {
+    // A server that says why it did not commit, and goes on, did not.
+    const bool in_doubt = !connection.usable() || EndsConnection(connection.last_sqlstate());
+    Outcome outcome = Failed(connection, committed);
+    outcome.in_doubt = in_doubt;
+    return outcome;
+  }
+  if (connection.last_command() != kCommit) {
+    return {.status = failure.ok() ? NotCommitted(connection.place()) : failure};
+  }
+  if (!connection.last_warnings().empty()) {
+    return {.status = LocalOnly(connection), .in_doubt = true};
+  }
+  return {};
+}
+
+absl::Status PostgresDatabase::ReadBytes(PostgresBody body) {
+  const std::string begin = BeginRead(options_.pool.timeouts);
+  Outcome outcome = Attempt(begin, kCommit, body);
+  if (outcome.again) outcome = Attempt(begin, kCommit, body);
+  return outcome.status;
+}
+
+absl::Status PostgresDatabase::Read(Body body) {
+  return ReadBytes([&](PostgresSession& session) { return body(session); });
+}
+
+absl::Status PostgresDatabase::WriteTwice(Durability durability, PostgresBody body) {
+  const std::string begin = BeginWrite(options_.pool.timeouts);
+  const char* const commit = durability == Durability::kNow ? kCommit : kCommitSoon;
+  Outcome outcome = Attempt(begin, commit, body);
+  if (outcome.again) outcome = Attempt(begin, commit, body);
+  return outcome.status;
+}
+
+absl::Status PostgresDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
+  const std::string begin = absl::StrCat(BeginWrite(options_.pool.timeouts), kLockStore);
+  const auto run = [&](PostgresSession& session) { return body(session); };
+  Outcome outcome = Attempt(begin, kNotifyAndCommit, run);
+  if (outcome.again && !outcome.in_doubt) outcome = Attempt(begin, kNotifyAndCommit, run);
+  if (!outcome.in_doubt) return outcome.status;
+  const std::optional<ErrorDetail> detail = DetailOf(outcome.status);
+  if (detail.has_value() && detail->reason == "COMMIT_LOCAL_ONLY") {
+    return CommitInDoubt(outcome.status, what);
+  }
+  return Settle(outcome.status, is_stored, what);
+}
+
+absl::Status PostgresDatabase::Settle(const absl::Status& cause, IsStored is_stored,
+                                      absl::string_view what) {
+  const std::string begin = absl::StrCat(BeginWrite(options_.pool.timeouts), kSettle);
+  const PostgresPool::Deadline deadline = Clock::now() + absl::ToChronoNanoseconds(options_.settle);
+  std::chrono::milliseconds pause{20};
+  for (;;) {
+    {
+      // Waits here while the database is away.
+      const absl::StatusOr<PostgresPool::Lease> back = pool_.AcquireUntil(deadline);
+      if (!back.ok()) return CommitInDoubt(cause, what);
+    }
+    bool stored = false;
+    const Outcome outcome = Attempt(begin, kCommit, [&](PostgresSession& session) -> absl::Status {
+      PHIMAP_ASSIGN_OR_RETURN(stored, is_stored(session));
+      return absl::OkStatus();
+    });
+    if (outcome.status.ok()) return stored ? absl::OkStatus() : cause;
+    if (!absl::IsUnavailable(outcome.status) || Clock::now() + pause >= deadline) {
+      return CommitInDoubt(cause, what);
+    }
+    std::this_thread::sleep_for(pause);
+    pause *= 2;
+  }
+}
+
+}  // namespace phimap

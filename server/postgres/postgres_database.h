@@ -1,0 +1,88 @@
+// The catalog's database on PostgreSQL.
+#ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_DATABASE_H_
+#define PHIMAP_SERVER_POSTGRES_POSTGRES_DATABASE_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/postgres/postgres_pool.h"
+#include "server/postgres/postgres_session.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+struct PostgresDatabaseOptions {
+  PostgresPoolOptions pool;
+  // How long Write tries to find out whether a commit happened whose answer was lost.
+  absl::Duration settle = absl::Seconds(10);
+};
+
+// As SqlDatabase says, and:
+//
+//   1. Writers of all processes follow one another, since each first locks the one row of `store`
+//      and keeps it until its commit is done. So the order of commits is that of the revisions that
+//      bodies take from that row.
+//   2. A connection that was lost is no error as long as another one can be had: Read begins again,
+//      once, and so does Write unless COMMIT was sent. Bodies must bear to be run again.
+//   3. A commit whose answer was lost is settled by another commit, of the same row: it waits for
+//      the end of the backend that had the row, and with synchronous replication it returns when
+//      the standby has all that came before it. Only then what `is_stored` reads counts.
+//   4. A commit that comes with a warning did not wait for the standby to the end (its wait was
+//      cancelled). It is on one machine only and stays COMMIT_IN_DOUBT: a failover may lose it.
+//   5. Each Write notifies the channel `phimap`.
+//
+// Every statement is sent so that PgBouncer in transaction mode can be between: settings last for
+// one transaction, and nothing is prepared.
+class PostgresDatabase final : public SqlDatabase {
+ public:
+  using PostgresBody = absl::FunctionRef<absl::Status(PostgresSession&)>;
+
+  // Connects, and creates or migrates the tables (postgres_schema.h). FAILED_PRECONDITION for a
+  // server before PostgreSQL 13, INVALID_ARGUMENT for a bad `uri` (postgres_uri.h).
+  static absl::StatusOr<std::unique_ptr<PostgresDatabase>> Open(
+      const std::string& uri, const PostgresDatabaseOptions& options = {});
+
+  absl::Status Read(Body body) override;
+  absl::Status Write(Body body, IsStored is_stored, absl::string_view what) override;
+
+  // Read with bytea.
+  absl::Status ReadBytes(PostgresBody body);
+  // One transaction that does not wait for other writers, changes nothing that has a revision, and
+  // may happen twice: it is run again, once, also when the answer of its commit was lost. With
+  // kWithNext it returns before it is on disk; it is there whenever one that came after it is.
+  enum class Durability { kNow, kWithNext };
+  absl::Status WriteTwice(Durability durability, PostgresBody body);
+
+  // False: what is committed is on one machine's disk only, and lost with it.
+  bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
+  const PostgresDatabaseOptions& options() const { return options_; }
+
+ private:
+  PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
+      : options_(options), pool_(uri, options.pool) {}
+
+  // How a transaction that was tried once ended.
+  struct Outcome {
+    absl::Status status;
+    // Nothing of it was stored, and another attempt may succeed.
+    bool again = false;
+    // Its commit may or may not have happened.
+    bool in_doubt = false;
+  };
+  Outcome Attempt(const std::string& begin, const std::string& commit, PostgresBody body);
+  Outcome Commit(PostgresConnection& connection, const std::string& commit,
+                 const absl::Status& failure);
+  Outcome Failed(PostgresConnection& connection, const absl::Status& status);
+  absl::Status Settle(const absl::Status& cause, IsStored is_stored, absl::string_view what);
+
+  const PostgresDatabaseOptions options_;
+  PostgresPool pool_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_POSTGRES_POSTGRES_DATABASE_H_

@@ -1,0 +1,43 @@
+// Transactions on PostgreSQL: how they begin, and what runs in them.
+#ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
+#define PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "server/postgres/postgres_connection.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+// An open transaction. After a statement failed, PostgreSQL runs no other: each is the same error.
+class PostgresSession final : public SqlSession {
+ public:
+  explicit PostgresSession(PostgresConnection* connection) : connection_(connection) {}
+
+  absl::StatusOr<SqlRows> Run(absl::string_view statement,
+                              absl::Span<const SqlValue> values = {}) override;
+  // As PostgresConnection::RunBinary.
+  absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
+                                    absl::Span<const PostgresValue> values);
+  // The first error of a statement.
+  const absl::Status& failure() const { return failure_; }
+
+ private:
+  absl::StatusOr<SqlRows> Noted(absl::StatusOr<SqlRows> rows);
+
+  PostgresConnection* const connection_;
+  absl::Status failure_;
+};
+
+// Statements that begin a transaction, in one round trip. Settings last for the transaction, so
+// that a pooler may give the connection to somebody else after it.
+std::string BeginRead(const PostgresTimeouts& timeouts);
+std::string BeginWrite(const PostgresTimeouts& timeouts);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_

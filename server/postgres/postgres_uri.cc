@@ -1,0 +1,103 @@
+#include "server/postgres/postgres_uri.h"
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Settings = std::map<std::string, std::string>;
+
+absl::Status BadUri(absl::string_view what) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_DATABASE_ADDRESS", "",
+                   absl::StrCat("the database's address ", what,
+                                "; expected postgresql://USER@HOST:PORT/DATABASE with the password "
+                                "in the file that PGPASSFILE names (the address is not repeated "
+                                "here, since it may hold a password)"));
+}
+
+absl::StatusOr<Settings> Parse(const std::string& uri) {
+  char* message = nullptr;
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
+      PQconninfoParse(uri.c_str(), &message), PQconninfoFree);
+  PQfreemem(message);  // It quotes the string.
+  if (options == nullptr) return BadUri("is no connection string or URI of libpq");
+  Settings settings;
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) settings[option->keyword] = option->val;
+  }
+  return settings;
+}
+
+// libpq ends the password at the first @ and the host at the first /, and then repeats what it
+// found in messages.
+absl::Status CheckNoStrayPassword(const Settings& settings, bool is_uri) {
+  for (const char* keyword : {"host", "hostaddr", "port", "dbname", "user"}) {
+    const auto setting = settings.find(keyword);
+    if (setting != settings.end() && is_uri && absl::StrContains(setting->second, '@')) {
+      return BadUri("has an @ too many: within a user or password write it as %40");
+    }
+  }
+  const auto ports = settings.find("port");
+  if (ports == settings.end()) return absl::OkStatus();
+  for (absl::string_view port : absl::StrSplit(ports->second, ',')) {
+    int64_t number = 0;
+    if (!port.empty() && (!absl::SimpleAtoi(port, &number) || number < 1 || number > 65535)) {
+      return BadUri(
+          "has a port that is no number from 1 to 65535 (within a password write : as "
+          "%3A and / as %2F)");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ListOf(const Settings& settings, const std::string& keyword) {
+  const auto setting = settings.find(keyword);
+  if (setting == settings.end()) return {};
+  return absl::StrSplit(setting->second, ',');
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::string& uri) {
+  PHIMAP_ASSIGN_OR_RETURN(Settings settings, Parse(uri));
+  PHIMAP_RETURN_IF_ERROR(CheckNoStrayPassword(
+      settings, absl::StartsWith(uri, "postgres://") || absl::StartsWith(uri, "postgresql://")));
+  settings.insert({"fallback_application_name", "phimapd"});
+  settings.insert({"keepalives_idle", "10"});
+  settings.insert({"keepalives_interval", "5"});
+  settings.insert({"keepalives_count", "3"});
+  settings.insert({"tcp_user_timeout", "20000"});
+  settings["client_encoding"] = "UTF8";
+
+  std::map<std::string, std::vector<std::string>> lists;
+  size_t hosts = 1;
+  for (const char* keyword : {"host", "hostaddr", "port"}) {
+    lists[keyword] = ListOf(settings, keyword);
+    hosts = std::max(hosts, lists[keyword].size());
+  }
+  std::vector<PostgresParameters> connections(hosts);
+  for (size_t host = 0; host < hosts; ++host) {
+    for (const auto& [keyword, list] : lists) {
+      if (list.empty()) continue;
+      if (list.size() != 1 && list.size() != hosts) {
+        return BadUri("names as many hosts as it does not name ports or host addresses");
+      }
+      settings[keyword] = list[list.size() == 1 ? 0 : host];
+    }
+    connections[host].assign(settings.begin(), settings.end());
+  }
+  return connections;
+}
+
+}  // namespace phimap

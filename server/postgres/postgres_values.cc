@@ -1,0 +1,104 @@
+#include "server/postgres/postgres_values.h"
+
+#include <libpq-fe.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Numbers of types, which PostgreSQL never changes (catalog/pg_type_d.h).
+constexpr Oid kUnknown = 0;
+constexpr Oid kBool = 16;
+constexpr Oid kBytea = 17;
+constexpr Oid kInt8 = 20;
+constexpr Oid kInt2 = 21;
+constexpr Oid kInt4 = 23;
+constexpr Oid kText = 25;
+constexpr Oid kNumeric = 1700;  // The sum of bigint.
+
+bool IsInteger(Oid type) { return type == kInt8 || type == kInt4 || type == kInt2; }
+
+absl::Status BadColumn(Oid type) {
+  return MakeError(absl::StatusCode::kInternal, "DATABASE_ERROR", "",
+                   absl::StrCat("a column has PostgreSQL's type ", type,
+                                ", which is neither an integer nor text; please report this"));
+}
+
+int64_t FromNetworkOrder(absl::string_view bytes) {
+  uint64_t number = (static_cast<unsigned char>(bytes[0]) & 0x80) != 0 ? ~uint64_t{0} : 0;
+  for (const char byte : bytes) number = number << 8 | static_cast<unsigned char>(byte);
+  return static_cast<int64_t>(number);
+}
+
+absl::StatusOr<SqlRows::Cell> CellOfText(Oid type, absl::string_view text) {
+  if (type == kBool) return SqlRows::Cell(int64_t{text == "t"});
+  if (!IsInteger(type) && type != kNumeric) return SqlRows::Cell(std::string(text));
+  int64_t number = 0;
+  if (!absl::SimpleAtoi(text, &number)) return BadColumn(type);
+  return SqlRows::Cell(number);
+}
+
+absl::StatusOr<SqlRows::Cell> CellOfBinary(Oid type, absl::string_view bytes) {
+  if (IsInteger(type) || type == kBool) return SqlRows::Cell(FromNetworkOrder(bytes));
+  if (type == kText || type == kBytea) return SqlRows::Cell(std::string(bytes));
+  return BadColumn(type);
+}
+
+}  // namespace
+
+PostgresArguments::PostgresArguments(absl::Span<const PostgresValue> values) {
+  for (const PostgresValue& value : values) {
+    if (const auto* integer = std::get_if<int64_t>(&value)) {
+      std::array<char, 8>& bytes = integers_.emplace_back();
+      for (int i = 0; i < 8; ++i) {
+        bytes[i] = static_cast<char>(static_cast<uint64_t>(*integer) >> (56 - 8 * i));
+      }
+      Add(kInt8, bytes.data(), bytes.size());
+    } else if (const auto* text = std::get_if<absl::string_view>(&value)) {
+      // A null pointer would be NULL; an empty text is not that.
+      Add(kText, text->data() == nullptr ? "" : text->data(), text->size());
+    } else if (const auto* bytes = std::get_if<PostgresBytes>(&value)) {
+      Add(kBytea, bytes->bytes.data() == nullptr ? "" : bytes->bytes.data(), bytes->bytes.size());
+    } else {
+      // The server finds the type where the parameter stands.
+      Add(kUnknown, nullptr, 0);
+    }
+  }
+}
+
+void PostgresArguments::Add(unsigned int type, const char* value, size_t length) {
+  constexpr size_t kLongest = size_t{1} << 30;  // PostgreSQL's own limit of a value.
+  PHIMAP_CHECK(length < kLongest);
+  types_.push_back(type);
+  values_.push_back(value);
+  lengths_.push_back(static_cast<int>(length));
+  formats_.push_back(1);
+}
+
+absl::StatusOr<SqlRows> RowsOf(const pg_result* result, bool binary) {
+  SqlRows rows;
+  const int columns = PQnfields(result);
+  for (int row = 0; row < PQntuples(result); ++row) {
+    std::vector<SqlRows::Cell> cells(static_cast<size_t>(columns));
+    for (int column = 0; column < columns; ++column) {
+      if (PQgetisnull(result, row, column)) continue;
+      const absl::string_view value(PQgetvalue(result, row, column),
+                                    static_cast<size_t>(PQgetlength(result, row, column)));
+      const Oid type = PQftype(result, column);
+      PHIMAP_ASSIGN_OR_RETURN(cells[static_cast<size_t>(column)],
+                              binary ? CellOfBinary(type, value) : CellOfText(type, value));
+    }
+    rows.Add(std::move(cells));
+  }
+  return rows;
+}
+
+}  // namespace phimap

@@ -1,0 +1,175 @@
+#include "tests/server/support/postgres_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/check.h"
+#include "server/postgres/postgres_connection.h"
+
+namespace phimap::testing {
+namespace {
+
+constexpr char kPrograms[] = "/usr/lib/postgresql/15/bin";
+constexpr char kAccess[] =
+    "local all all trust\n"
+    "host all locked 127.0.0.1/32 scram-sha-256\n"
+    "host all all 127.0.0.1/32 trust\n";
+
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof(address);
+  PHIMAP_CHECK(bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0);
+  PHIMAP_CHECK(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+// PostgreSQL refuses to run as root. Null: this process is somebody else already.
+const passwd* OtherUser() {
+  if (geteuid() != 0) return nullptr;
+  const passwd* user = getpwnam("postgres");
+  PHIMAP_CHECK(user != nullptr);  // tools/setup installs postgresql-15, which makes it.
+  return user;
+}
+
+void Become(const passwd* user) {
+  if (user == nullptr) return;
+  PHIMAP_CHECK(setgroups(0, nullptr) == 0 && setgid(user->pw_gid) == 0 &&
+               setuid(user->pw_uid) == 0);
+}
+
+// Returns when `done` says so; looks every 5 ms for at most 30 s.
+void AwaitState(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!done()) {
+    PHIMAP_CHECK(std::chrono::steady_clock::now() < deadline);
+    poll(nullptr, 0, 5);
+  }
+}
+
+int ExitCode(pid_t pid) {
+  int status = 0;
+  PHIMAP_CHECK(waitpid(pid, &status, 0) == pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+PostgresServer& PostgresServer::Shared() {
+  static PostgresServer server;
+  return server;
+}
+
+PostgresServer::PostgresServer() : port_(FreePort()) {
+  if (const passwd* user = OtherUser(); user != nullptr) {
+    PHIMAP_CHECK(chown(folder_.path().c_str(), user->pw_uid, user->pw_gid) == 0);
+  }
+  const std::string data = absl::StrCat(folder_.path(), "/data");
+  PHIMAP_CHECK(ExitCode(Spawn({absl::StrCat(kPrograms, "/initdb"), "--no-sync", "-A", "trust", "-U",
+                               "postgres", "-E", "UTF8", "--locale=C", "-D", data})) == 0);
+  std::ofstream(absl::StrCat(data, "/pg_hba.conf")) << kAccess;
+  Start();
+  Run(absl::StrCat("CREATE ROLE locked LOGIN PASSWORD '", kLockedPassword, "'"));
+}
+
+PostgresServer::~PostgresServer() {
+  if (pid_ != 0) Stop();
+}
+
+pid_t PostgresServer::Spawn(const std::vector<std::string>& command) const {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.data()));
+  arguments.push_back(nullptr);
+  const std::string log = absl::StrCat(folder_.path(), "/log");
+  const passwd* const user = OtherUser();
+  const pid_t pid = fork();
+  PHIMAP_CHECK(pid >= 0);
+  if (pid > 0) return pid;
+  Become(user);
+  prctl(PR_SET_PDEATHSIG, SIGQUIT);
+  const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  dup2(fd, STDOUT_FILENO);
+  dup2(fd, STDERR_FILENO);
+  if (chdir("/") != 0) _exit(126);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+void PostgresServer::Start() {
+  PHIMAP_CHECK(pid_ == 0);
+  pid_ = Spawn({absl::StrCat(kPrograms, "/postgres"), "-D", absl::StrCat(folder_.path(), "/data"),
+                "-k", folder_.path(), "-p", absl::StrCat(port_), "-c", "listen_addresses=127.0.0.1",
+                "-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=16MB"});
+  AwaitState([&] {
+    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);  // It ended: see the file `log`.
+    return PostgresConnection::Open(Uri("postgres"), {}).ok();
+  });
+}
+
+void PostgresServer::Stop() {
+  PHIMAP_CHECK(kill(pid_, SIGQUIT) == 0);
+  ExitCode(pid_);
+  pid_ = 0;
+}
+
+std::string PostgresServer::CreateDatabase() {
+  const std::string name = absl::StrCat("test", databases_.fetch_add(1));
+  Run(absl::StrCat("CREATE DATABASE ", name));
+  return name;
+}
+
+std::string PostgresServer::Uri(const std::string& database, const std::string& user) const {
+  return absl::StrCat("postgresql://", user, "@127.0.0.1:", port_, "/", database);
+}
+
+SqlRows PostgresServer::Run(const std::string& sql, const std::string& database) {
+  auto connection = PostgresConnection::Open(Uri(database), {.statement = absl::Seconds(60)});
+  PHIMAP_CHECK(connection.ok());
+  absl::StatusOr<SqlRows> rows = (*connection)->RunBatch(sql);
+  if (!rows.ok()) fprintf(stderr, "%s\n", rows.status().ToString().c_str());
+  PHIMAP_CHECK(rows.ok());
+  return *std::move(rows);
+}
+
+void PostgresServer::Await(const std::string& condition, const std::string& database) {
+  AwaitState([&] { return Run(absl::StrCat("SELECT ", condition), database).Int(0, 0) != 0; });
+}
+
+int PostgresServer::CutConnections(const std::string& database) {
+  const std::string others = absl::StrCat(
+      "FROM pg_stat_activity WHERE datname = '", database, "' AND pid <> pg_backend_pid()");
+  const SqlRows cut = Run(absl::StrCat("SELECT pg_terminate_backend(pid) ", others));
+  Await(absl::StrCat("NOT EXISTS (SELECT 1 ", others, ")"));
+  return static_cast<int>(cut.size());
+}
+
+void PostgresServer::Set(const std::string& setting, const std::string& value) {
+  Run(value.empty() ? absl::StrCat("ALTER SYSTEM RESET ", setting)
+                    : absl::StrCat("ALTER SYSTEM SET ", setting, " = '", value, "'"));
+  Run("SELECT pg_reload_conf()");
+  Await(absl::StrCat("current_setting('", setting, "') = '", value, "'"));
+}
+
+PausedProcess::PausedProcess(pid_t pid) : pid_(pid) { PHIMAP_CHECK(kill(pid, SIGSTOP) == 0); }
+
+PausedProcess::~PausedProcess() { kill(pid_, SIGCONT); }
+
+}  // namespace phimap::testing
