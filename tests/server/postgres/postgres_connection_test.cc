@@ -51,8 +51,9 @@ TEST_F(PostgresConnectionTest, ValuesComeBackAsTheyWereSent) {
   const std::string text = "it's \"quoted\" \\ and\nλ→𝄞";
   for (const bool binary : {false, true}) {
     SCOPED_TRACE(binary);
-    const std::vector<PostgresValue> values = {std::monostate(), kLeast, kMost, int64_t{-1},
-                                               absl::string_view(text), absl::string_view(), int64_t{0}};
+    const std::vector<PostgresValue> values = {
+        std::monostate(),    kLeast,    kMost, int64_t{-1}, absl::string_view(text),
+        absl::string_view(), int64_t{0}};
     const char kSelect[] = "SELECT $1::bigint, $2, $3, $4, $5, $6, $7, true, 7::smallint";
     const absl::StatusOr<SqlRows> rows =
         binary ? connection->RunBinary(kSelect, values) : connection->Run(kSelect, values);
@@ -173,9 +174,9 @@ TEST_F(PostgresConnectionTest, AServerThatAcceptsAndIsSilentIsGivenUp) {
 
 TEST_F(PostgresConnectionTest, AHostThatIsSilentOrRefusesIsPassedOver) {
   const SilentServer silent;
-  const std::string uri =
-      absl::StrCat("postgresql://postgres@127.0.0.1:", silent.port(), ",127.0.0.1:1,127.0.0.1:",
-                   server_.port(), "/", name_, "?target_session_attrs=read-write");
+  const std::string uri = absl::StrCat("postgresql://postgres@127.0.0.1:", silent.port(),
+                                       ",127.0.0.1:1,127.0.0.1:", server_.port(), "/", name_,
+                                       "?target_session_attrs=read-write");
   const auto connection = PostgresConnection::Open(uri, {.connect = absl::Seconds(1)});
   ASSERT_TRUE(connection.ok()) << connection.status();
   EXPECT_EQ((*connection)->place().port, absl::StrCat(server_.port()));
@@ -189,7 +190,8 @@ TEST_F(PostgresConnectionTest, RefusalsSayWhyWithoutThePassword) {
     const char* reason;
   };
   for (const Case& c :
-       {Case{"postgresql://locked:hunter2" + at + name_, Code::kFailedPrecondition, "DATABASE_REFUSED"},
+       {Case{"postgresql://locked:hunter2" + at + name_, Code::kFailedPrecondition,
+             "DATABASE_REFUSED"},
         Case{"postgresql://locked" + at + name_, Code::kFailedPrecondition, "DATABASE_REFUSED"},
         Case{"postgresql://postgres:hunter2" + at + "nowhere", Code::kFailedPrecondition,
              "DATABASE_REFUSED"},

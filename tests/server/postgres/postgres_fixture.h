@@ -22,7 +22,7 @@ inline std::string ReasonOf(const absl::Status& status) {
 }
 
 // What CutConnections and the settings of a test may harm is its own.
-class PostgresTest : public testing::Test {
+class PostgresTest : public ::testing::Test {
  protected:
   std::unique_ptr<PostgresConnection> Connect(const PostgresTimeouts& timeouts = {}) {
     auto connection = PostgresConnection::Open(uri_, timeouts);

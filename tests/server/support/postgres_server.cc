@@ -96,7 +96,8 @@ PostgresServer::~PostgresServer() {
 
 pid_t PostgresServer::Spawn(const std::vector<std::string>& command) const {
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.data()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.data()));
   arguments.push_back(nullptr);
   const std::string log = absl::StrCat(folder_.path(), "/log");
   const passwd* const user = OtherUser();
@@ -154,8 +155,8 @@ void PostgresServer::Await(const std::string& condition, const std::string& data
 }
 
 int PostgresServer::CutConnections(const std::string& database) {
-  const std::string others = absl::StrCat(
-      "FROM pg_stat_activity WHERE datname = '", database, "' AND pid <> pg_backend_pid()");
+  const std::string others = absl::StrCat("FROM pg_stat_activity WHERE datname = '", database,
+                                          "' AND pid <> pg_backend_pid()");
   const SqlRows cut = Run(absl::StrCat("SELECT pg_terminate_backend(pid) ", others));
   Await(absl::StrCat("NOT EXISTS (SELECT 1 ", others, ")"));
   return static_cast<int>(cut.size());
