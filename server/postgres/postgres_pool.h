@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,7 +40,10 @@ class PostgresPool {
   // usable and none was lost since.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept = default;
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)),
+          connection_(std::move(other.connection_)),
+          generation_(other.generation_) {}
     Lease& operator=(Lease&&) = delete;
     ~Lease();
     PostgresConnection& operator*() const { return *connection_; }
