@@ -1,0 +1,236 @@
+#include "server/postgres/postgres_blobs.h"
+
+#include <sys/resource.h>
+
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/store/sha256.h"
+#include "tests/server/postgres/postgres_fixture.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kChunk = PostgresBlobs::kChunkBytes;
+
+// No two chunks are equal.
+std::string Content(int64_t size_bytes) {
+  std::string content(static_cast<size_t>(size_bytes), '\0');
+  uint64_t state = 1;
+  for (char& byte : content) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    byte = static_cast<char>(state >> 56);
+  }
+  return content;
+}
+
+// Of this process, now; from /proc/self/status in kB.
+int64_t ResidentBytes(const std::string& field) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(field, 0) != 0) continue;
+    return std::strtoll(line.c_str() + field.size(), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+class PostgresBlobsTest : public PostgresTest {
+ protected:
+  int64_t CountChunks() { return Run("SELECT count(*) FROM phimap.blob_chunks").Int(0, 0); }
+  // The error of every way to read a blob whole.
+  std::vector<absl::Status> ReadErrors(const std::string& digest, int64_t size_bytes) {
+    std::vector<absl::Status> errors = {blobs_.Read(digest, size_bytes).status()};
+    absl::StatusOr<std::unique_ptr<ArtifactReader>> reader = blobs_.OpenReader(digest, size_bytes);
+    absl::Status status = reader.status();
+    while (status.ok()) {
+      const absl::StatusOr<std::string> piece = (*reader)->Next(1 << 20);
+      status = piece.status();
+      if (piece.ok() && piece->empty()) break;
+    }
+    errors.push_back(status);
+    return errors;
+  }
+
+  const std::unique_ptr<PostgresDatabase> database_ = OpenDatabase();
+  PostgresBlobs blobs_{database_.get()};
+  const int64_t size_ = 2 * kChunk + 1000;
+  const std::string content_ = Content(size_);
+  const std::string digest_ = Sha256Hex(content_);
+};
+
+TEST_F(PostgresBlobsTest, BlobsComeBackWholeInPartsAndInPieces) {
+  for (const int64_t size :
+       {int64_t{0}, int64_t{1}, kChunk - 1, kChunk, kChunk + 1, int64_t{9} << 20}) {
+    SCOPED_TRACE(size);
+    const std::string content = Content(size);
+    const std::string digest = Sha256Hex(content);
+    const absl::Status written = blobs_.Write(digest, content);
+    ASSERT_TRUE(written.ok()) << written;
+    const absl::StatusOr<std::string> whole = blobs_.Read(digest, size);
+    ASSERT_TRUE(whole.ok()) << whole.status();
+    EXPECT_TRUE(*whole == content);
+    const auto reader = blobs_.OpenReader(digest, size);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    EXPECT_EQ((*reader)->size_bytes(), size);
+    std::string pieces;
+    for (;;) {
+      const absl::StatusOr<std::string> piece = (*reader)->Next(1'000'000);
+      ASSERT_TRUE(piece.ok()) << piece.status();
+      if (piece->empty()) break;
+      EXPECT_LE(piece->size(), 1'000'000);
+      pieces += *piece;
+    }
+    EXPECT_TRUE(pieces == content);
+    for (const int64_t offset : {int64_t{0}, size / 2, std::max<int64_t>(0, kChunk - 10)}) {
+      const int64_t bytes = std::clamp<int64_t>(size - offset, 0, 100);
+      if (offset > size) continue;
+      const auto part = blobs_.ReadRange(digest, size, offset, bytes);
+      ASSERT_TRUE(part.ok()) << part.status();
+      EXPECT_TRUE(*part == content.substr(static_cast<size_t>(offset), static_cast<size_t>(bytes)));
+    }
+  }
+  EXPECT_EQ(Run("SELECT max(length(content)) FROM phimap.blob_chunks").Int(0, 0), kChunk);
+}
+
+TEST_F(PostgresBlobsTest, WritingTwiceIsTheSameAsOnceAndRefreshesTheTime) {
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  Run("UPDATE phimap.blobs SET write_time_us = 5");
+  const std::string rows = "SELECT string_agg(xmin::text, ' ') FROM phimap.blob_chunks";
+  const std::string before = Run(rows).Text(0, 0);
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  EXPECT_EQ(Run(rows).Text(0, 0), before) << "chunks that are there are not written again";
+  EXPECT_GT(Run("SELECT write_time_us FROM phimap.blobs").Int(0, 0), 5);
+  EXPECT_EQ(CountChunks(), 3);
+}
+
+TEST_F(PostgresBlobsTest, DamageIsDataLossThatNamesTheDigestAndWritingAgainHealsIt) {
+  for (const char* damage :
+       {"UPDATE phimap.blob_chunks SET content = set_byte(content, 7, get_byte(content, 7) # 1) "
+        "WHERE number = 1",
+        "DELETE FROM phimap.blob_chunks WHERE number = 1",
+        "DELETE FROM phimap.blob_chunks WHERE number = 2",
+        "UPDATE phimap.blob_chunks SET content = substr(content, 2) WHERE number = 0",
+        "UPDATE phimap.blob_chunks SET content = content || 'x'::bytea WHERE number = 2",
+        "UPDATE phimap.blobs SET size_bytes = size_bytes - 1", "DELETE FROM phimap.blobs"}) {
+    SCOPED_TRACE(damage);
+    ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+    Run(damage);
+    for (const absl::Status& status : ReadErrors(digest_, size_)) {
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_EQ(ReasonOf(status), "ARTIFACT_DAMAGED");
+      EXPECT_EQ(DetailOf(status)->metadata.at("digest"), digest_);
+    }
+    ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+    const auto healed = blobs_.Read(digest_, size_);
+    ASSERT_TRUE(healed.ok()) << healed.status();
+    EXPECT_TRUE(*healed == content_);
+  }
+}
+
+TEST_F(PostgresBlobsTest, AnUploadThatWasCutIsNotReadAndIsGoneOnWith) {
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  Run("UPDATE phimap.blobs SET complete = 0; DELETE FROM phimap.blob_chunks WHERE number = 2");
+  for (const absl::Status& status : ReadErrors(digest_, size_)) {
+    EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  }
+  const std::string first = "SELECT xmin::text FROM phimap.blob_chunks WHERE number = 0";
+  const std::string before = Run(first).Text(0, 0);
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  EXPECT_TRUE(blobs_.Read(digest_, size_).ok());
+  EXPECT_EQ(Run(first).Text(0, 0), before);
+}
+
+TEST_F(PostgresBlobsTest, TheChunkSizeIsTheFirstWriters) {
+  Run(absl::StrCat("INSERT INTO phimap.blobs VALUES ('", digest_, "', ", size_,
+                   ", 1000000, 0, 0)"));
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  EXPECT_EQ(CountChunks(), (size_ + 999'999) / 1'000'000);
+  EXPECT_TRUE(*blobs_.Read(digest_, size_) == content_);
+  EXPECT_TRUE(*blobs_.ReadRange(digest_, size_, 999'990, 20) == content_.substr(999'990, 20));
+}
+
+TEST_F(PostgresBlobsTest, WritersOfOneDigestDoNotHinderEachOther) {
+  const auto second = OpenDatabase();
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&, i] {
+      PostgresBlobs blobs(i % 2 == 0 ? database_.get() : second.get());
+      const absl::Status status = blobs.Write(digest_, content_);
+      EXPECT_TRUE(status.ok()) << status;
+      const auto read = blobs.Read(digest_, size_);
+      EXPECT_TRUE(read.ok() && *read == content_) << read.status();
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(CountChunks(), 3);
+}
+
+TEST_F(PostgresBlobsTest, ACutConnectionDoesNotEndAWriteOrAStream) {
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  const auto reader = blobs_.OpenReader(digest_, size_);
+  ASSERT_TRUE(reader.ok());
+  std::string pieces;
+  for (;;) {
+    server_.CutConnections(name_);
+    const absl::StatusOr<std::string> piece = (*reader)->Next(kChunk);
+    ASSERT_TRUE(piece.ok()) << piece.status();
+    if (piece->empty()) break;
+    pieces += *piece;
+  }
+  EXPECT_TRUE(pieces == content_);
+}
+
+TEST_F(PostgresBlobsTest, WhatIsRemovedIsGoneAndOthersStay) {
+  const std::string other = Sha256Hex("other");
+  ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
+  ASSERT_TRUE(blobs_.Write(other, "other").ok());
+  EXPECT_TRUE(blobs_.Remove(digest_).ok());
+  EXPECT_TRUE(blobs_.Remove(digest_).ok());
+  EXPECT_TRUE(absl::IsDataLoss(blobs_.Read(digest_, size_).status()));
+  EXPECT_EQ(*blobs_.Read(other, 5), "other");
+  EXPECT_EQ(CountChunks(), 1);
+}
+
+TEST_F(PostgresBlobsTest, ABlobThatNobodyCompletedBecauseItWasRemovedIsAnError) {
+  // Between the last chunk and the row's completion another server removes it.
+  Run("CREATE FUNCTION phimap.vanish() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN DELETE FROM phimap.blobs; RETURN NULL; END $$; "
+      "CREATE TRIGGER vanish AFTER INSERT ON phimap.blob_chunks "
+      "FOR EACH ROW EXECUTE FUNCTION phimap.vanish()");
+  const absl::Status status = blobs_.Write(digest_, content_);
+  EXPECT_EQ(ReasonOf(status), "ARTIFACT_REMOVED") << status;
+  EXPECT_TRUE(absl::IsUnavailable(status));
+}
+
+// A streamed read holds one chunk, and libpq's copies of it: 64 MiB are more than enough, and less
+// than the blob. The peak is that of the process, so it is reset first.
+TEST_F(PostgresBlobsTest, AStreamNeedsMemoryForChunksOnly) {
+  constexpr int64_t kSize = int64_t{160} << 20;
+  std::string digest;
+  {
+    const std::string content = Content(kSize);
+    digest = Sha256Hex(content);
+    ASSERT_TRUE(blobs_.Write(digest, content).ok());
+  }
+  std::ofstream("/proc/self/clear_refs") << "5";
+  const int64_t before = ResidentBytes("VmRSS:");
+  const auto reader = blobs_.OpenReader(digest, kSize);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  int64_t read = 0;
+  for (;;) {
+    const absl::StatusOr<std::string> piece = (*reader)->Next(1 << 20);
+    ASSERT_TRUE(piece.ok()) << piece.status();
+    if (piece->empty()) break;
+    read += static_cast<int64_t>(piece->size());
+  }
+  EXPECT_EQ(read, kSize);
+  EXPECT_LT(ResidentBytes("VmHWM:") - before, int64_t{64} << 20);
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,117 @@
+#include "server/postgres/postgres_schema.h"
+
+#include <thread>
+#include <vector>
+
+#include "tests/server/postgres/postgres_fixture.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+class PostgresSchemaTest : public PostgresTest {
+ protected:
+  // The migrations of this release and one more.
+  std::vector<PostgresMigration> Next(const char* statements, int64_t oldest_reader) {
+    const auto known = PostgresMigrations();
+    std::vector<PostgresMigration> next(known.begin(), known.end());
+    next.push_back({statements, oldest_reader});
+    return next;
+  }
+  int64_t version() { return Run("SELECT schema_version FROM phimap.store").Int(0, 0); }
+};
+
+TEST_F(PostgresSchemaTest, AnEmptyDatabaseGetsTablesAndANameAndTheSecondServerFindsThem) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  const SqlRows first = Run("SELECT store_id, epoch, revision FROM phimap.store");
+  ASSERT_EQ(first.size(), 1);
+  EXPECT_THAT(first.Text(0, 0), MatchesRegex("[0-9a-f]+"));
+  EXPECT_EQ(first.Text(0, 0).size(), 32);
+  EXPECT_NE(first.Text(0, 0), first.Text(0, 1));
+  EXPECT_EQ(first.Int(0, 2), 0);
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  EXPECT_EQ(Run("SELECT store_id FROM phimap.store").Text(0, 0), first.Text(0, 0));
+  EXPECT_EQ(version(), static_cast<int64_t>(PostgresMigrations().size()));
+}
+
+TEST_F(PostgresSchemaTest, ServersMayStartAtOnce) {
+  std::vector<std::thread> servers;
+  for (int i = 0; i < 4; ++i) {
+    servers.emplace_back([&] {
+      const absl::Status status = PreparePostgresSchema(*Connect());
+      EXPECT_TRUE(status.ok()) << status;
+    });
+  }
+  for (std::thread& server : servers) server.join();
+  EXPECT_EQ(Run("SELECT * FROM phimap.store").size(), 1);
+}
+
+TEST_F(PostgresSchemaTest, AnAdditionIsMadeWhileServersOfTheVersionBeforeWork) {
+  const auto before = OpenDatabase();
+  const auto next = Next("ALTER TABLE mappings ADD COLUMN note TEXT;", 1);
+  ASSERT_TRUE(PreparePostgresSchema(*Connect(), next).ok());
+  EXPECT_EQ(version(), 2);
+  const absl::Status written = before->Write(
+      [](SqlSession& session) {
+        return session
+            .Run(
+                "INSERT INTO mappings (name, next_version, create_time_us) "
+                "VALUES ('letters', 1, 0)")
+            .status();
+      },
+      [](SqlSession&) { return false; }, "");
+  EXPECT_TRUE(written.ok()) << written;
+  EXPECT_TRUE(Run("SELECT note FROM phimap.mappings").IsNull(0, 0));
+  // Nor is one that starts now turned away.
+  const absl::Status status = PreparePostgresSchema(*Connect());
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(version(), 2);
+}
+
+TEST_F(PostgresSchemaTest, ASchemaThatIsTooNewIsRefusedAndLeftAsItIs) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect(), Next("CREATE TABLE more (x BIGINT);", 2)).ok());
+  const absl::Status status = PreparePostgresSchema(*Connect());
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_EQ(ReasonOf(status), "STORE_TOO_NEW");
+  EXPECT_EQ(version(), 2);
+}
+
+TEST_F(PostgresSchemaTest, AMigrationThatFailsChangesNothing) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  auto connection = Connect();
+  const auto broken = Next("CREATE TABLE more (x BIGINT); SELECT nothing;", 1);
+  EXPECT_FALSE(PreparePostgresSchema(*connection, broken).ok());
+  EXPECT_EQ(version(), 1);
+  EXPECT_EQ(Run("SELECT to_regclass('phimap.more') IS NULL").Int(0, 0), 1);
+  EXPECT_TRUE(connection->IsAlive());
+}
+
+TEST_F(PostgresSchemaTest, WithoutTheRightToCreateTheErrorSaysWhatToGrant) {
+  Run("REVOKE CREATE ON DATABASE " + name_ + " FROM PUBLIC");
+  const std::string uri =
+      "postgresql://locked:" + std::string(phimap::testing::PostgresServer::kLockedPassword) +
+      server_.Uri(name_).substr(server_.Uri(name_).find('@'));
+  auto connection = PostgresConnection::Open(uri, {});
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const absl::Status status = PreparePostgresSchema(**connection);
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("grant"));
+  // An owner of the schema needs no right in the database.
+  Run("CREATE SCHEMA phimap AUTHORIZATION locked");
+  EXPECT_TRUE(PreparePostgresSchema(**connection).ok());
+}
+
+TEST_F(PostgresSchemaTest, TextComparesByteByByte) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  Run("INSERT INTO phimap.mappings (name, next_version, create_time_us) "
+      "VALUES ('b', 1, 0), ('B', 1, 0), ('a_', 1, 0), ('a1', 1, 0), ('ä', 1, 0)");
+  const SqlRows rows = Run("SELECT name FROM phimap.mappings ORDER BY name");
+  std::string order;
+  for (size_t row = 0; row < rows.size(); ++row) order += rows.Text(row, 0) + " ";
+  EXPECT_EQ(order, "B a1 a_ b ä ");
+}
+
+}  // namespace
+}  // namespace phimap
