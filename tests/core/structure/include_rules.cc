@@ -22,11 +22,11 @@ namespace fs = std::filesystem;
 constexpr std::array<absl::string_view, 11> kCoreOrder = {
     "status", "thread",   "linalg",      "random",  "kernel", "theory",
     "plan",   "landmark", "certificate", "mapping", "learn"};
-constexpr std::array<absl::string_view, 22> kServerOrder = {
-    "sync",          "observe",  "memory",     "auth",     "store",    "files",
-    "sqlite",        "schedule", "transport",  "calls",    "health",   "reflection",
-    "kernel_client", "registry", "versions",   "build",    "evaluate", "serving",
-    "transform",     "mapping",  "evaluation", "inference"};
+constexpr std::array<absl::string_view, 23> kServerOrder = {
+    "sync",       "observe",       "memory",   "auth",       "store",    "files",
+    "sqlite",     "postgres",      "schedule", "transport",  "calls",    "health",
+    "reflection", "kernel_client", "registry", "versions",   "build",    "evaluate",
+    "serving",    "transform",     "mapping",  "evaluation", "inference"};
 constexpr std::array<absl::string_view, 12> kForeignToCore = {
     "grpc",      "google/",    "sqlite", "libpq",     "postgres", "prometheus",
     "phimap/v1", "inference/", "proto/", "exchange/", "server/",  "client/"};
