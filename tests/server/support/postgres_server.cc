@@ -65,41 +65,14 @@ void AwaitState(const std::function<bool()>& done) {
   }
 }
 
-int ExitCode(pid_t pid) {
-  int status = 0;
-  PHIMAP_CHECK(waitpid(pid, &status, 0) == pid);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-}  // namespace
-
-PostgresServer& PostgresServer::Shared() {
-  static PostgresServer server;
-  return server;
-}
-
-PostgresServer::PostgresServer() : port_(FreePort()) {
-  if (const passwd* user = OtherUser(); user != nullptr) {
-    PHIMAP_CHECK(chown(folder_.path().c_str(), user->pw_uid, user->pw_gid) == 0);
-  }
-  const std::string data = absl::StrCat(folder_.path(), "/data");
-  PHIMAP_CHECK(ExitCode(Spawn({absl::StrCat(kPrograms, "/initdb"), "--no-sync", "-A", "trust", "-U",
-                               "postgres", "-E", "UTF8", "--locale=C", "-D", data})) == 0);
-  std::ofstream(absl::StrCat(data, "/pg_hba.conf")) << kAccess;
-  Start();
-  Run(absl::StrCat("CREATE ROLE locked LOGIN PASSWORD '", kLockedPassword, "'"));
-}
-
-PostgresServer::~PostgresServer() {
-  if (pid_ != 0) Stop();
-}
-
-pid_t PostgresServer::Spawn(const std::vector<std::string>& command) const {
+// Runs a program as PostgreSQL's user, until it ends or this process does; its output goes to the
+// file `log` in `folder`.
+pid_t Spawn(const std::string& folder, const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (const std::string& argument : command)
     arguments.push_back(const_cast<char*>(argument.data()));
   arguments.push_back(nullptr);
-  const std::string log = absl::StrCat(folder_.path(), "/log");
+  const std::string log = absl::StrCat(folder, "/log");
   const passwd* const user = OtherUser();
   const pid_t pid = fork();
   PHIMAP_CHECK(pid >= 0);
@@ -114,9 +87,43 @@ pid_t PostgresServer::Spawn(const std::vector<std::string>& command) const {
   _exit(127);
 }
 
+void GiveToOtherUser(const std::string& path) {
+  const passwd* const user = OtherUser();
+  if (user != nullptr) PHIMAP_CHECK(chown(path.c_str(), user->pw_uid, user->pw_gid) == 0);
+}
+
+int ExitCode(pid_t pid) {
+  int status = 0;
+  PHIMAP_CHECK(waitpid(pid, &status, 0) == pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+PostgresServer& PostgresServer::Shared() {
+  static PostgresServer server;
+  return server;
+}
+
+PostgresServer::PostgresServer() : port_(FreePort()) {
+  GiveToOtherUser(folder_.path());
+  const std::string data = absl::StrCat(folder_.path(), "/data");
+  PHIMAP_CHECK(ExitCode(Spawn(folder_.path(),
+                              {absl::StrCat(kPrograms, "/initdb"), "--no-sync", "-A", "trust", "-U",
+                               "postgres", "-E", "UTF8", "--locale=C", "-D", data})) == 0);
+  std::ofstream(absl::StrCat(data, "/pg_hba.conf")) << kAccess;
+  Start();
+  Run(absl::StrCat("CREATE ROLE locked LOGIN PASSWORD '", kLockedPassword, "'"));
+}
+
+PostgresServer::~PostgresServer() {
+  if (pid_ != 0) Stop();
+}
+
 void PostgresServer::Start() {
   PHIMAP_CHECK(pid_ == 0);
-  pid_ = Spawn({absl::StrCat(kPrograms, "/postgres"), "-D", absl::StrCat(folder_.path(), "/data"),
+  pid_ = Spawn(folder_.path(),
+               {absl::StrCat(kPrograms, "/postgres"), "-D", absl::StrCat(folder_.path(), "/data"),
                 "-k", folder_.path(), "-p", absl::StrCat(port_), "-c", "listen_addresses=127.0.0.1",
                 "-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=16MB"});
   AwaitState([&] {
@@ -167,6 +174,30 @@ void PostgresServer::Set(const std::string& setting, const std::string& value) {
                     : absl::StrCat("ALTER SYSTEM SET ", setting, " = '", value, "'"));
   Run("SELECT pg_reload_conf()");
   Await(absl::StrCat("current_setting('", setting, "') = '", value, "'"));
+}
+
+PgBouncer::PgBouncer(const PostgresServer& server) : port_(FreePort()) {
+  const std::string path = absl::StrCat(folder_.path(), "/pgbouncer.ini");
+  std::ofstream(path) << "[databases]\n* = host=127.0.0.1 port=" << server.port()
+                      << " user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
+                      << port_
+                      << "\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"
+                         "default_pool_size = 1\nserver_reset_query_always = 0\n";
+  GiveToOtherUser(folder_.path());
+  pid_ = Spawn(folder_.path(), {"/usr/sbin/pgbouncer", path});
+  AwaitState([&] {
+    PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);  // It ended: see the file `log`.
+    return PostgresConnection::Open(Uri("postgres"), {}).ok();
+  });
+}
+
+PgBouncer::~PgBouncer() {
+  kill(pid_, SIGQUIT);
+  ExitCode(pid_);
+}
+
+std::string PgBouncer::Uri(const std::string& database) const {
+  return absl::StrCat("postgresql://postgres@127.0.0.1:", port_, "/", database);
 }
 
 PausedProcess::PausedProcess(pid_t pid) : pid_(pid) { PHIMAP_CHECK(kill(pid, SIGSTOP) == 0); }

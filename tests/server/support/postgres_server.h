@@ -49,12 +49,27 @@ class PostgresServer {
   void Set(const std::string& setting, const std::string& value);
 
  private:
-  pid_t Spawn(const std::vector<std::string>& command) const;
-
   TemporaryFolder folder_;
   int port_ = 0;
   pid_t pid_ = 0;
   std::atomic<int> databases_{0};
+};
+
+// PgBouncer in transaction mode before a server, with one connection to it for all: what a
+// transaction leaves behind on its connection, the next one of anybody finds.
+class PgBouncer {
+ public:
+  explicit PgBouncer(const PostgresServer& server);
+  ~PgBouncer();
+  PgBouncer(const PgBouncer&) = delete;
+  PgBouncer& operator=(const PgBouncer&) = delete;
+
+  std::string Uri(const std::string& database) const;
+
+ private:
+  TemporaryFolder folder_;
+  const int port_;
+  pid_t pid_ = 0;
 };
 
 // Stops a process of the server (SIGSTOP) for as long as it lives.
