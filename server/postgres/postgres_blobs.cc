@@ -188,8 +188,9 @@ absl::Status PostgresBlobs::Complete(absl::string_view digest, int64_t size_byte
 absl::StatusOr<std::unique_ptr<ArtifactReader>> PostgresBlobs::OpenReader(absl::string_view digest,
                                                                           int64_t size_bytes) {
   PHIMAP_CHECK(IsSha256Hex(digest));
-  PHIMAP_ASSIGN_OR_RETURN(const int64_t chunk_bytes, FindChunkBytes(database_, digest, size_bytes));
-  return std::make_unique<ChunkReader>(database_, digest, size_bytes, chunk_bytes);
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t chunk_bytes,
+                          FindChunkBytes(database_.get(), digest, size_bytes));
+  return std::make_unique<ChunkReader>(database_.get(), digest, size_bytes, chunk_bytes);
 }
 
 absl::StatusOr<std::string> PostgresBlobs::Read(absl::string_view digest, int64_t size_bytes) {
@@ -210,12 +211,14 @@ absl::StatusOr<std::string> PostgresBlobs::Read(absl::string_view digest, int64_
 absl::StatusOr<std::string> PostgresBlobs::ReadRange(absl::string_view digest, int64_t size_bytes,
                                                      int64_t offset, int64_t bytes) {
   PHIMAP_CHECK(IsSha256Hex(digest) && offset >= 0 && bytes >= 0 && offset + bytes <= size_bytes);
-  PHIMAP_ASSIGN_OR_RETURN(const int64_t chunk_bytes, FindChunkBytes(database_, digest, size_bytes));
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t chunk_bytes,
+                          FindChunkBytes(database_.get(), digest, size_bytes));
   std::string range;
   for (int64_t at = offset; at < offset + bytes;) {
     const int64_t wanted = std::min(chunk_bytes - at % chunk_bytes, offset + bytes - at);
-    PHIMAP_ASSIGN_OR_RETURN(const std::string part, ReadChunk(database_, digest, at / chunk_bytes,
-                                                              at % chunk_bytes, wanted));
+    PHIMAP_ASSIGN_OR_RETURN(
+        const std::string part,
+        ReadChunk(database_.get(), digest, at / chunk_bytes, at % chunk_bytes, wanted));
     if (const auto actual = static_cast<int64_t>(part.size()); actual != wanted) {
       return WrongSize(digest, at + actual, size_bytes);
     }

@@ -19,48 +19,49 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/postgres/postgres_database.h"
-#include "server/store/store.h"
+#include "server/store/blobs.h"
 
 namespace phimap {
 
 // Thread-safe. Errors as SqlDatabase says; a blob that is missing or damaged is DATA_LOSS.
-class PostgresBlobs {
+class PostgresBlobs final : public Blobs {
  public:
   static constexpr int64_t kChunkBytes = int64_t{4} << 20;
 
-  // `database` outlives it.
-  explicit PostgresBlobs(PostgresDatabase* database) : database_(database) {}
+  explicit PostgresBlobs(std::shared_ptr<PostgresDatabase> database)
+      : database_(std::move(database)) {}
 
   // Writes `content` durably under `digest`. What is there already is compared by its SHA-256 on
   // the server, chunk by chunk, and only sent again if it is damaged; the time of writing becomes
   // now. On error a part may be there, which nobody reads. REQUIRES: digest == Sha256Hex(content).
-  absl::Status Write(absl::string_view digest, absl::string_view content);
+  absl::Status Write(absl::string_view digest, absl::string_view content) override;
   // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
   // content: DATA_LOSS.
-  absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes);
+  absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
   // `bytes` of it from `offset`, as they are in the database: only a blob that is missing or ends
   // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
-                                        int64_t offset, int64_t bytes);
+                                        int64_t offset, int64_t bytes) override;
   // The same as Read in pieces, one chunk in memory at a time: what is damaged shows before the
   // last one. A blob that is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as
   // long as a slow reader would keep the whole database from being cleaned up.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
-                                                             int64_t size_bytes);
+                                                             int64_t size_bytes) override;
   // OK when there is no such blob.
-  absl::Status Remove(absl::string_view digest);
+  absl::Status Remove(absl::string_view digest) override;
 
  private:
   absl::StatusOr<int64_t> Begin(absl::string_view digest, int64_t size_bytes);
   absl::Status WriteChunk(absl::string_view digest, int64_t number, absl::string_view content);
   absl::Status Complete(absl::string_view digest, int64_t size_bytes, int64_t chunks);
 
-  PostgresDatabase* const database_;
+  const std::shared_ptr<PostgresDatabase> database_;
 };
 
 }  // namespace phimap

@@ -131,6 +131,16 @@ absl::Status PostgresDatabase::WriteTwice(Durability durability, PostgresBody bo
 }
 
 absl::Status PostgresDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
+  const absl::Status written = WriteOrDoubt(body, is_stored, what);
+  if (written.ok()) in_doubt_.store(false, std::memory_order_release);
+  const std::optional<ErrorDetail> detail = DetailOf(written);
+  if (detail.has_value() && detail->reason == "COMMIT_IN_DOUBT") {
+    in_doubt_.store(true, std::memory_order_release);
+  }
+  return written;
+}
+
+absl::Status PostgresDatabase::WriteOrDoubt(Body body, IsStored is_stored, absl::string_view what) {
   const std::string begin = absl::StrCat(BeginWrite(options_.pool.timeouts), kLockStore);
   const auto run = [&](PostgresSession& session) { return body(session); };
   Outcome outcome = Attempt(begin, kNotifyAndCommit, run);

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_DATABASE_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_DATABASE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -48,6 +49,7 @@ class PostgresDatabase final : public SqlDatabase {
 
   absl::Status Read(Body body) override;
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what) override;
+  bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
   // Read with bytea.
   absl::Status ReadBytes(PostgresBody body);
@@ -79,8 +81,13 @@ class PostgresDatabase final : public SqlDatabase {
   Outcome Failed(PostgresConnection& connection, const absl::Status& status);
   absl::Status Settle(const absl::Status& cause, IsStored is_stored, absl::string_view what);
 
+  // Write without the note of what is in doubt.
+  absl::Status WriteOrDoubt(Body body, IsStored is_stored, absl::string_view what);
+
   const PostgresDatabaseOptions options_;
   PostgresPool pool_;
+  // A commit was left in doubt, and no later one of this process has succeeded.
+  std::atomic<bool> in_doubt_{false};
 };
 
 }  // namespace phimap

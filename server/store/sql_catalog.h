@@ -24,7 +24,7 @@ namespace phimap {
 class SqlCatalog final : public Catalog {
  public:
   // REQUIRES: `database` has the catalog's tables.
-  explicit SqlCatalog(std::unique_ptr<SqlDatabase> database) : database_(std::move(database)) {}
+  explicit SqlCatalog(std::shared_ptr<SqlDatabase> database) : database_(std::move(database)) {}
 
   absl::StatusOr<std::string> StoreId() override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
@@ -70,7 +70,7 @@ class SqlCatalog final : public Catalog {
   template <typename T, typename Function>
   absl::StatusOr<T> ReadTables(const Function& read);
 
-  const std::unique_ptr<SqlDatabase> database_;
+  const std::shared_ptr<SqlDatabase> database_;
 };
 
 }  // namespace phimap

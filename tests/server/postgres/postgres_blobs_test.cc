@@ -56,8 +56,8 @@ class PostgresBlobsTest : public PostgresTest {
     return errors;
   }
 
-  const std::unique_ptr<PostgresDatabase> database_ = OpenDatabase();
-  PostgresBlobs blobs_{database_.get()};
+  const std::shared_ptr<PostgresDatabase> database_ = OpenDatabase();
+  PostgresBlobs blobs_{database_};
   const int64_t size_ = 2 * kChunk + 1000;
   const std::string content_ = Content(size_);
   const std::string digest_ = Sha256Hex(content_);
@@ -155,11 +155,11 @@ TEST_F(PostgresBlobsTest, TheChunkSizeIsTheFirstWriters) {
 }
 
 TEST_F(PostgresBlobsTest, WritersOfOneDigestDoNotHinderEachOther) {
-  const auto second = OpenDatabase();
+  const std::shared_ptr<PostgresDatabase> second = OpenDatabase();
   std::vector<std::thread> writers;
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([&, i] {
-      PostgresBlobs blobs(i % 2 == 0 ? database_.get() : second.get());
+      PostgresBlobs blobs(i % 2 == 0 ? database_ : second);
       const absl::Status status = blobs.Write(digest_, content_);
       EXPECT_TRUE(status.ok()) << status;
       const auto read = blobs.Read(digest_, size_);

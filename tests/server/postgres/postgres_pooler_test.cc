@@ -89,7 +89,7 @@ TEST_F(PostgresPoolerTest, ConnectionsThatWereCutBehindThePoolerAreNoError) {
 TEST_F(PostgresPoolerTest, BlobsPassThrough) {
   auto database = PostgresDatabase::Open(uri_through_);
   ASSERT_TRUE(database.ok()) << database.status();
-  PostgresBlobs blobs(database->get());
+  PostgresBlobs blobs(*std::move(database));
   const std::string content(static_cast<size_t>(PostgresBlobs::kChunkBytes + 10), 'x');
   const absl::Status written = blobs.Write(Sha256Hex(content), content);
   ASSERT_TRUE(written.ok()) << written;

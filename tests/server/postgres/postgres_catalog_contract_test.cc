@@ -1,0 +1,47 @@
+// The catalog on PostgreSQL, directly and through PgBouncer.
+#include "server/postgres/postgres_database.h"
+#include "server/store/sql_catalog.h"
+#include "tests/contract/catalog_contract.h"
+#include "tests/server/support/postgres_server.h"
+
+namespace phimap {
+namespace {
+
+using ::phimap::testing::PgBouncer;
+using ::phimap::testing::PostgresServer;
+
+std::unique_ptr<Catalog> OpenCatalog(const std::string& uri) {
+  absl::StatusOr<std::unique_ptr<PostgresDatabase>> database = PostgresDatabase::Open(uri);
+  EXPECT_TRUE(database.ok()) << database.status();
+  return std::make_unique<SqlCatalog>(*std::move(database));
+}
+
+class PostgresHarness : public CatalogHarness {
+ public:
+  std::unique_ptr<Catalog> Open() override { return OpenCatalog(server_.Uri(name_)); }
+
+ private:
+  PostgresServer& server_ = PostgresServer::Shared();
+  const std::string name_ = server_.CreateDatabase();
+};
+
+class PoolerHarness : public CatalogHarness {
+ public:
+  std::unique_ptr<Catalog> Open() override { return OpenCatalog(pooler_.Uri(name_)); }
+
+ private:
+  PostgresServer& server_ = PostgresServer::Shared();
+  const std::string name_ = server_.CreateDatabase();
+  PgBouncer pooler_{server_};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Postgres, CatalogContractTest,
+    ::testing::Values(
+        CatalogHarnessFactory{"Directly", [] { return std::make_unique<PostgresHarness>(); }},
+        CatalogHarnessFactory{"ThroughPgBouncer",
+                              [] { return std::make_unique<PoolerHarness>(); }}),
+    CatalogHarnessName);
+
+}  // namespace
+}  // namespace phimap

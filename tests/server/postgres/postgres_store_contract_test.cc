@@ -1,0 +1,43 @@
+// A whole store on PostgreSQL.
+#include "server/postgres/postgres_blobs.h"
+#include "server/store/catalog_store.h"
+#include "server/store/sql_catalog.h"
+#include "tests/contract/store_contract.h"
+#include "tests/server/support/postgres_server.h"
+
+namespace phimap {
+namespace {
+
+using ::phimap::testing::PostgresServer;
+
+class PostgresHarness : public StoreHarness {
+ public:
+  PostgresHarness() { Restart(); }
+  Store& store() override { return *store_; }
+  void Restart() override {
+    store_.reset();
+    absl::StatusOr<std::unique_ptr<PostgresDatabase>> opened =
+        PostgresDatabase::Open(server_.Uri(name_));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const std::shared_ptr<PostgresDatabase> database = *std::move(opened);
+    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database),
+                                            std::make_unique<PostgresBlobs>(database),
+                                            [this] { return now_; });
+  }
+  absl::Time Now() override { return now_; }
+  void AdvanceClock(absl::Duration duration) override { now_ += duration; }
+
+ private:
+  PostgresServer& server_ = PostgresServer::Shared();
+  const std::string name_ = server_.CreateDatabase();
+  absl::Time now_ = absl::FromUnixSeconds(1'704'067'200);
+  std::unique_ptr<CatalogStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreContractTest,
+                         ::testing::Values(StoreHarnessFactory{
+                             "Postgres", [] { return std::make_unique<PostgresHarness>(); }}),
+                         StoreHarnessName);
+
+}  // namespace
+}  // namespace phimap
