@@ -6,10 +6,9 @@
 //      no transaction and no lock lasts as long as an upload.
 //   2. When Write returns OK the blob survives a crash, and a failover if there is a synchronous
 //      standby: chunks may reach the disk late, but not later than the commit that completes them.
-//   3. A chunk is a function of the blob, its chunk size (in the row; the first writer's counts)
-//   and
-//      its number, so any number of writers of one digest write the same, and a reader finds either
-//      the right chunk or none.
+//   3. The content of a chunk follows from the blob, the size of its chunks (in its row, as
+//      the first writer set it) and the chunk's number. So any number of writers of one digest
+//      write the same, and a reader finds either the right chunk or none.
 //
 // An upload that was cut leaves a row that is not complete, with chunks; a later Write of the same
 // bytes goes on from there. Which blobs are referenced is the caller's knowledge.
