@@ -72,7 +72,8 @@ class SqlDatabase {
   // Runs `body`, which only reads, on one snapshot. It may be run again, from its beginning, when a
   // connection is lost.
   virtual absl::Status Read(Body body) = 0;
-  // Runs `body` in one transaction; nobody else, in whatever process, writes meanwhile. OK: it is
+  // Runs `body` in one transaction; nobody else, in whatever process, writes meanwhile. It may be
+  // run again, from its beginning, when a connection is lost before COMMIT. OK: it is
   // committed and survives a crash. An error of `body` is returned, and nothing is stored. When
   // COMMIT fails, so that it may or may not have happened, `is_stored` reads back which, in a later
   // transaction; if that can't be done either, the error has the reason COMMIT_IN_DOUBT and says so

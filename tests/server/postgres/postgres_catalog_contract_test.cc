@@ -37,10 +37,10 @@ class PoolerHarness : public CatalogHarness {
 
 INSTANTIATE_TEST_SUITE_P(
     Postgres, CatalogContractTest,
-    ::testing::Values(
-        CatalogHarnessFactory{"Directly", [] { return std::make_unique<PostgresHarness>(); }},
-        CatalogHarnessFactory{"ThroughPgBouncer",
-                              [] { return std::make_unique<PoolerHarness>(); }}),
+    ::testing::Values(CatalogHarnessFactory{"Directly",
+                                            [] { return std::make_unique<PostgresHarness>(); }},
+                      CatalogHarnessFactory{"ThroughPgBouncer",
+                                            [] { return std::make_unique<PoolerHarness>(); }}),
     CatalogHarnessName);
 
 }  // namespace
