@@ -17,10 +17,15 @@ constexpr absl::string_view kCodeLabels[kStatusCodes] = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-constexpr absl::string_view kRefusalReasons[] = {"artifact_too_large",
+constexpr absl::string_view kRefusalReasons[] = {"artifact_removed",
+                                                 "artifact_too_large",
                                                  "build_memory",
                                                  "commit_in_doubt",
+                                                 "commit_local_only",
                                                  "database_busy",
+                                                 "database_exhausted",
+                                                 "database_read_only",
+                                                 "database_unavailable",
                                                  "disk_full",
                                                  "file_io_error",
                                                  "headers_too_large",
