@@ -37,6 +37,12 @@ absl::Status WrongDigest(absl::string_view digest, const std::string& path,
   return Damaged(digest, path, absl::StrCat("has SHA-256 ", actual));
 }
 
+absl::Status Fill(WritableFile& file, absl::string_view content) {
+  PHIMAP_RETURN_IF_ERROR(file.Append(content));
+  PHIMAP_RETURN_IF_ERROR(file.Sync());
+  return file.Close();
+}
+
 class BlobReader : public ArtifactReader {
  public:
   BlobReader(std::string digest, std::string path, int64_t size_bytes,
@@ -107,22 +113,19 @@ absl::Status FileBlobs::MakeShardDurable(absl::string_view digest) {
   return absl::OkStatus();
 }
 
-absl::Status FileBlobs::FillTemporary(const std::string& path, absl::string_view content) {
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, file_system_->NewWritableFile(path));
-  PHIMAP_RETURN_IF_ERROR(file->Append(content));
-  PHIMAP_RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
-
 absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& directory,
                                   absl::string_view content) {
-  // The directory is locked and was swept at start-up: a counter is unique enough.
-  const std::string temporary =
-      absl::StrCat(temporary_path_, "/", next_temporary_.fetch_add(1), ".part");
-  absl::Status status = FillTemporary(temporary, content);
+  std::string temporary;
+  absl::StatusOr<std::unique_ptr<WritableFile>> file;
+  do {  // Another writer may have taken the number.
+    temporary = absl::StrCat(temporary_path_, "/", next_temporary_.fetch_add(1), ".part");
+    file = file_system_->NewWritableFile(temporary);
+  } while (absl::IsAlreadyExists(file.status()));
+  absl::Status status = file.ok() ? Fill(**file, content) : file.status();
   if (status.ok()) status = file_system_->Rename(temporary, path);
   if (!status.ok()) {
-    file_system_->Remove(temporary).IgnoreError();  // The first error is the one to report.
+    // It may be there whatever failed. The first error is the one to report.
+    file_system_->Remove(temporary).IgnoreError();
     return status;
   }
   return file_system_->SyncDir(directory);

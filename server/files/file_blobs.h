@@ -73,7 +73,6 @@ class FileBlobs final : public Blobs {
   // Writes a synced and closed temporary file, renames it to `path` and syncs `directory`.
   absl::Status WriteFile(const std::string& path, const std::string& directory,
                          absl::string_view content);
-  absl::Status FillTemporary(const std::string& path, absl::string_view content);
 
   const std::string root_;
   const std::string blobs_path_;
