@@ -296,7 +296,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.spec_digest = job.spec_digest();
   request.rows_received = job.Snapshot().rows_received;
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
-  // If the view can't be told now, it catches up when somebody asks for what it does not know.
+  // The version stands whether or not its name can be read now; the registry logs that.
   registry_.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(built.certificate),
                           built.provenance.standardize, built.provenance.seed};

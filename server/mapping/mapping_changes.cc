@@ -16,12 +16,8 @@ bool MayHaveHappened(const absl::Status& status) {
 }  // namespace
 
 void MappingChanges::CatchUp(const absl::Status& changed) {
-  if (!MayHaveHappened(changed)) return;
-  const absl::Status caught_up = registry_.CatchUp();
-  if (caught_up.ok()) return;
-  const LoggedError why = ErrorForLog(caught_up);
-  logger_.Log(LogLevel::kError, "names_not_read",
-              {{"code", why.code}, {"reason", why.reason}, {"error", why.message}});
+  // The change stands whether or not its names can be read now; the registry logs that.
+  if (MayHaveHappened(changed)) registry_.CatchUp().IgnoreError();
 }
 
 absl::StatusOr<AliasRecord> MappingChanges::SetAlias(absl::string_view mapping,

@@ -47,7 +47,7 @@ class PostgresBlobs final : public Blobs {
   // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // The same as Read in pieces, one chunk in memory at a time: what is damaged shows before the
+  // Reads in pieces, one chunk in memory at a time: what is damaged shows before the
   // last one. A blob that is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as
   // long as a slow reader would keep the whole database from being cleaned up.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,

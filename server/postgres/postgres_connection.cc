@@ -229,7 +229,7 @@ absl::StatusOr<SqlRows> PostgresConnection::Receive() {
           rows = RowsOf(result.get(), PQnfields(result.get()) > 0 && PQfformat(result.get(), 0));
         }
         break;
-      default:
+      default:  // Whatever else libpq knows, now or later, is no answer to a statement.
         // The first error is the cause of the others.
         if (rows.ok()) rows = ErrorOf(result.get());
         if (PQstatus(connection_.get()) == CONNECTION_BAD) {

@@ -71,8 +71,8 @@ class PostgresConnection {
   absl::StatusOr<SqlRows> Run(absl::string_view statement,
                               absl::Span<const PostgresValue> values = {});
   absl::StatusOr<SqlRows> Run(absl::string_view statement, absl::Span<const SqlValue> values);
-  // The same with bytea among the results, as text of any bytes; only integers, truth values, text
-  // and bytea.
+  // Runs one statement with bytea among its results, as text of any bytes; only integers, truth
+  // values, text and bytea.
   absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
                                     absl::Span<const PostgresValue> values);
 
@@ -107,7 +107,7 @@ class PostgresConnection {
 
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> OpenHost(
       const PostgresParameters& parameters, const PostgresTimeouts& timeouts);
-  // Of a connection that begins.
+  // Goes on with a connection that begins, until it stands or `deadline` comes.
   absl::Status Establish(Deadline deadline);
   absl::Status ConnectError(absl::string_view fallback);
   // Waits until the socket is ready for one of poll(2)'s `events`. False: until the deadline it was

@@ -213,7 +213,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::LoadKey(const Key& key,
     absl::StatusOr<Loaded> loaded = LoadRecord(record);
     // Deleted since it was looked up: the name may mean another version now, or none.
     if (!absl::IsNotFound(loaded.status())) return loaded;
-    PHIMAP_RETURN_IF_ERROR(view_.CatchUp());
+    PHIMAP_RETURN_IF_ERROR(CatchUp());
   }
 }
 
@@ -224,7 +224,7 @@ absl::StatusOr<VersionRecord> VersionRegistry::LookUp(const Key& key) {
     if (!absl::IsNotFound(record.status())) return record;
   }
   // The view is behind the store, or there is no such name: the store says which.
-  PHIMAP_RETURN_IF_ERROR(view_.CatchUp());
+  PHIMAP_RETURN_IF_ERROR(CatchUp());
   return LookUpVersion(store_, key.reference());
 }
 
@@ -289,6 +289,16 @@ absl::Status VersionRegistry::MakeRoom(const VersionRecord& record, int64_t byte
                                 bytes, " bytes; live versions in use hold ", live_.bytes(),
                                 " of the limit of ", options_.max_live_bytes),
                    {{"limit", absl::StrCat(options_.max_live_bytes)}}, retry_delay_ms);
+}
+
+absl::Status VersionRegistry::CatchUp() {
+  const absl::Status caught_up = view_.CatchUp();
+  if (!caught_up.ok()) {
+    const LoggedError facts = ErrorForLog(caught_up);
+    logger_.Log(LogLevel::kError, "names_not_read",
+                {{"code", facts.code}, {"reason", facts.reason}, {"error", facts.message}});
+  }
+  return caught_up;
 }
 
 void VersionRegistry::NamesChanged(const MappingNames& before, const MappingNames& now) {

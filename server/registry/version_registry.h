@@ -86,9 +86,10 @@ class VersionRegistry {
   std::vector<VersionHandle> AllLive();
 
   // Asks the store what has become of names: call it after each change, and before the first
-  // question. Who holds a version that is gone goes on. Blocking. Errors: those of the store; then
-  // names mean what they meant.
-  absl::Status CatchUp() { return view_.CatchUp(); }
+  // question. Who holds a version that is gone goes on. Blocking. Errors: those of the store,
+  // which are logged; then names mean what they meant, until the next call, or until somebody asks
+  // for a name that is not known.
+  absl::Status CatchUp();
 
  private:
   // A reference with its own text.

@@ -137,7 +137,7 @@ class TransformScheduler {
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
-  // Of those who wait in WaitWhilePending; nobody else takes it.
+  // Only those who wait in WaitWhilePending take this lock.
   Mutex calm_mutex_;
   CondVar calm_;
   VersionQueues queues_ ABSL_GUARDED_BY(mutex_);

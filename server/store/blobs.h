@@ -48,7 +48,7 @@ class Blobs {
   // there. REQUIRES: offset + bytes <= size_bytes.
   virtual absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                                 int64_t offset, int64_t bytes) = 0;
-  // The same as Read in pieces: what is damaged shows before the last one.
+  // Reads in pieces: what is damaged shows before the last one.
   virtual absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                                      int64_t size_bytes) = 0;
   // OK when there is no such blob.

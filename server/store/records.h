@@ -37,21 +37,21 @@ struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
-  // Of that version. Read with the alias, not stored with it.
+  // The digest of that version. It is read with the alias, not stored with it.
   std::string digest;
   // Where it pointed before its last move, which is where a rollback leads; 0 if it has not moved.
   // That version may have been given up by now.
   int64_t previous_version = 0;
   // Random. Changes with every move and never comes back, not even when the alias is made anew.
   std::string etag;
-  // Of the last move.
+  // When it was last moved.
   absl::Time move_time;
 };
 
 // In the place of an etag: any alias that exists; none that does.
 inline constexpr absl::string_view kAnyEtag = "*";
 inline constexpr absl::string_view kNoEtag = "none";
-// Of one mapping: a mapping is shown with all of them.
+// How many aliases a mapping may have: it is shown with all of them.
 inline constexpr int kMaxAliases = 100;
 
 // Whether a version may be deleted that aliases would be rolled back to.

@@ -76,7 +76,8 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
   absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(bytes_);
   if (!review.ok()) return DamageAsInput(review.status(), kChunk);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store.Import(RecordOf(mapping_, *review), bytes_));
-  registry.CatchUp().IgnoreError();  // As of a build that is published.
+  // The version stands whether or not its name can be read now; the registry logs that.
+  registry.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(review->certificate),
                           review->provenance.standardize, review->provenance.seed};
 }

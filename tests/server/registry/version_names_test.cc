@@ -142,6 +142,19 @@ TEST_F(VersionNamesTest, APublishedVersionIsTheNewestAlsoForWhoWaitsForALoad) {
   EXPECT_EQ(NumberIn(after.Await()), 4);
 }
 
+TEST_F(VersionNamesTest, WhenNamesCannotBeReadTheyMeanWhatTheyMeantUntilAnUnknownOneIsAskedFor) {
+  EXPECT_EQ(NumberOf("a"), 3);
+  store_.Put("a", 4, SmallArtifact());
+  store_.FailChanges(true);
+  EXPECT_TRUE(absl::IsUnavailable(registry_->CatchUp()));
+  EXPECT_EQ(NumberOf("a"), 3);
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  store_.FailChanges(false);
+  EXPECT_EQ(NumberOf("a"), 3);
+  EXPECT_EQ(NumberOf("a@4"), 4);
+  EXPECT_EQ(NumberOf("a"), 4);
+}
+
 TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
   for (const char* reference : {"a", "a@1", "a@2", "a@prod"}) EXPECT_NE(NumberOf(reference), 0);
   store_.RemoveAlias("a", "prod");
