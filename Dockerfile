@@ -6,7 +6,7 @@
 # What follows the image's name is flags of phimapd. In a container it listens on all of the container's interfaces, for
 # which it wants --insecure: right where nobody else can reach the published ports. With the flags of TLS beside it the
 # API is encrypted, and --insecure stands for /metrics alone.
-# docs/operations.md, "Container", says more; deploy/compose.yaml adds Prometheus and Grafana.
+# docs/operations.md, "Container", says more; deploy/compose.single.yaml adds Prometheus and Grafana.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS build
@@ -19,10 +19,12 @@ RUN --mount=type=cache,target=/ccache \
  && cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPHIMAP_TESTS=OFF \
  && cmake --build build --target phimapd phimap \
  && install -D -s -t /image build/server/phimapd build/client/cli/phimap \
- && tools/runtime_packages /image/phimapd /image/phimap >/image/packages
+ && tools/runtime_packages /image/phimapd /image/phimap >/image/packages \
+ && echo libpq5 >>/image/packages
 
 FROM ${BASE}
-# The packages of the shared libraries that the two programs load, as ldd found them, and nothing else.
+# The packages of the shared libraries that the two programs load, as ldd found them, libpq, which phimapd loads when it
+# is told to (server/postgres/libpq.h), and nothing else.
 RUN --mount=type=bind,from=build,source=/image,target=/image \
     apt-get update \
  && xargs -a /image/packages env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \

@@ -36,9 +36,10 @@ Transport::Options TransportOptions(const ServerOptions& options) {
 }
 
 // Says when the TLS certificate expires, which nobody should learn from their clients.
-void LogTls(const ServerOptions& options, const Logger& logger) {
+void LogTls(const ServerOptions& options, const ConnectionMetrics& metrics, const Logger& logger) {
   const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
   if (!expires.ok()) return;
+  metrics.certificate_not_after->Set(static_cast<double>(absl::ToUnixSeconds(*expires)));
   logger.Log(*expires < absl::Now() ? LogLevel::kWarning : LogLevel::kInfo, "tls",
              {{"certificate", options.tls.certificate},
               {"expires", absl::FormatTime(absl::RFC3339_sec, *expires, absl::UTCTimeZone())},
@@ -88,7 +89,7 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
     const std::function<void(EventLoop&)>& add_loop, const ConnectionMetrics& metrics,
     const Logger& logger) {
   auto listener = absl::WrapUnique(new ApiListener(options, dispatcher, metrics, logger));
-  PHIMAP_RETURN_IF_ERROR(listener->OpenTls(options, logger));
+  PHIMAP_RETURN_IF_ERROR(listener->OpenTls(options, metrics, logger));
   PHIMAP_ASSIGN_OR_RETURN(std::vector<Transport::Endpoint> endpoints,
                           OpenEndpoints(options, listener->tls_.get(), listener->address_));
   for (int i = 0; i < listener->transport_.loops(); ++i) add_loop(listener->transport_.loop(i));
@@ -96,18 +97,21 @@ absl::StatusOr<std::unique_ptr<ApiListener>> ApiListener::Listen(
   return listener;
 }
 
-absl::Status ApiListener::OpenTls(const ServerOptions& options, const Logger& logger) {
+absl::Status ApiListener::OpenTls(const ServerOptions& options, const ConnectionMetrics& metrics,
+                                  const Logger& logger) {
   if (options.tls.empty()) return absl::OkStatus();
   // Watched from before they are read: what changes meanwhile is read again.
-  tls_watch_ = std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &logger] {
-    const absl::Status reloaded = tls_->Reload();
-    if (reloaded.ok()) return LogTls(options, logger);
-    logger.Log(LogLevel::kError, "tls_files_wrong",
-               {{"error", std::string(reloaded.message())},
-                {"effect", "connections are made with the files as they were before"}});
-  });
+  tls_watch_ =
+      std::make_unique<FileWatch>(TlsPaths(options.tls), [this, options, &metrics, &logger] {
+        const absl::Status reloaded = tls_->Reload();
+        if (reloaded.ok()) return LogTls(options, metrics, logger);
+        metrics.tls_reload_failures->Increment();
+        logger.Log(LogLevel::kError, "tls_files_wrong",
+                   {{"error", std::string(reloaded.message())},
+                    {"effect", "connections are made with the files as they were before"}});
+      });
   PHIMAP_ASSIGN_OR_RETURN(tls_, TlsContext::Open(options.tls));
-  LogTls(options, logger);
+  LogTls(options, metrics, logger);
   tls_watch_->Start();
   return absl::OkStatus();
 }

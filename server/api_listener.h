@@ -49,7 +49,8 @@ class ApiListener {
  private:
   ApiListener(const ServerOptions& options, Dispatcher& dispatcher,
               const ConnectionMetrics& metrics, const Logger& logger);
-  absl::Status OpenTls(const ServerOptions& options, const Logger& logger);
+  absl::Status OpenTls(const ServerOptions& options, const ConnectionMetrics& metrics,
+                       const Logger& logger);
   void OnLoops(void (*task)());
 
   Dispatcher& dispatcher_;

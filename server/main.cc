@@ -16,10 +16,10 @@
 #include "google/protobuf/stubs/logging.h"
 #include "server/kernel_client/grpc_log.h"
 #include "server/observe/log.h"
+#include "server/open_store.h"
 #include "server/options.h"
 #include "server/process.h"
 #include "server/server.h"
-#include "server/sqlite/sqlite_store.h"
 
 namespace phimap {
 namespace {
@@ -49,20 +49,6 @@ void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
                "to three times --max_message_bytes, or lower that"}});
 }
 
-absl::StatusOr<std::unique_ptr<Store>> OpenStore(const std::string& data_dir,
-                                                 const Logger& logger) {
-  absl::StatusOr<std::unique_ptr<SqliteStore>> store =
-      SqliteStore::Open({.data_dir = data_dir}, PosixFileSystem());
-  if (!store.ok()) return store.status();
-  const StartupReport& report = (*store)->startup_report();
-  logger.Log(LogLevel::kInfo, "store_open",
-             {{"data_dir", data_dir},
-              {"removed_temporary_files", absl::StrCat(report.removed_temporary_files)},
-              {"removed_blobs", absl::StrCat(report.removed_blobs)},
-              {"removed_builds", absl::StrCat(report.removed_builds)}});
-  return *std::move(store);
-}
-
 // The one line on stdout: scripts wait for it and read the addresses from it.
 void AnnounceReady(const ServerOptions& options, const Server& server) {
   const std::string unix_address =
@@ -86,7 +72,7 @@ int Run(const ServerOptions& options) {
   UseOneBlasThread();
   LogStart(logger, file_limit);
   WarnOfSmallMemory(logger, options);
-  absl::StatusOr<std::unique_ptr<Store>> store = OpenStore(options.data_dir, logger);
+  absl::StatusOr<OpenedStore> store = OpenStore(options, logger);
   if (!store.ok()) return Refuse("cannot open the store", store.status());
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, *std::move(store), logger);

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/postgres/postgres_uri.h"
 #include "server/transport/ip_address.h"
 #include "server/transport/listen_address.h"
 
@@ -26,6 +27,7 @@ constexpr int64_t kTiB = int64_t{1} << 40;
 // A stream that waits for room keeps up to 32 KiB, and all such streams have a sixteenth of
 // --memory_bytes: with less than this not one could wait.
 constexpr int64_t kLeastMemoryBytes = 16 * 32 * kKiB;
+constexpr int64_t kMaxCacheBytes = 1024 * kTiB;
 constexpr char kExitCodeHelp[] =
     "Exit codes:\n"
     "  0  stopped by SIGTERM or SIGINT\n"
@@ -49,11 +51,38 @@ class IntegerRange final : public CLI::Validator {
   }
 };
 
-void AddAddressFlags(CLI::App& app, ServerOptions& options) {
+void AddStoreFlags(CLI::App& app, ServerOptions& options) {
+  app.add_option("--store", options.store,
+                 "Where names and artifacts are: \"sqlite\", in --data_dir and for this server "
+                 "alone, or postgresql://USER@HOST:PORT/DATABASE, which many servers share: a URI "
+                 "of libpq; the password stands in the file that PGPASSFILE names.")
+      ->capture_default_str();
   app.add_option("--data_dir", options.data_dir,
-                 "Directory of the store; created if missing. Its parent must exist.")
-      ->required()
+                 "Directory of a SQLite store, required there; created if missing. Its parent must "
+                 "exist.")
       ->type_name(kPath);
+  app.add_option(
+         "--cache_dir", options.cache_dir,
+         "With PostgreSQL: directory for copies of artifacts, of this server alone; created "
+         "if missing. Losing it loses nothing. Without it: DATA_DIR/cache.")
+      ->type_name(kPath);
+  app.add_option("--cache_bytes", options.cache_bytes,
+                 "What the copies in --cache_dir may take; the longest unused make room.")
+      ->check(IntegerRange(0, kMaxCacheBytes))
+      ->capture_default_str();
+  app.add_option("--gc_grace_seconds", options.gc_grace_seconds,
+                 "Seconds that artifacts are kept after the last version that has them was "
+                 "deleted: longer than any load and upload takes.")
+      ->check(IntegerRange(60, 86400 * 365))
+      ->capture_default_str();
+  app.add_option("--scrub_bytes_per_second", options.scrub_bytes_per_second,
+                 "Bytes of stored artifacts that are read and compared with their digests in a "
+                 "second, once a day all of them; 0: none.")
+      ->check(IntegerRange(0, kMaxCacheBytes))
+      ->capture_default_str();
+}
+
+void AddAddressFlags(CLI::App& app, ServerOptions& options) {
   app.add_option("--listen", options.listen,
                  "Address of the API (gRPC): HOST:PORT or unix:PATH. Port 0 picks a free one.")
       ->capture_default_str();
@@ -167,6 +196,12 @@ void AddTimeFlags(CLI::App& app, ServerOptions& options) {
                  "again, perhaps elsewhere; 0: never.")
       ->check(IntegerRange(0, 86400 * 365))
       ->capture_default_str();
+  app.add_option("--warm_seconds", options.warm_seconds,
+                 "Seconds at most that /readyz and the health service say at start that the server "
+                 "does not serve yet, while the versions that aliases name are loaded; calls are "
+                 "answered meanwhile. 0: they do not wait.")
+      ->check(IntegerRange(0, 3600))
+      ->capture_default_str();
   app.add_option("--lame_duck_seconds", options.lame_duck_seconds,
                  "Seconds that calls are still taken after SIGTERM, while clients and load "
                  "balancers learn that they should go elsewhere; part of --drain_seconds, and "
@@ -223,6 +258,25 @@ absl::Status CheckNotEmpty(const CLI::App& app, int argc, char** argv) {
     if (!value.empty() && !(in_next && absl::StartsWith(value, "--"))) continue;
     return BadFlags(parts.first, absl::StrCat("expected ", Expected(*option), ", got nothing"));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckStoreFlags(const ServerOptions& options) {
+  if (!options.on_postgres()) {
+    if (options.data_dir.empty()) return BadFlags("--data_dir", "expected a path, got nothing");
+    if (!options.cache_dir.empty()) {
+      return BadFlags("--cache_dir",
+                      "expected none with --store=sqlite: the artifacts are in --data_dir");
+    }
+    return absl::OkStatus();
+  }
+  if (!absl::StartsWith(options.store, "postgresql://") &&
+      !absl::StartsWith(options.store, "postgres://")) {
+    return BadFlags("--store", "expected \"sqlite\" or postgresql://USER@HOST:PORT/DATABASE");
+  }
+  const absl::Status uri = CheckPostgresUri(options.store);
+  if (!uri.ok()) return BadFlags("--store", uri.message());
+  if (options.cache_dir.empty()) return BadFlags("--cache_dir", "expected a path, got nothing");
   return absl::OkStatus();
 }
 
@@ -298,6 +352,7 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   CLI::App app("phimapd: builds kernel mappings from streams of examples and serves them.");
   app.set_version_flag("--version", PHIMAP_VERSION);
   app.footer(kExitCodeHelp);
+  AddStoreFlags(app, options);
   AddAddressFlags(app, options);
   AddAccessFlags(app, options, certificate_role);
   AddLimitFlags(app, options);
@@ -317,10 +372,13 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
                                                  : ServerExitCode::kUsage);
   }
   if (options.http == "none") options.http.clear();
+  if (options.on_postgres() && options.cache_dir.empty() && !options.data_dir.empty()) {
+    options.cache_dir = options.data_dir + "/cache";
+  }
   for (const absl::Status& status :
-       {CheckTlsFlags(options), CheckTimes(options, app.count("--lame_duck_seconds") > 0),
-        CheckAddresses(options), TakeProxies(options),
-        TakeKernelServices(kernel_services, options)}) {
+       {CheckStoreFlags(options), CheckTlsFlags(options),
+        CheckTimes(options, app.count("--lame_duck_seconds") > 0), CheckAddresses(options),
+        TakeProxies(options), TakeKernelServices(kernel_services, options)}) {
     if (!status.ok()) return Refuse(status);
   }
   options.client_certificate_role = *ParseRole(certificate_role);  // checked by IsMember

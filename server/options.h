@@ -15,7 +15,17 @@
 namespace phimap {
 
 struct ServerOptions {
+  // "sqlite", or a libpq URI of PostgreSQL.
+  std::string store = "sqlite";
+  // Of SQLite and its artifacts.
   std::string data_dir;
+  // With PostgreSQL: copies of artifacts.
+  std::string cache_dir;
+  int64_t cache_bytes = int64_t{10} << 30;
+  // How long artifacts that no version names are kept.
+  int gc_grace_seconds = 3600;
+  // How fast artifacts are read against their digests; 0: not at all.
+  int64_t scrub_bytes_per_second = int64_t{4} << 20;
   std::string listen = "127.0.0.1:7450";
   // Path of a Unix-domain socket to listen on as well; empty: none.
   std::string unix_listen;
@@ -50,12 +60,16 @@ struct ServerOptions {
   // File of authorities (PEM) for those that speak TLS; empty: the system's.
   std::string kernel_service_ca;
   int kernel_service_seconds = 30;
+  // 0: readiness does not wait for the versions that aliases name.
+  int warm_seconds = 60;
   int drain_seconds = 20;
   int lame_duck_seconds = 2;
   // 0: as many as the cgroup and the affinity of the process allow.
   int compute_threads = 0;
   LogLevel log_level = LogLevel::kInfo;
   LogFormat log_format = LogFormat::kText;
+
+  bool on_postgres() const { return store != "sqlite"; }
 };
 
 // What phimapd exits with: part of its interface, listed in its --help.

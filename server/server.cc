@@ -27,6 +27,8 @@
 #include "server/observe/http_endpoint.h"
 #include "server/observe/metrics.h"
 #include "server/reflection/reflection_service.h"
+#include "server/registry/catalog_follower.h"
+#include "server/registry/revision_finder.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/compute_pool.h"
 #include "server/schedule/cpu_budget.h"
@@ -39,6 +41,7 @@
 #include "server/transport/listen_address.h"
 #include "server/transport/loop_watch.h"
 #include "server/versions/alias_certificates.h"
+#include "server/warm_start.h"
 
 namespace phimap {
 namespace {
@@ -76,8 +79,10 @@ KernelService::Options KernelOptions(const ServerOptions& options, std::string a
 
 VersionRegistry::Options RegistryOptions(const ServerOptions& options,
                                          const KernelServices& kernels,
-                                         AliasCertificates& certificates) {
+                                         AliasCertificates& certificates,
+                                         const Server::Hooks& hooks) {
   VersionRegistry::Options out;
+  out.before_load = hooks.before_load;
   out.kernels = &kernels;
   out.alias_changed = [&certificates](VersionRegistry& registry, absl::string_view mapping,
                                       absl::string_view alias) {
@@ -162,12 +167,16 @@ class DelayedStop {
 // In the order of dependence: a part uses only those above it, and is destroyed before them.
 struct Server::Parts {
   Parts(const ServerOptions& options, std::unique_ptr<TokenFile> tokens,
-        std::string kernel_authorities, std::unique_ptr<Store> the_store, const Logger& the_logger,
+        std::string kernel_authorities, OpenedStore opened, const Logger& the_logger,
         const Hooks& hooks)
       : logger(the_logger),
         access(std::move(tokens), CertificateRole(options)),
         memory(options.memory_bytes, metrics.transform().memory_bytes),
-        store(std::make_unique<MeteredStore>(std::move(the_store), metrics.store())),
+        store(std::make_unique<MeteredStore>(std::move(opened.store), metrics.store())),
+        member(std::move(opened.member)),
+        cache(std::move(opened.cache)),
+        upkeep(std::move(opened.upkeep)),
+        changes(std::move(opened.changes)),
         threads(ComputeThreads(options)),
         callers(options.max_calls_per_caller),
         calls{access, memory, callers, parsing, options.max_message_bytes, logger},
@@ -176,8 +185,9 @@ struct Server::Parts {
         scheduler(SchedulerOptions(hooks), metrics.transform()),
         kernels(options.kernel_services, KernelOptions(options, std::move(kernel_authorities)),
                 metrics.kernels()),
-        registry(RegistryOptions(options, kernels, alias_certificates), *store, metrics.registry(),
-                 logger),
+        registry(RegistryOptions(options, kernels, alias_certificates, hooks), *store,
+                 metrics.registry(), logger),
+        revisions(registry, store_pool),
         builds(BuildOptions(options, threads, hooks, scheduler, kernels), *store, registry,
                store_pool, metrics.build(), logger),
         evaluation_memory(builds.memory(), "evaluations"),
@@ -187,11 +197,17 @@ struct Server::Parts {
         inference{row_calls, *store,  store_pool,    stream_idle_limit,
                   logger,    serving, PHIMAP_VERSION},
         compute_pool(threads, [this] { scheduler.RunWorker(); }) {
+    access.CountReloadFailures(metrics.connections().token_reload_failures);
     AddServices();
   }
 
   void AddServices();
+  void FollowCatalog();
+  void WatchStore();
+  void WatchLoops();
   void SetServing(bool is_serving);
+  void BecomeReady(std::chrono::seconds warm_time);
+  std::string WhyNotReady();
   HttpChecks Checks();
   absl::Status ServeMetrics(const ServerOptions& options);
   absl::Status ServeCalls(const ServerOptions& options);
@@ -201,6 +217,11 @@ struct Server::Parts {
   Metrics metrics;
   RequestMemory memory;
   const std::unique_ptr<Store> store;
+  const std::unique_ptr<FleetMember> member;
+  const std::shared_ptr<ArtifactCache> cache;
+  const std::unique_ptr<StoreUpkeep> upkeep;
+  // Until it is followed.
+  std::unique_ptr<ChangeFeed> changes;
   const int threads;
   TaskPool parsing{"messages to parse", kParsingThreads, kMaxQueuedMessages};
   CallerShares callers;
@@ -216,6 +237,8 @@ struct Server::Parts {
   TransformScheduler scheduler;
   KernelServices kernels;
   VersionRegistry registry;
+  RevisionFinder revisions;
+  std::unique_ptr<CatalogFollower> follower;
   BuildManager builds;
   // Readers may evaluate; builders keep the other half.
   MemoryBudget evaluation_memory;
@@ -229,6 +252,7 @@ struct Server::Parts {
   const InferenceEnvironment inference;
   ComputePool compute_pool;
 
+  std::unique_ptr<WarmStart> warm_start;
   std::unique_ptr<HttpEndpoint> http;
   std::unique_ptr<ApiListener> api;
   std::string http_address;
@@ -236,6 +260,7 @@ struct Server::Parts {
 };
 
 void Server::Parts::AddServices() {
+  dispatcher.SetRevisions(revisions);
   AddTransformService(row_calls, stream_idle_limit, dispatcher);
   mapping_service.AddTo(dispatcher);
   evaluation_service.AddTo(dispatcher);
@@ -257,8 +282,83 @@ HttpChecks Server::Parts::Checks() {
     return absl::StrCat("an event loop has not looked at its sockets for ",
                         absl::FormatDuration(busy));
   };
-  checks.ready = [this]() -> std::string { return serving.load() ? "" : "not serving"; };
+  checks.ready = [this] { return WhyNotReady(); };
   return checks;
+}
+
+std::string Server::Parts::WhyNotReady() {
+  if (serving.load()) return "";
+  const int64_t warming = registry.warming();
+  if (warming == 0) return "not serving";
+  return absl::StrCat("not serving yet: ", warming,
+                      " versions that aliases name are still to be loaded");
+}
+
+// At once if there is nothing to wait for.
+void Server::Parts::BecomeReady(std::chrono::seconds warm_time) {
+  if (warm_time == warm_time.zero() || registry.warming() == 0) return SetServing(true);
+  warm_start =
+      std::make_unique<WarmStart>(registry, warm_time, logger, [this] { SetServing(true); });
+}
+
+void Server::Parts::FollowCatalog() {
+  if (changes == nullptr) return;
+  follower = std::make_unique<CatalogFollower>(registry, std::move(changes),
+                                               metrics.registry().catalog_errors);
+}
+
+void Server::Parts::WatchLoops() {
+  metrics.WatchGauge("phimap_loops", "Event loops (--io_threads).",
+                     [this] { return static_cast<double>(loops.count()); });
+  metrics.WatchCounter("phimap_loop_busy_seconds_total",
+                       "Time of the event loops on requests and answers; its rate over "
+                       "phimap_loops is the busy share.",
+                       [this] { return absl::ToDoubleSeconds(loops.BusyTime()); });
+}
+
+void Server::Parts::WatchStore() {
+  metrics.WatchGauge(
+      "phimap_catalog_age_seconds",
+      "Since when the database has not said what other servers changed; about a "
+      "quarter at most while it answers, 0 with SQLite.",
+      [this] { return follower == nullptr ? 0 : absl::ToDoubleSeconds(follower->Age()); });
+  const auto upkept = [this](auto read_count) {
+    return [this, read_count]() -> double {
+      return upkeep == nullptr ? 0 : static_cast<double>(read_count(*upkeep));
+    };
+  };
+  metrics.WatchCounter(
+      "phimap_gc_removed_total", "Artifacts without a version that this server removed.",
+      upkept([](const StoreUpkeep& store) { return store.counts().removed.load(); }));
+  metrics.WatchCounter("phimap_scrub_bytes_total",
+                       "Bytes of artifacts that were read and compared with their digests.",
+                       upkept([](const StoreUpkeep& store) { return store.scrubber().bytes(); }));
+  metrics.WatchGauge("phimap_damaged_artifacts",
+                     "Artifacts of versions that are damaged or missing, as last read.",
+                     upkept([](const StoreUpkeep& store) { return store.scrubber().damaged(); }));
+  metrics.WatchCounter(
+      "phimap_upkeep_errors_total",
+      "Times that collecting garbage or checking an artifact failed, damage included.",
+      upkept([](const StoreUpkeep& store) { return store.counts().errors.load(); }));
+  const auto read = [this](int64_t ArtifactCache::Statistics::*field) {
+    return [this, field]() -> double {
+      return cache == nullptr ? 0 : static_cast<double>(cache->statistics().*field);
+    };
+  };
+  metrics.WatchGauge("phimap_cache_bytes", "Bytes of artifacts that --cache_dir has copies of.",
+                     read(&ArtifactCache::Statistics::bytes));
+  metrics.WatchCounter("phimap_cache_hits_total", "Artifacts read from --cache_dir.",
+                       read(&ArtifactCache::Statistics::hits));
+  metrics.WatchCounter("phimap_cache_misses_total", "Artifacts fetched from the database.",
+                       read(&ArtifactCache::Statistics::misses));
+  metrics.WatchCounter("phimap_cache_evictions_total", "Copies in --cache_dir that made room.",
+                       read(&ArtifactCache::Statistics::evictions));
+  metrics.WatchCounter("phimap_cache_damaged_total",
+                       "Copies in --cache_dir that were damaged, and fetched again.",
+                       read(&ArtifactCache::Statistics::damaged));
+  metrics.WatchCounter("phimap_cache_unwritten_total",
+                       "Artifacts of which the disk of --cache_dir took no copy.",
+                       read(&ArtifactCache::Statistics::unwritten));
 }
 
 absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
@@ -268,7 +368,9 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
                      .live_bytes = options.max_live_bytes,
                      .build_memory_bytes = options.build_memory_bytes,
                      .builds = options.max_builds});
-  metrics.WatchDisk(options.data_dir);
+  metrics.WatchDisk(options.on_postgres() ? options.cache_dir : options.data_dir);
+  WatchStore();
+  WatchLoops();
   metrics.WatchLog(logger);
   if (options.http.empty()) return absl::OkStatus();
   PHIMAP_ASSIGN_OR_RETURN(http,
@@ -278,7 +380,7 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
 }
 
 absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
-  SetServing(true);
+  BecomeReady(std::chrono::seconds(options.warm_seconds));
   PHIMAP_ASSIGN_OR_RETURN(api, ApiListener::Listen(
                                    options, dispatcher,
                                    [this](EventLoop& loop) {
@@ -292,8 +394,8 @@ absl::Status Server::Parts::ServeCalls(const ServerOptions& options) {
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
-                                                      std::unique_ptr<Store> store,
-                                                      const Logger& logger, Hooks hooks) {
+                                                      OpenedStore store, const Logger& logger,
+                                                      Hooks hooks) {
   std::unique_ptr<TokenFile> tokens;
   if (!options.token_file.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
@@ -303,6 +405,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
       options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
   PHIMAP_RETURN_IF_ERROR(server->parts_->registry.CatchUp());
+  server->parts_->registry.WarmAliases();
+  server->parts_->FollowCatalog();
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeCalls(options));
   return server;
@@ -319,6 +423,9 @@ void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 void Server::Shutdown(absl::Duration drain_time) {
   Parts& parts = *parts_;
   if (std::exchange(parts.shut_down, true)) return;
+  // From here on nothing says that the server is ready, and nothing is loaded for nobody.
+  parts.warm_start.reset();
+  parts.registry.StopWarming();
   parts.SetServing(false);
   const auto now = std::chrono::steady_clock::now();
   const auto deadline = now + absl::ToChronoMilliseconds(drain_time);

@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/observe/log.h"
+#include "server/open_store.h"
 #include "server/options.h"
-#include "server/store/store.h"
 
 namespace phimap {
 
@@ -30,6 +30,8 @@ class Server {
     // Called on build threads before each tile and each block, in the place of letting Transforms
     // pass now and then.
     std::function<void()> build_yield;
+    // Called on the loader thread before it reads an artifact.
+    std::function<void()> before_load;
   };
 
   // Listens and serves. `logger` outlives the server. Errors: FAILED_PRECONDITION (an address that
@@ -38,8 +40,8 @@ class Server {
   // REQUIRES: options that ParseOptions let pass; which addresses other machines may reach is
   // checked there, before anything is created.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
-                                                       std::unique_ptr<Store> store,
-                                                       const Logger& logger, Hooks hooks = {});
+                                                       OpenedStore store, const Logger& logger,
+                                                       Hooks hooks = {});
   // Shuts down at once unless Shutdown was called.
   ~Server();
   Server(const Server&) = delete;

@@ -14,6 +14,7 @@
 
 #include "CLI/CLI.hpp"
 #include "client/cli/access_arguments.h"
+#include "client/cli/admin_command.h"
 #include "client/cli/advise_command.h"
 #include "client/cli/alias_command.h"
 #include "client/cli/bench_command.h"
@@ -55,6 +56,7 @@ struct Arguments {
   ExportArguments exported;
   ImportArguments imported;
   InspectArguments inspect;
+  AdminArguments admin;
 };
 
 constexpr char kInputHelp[] =
@@ -292,6 +294,44 @@ void AddInspect(CLI::App& app, InspectArguments& inspect) {
   command->add_flag("--json", inspect.json, "Print it as JSON: a version without a name");
 }
 
+CLI::App* AddAdminAction(CLI::App& admin, AdminArguments& arguments, const char* action,
+                         const char* help) {
+  CLI::App* command = admin.add_subcommand(action, help);
+  command->callback([&arguments, action] { arguments.action = action; });
+  command
+      ->add_option("--store", arguments.store,
+                   "The store itself: a server's --data_dir, or postgresql://USER@HOST/DATABASE")
+      ->required();
+  command->add_flag("--json", arguments.json, "Print one JSON object");
+  return command;
+}
+
+void AddAdmin(CLI::App& app, AdminArguments& arguments) {
+  CLI::App* admin = app.add_subcommand(
+      "admin", "Look after a store, beside its servers: check, backup, restore, gc");
+  admin->require_subcommand(1);
+  CLI::App* check = AddAdminAction(*admin, arguments, "check",
+                                   "Read every artifact against its digest; exit code 1 if one is "
+                                   "damaged or missing");
+  check->add_flag("--quarantine", arguments.quarantine,
+                  "Set damaged artifacts aside; importing them again heals");
+  CLI::App* backup =
+      AddAdminAction(*admin, arguments, "backup", "Copy a store to a folder while servers work");
+  backup->add_option("--to", arguments.to, "Folder, missing or empty")->required();
+  CLI::App* restore = AddAdminAction(*admin, arguments, "restore",
+                                     "Make a store of a backup: in a folder that is missing or "
+                                     "empty, or in an empty database");
+  restore->add_option("--from", arguments.from, "Folder of the backup")->required();
+  CLI::App* gc =
+      AddAdminAction(*admin, arguments, "gc",
+                     "Remove artifacts that no version has named for a while, as servers "
+                     "do by themselves");
+  gc->add_option("--grace", arguments.grace_seconds,
+                 "Seconds that an artifact was not named, or a file not touched")
+      ->check(CLI::Range(kLeastGraceSeconds, int64_t{365} * 86'400))
+      ->capture_default_str();
+}
+
 void AddHealth(CLI::App& app, HealthArguments& health) {
   CLI::App* command =
       app.add_subcommand("health", "Ask the server whether it serves: exit code 0 if it does");
@@ -382,6 +422,11 @@ void AddAccess(CLI::App& app, AccessArguments& access) {
 absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "inspect") {
     return RunInspect(arguments.inspect, StandardErrorConsole().width, std::cout);
+  }
+  if (command == "admin") {
+    client::CancelToken cancel;
+    const Interrupt interrupt(cancel);
+    return RunAdmin(arguments.admin, std::cout, StandardErrorConsole(), cancel);
   }
   PHIMAP_ASSIGN_OR_RETURN(const client::ConnectOptions connect, ToConnectOptions(arguments.access));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::Client> client,
@@ -494,6 +539,7 @@ int Run(int argc, char** argv) {
   AddExport(app, arguments.exported);
   AddImport(app, arguments.imported);
   AddInspect(app, arguments.inspect);
+  AddAdmin(app, arguments.admin);
   AddHealth(app, arguments.health);
   AddBench(app, arguments.bench);
   try {

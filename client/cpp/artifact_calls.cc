@@ -45,10 +45,11 @@ absl::Status CheckWhole(const ExportResult& result, int64_t received, const std:
 }  // namespace
 
 absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
-                                        const std::string& reference, const ArtifactSink& sink,
-                                        CancelToken& cancel) {
+                                        RevisionMemory& revisions, const std::string& reference,
+                                        const ArtifactSink& sink, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
+  const std::string asked = revisions.AddTo(context);
   v1::ExportRequest request;
   request.set_reference(reference);
   const std::unique_ptr<ChunkReader> reader = stub.Export(&context, request);
@@ -61,16 +62,19 @@ absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
     reader->Finish();  // What was wrong here is what is told.
     return taken;
   }
-  PHIMAP_RETURN_IF_ERROR(FromGrpc(reader->Finish()));
+  const absl::Status status = FromGrpc(reader->Finish());
+  revisions.Note(context, status, asked);
+  PHIMAP_RETURN_IF_ERROR(status);
   PHIMAP_RETURN_IF_ERROR(CheckWhole(result, received, hash.Hex()));
   return result;
 }
 
 absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
-                                       const std::string& mapping, const ArtifactSource& source,
-                                       CancelToken& cancel) {
+                                       RevisionMemory& revisions, const std::string& mapping,
+                                       const ArtifactSource& source, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
+  // It asks for no revision: it depends on no earlier change.
   v1::Version version;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
       stub.Import(&context, &version);
@@ -98,7 +102,9 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
     request.set_digest(hash.Hex());
     if (writer->Write(request)) writer->WritesDone();
   }
-  PHIMAP_RETURN_IF_ERROR(FromGrpc(writer->Finish()));
+  const absl::Status status = FromGrpc(writer->Finish());
+  revisions.Note(context, status, /*asked=*/"");
+  PHIMAP_RETURN_IF_ERROR(status);
   return version;
 }
 

@@ -7,17 +7,18 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
+#include "client/cpp/revision_memory.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 
 namespace phimap::client {
 
 // As Client::Export and Client::Import. Blocking; one chunk is in memory at a time.
 absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
-                                        const std::string& reference, const ArtifactSink& sink,
-                                        CancelToken& cancel);
+                                        RevisionMemory& revisions, const std::string& reference,
+                                        const ArtifactSink& sink, CancelToken& cancel);
 absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
-                                       const std::string& mapping, const ArtifactSource& source,
-                                       CancelToken& cancel);
+                                       RevisionMemory& revisions, const std::string& mapping,
+                                       const ArtifactSource& source, CancelToken& cancel);
 
 }  // namespace phimap::client
 

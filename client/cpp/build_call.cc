@@ -31,10 +31,11 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
   spec.set_seed(options.seed);
 }
 
-BuildCall::BuildCall(v1::MappingService::StubInterface& stub, const RetryPolicy& retry,
-                     const BuildOptions& options, RowSource& source, const BuildObserver& observer,
-                     CancelToken& cancel)
+BuildCall::BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,
+                     const RetryPolicy& retry, const BuildOptions& options, RowSource& source,
+                     const BuildObserver& observer, CancelToken& cancel)
     : stub_(stub),
+      revisions_(revisions),
       retry_(retry),
       options_(options),
       source_(source),
@@ -89,6 +90,7 @@ BuildCall::Outcome BuildCall::RunAttempt() {
   if (!sent.ok()) context.TryCancel();
   reader.join();
   const absl::Status status = FromGrpc(stream->Finish());
+  revisions_.Note(context, status, /*asked=*/"");
   if (!sent.ok()) return {sent, /*final=*/true};
   if (status.ok()) {
     return {absl::InternalError("the server ended the build without a version"), /*final=*/true};

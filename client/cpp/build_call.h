@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/client.h"
+#include "client/cpp/revision_memory.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 
 namespace phimap::client {
@@ -32,9 +33,9 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 class BuildCall {
  public:
   // REQUIRES: options.build_id is set; all references outlive the call.
-  BuildCall(v1::MappingService::StubInterface& stub, const RetryPolicy& retry,
-            const BuildOptions& options, RowSource& source, const BuildObserver& observer,
-            CancelToken& cancel);
+  BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,
+            const RetryPolicy& retry, const BuildOptions& options, RowSource& source,
+            const BuildObserver& observer, CancelToken& cancel);
 
   absl::StatusOr<v1::Version> Run();
 
@@ -63,6 +64,7 @@ class BuildCall {
   void Report();
 
   v1::MappingService::StubInterface& stub_;
+  RevisionMemory& revisions_;
   const RetryPolicy retry_;
   const BuildOptions& options_;
   RowSource& source_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/artifact_calls.h"
 #include "client/cpp/build_call.h"
@@ -16,6 +17,7 @@
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
 #include "client/cpp/retry_delay.h"
+#include "client/cpp/revision_memory.h"
 #include "client/cpp/row_messages.h"
 #include "client/cpp/transform_stream_call.h"
 #include "client/cpp/uuid.h"
@@ -63,7 +65,8 @@ class GrpcClient final : public Client {
     CancelToken never;
     BuildOptions with_id = options;
     if (with_id.build_id.empty()) with_id.build_id = RandomUuid();
-    BuildCall call(*mappings_, options_.retry, with_id, source, observer, cancel ? *cancel : never);
+    BuildCall call(*mappings_, revisions_, options_.retry, with_id, source, observer,
+                   cancel ? *cancel : never);
     absl::StatusOr<v1::Version> version = call.Run();
     if (version.ok() || cancel == nullptr || !cancel->cancelled()) return version;
     return AfterCancel(with_id, version.status());
@@ -80,9 +83,9 @@ class GrpcClient final : public Client {
     v1::TransformResponse response;
     const absl::Time deadline = absl::Now() + options.timeout;
     PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, CallEffect::kNone, deadline, [&] {
-      grpc::ClientContext context;
-      SetDeadline(context, deadline);
-      return FromGrpc(NextTransforms().Transform(&context, request, &response));
+      return Attempt(deadline, [&](grpc::ClientContext& context) {
+        return NextTransforms().Transform(&context, request, &response);
+      });
     }));
     TransformResult result{.version = std::move(*response.mutable_version())};
     PHIMAP_ASSIGN_OR_RETURN(result.features,
@@ -98,8 +101,8 @@ class GrpcClient final : public Client {
       return absl::InvalidArgumentError("window must be >= 1 and rows_per_request >= 0");
     }
     CancelToken never;
-    TransformStreamCall call(NextTransforms(), options_.retry, std::string(reference), source, sink,
-                             options, cancel ? *cancel : never);
+    TransformStreamCall call(NextTransforms(), revisions_, options_.retry, std::string(reference),
+                             source, sink, options, cancel ? *cancel : never);
     return call.Run();
   }
 
@@ -214,8 +217,8 @@ class GrpcClient final : public Client {
     };
     absl::StatusOr<ExportResult> result = absl::UnknownError("");
     CallWithRetries(options_.retry, CallEffect::kNone, absl::InfiniteFuture(), [&] {
-      result =
-          CallExport(*mappings_, std::string(reference), first_noted, cancel ? *cancel : never);
+      result = CallExport(*mappings_, revisions_, std::string(reference), first_noted,
+                          cancel ? *cancel : never);
       // What went to the sink cannot be taken back.
       return begun ? absl::OkStatus() : result.status();
     }).IgnoreError();
@@ -225,14 +228,16 @@ class GrpcClient final : public Client {
   absl::StatusOr<v1::Version> Import(absl::string_view mapping, const ArtifactSource& source,
                                      CancelToken* cancel) override {
     CancelToken never;
-    return CallImport(*mappings_, std::string(mapping), source, cancel ? *cancel : never);
+    return CallImport(*mappings_, revisions_, std::string(mapping), source,
+                      cancel ? *cancel : never);
   }
 
   absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options, LabeledRowSource& source,
                                           const EvaluateObserver& observer,
                                           CancelToken* cancel) override {
     CancelToken never;
-    return CallEvaluate(*evaluations_, options, source, observer, cancel ? *cancel : never);
+    return CallEvaluate(*evaluations_, revisions_, options, source, observer,
+                        cancel ? *cancel : never);
   }
 
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
@@ -275,11 +280,22 @@ class GrpcClient final : public Client {
     const absl::Time deadline = absl::Now() + timeout;
     Response response;
     PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, effect, deadline, [&] {
-      grpc::ClientContext context;
-      SetDeadline(context, deadline);
-      return FromGrpc((*mappings_.*method)(&context, request, &response));
+      return Attempt(deadline, [&](grpc::ClientContext& context) {
+        return (*mappings_.*method)(&context, request, &response);
+      });
     }));
     return response;
+  }
+
+  // One attempt of a unary call.
+  absl::Status Attempt(absl::Time deadline,
+                       absl::FunctionRef<grpc::Status(grpc::ClientContext&)> call) {
+    grpc::ClientContext context;
+    SetDeadline(context, deadline);
+    const std::string asked = revisions_.AddTo(context);
+    const absl::Status status = FromGrpc(call(context));
+    revisions_.Note(context, status, asked);
+    return status;
   }
 
   absl::StatusOr<v1::BuildJob> CancelWithin(absl::Duration timeout, absl::string_view mapping,
@@ -316,6 +332,7 @@ class GrpcClient final : public Client {
   // One for each channel.
   std::vector<std::unique_ptr<v1::TransformService::StubInterface>> transforms_;
   std::atomic<uint64_t> next_{0};
+  RevisionMemory revisions_;
 };
 
 }  // namespace

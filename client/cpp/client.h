@@ -183,12 +183,14 @@ struct ExportResult {
 // Thread-safe.
 class Client {
  public:
-  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; or names several servers with
-  // the same versions: "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or
+  // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; or names several servers:
+  // "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or
   // "dns:///host:port", whose addresses take the calls in turn (gRPC's round_robin). Those that
-  // cannot be reached are left out until they can. A build belongs to the server that began it, so
-  // builds and changes want a target of one server. Anything else is kInvalidArgument, as are
-  // options that contradict each other and files that cannot be read. Does not wait.
+  // cannot be reached are left out until they can. If they share a store, any call may go to any
+  // of them, and this client sees its own changes on each. If each has a store of its own, they
+  // must have the same versions, and builds and changes want a target of one server. Anything else
+  // is kInvalidArgument, as are options that contradict each other and files that cannot be read.
+  // Does not wait.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;

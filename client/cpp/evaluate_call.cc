@@ -1,6 +1,7 @@
 #include "client/cpp/evaluate_call.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,9 +28,10 @@ class EvaluateCall {
       : options_(options), source_(source), observer_(observer) {}
 
   absl::StatusOr<v1::Evaluation> Run(v1::EvaluationService::StubInterface& stub,
-                                     CancelToken& cancel) {
+                                     RevisionMemory& revisions, CancelToken& cancel) {
     grpc::ClientContext context;
     SetDeadline(context, absl::Now() + options_.timeout);
+    const std::string asked = revisions.AddTo(context);
     const std::unique_ptr<Stream> stream = stub.Evaluate(&context);
     const CancelToken::Registration registration = cancel.OnCancel([this, &context] {
       context.TryCancel();
@@ -40,6 +42,7 @@ class EvaluateCall {
     if (!sent.ok()) context.TryCancel();
     reader.join();
     const absl::Status status = FromGrpc(stream->Finish());
+    revisions.Note(context, status, asked);
     if (cancel.cancelled()) return absl::CancelledError("the evaluation was cancelled");
     PHIMAP_RETURN_IF_ERROR(sent);
     PHIMAP_RETURN_IF_ERROR(status);
@@ -52,7 +55,7 @@ class EvaluateCall {
   absl::Status Send(Stream& stream) {
     v1::EvaluateRequest request;
     ToSpec(*request.mutable_spec());
-    if (!stream.Write(request)) return absl::OkStatus();
+    if (!stream.Write(request) || !WaitUntilAccepted()) return absl::OkStatus();
     int64_t rows_sent = 0;
     while (true) {
       absl::StatusOr<ExampleBlock> block = source_.Next({});
@@ -71,6 +74,14 @@ class EvaluateCall {
       Sent(rows_sent, /*all=*/true);
     }
     return absl::OkStatus();
+  }
+
+  // What is refused for its revision is refused before: its rows are all there for another call,
+  // also of a source that is read only once.
+  bool WaitUntilAccepted() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return accepted_ || ended_; });
+    return accepted_;
   }
 
   void ToSpec(v1::EvaluationSpec& spec) const {
@@ -100,14 +111,22 @@ class EvaluateCall {
     v1::EvaluateResponse event;
     while (stream.Read(&event)) {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (!std::exchange(accepted_, true)) changed_.notify_all();
       if (event.has_evaluation()) evaluation_ = std::move(*event.mutable_evaluation());
       if (event.has_progress()) {
         progress_.server = std::move(*event.mutable_progress());
         if (observer_) observer_(progress_);
       }
     }
-    ended_ = true;
-    source_.Interrupt();
+    bool in_use = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ended_ = true;
+      in_use = accepted_;
+    }
+    changed_.notify_all();
+    // A source that cannot rewind would not forget it.
+    if (in_use) source_.Interrupt();
   }
 
   void Sent(int64_t rows, bool all) {
@@ -123,6 +142,8 @@ class EvaluateCall {
   std::atomic<bool> ended_{false};
 
   std::mutex mutex_;
+  std::condition_variable changed_;
+  bool accepted_ = false;                     // under mutex_
   EvaluateProgress progress_;                 // under mutex_
   std::optional<v1::Evaluation> evaluation_;  // under mutex_ until the reader ends
 };
@@ -130,10 +151,14 @@ class EvaluateCall {
 }  // namespace
 
 absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+                                            RevisionMemory& revisions,
                                             const EvaluateOptions& options,
                                             LabeledRowSource& source,
                                             const EvaluateObserver& observer, CancelToken& cancel) {
-  return EvaluateCall(options, source, observer).Run(stub, cancel);
+  absl::StatusOr<v1::Evaluation> evaluation =
+      EvaluateCall(options, source, observer).Run(stub, revisions, cancel);
+  if (!IsOfAnotherHistory(evaluation.status())) return evaluation;
+  return EvaluateCall(options, source, observer).Run(stub, revisions, cancel);
 }
 
 }  // namespace phimap::client

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
+#include "client/cpp/revision_memory.h"
 #include "phimap/v1/evaluation_service.grpc.pb.h"
 
 namespace phimap::client {
@@ -12,6 +13,7 @@ namespace phimap::client {
 // As Client::Evaluate. Blocking: rows go out from the caller's thread while a second one reads
 // events, so that an error of the server is seen while rows are still being sent.
 absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
+                                            RevisionMemory& revisions,
                                             const EvaluateOptions& options,
                                             LabeledRowSource& source,
                                             const EvaluateObserver& observer, CancelToken& cancel);

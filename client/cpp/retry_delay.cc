@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
+#include "client/cpp/revision_memory.h"
 #include "core/status/error.h"
 
 namespace phimap::client {
 namespace {
 
-constexpr char kNotBegun[] = "SHUTTING_DOWN";
+constexpr absl::string_view kNotBegun[] = {"SHUTTING_DOWN", "REVISION_NOT_REACHED"};
 
 // A factor of 0.8 to 1.2.
 double Spread() {
@@ -22,7 +26,8 @@ double Spread() {
 
 bool WasNotBegun(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  return absl::IsUnavailable(status) && detail.has_value() && detail->reason == kNotBegun;
+  return absl::IsUnavailable(status) && detail.has_value() &&
+         absl::c_linear_search(kNotBegun, detail->reason);
 }
 
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect) {
@@ -38,9 +43,12 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect 
 absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
                              const std::function<absl::Status()>& attempt) {
   const int attempts = std::min(policy.max_attempts, kAttemptsToBegin);
+  bool forgot = false;
   for (int made = 1;; ++made) {
     const absl::Status status = attempt();
-    if (status.ok() || made >= attempts) return status;
+    if (status.ok()) return status;
+    if (IsOfAnotherHistory(status) && !std::exchange(forgot, true)) continue;
+    if (made >= attempts) return status;
     const std::optional<absl::Duration> asked = RetryDelay(status, effect);
     if (!asked.has_value()) return status;
     const absl::Duration wait = std::max(policy.BackoffBefore(made + 1) * Spread(), *asked);

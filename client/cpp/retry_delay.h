@@ -25,7 +25,7 @@ enum class CallEffect {
 inline constexpr int kAttemptsToBegin = 5;
 
 // True if the server says that it did not begin the call: UNAVAILABLE with the reason
-// SHUTTING_DOWN.
+// SHUTTING_DOWN or REVISION_NOT_REACHED.
 bool WasNotBegun(const absl::Status& status);
 
 // How long the server asks to wait before another attempt; nullopt if none can help or none is
@@ -37,6 +37,7 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect 
 // kAttemptsToBegin) times, or until the next attempt would come after `deadline`; returns the last
 // attempt's status. Waits on this thread: the policy's backoff, spread by a fifth so that the
 // clients of a server that restarts do not come back together, or longer if the server asks for it.
+// A call that was refused for its revision (revision_memory.h) is made again at once.
 absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
                              const std::function<absl::Status()>& attempt);
 

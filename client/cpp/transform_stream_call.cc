@@ -31,10 +31,12 @@ constexpr absl::Duration kLongestWait = absl::Hours(1);
 }  // namespace
 
 TransformStreamCall::TransformStreamCall(v1::TransformService::StubInterface& stub,
-                                         const RetryPolicy& retry, std::string reference,
-                                         RowSource& source, const FeatureSink& sink,
+                                         RevisionMemory& revisions, const RetryPolicy& retry,
+                                         std::string reference, RowSource& source,
+                                         const FeatureSink& sink,
                                          const TransformStreamOptions& options, CancelToken& cancel)
     : stub_(stub),
+      revisions_(revisions),
       retry_(retry),
       source_(source),
       sink_(sink),
@@ -139,6 +141,7 @@ bool TransformStreamCall::WaitForRequest() {
 }
 
 bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
+  if (IsOfAnotherHistory(outcome.status) && !std::exchange(forgot_, true)) return true;
   const std::optional<absl::Duration> asked = RetryDelay(outcome.status, CallEffect::kNone);
   const int attempts =
       result_.rows > 0 ? retry_.max_attempts : std::min(retry_.max_attempts, kAttemptsToBegin);
@@ -155,6 +158,7 @@ bool TransformStreamCall::WaitToRetry(const Outcome& outcome) {
 TransformStreamCall::Outcome TransformStreamCall::RunStream() {
   grpc::ClientContext context;
   SetDeadline(context, deadline_);
+  const std::string asked = revisions_.AddTo(context);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (abandoned_) return {absl::CancelledError("the transform was abandoned"), /*final=*/true};
@@ -173,6 +177,7 @@ TransformStreamCall::Outcome TransformStreamCall::RunStream() {
   changed_.notify_all();
   sender.join();
   const absl::Status status = FromGrpc(stream->Finish());
+  revisions_.Note(context, status, asked);
   const std::lock_guard<std::mutex> lock(mutex_);
   context_ = nullptr;
   if (!received.ok()) return {received, /*final=*/true};
@@ -231,6 +236,7 @@ absl::Status TransformStreamCall::HandleAnswer(v1::TransformStreamResponse answe
   PHIMAP_RETURN_IF_ERROR(sink_(std::move(features)));
   result_.rows += expected_rows;
   attempt_ = 1;
+  forgot_ = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     window_.pop_front();

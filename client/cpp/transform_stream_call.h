@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/cpp/client.h"
+#include "client/cpp/revision_memory.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
 namespace phimap::client {
@@ -32,9 +33,10 @@ namespace phimap::client {
 class TransformStreamCall {
  public:
   // REQUIRES: all references outlive the call; window >= 1; rows_per_request >= 0.
-  TransformStreamCall(v1::TransformService::StubInterface& stub, const RetryPolicy& retry,
-                      std::string reference, RowSource& source, const FeatureSink& sink,
-                      const TransformStreamOptions& options, CancelToken& cancel);
+  TransformStreamCall(v1::TransformService::StubInterface& stub, RevisionMemory& revisions,
+                      const RetryPolicy& retry, std::string reference, RowSource& source,
+                      const FeatureSink& sink, const TransformStreamOptions& options,
+                      CancelToken& cancel);
 
   absl::StatusOr<TransformStreamResult> Run();
 
@@ -81,6 +83,7 @@ class TransformStreamCall {
   void Abandon();
 
   v1::TransformService::StubInterface& stub_;
+  RevisionMemory& revisions_;
   const RetryPolicy retry_;
   RowSource& source_;
   const FeatureSink& sink_;
@@ -110,6 +113,8 @@ class TransformStreamCall {
   int64_t feature_row_bytes_ = 0;
   // Streams since the last answer. The second thread's, as is the result until it has ended.
   int attempt_ = 1;
+  // Since the last answer: a revision of another history. Without it no server can refuse again.
+  bool forgot_ = false;
   TransformStreamResult result_;
 };
 

@@ -12,12 +12,11 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
-// The byte table is docs/formats.md; a change here is a change there, and of kFormatVersion.
+// The byte table is docs/formats.md; a change here is a change there, and of kArtifactFormat.
 namespace phimap {
 namespace {
 
 constexpr absl::string_view kMagic("PHIMAP\r\n", 8);
-constexpr uint32_t kFormatVersion = 1;
 constexpr int64_t kHeaderBytes = 32;
 constexpr int64_t kTableEntryBytes = 24;
 constexpr int64_t kSectionAlignment = 64;
@@ -80,7 +79,7 @@ void EncodeHeader(const Header& header, std::string& out) {
   std::string head;
   ByteWriter writer(head);
   writer.Numbers(kMagic.data(), kMagic.size());
-  writer.Number<uint32_t>(kFormatVersion);
+  writer.Number<uint32_t>(kArtifactFormat);
   writer.Number<uint32_t>(header.arithmetic);
   writer.Number<uint32_t>(static_cast<uint32_t>(header.serving_type));
   writer.Number<uint32_t>(static_cast<uint32_t>(kSections.size()));
@@ -126,7 +125,7 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
   const uint32_t sections = reader.Number<uint32_t>();
   const uint32_t reserved = reader.Number<uint32_t>();
   const uint32_t crc = reader.Number<uint32_t>();
-  if (version != kFormatVersion) return Unknown("format version", version, kFormatVersion);
+  if (version != kArtifactFormat) return Unknown("format version", version, kArtifactFormat);
   if (sections != kSections.size())
     reader.Fail(absl::StrCat("expected 5 sections, got ", sections));
   if (reserved != 0) reader.Fail("a reserved field is not zero");

@@ -16,6 +16,9 @@
 
 namespace phimap {
 
+// The version of the byte format that is written, and the newest that is read (docs/formats.md).
+inline constexpr uint32_t kArtifactFormat = 1;
+
 // Largest artifact that is written or read: 4 GiB.
 inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
 

@@ -38,6 +38,11 @@ class AccessControl {
   // True when everyone may do everything, and nobody is looked at.
   bool open() const { return tokens_ == nullptr && !certificate_role_.has_value(); }
 
+  // See TokenFile.
+  void CountReloadFailures(prometheus::Counter* failures) const {
+    if (tokens_ != nullptr) tokens_->CountFailures(failures);
+  }
+
   // True when tokens alone decide.
   bool asks_for_tokens() const { return tokens_ != nullptr; }
 

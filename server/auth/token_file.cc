@@ -103,6 +103,7 @@ absl::Status TokenFile::Load() {
 
 void TokenFile::Reload() {
   if (const absl::Status loaded = Load(); !loaded.ok()) {
+    if (prometheus::Counter* const failures = failures_.load()) failures->Increment();
     // It speaks of the file by lines and numbers, never by what is in it.
     logger_.Log(LogLevel::kError, "tokens_not_loaded",
                 {{"error", std::string(loaded.message())}, {"in_force", "the tokens before"}});

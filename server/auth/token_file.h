@@ -6,11 +6,13 @@
 #ifndef PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
 #define PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "prometheus/counter.h"
 #include "server/auth/file_watch.h"
 #include "server/auth/token_table.h"
 #include "server/observe/log.h"
@@ -30,6 +32,9 @@ class TokenFile {
 
   std::shared_ptr<const TokenTable> table() const;
 
+  // Counts from now on how often the changed file could not be used. It outlives this.
+  void CountFailures(prometheus::Counter* failures) { failures_.store(failures); }
+
   // Looks now.
   void Refresh() { watch_.Look(); }
 
@@ -40,6 +45,7 @@ class TokenFile {
 
   const std::string path_;
   const Logger& logger_;
+  std::atomic<prometheus::Counter*> failures_{nullptr};
   mutable Mutex mutex_;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);
   // Last: it calls Reload until it is gone.

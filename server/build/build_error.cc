@@ -51,6 +51,16 @@ absl::Status ShuttingDown(absl::string_view what) {
   return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", what, {}, kBuildRetryDelayMs);
 }
 
+absl::Status CancelledByCall() {
+  return MakeError(Code::kCancelled, "CANCEL_BUILD", "", "the build was cancelled by CancelBuild");
+}
+
+absl::Status AbortedByRestart() {
+  return MakeError(Code::kAborted, "ABORTED_BY_RESTART", "",
+                   "the server ended before the build was done, and its client had left; draw a "
+                   "new UUID and stream it again");
+}
+
 absl::Status NoSuchBuild(const BuildId& id) {
   return MakeError(Code::kNotFound, "NO_SUCH_BUILD", "build_id",
                    absl::StrCat("mapping \"", id.mapping, "\" has no build ", id.build_id));

@@ -28,6 +28,10 @@ absl::Status TooManyBuilds(int unfinished, int limit);
 // UNAVAILABLE; `what` is the sentence for people.
 absl::Status ShuttingDown(absl::string_view what);
 // NOT_FOUND.
+// CancelBuild ended it.
+absl::Status CancelledByCall();
+// Its server ended before it was done, and nobody waited for it.
+absl::Status AbortedByRestart();
 absl::Status NoSuchBuild(const BuildId& id);
 // RESOURCE_EXHAUSTED.
 absl::Status OutOfMemory();

@@ -1,5 +1,6 @@
 #include "server/build/build_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/status/check.h"
@@ -48,7 +49,6 @@ BuildJob::BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildM
       spec_digest_(std::move(spec_digest)),
       metrics_(metrics),
       snapshot_(std::move(snapshot)) {
-  PHIMAP_CHECK(IsFinished(snapshot_.state));
   Gauge(snapshot_.state).Increment();
 }
 
@@ -68,6 +68,23 @@ void BuildJob::Subscribe(std::weak_ptr<BuildObserver> observer) {
   // Those that have gone make room, so that attaching again and again does not add up.
   std::erase_if(observers_, [](const auto& old) { return old.expired(); });
   observers_.push_back(std::move(observer));
+}
+
+void BuildJob::ShowElsewhere(BuildSnapshot snapshot) {
+  {
+    MutexLock lock(&mutex_);
+    Gauge(snapshot_.state).Decrement();
+    Gauge(snapshot.state).Increment();
+    snapshot_ = std::move(snapshot);
+  }
+  NotifyObservers();
+}
+
+bool BuildJob::IsFollowed() const {
+  MutexLock lock(&mutex_);
+  return snapshot_.state == BuildState::kReceiving ||
+         std::any_of(observers_.begin(), observers_.end(),
+                     [](const auto& observer) { return !observer.expired(); });
 }
 
 bool BuildJob::Move(BuildEvent event, absl::Status error,

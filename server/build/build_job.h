@@ -5,6 +5,7 @@
 #ifndef PHIMAP_SERVER_BUILD_BUILD_JOB_H_
 #define PHIMAP_SERVER_BUILD_BUILD_JOB_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -72,7 +73,7 @@ class BuildJob final : public BuildMonitor {
   // A new build, receiving. It yields by `quantum` between blocks and between tiles.
   BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
            WorkQuantum quantum, const BuildMetrics& metrics);
-  // A build that ended before and was looked up. REQUIRES: IsFinished(snapshot.state).
+  // A build that ended before and was looked up, or that another server runs.
   BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics);
   ~BuildJob() override;
 
@@ -82,6 +83,14 @@ class BuildJob final : public BuildMonitor {
   BuildSnapshot Snapshot() const;
   // Tells `observer` of every change from now on, for as long as it lives.
   void Subscribe(std::weak_ptr<BuildObserver> observer);
+
+  // A build of another server stands here now.
+  void ShowElsewhere(BuildSnapshot snapshot);
+  // Whether somebody would stream it again: it still receives, or a stream of this server waits.
+  bool IsFollowed() const;
+  // Since which taking this server has the build's claim; 0 while it has none.
+  int64_t claim_epoch() const { return claim_epoch_.load(); }
+  void set_claim_epoch(int64_t epoch) { claim_epoch_.store(epoch); }
 
   // Moves on; false, and nothing changes, when the event may not happen now. With kAbandon, kFail
   // and kCancel comes the error, with kPublished the version. Announce must follow: between the two
@@ -118,6 +127,7 @@ class BuildJob final : public BuildMonitor {
   const BuildSpec spec_;
   const std::string spec_digest_;
   const BuildMetrics& metrics_;
+  std::atomic<int64_t> claim_epoch_{0};
 
   mutable Mutex mutex_;
   BuildSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <new>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,7 +82,9 @@ BuildManager::BuildManager(Options options, Store& store, VersionRegistry& regis
       memory_(options_.memory_bytes, metrics.memory_bytes),
       compute_queue_(options_.compute_threads),
       ingest_queue_(options_.ingest_threads),
-      idle_watch_([this] { WatchIdle(); }) {}
+      idle_watch_([this] { WatchIdle(); }) {
+  if (store_.claims() != nullptr) claim_watch_ = std::thread([this] { WatchClaims(); });
+}
 
 BuildManager::~BuildManager() {
   {
@@ -91,6 +94,7 @@ BuildManager::~BuildManager() {
     changed_.NotifyAll();
   }
   idle_watch_.join();
+  if (claim_watch_.joinable()) claim_watch_.join();
 }
 
 void BuildManager::Begin(BuildId id, BuildSpec spec,
@@ -134,7 +138,9 @@ std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKn
     if (snapshot.state != BuildState::kFailed || !IsTransient(snapshot.error)) {
       if (job->spec_digest() != digest) return OtherSpec(id);
       if (snapshot.state == BuildState::kReceiving) return StillOpen(id);
-      return Attachment{job, /*attached=*/true};
+      // Of a version that is done and that others may have deleted only the store knows.
+      const bool ask = snapshot.state == BuildState::kDone && store_.claims() != nullptr;
+      if (!ask) return Attachment{job, /*attached=*/true};
     }
   }
   if (draining_) return ShuttingDown("the server is shutting down");
@@ -145,10 +151,20 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
                                                               const BuildSpec& spec,
                                                               const std::string& digest) {
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
-  if (absl::IsNotFound(stored.status())) return Enter(id, spec, digest);
-  if (!stored.ok()) return stored.status();
-  if (stored->spec_digest != digest) return OtherSpec(id);
-  return Attachment{std::make_shared<BuildJob>(std::move(stored->snapshot), digest, metrics_),
+  if (!absl::IsNotFound(stored.status())) {
+    if (!stored.ok()) return stored.status();
+    return AttachToStored(id, digest, *std::move(stored));
+  }
+  absl::StatusOr<Attachment> entered = Enter(id, spec, digest);
+  if (!entered.ok() || entered->attached || store_.claims() == nullptr) return entered;
+  return Claim(entered->job);
+}
+
+absl::StatusOr<BuildManager::Attachment> BuildManager::AttachToStored(const BuildId& id,
+                                                                      const std::string& digest,
+                                                                      StoredBuild stored) {
+  if (stored.spec_digest != digest) return OtherSpec(id);
+  return Attachment{std::make_shared<BuildJob>(std::move(stored.snapshot), digest, metrics_),
                     /*attached=*/true};
 }
 
@@ -295,6 +311,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.build_id = job.id().build_id;
   request.spec_digest = job.spec_digest();
   request.rows_received = job.Snapshot().rows_received;
+  request.claimant = ClaimantOf(job);
   PHIMAP_ASSIGN_OR_RETURN(VersionRecord record, store_.Publish(request, built.bytes));
   // The version stands whether or not its name can be read now; the registry logs that.
   registry_.CatchUp().IgnoreError();
@@ -306,8 +323,15 @@ void BuildManager::Fail(const std::shared_ptr<BuildJob>& job, const absl::Status
   End(job, {BuildEvent::kFail, error, IsTransient(error) ? Keep::kInMemory : Keep::kInStore});
 }
 
+std::optional<BuildClaimant> BuildManager::ClaimantOf(const BuildJob& job) const {
+  if (job.claim_epoch() == 0) return std::nullopt;
+  return BuildClaimant{store_.claims()->server_id(), job.claim_epoch()};
+}
+
 void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error) {
-  const absl::Status recorded = store_.RecordFailedBuild(FailureRecord(job, error, absl::Now()));
+  BuildRecord record = FailureRecord(job, error, absl::Now());
+  record.claimant = ClaimantOf(job);
+  const absl::Status recorded = store_.RecordFailedBuild(record);
   if (recorded.ok()) return;
   // The client has its answer all the same; only a later look at this build will miss it.
   const LoggedError why = ErrorForLog(recorded);
@@ -335,6 +359,7 @@ bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
     if (ending.keep == Keep::kNothing) Forget(job);
   }
   if (ending.keep == Keep::kInStore) RecordFailure(*job, ending.error);
+  if (ending.event != BuildEvent::kPublished) ReleaseSoon(*job);
   LogEnd(*job);
   job->Announce();
   Withdraw(*job);
@@ -393,21 +418,33 @@ std::shared_ptr<BuildJob> BuildManager::Find(const BuildId& id) const {
 }
 
 absl::StatusOr<BuildSnapshot> BuildManager::Get(const BuildId& id) {
-  if (const std::shared_ptr<BuildJob> job = Find(id)) return job->Snapshot();
+  const std::shared_ptr<BuildJob> job = Find(id);
+  const bool shared = store_.claims() != nullptr;
+  // Another server may have deleted the version of one that is done.
+  if (job != nullptr && !(shared && job->Snapshot().state == BuildState::kDone)) {
+    return job->Snapshot();
+  }
+  // Before the store: a build that ends between the two is found there.
+  if (job == nullptr) {
+    absl::StatusOr<BuildSnapshot> elsewhere = GetElsewhere(id);
+    if (!absl::IsNotFound(elsewhere.status())) return elsewhere;
+  }
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) return NoSuchBuild(id);
+  if (job != nullptr && absl::IsUnavailable(stored.status())) return job->Snapshot();
   if (!stored.ok()) return stored.status();
   return std::move(stored->snapshot);
 }
 
 absl::StatusOr<BuildSnapshot> BuildManager::Cancel(const BuildId& id) {
   const std::shared_ptr<BuildJob> job = Find(id);
-  if (job == nullptr) return Get(id);
-  End(job,
-      {BuildEvent::kCancel,
-       MakeError(Code::kCancelled, "CANCEL_BUILD", "", "the build was cancelled by CancelBuild"),
-       Keep::kInStore});
+  if (job == nullptr) return store_.claims() == nullptr ? Get(id) : CancelElsewhere(id);
+  CancelNow(job);
   return job->Snapshot();
+}
+
+void BuildManager::CancelNow(const std::shared_ptr<BuildJob>& job) {
+  End(job, {BuildEvent::kCancel, CancelledByCall(), Keep::kInStore});
 }
 
 std::vector<BuildSnapshot> BuildManager::List(absl::string_view mapping) const {
@@ -463,6 +500,12 @@ void BuildManager::WatchIdle() {
 }
 
 void BuildManager::Drain(Clock::time_point deadline) {
+  // Streams are cut at the same deadline, or shortly before: those whose client is there now count
+  // as followed to the end.
+  std::set<std::shared_ptr<BuildJob>> followed;
+  for (std::shared_ptr<BuildJob>& job : Unfinished()) {
+    if (job->IsFollowed()) followed.insert(std::move(job));
+  }
   {
     MutexLock lock(&mutex_);
     draining_ = true;
@@ -472,12 +515,19 @@ void BuildManager::Drain(Clock::time_point deadline) {
   const absl::Status error =
       ShuttingDown("the server shut down before the build was finished; stream it again");
   for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
-    // Not recorded: the same id may be streamed again.
-    End(job, {BuildEvent::kCancel, error, Keep::kInMemory});
+    // While somebody follows it, it is not recorded: the same id may be streamed again.
+    if (followed.contains(job) || job->IsFollowed()) {
+      End(job, {BuildEvent::kCancel, error, Keep::kInMemory});
+    } else {
+      End(job, {BuildEvent::kCancel, AbortedByRestart(), Keep::kInStore});
+    }
   }
   // What is publishing ends by itself, soon, and so does what only says so or asks the store.
-  MutexLock lock(&mutex_);
-  while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);
+  {
+    MutexLock lock(&mutex_);
+    while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);
+  }
+  if (store_.claims() != nullptr) ReleaseClaims();
 }
 
 }  // namespace phimap

@@ -65,6 +65,11 @@ class BuildManager {
     // Where builds find the services that compute their kernels; outlives the manager. Null: none
     // are listed.
     const KernelServices* kernels = nullptr;
+    // How long a build stays this server's, in a store that several share, when its claim cannot be
+    // renewed.
+    absl::Duration lease = absl::Seconds(15);
+    // How often claims are renewed, and builds of other servers looked at; shorter than `lease`.
+    absl::Duration renew_every = absl::Seconds(1);
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
     // Called on build threads, between tiles and between blocks, by each build that has worked for
     // `quantum` since it last called: lets Transforms pass. 0: before each tile and each block.
@@ -112,6 +117,9 @@ class BuildManager {
   // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 
+  // Those, and then those that other servers run. Blocking.
+  absl::StatusOr<std::vector<BuildSnapshot>> ListAll(absl::string_view mapping) const;
+
   // Version `number` of a mapping was deleted, or all of them (nullopt): the builds that made them
   // are forgotten, as the store has forgotten them.
   void VersionsGone(absl::string_view mapping, std::optional<int64_t> number);
@@ -123,6 +131,13 @@ class BuildManager {
   // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
   // manager calls it; so do tests, after moving the clock.
   void EndIdleBuilds();
+  // Renews the claims of this server's builds, ends those that another server took over (ABORTED)
+  // or was asked to cancel, and looks how those go on that clients follow from here. A thread of
+  // the manager calls it, and so may tests. Blocking. REQUIRES: the store has claims.
+  void RenewClaims() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records the end of builds whose server is gone for two leases and whose client has left:
+  // ABORTED_BY_RESTART. As above.
+  void EndBuildsOfTheDead();
   // Refuses new builds, waits until all are finished, and cancels (UNAVAILABLE) those that are not
   // by `deadline`. Blocking. Idempotent.
   void Drain(Clock::time_point deadline);
@@ -153,6 +168,29 @@ class BuildManager {
   // entered: who asks for what is stored takes no build's place.
   absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildSpec& spec,
                                     const std::string& digest);
+  // Of a job that was just entered, on a store thread: the claim to its id, or else what the one
+  // who has it permits.
+  absl::StatusOr<Attachment> Claim(const std::shared_ptr<BuildJob>& job);
+  absl::StatusOr<Attachment> AttachElsewhere(const BuildId& id, const std::string& digest,
+                                             const BuildClaim& claim);
+  absl::StatusOr<Attachment> AttachToStored(const BuildId& id, const std::string& digest,
+                                            StoredBuild stored);
+  // Undoes Enter: nobody has seen the job.
+  void GiveBack(const std::shared_ptr<BuildJob>& job, const absl::Status& error)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Has the claim of a job that has ended released by the thread that renews them.
+  void ReleaseSoon(const BuildJob& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ReleaseClaims() ABSL_LOCKS_EXCLUDED(mutex_);
+  void NoteRenewal(const absl::Status& renewed);
+  void FollowElsewhere() ABSL_LOCKS_EXCLUDED(mutex_);
+  void LookElsewhere(BuildJob& job);
+  // Takes over a claim that is over, and ends it with this record; with none, if `error` is OK.
+  absl::Status RecordForTheDead(const BuildClaim& claim, const absl::Status& error);
+  absl::StatusOr<BuildSnapshot> GetElsewhere(const BuildId& id);
+  absl::StatusOr<BuildSnapshot> CancelElsewhere(const BuildId& id);
+  void WatchClaims();
+  void CancelNow(const std::shared_ptr<BuildJob>& job);
+  std::optional<BuildClaimant> ClaimantOf(const BuildJob& job) const;
   absl::StatusOr<StoredBuild> ReadStored(const BuildId& id);
   absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildSpec& spec,
                                    const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -195,6 +233,9 @@ class BuildManager {
   std::map<BuildId, Known> jobs_ ABSL_GUARDED_BY(mutex_);
   // Ids of remembered jobs, oldest first.
   std::deque<std::shared_ptr<BuildJob>> remembered_ ABSL_GUARDED_BY(mutex_);
+  // Jobs that stand for builds of other servers.
+  std::vector<std::weak_ptr<BuildJob>> elsewhere_ ABSL_GUARDED_BY(mutex_);
+  std::vector<BuildClaims::Renewal> to_release_ ABSL_GUARDED_BY(mutex_);
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
   // Look-ups and ends that are under way: Drain waits for them.
   int pending_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -202,6 +243,7 @@ class BuildManager {
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
+  std::atomic<bool> renewals_fail_{false};
   // Builds that compute at the moment.
   std::atomic<int> computing_{0};
 
@@ -209,6 +251,8 @@ class BuildManager {
   JobQueue compute_queue_;
   JobQueue ingest_queue_;
   std::thread idle_watch_;
+  // Where the store has claims.
+  std::thread claim_watch_;
 };
 
 }  // namespace phimap

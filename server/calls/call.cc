@@ -52,6 +52,14 @@ absl::flat_hash_set<Call*>& LiveCalls() {
   return calls;
 }
 
+absl::Status RevisionNotFound(absl::string_view wanted) {
+  return MakeError(
+      Code::kUnavailable, "REVISION_NOT_REACHED", std::string(kMinRevisionKey),
+      absl::StrCat("whether this server knows revision ", wanted, " did not show within ",
+                   absl::FormatDuration(kRevisionTime), ": the database does not answer"),
+      {}, /*retry_delay_ms=*/1000);
+}
+
 absl::Status RequestTooSlow() {
   return MakeError(Code::kDeadlineExceeded, "SLOW_REQUEST", "",
                    "the request was begun and not completed in time");
@@ -135,7 +143,10 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
               std::min(environment_.max_message_bytes, method_.max_request_bytes), without_room),
       deadline_timer_(*this),
       half_message_timer_(*this),
-      unread_timer_(*this) {}
+      unread_timer_(*this),
+      min_revision_(start.min_revision),
+      revisions_(start.revisions),
+      revision_timer_(*this) {}
 
 Call::~Call() { PHIMAP_CHECK(over_); }
 
@@ -174,8 +185,27 @@ void Call::Begin() {
   method_.metrics.started->Increment();
   LiveCalls().insert(this);
   loop_->timers().Set(deadline_timer_, deadline_);
-  OnBegin();
+  min_revision_.empty() ? OnBegin() : AwaitRevision();
 }
+
+void Call::AwaitRevision() {
+  loop_->timers().Set(revision_timer_, loop_->now() + kRevisionTime);
+  revisions_->Find(min_revision_, [call = weak_from_this()](const absl::Status& found) {
+    const std::shared_ptr<Call> self = call.lock();
+    if (self != nullptr) self->Post([raw = self.get(), found] { raw->OnRevision(found); });
+  });
+}
+
+void Call::OnRevision(const absl::Status& found) {
+  revision_timer_.Cancel();
+  if (!found.ok()) return Conclude(found);
+  min_revision_.clear();
+  OnBegin();
+  // What came meanwhile.
+  if (!over_) Progress();
+}
+
+void Call::OnRevisionTime() { Conclude(RevisionNotFound(min_revision_)); }
 
 void Call::OnData(absl::string_view bytes) {
   if (over_) return stream_->Consume(bytes.size());
@@ -197,6 +227,7 @@ void Call::Pull() {
 }
 
 void Call::Progress() {
+  if (!min_revision_.empty()) return;
   WatchHalfMessage();
   if (source_.waits_for_room()) AwaitRoom();
   if (source_.has_message() || source_.at_end() || !source_.error().ok()) OnRequestProgress();
@@ -309,7 +340,13 @@ void Call::OnUnreadTime() {
 void Call::Conclude(const absl::Status& status) {
   if (over_) return;
   End(status);
-  if (stream_ != nullptr) SendStatus(*stream_, status, headers_sent_, request_id_);
+  if (stream_ == nullptr) return;
+  SendStatus(*stream_, status, headers_sent_, request_id_, status.ok() ? ToldRevision() : "");
+}
+
+std::string Call::ToldRevision() const {
+  if (method_.told_revisions != nullptr) return method_.told_revisions->KnownWithOwnChanges();
+  return revisions_ == nullptr ? "" : revisions_->Known();
 }
 
 void Call::Break(const absl::Status& status) {
@@ -324,6 +361,7 @@ void Call::End(const absl::Status& status) {
   share_ = CallerShares::Share();
   deadline_timer_.Cancel();
   half_message_timer_.Cancel();
+  revision_timer_.Cancel();
   OnOver();
   OnEnd(status);
   Record(status);

@@ -133,12 +133,23 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override { call.OnUnreadTime(); }
     Call& call;
   };
+  // Looks no longer for the revision that the call must wait for.
+  struct RevisionTimer final : Timer {
+    explicit RevisionTimer(Call& call) : call(call) {}
+    void OnTime() override { call.OnRevisionTime(); }
+    Call& call;
+  };
   // Looks whether the rest of a message comes.
   struct HalfMessageTimer final : Timer {
     explicit HalfMessageTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnHalfMessageTime(); }
     Call& call;
   };
+  void AwaitRevision();
+  // "" if the answer tells none.
+  std::string ToldRevision() const;
+  void OnRevision(const absl::Status& found);
+  void OnRevisionTime();
   void EndForShutdown();
   void DropElsewhere(std::shared_ptr<void> message);
   void WatchHalfMessage();
@@ -170,6 +181,11 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   int64_t half_message_bytes_ = 0;
   int64_t half_message_number_ = 0;
   UnreadTimer unread_timer_;
+  // What must be known before OnBegin; "": nothing, or it is.
+  std::string min_revision_;
+  // Null if the caller names no revision.
+  Revisions* const revisions_;
+  RevisionTimer revision_timer_;
   const RequestId request_id_;
   bool headers_sent_ = false;
   bool over_ = false;

@@ -124,12 +124,13 @@ void Dispatcher::Add(const google::protobuf::ServiceDescriptor& service, const O
     PHIMAP_CHECK(role.has_value() || access == Access::kOpenToAll);
     const auto opener = openers.find(method.name());
     used += opener == openers.end() ? 0 : 1;
+    const Revisions* const told = ChangesNames(counted.full_name) ? revisions_ : nullptr;
     std::string path = absl::StrCat("/", counted.full_name);
-    methods_.emplace(std::move(path),
-                     std::make_unique<Entry>(Entry{
-                         {std::move(counted), role.value_or(Role::kReader),
-                          opener == openers.end() ? nullptr : opener->second, max_request_bytes},
-                         access}));
+    methods_.emplace(std::move(path), std::make_unique<Entry>(
+                                          Entry{{std::move(counted), role.value_or(Role::kReader),
+                                                 opener == openers.end() ? nullptr : opener->second,
+                                                 max_request_bytes, told},
+                                                access}));
   }
   PHIMAP_CHECK(used == openers.size());
 }
@@ -167,6 +168,12 @@ absl::Status Dispatcher::Admit(const Stream& stream, const RequestHead& head,
   return CheckEncoding(head);
 }
 
+absl::StatusOr<absl::string_view> Dispatcher::UnlessKnown(absl::string_view wanted) const {
+  if (wanted.empty()) return wanted;
+  PHIMAP_ASSIGN_OR_RETURN(const bool known, revisions_->Knows(wanted));
+  return known ? absl::string_view() : wanted;
+}
+
 void Dispatcher::Refuse(Stream& stream, const Method& method, const absl::Status& status) const {
   const RequestId request_id;
   method.metrics.started->Increment();
@@ -192,6 +199,9 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
   absl::Status admitted = Admit(stream, head, *entry);
   const absl::StatusOr<absl::Time> deadline = DeadlineOf(head);
   if (admitted.ok()) admitted = deadline.status();
+  const absl::string_view wanted = revisions_ == nullptr ? "" : head.Find(kMinRevisionKey);
+  const absl::StatusOr<absl::string_view> min_revision = UnlessKnown(wanted);
+  if (admitted.ok()) admitted = min_revision.status();
   if (!admitted.ok()) return Refuse(stream, entry->method, admitted);
   std::optional<CallerShares::Share> share = CallerShares::Share();
   if (!environment_.access.open()) {
@@ -206,7 +216,8 @@ void Dispatcher::OnRequest(Stream& stream, const RequestHead& head, bool) {
     }
   }
   const std::shared_ptr<Call> call =
-      entry->method.open({stream, entry->method, environment_, *deadline, *std::move(share)});
+      entry->method.open({stream, entry->method, environment_, *deadline, *std::move(share),
+                          *min_revision, wanted.empty() ? nullptr : revisions_});
   stream.SetHandler(call);
   call->Begin();
 }

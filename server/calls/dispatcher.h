@@ -44,6 +44,10 @@ class Dispatcher final : public StreamAcceptor {
            Access access = Access::kByRole,
            int64_t max_request_bytes = std::numeric_limits<int64_t>::max());
 
+  // Lets callers name revisions, and tells them; without it they are not looked at. Before Add.
+  // `revisions` outlives the dispatcher.
+  void SetRevisions(Revisions& revisions) { revisions_ = &revisions; }
+
   // The names of the services.
   const std::vector<std::string>& services() const { return services_; }
 
@@ -60,11 +64,14 @@ class Dispatcher final : public StreamAcceptor {
   // The method of a request that can be answered as gRPC; null after it was answered otherwise.
   const Entry* Find(Stream& stream, const RequestHead& head);
   absl::Status Admit(const Stream& stream, const RequestHead& head, const Entry& entry) const;
+  // `wanted`, unless the call need not wait for it.
+  absl::StatusOr<absl::string_view> UnlessKnown(absl::string_view wanted) const;
   void Refuse(Stream& stream, const Method& method, const absl::Status& status) const;
   const Entry& Unknown() const { return *unknown_; }
 
   const CallEnvironment& environment_;
   Metrics& metrics_;
+  Revisions* revisions_ = nullptr;
   std::vector<std::string> services_;
   // By path: "/package.Service/Method".
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> methods_;

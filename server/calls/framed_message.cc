@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "server/calls/revisions.h"
 #include "server/calls/status_trailers.h"
 
 namespace phimap {
@@ -36,8 +37,8 @@ FramedMessage::FramedMessage(size_t size, RequestMemory::Charge charge)
 absl::Span<const Header> AnswerHeaders() { return kHeaders; }
 
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
-                const RequestId& request_id) {
-  if (status.ok() && headers_sent) return stream.SendTrailers(kOk);
+                const RequestId& request_id, absl::string_view revision) {
+  if (status.ok() && headers_sent && revision.empty()) return stream.SendTrailers(kOk);
   const StatusTrailers trailers = TrailersOf(status);
   const std::string code = absl::StrCat(trailers.code);
   const std::string id = status.ok() ? "" : request_id.Text();
@@ -48,6 +49,7 @@ void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
   if (!trailers.details_bin.empty()) {
     fields.push_back({"grpc-status-details-bin", trailers.details_bin});
   }
+  if (status.ok() && !revision.empty()) fields.push_back({kRevisionKey, revision});
   if (!id.empty()) fields.push_back({"phimap-request-id", id});
   // Compressed messages are refused so: this is what is taken.
   if (!headers_sent && status.code() == absl::StatusCode::kUnimplemented) {

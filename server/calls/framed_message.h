@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/calls/message_reader.h"
 #include "server/memory/request_memory.h"
@@ -43,8 +44,9 @@ absl::Span<const Header> AnswerHeaders();
 // Ends an answer with `status`: trailers, or, before any headers were sent, everything at once. An
 // error carries the request's id as the metadata "phimap-request-id", by which the log knows it
 // too.
+// `revision` goes with an answer that is OK, unless it is empty.
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
-                const RequestId& request_id);
+                const RequestId& request_id, absl::string_view revision = {});
 
 }  // namespace phimap
 

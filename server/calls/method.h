@@ -7,10 +7,12 @@
 #include <limits>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/auth/access_control.h"
 #include "server/auth/role.h"
 #include "server/calls/caller_shares.h"
+#include "server/calls/revisions.h"
 #include "server/memory/request_memory.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -32,6 +34,8 @@ struct Method {
   Open open;
   // Largest request; of those that are open to all it is small.
   int64_t max_request_bytes = std::numeric_limits<int64_t>::max();
+  // Where the revision is known that its answers tell; null: they tell none.
+  const Revisions* told_revisions = nullptr;
 };
 
 // What all calls work with; outlives them.
@@ -60,6 +64,10 @@ struct CallStart {
   absl::Time deadline;
   // Moved into the call.
   mutable CallerShares::Share share = {};
+  // What must be known before the call begins; "": nothing, or it is.
+  absl::string_view min_revision = {};
+  // Null if the caller names no revision.
+  Revisions* revisions = nullptr;
 };
 
 }  // namespace phimap

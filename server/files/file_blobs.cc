@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -37,8 +38,10 @@ absl::Status WrongDigest(absl::string_view digest, const std::string& path,
   return Damaged(digest, path, absl::StrCat("has SHA-256 ", actual));
 }
 
-absl::Status Fill(WritableFile& file, absl::string_view content) {
-  PHIMAP_RETURN_IF_ERROR(file.Append(content));
+constexpr int64_t kPieceBytes = int64_t{1} << 20;
+
+absl::Status Fill(WritableFile& file, absl::FunctionRef<absl::Status(WritableFile&)> fill) {
+  PHIMAP_RETURN_IF_ERROR(fill(file));
   PHIMAP_RETURN_IF_ERROR(file.Sync());
   return file.Close();
 }
@@ -86,6 +89,7 @@ FileBlobs::FileBlobs(std::string root, FileSystem* file_system)
     : root_(std::move(root)),
       blobs_path_(absl::StrCat(root_, "/blobs")),
       temporary_path_(absl::StrCat(root_, "/tmp")),
+      quarantine_path_(absl::StrCat(root_, "/quarantine")),
       file_system_(file_system) {}
 
 std::string FileBlobs::BlobPath(absl::string_view digest) const {
@@ -93,9 +97,14 @@ std::string FileBlobs::BlobPath(absl::string_view digest) const {
   return absl::StrCat(blobs_path_, "/", digest.substr(0, 2), "/", digest);
 }
 
+std::string FileBlobs::ShardPath(absl::string_view digest) const {
+  return absl::StrCat(blobs_path_, "/", digest.substr(0, 2));
+}
+
 absl::Status FileBlobs::CreateDirectories() {
   PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(blobs_path_));
   PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(temporary_path_));
+  PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(quarantine_path_));
   return file_system_->SyncDir(root_);
 }
 
@@ -105,8 +114,7 @@ absl::Status FileBlobs::MakeShardDurable(absl::string_view digest) {
     MutexLock lock(&mutex_);
     if (durable_shards_[shard]) return absl::OkStatus();
   }
-  PHIMAP_RETURN_IF_ERROR(
-      file_system_->CreateDir(absl::StrCat(blobs_path_, "/", digest.substr(0, 2))));
+  PHIMAP_RETURN_IF_ERROR(file_system_->CreateDir(ShardPath(digest)));
   PHIMAP_RETURN_IF_ERROR(file_system_->SyncDir(blobs_path_));
   MutexLock lock(&mutex_);
   durable_shards_[shard] = true;
@@ -114,14 +122,14 @@ absl::Status FileBlobs::MakeShardDurable(absl::string_view digest) {
 }
 
 absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& directory,
-                                  absl::string_view content) {
+                                  absl::FunctionRef<absl::Status(WritableFile&)> fill) {
   std::string temporary;
   absl::StatusOr<std::unique_ptr<WritableFile>> file;
   do {  // Another writer may have taken the number.
     temporary = absl::StrCat(temporary_path_, "/", next_temporary_.fetch_add(1), ".part");
     file = file_system_->NewWritableFile(temporary);
   } while (absl::IsAlreadyExists(file.status()));
-  absl::Status status = file.ok() ? Fill(**file, content) : file.status();
+  absl::Status status = file.ok() ? Fill(**file, fill) : file.status();
   if (status.ok()) status = file_system_->Rename(temporary, path);
   if (!status.ok()) {
     // It may be there whatever failed. The first error is the one to report.
@@ -133,11 +141,24 @@ absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& di
 
 absl::Status FileBlobs::Write(absl::string_view digest, absl::string_view content) {
   PHIMAP_RETURN_IF_ERROR(MakeShardDurable(digest));
-  return WriteFile(BlobPath(digest), absl::StrCat(blobs_path_, "/", digest.substr(0, 2)), content);
+  return WriteFile(BlobPath(digest), ShardPath(digest),
+                   [&](WritableFile& file) { return file.Append(content); });
+}
+
+absl::Status FileBlobs::WriteFrom(absl::string_view digest, ArtifactReader& content) {
+  PHIMAP_RETURN_IF_ERROR(MakeShardDurable(digest));
+  return WriteFile(BlobPath(digest), ShardPath(digest), [&](WritableFile& file) -> absl::Status {
+    for (;;) {
+      PHIMAP_ASSIGN_OR_RETURN(const std::string piece, content.Next(kPieceBytes));
+      if (piece.empty()) return absl::OkStatus();
+      PHIMAP_RETURN_IF_ERROR(file.Append(piece));
+    }
+  });
 }
 
 absl::Status FileBlobs::WriteNamed(absl::string_view name, absl::string_view content) {
-  return WriteFile(absl::StrCat(blobs_path_, "/", name), blobs_path_, content);
+  return WriteFile(absl::StrCat(blobs_path_, "/", name), blobs_path_,
+                   [&](WritableFile& file) { return file.Append(content); });
 }
 
 absl::StatusOr<std::string> FileBlobs::Read(absl::string_view digest, int64_t size_bytes) {
@@ -180,7 +201,7 @@ absl::StatusOr<std::unique_ptr<ArtifactReader>> FileBlobs::OpenReader(absl::stri
 
 absl::Status FileBlobs::Remove(absl::string_view digest) {
   const absl::Status status = file_system_->Remove(BlobPath(digest));
-  // Not synced: a blob that comes back after a power cut is unreferenced, and start-up removes it.
+  // Not synced: a blob that comes back after a power cut is unreferenced, and found again.
   return absl::IsNotFound(status) ? absl::OkStatus() : status;
 }
 
@@ -203,25 +224,73 @@ absl::StatusOr<bool> FileBlobs::HasBlobs() {
   return !digests.empty();
 }
 
-absl::StatusOr<int64_t> FileBlobs::RemoveUnreferenced(
-    const absl::flat_hash_set<std::string>& referenced) {
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> digests, ListDigests());
-  int64_t removed = 0;
-  for (const std::string& digest : digests) {
-    if (referenced.contains(digest)) continue;
-    PHIMAP_RETURN_IF_ERROR(Remove(digest));
-    ++removed;
+absl::StatusOr<std::vector<StoredBlob>> FileBlobs::List() {
+  PHIMAP_ASSIGN_OR_RETURN(std::vector<std::string> digests, ListDigests());
+  std::vector<StoredBlob> blobs;
+  blobs.reserve(digests.size());
+  for (std::string& digest : digests) {
+    const absl::StatusOr<FileFacts> facts = file_system_->Facts(BlobPath(digest));
+    if (absl::IsNotFound(facts.status())) continue;  // Removed meanwhile.
+    PHIMAP_RETURN_IF_ERROR(facts.status());
+    blobs.push_back({std::move(digest), facts->size_bytes, facts->write_time});
   }
-  return removed;
+  return blobs;
 }
 
-absl::StatusOr<int64_t> FileBlobs::RemoveTemporary() {
-  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                          file_system_->List(temporary_path_));
-  for (const std::string& name : names) {
-    PHIMAP_RETURN_IF_ERROR(file_system_->Remove(absl::StrCat(temporary_path_, "/", name)));
-  }
-  return static_cast<int64_t>(names.size());
+absl::StatusOr<bool> FileBlobs::Contains(SqlSession&, absl::string_view digest) {
+  const absl::Status found = file_system_->SizeBytes(BlobPath(digest)).status();
+  if (absl::IsNotFound(found)) return false;
+  PHIMAP_RETURN_IF_ERROR(found);
+  return true;
+}
+
+absl::StatusOr<bool> FileBlobs::RemoveUnused(SqlSession&, absl::string_view digest,
+                                             absl::Time before) {
+  const std::string path = BlobPath(digest);
+  const absl::StatusOr<FileFacts> facts = file_system_->Facts(path);
+  if (absl::IsNotFound(facts.status())) return true;
+  PHIMAP_RETURN_IF_ERROR(facts.status());
+  if (facts->write_time > before) return false;
+  // Not synced: a blob that comes back after a power cut is unreferenced, and found again. One that
+  // was written since the look at its time is moved as well: its publisher asks Contains.
+  PHIMAP_RETURN_IF_ERROR(file_system_->Rename(path, absl::StrCat(quarantine_path_, "/", digest)));
+  return true;
+}
+
+absl::Status FileBlobs::SetAside(absl::string_view digest) {
+  const absl::Status moved = file_system_->Rename(
+      BlobPath(digest), absl::StrCat(quarantine_path_, "/", digest, ".damaged"));
+  if (absl::IsNotFound(moved)) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(moved);
+  return file_system_->SyncDir(ShardPath(digest));
+}
+
+absl::StatusOr<bool> FileBlobs::RemoveOld(const std::string& path, absl::Time before) {
+  const absl::StatusOr<FileFacts> facts = file_system_->Facts(path);
+  if (absl::IsNotFound(facts.status())) return false;  // Renamed, or removed by somebody else.
+  PHIMAP_RETURN_IF_ERROR(facts.status());
+  if (facts->change_time > before) return false;
+  const absl::Status removed = file_system_->Remove(path);
+  if (absl::IsNotFound(removed)) return false;
+  PHIMAP_RETURN_IF_ERROR(removed);
+  return true;
+}
+
+absl::StatusOr<int64_t> FileBlobs::RemoveRemains(absl::Time before) {
+  int64_t removed = 0;
+  const auto remove_from = [&](const std::string& folder, auto is_ours) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(folder));
+    for (const std::string& name : names) {
+      if (!is_ours(name)) continue;
+      PHIMAP_ASSIGN_OR_RETURN(const bool gone, RemoveOld(absl::StrCat(folder, "/", name), before));
+      removed += gone ? 1 : 0;
+    }
+    return absl::OkStatus();
+  };
+  PHIMAP_RETURN_IF_ERROR(remove_from(quarantine_path_, &IsSha256Hex));
+  PHIMAP_RETURN_IF_ERROR(remove_from(
+      temporary_path_, [](absl::string_view name) { return absl::EndsWith(name, ".part"); }));
+  return removed;
 }
 
 }  // namespace phimap

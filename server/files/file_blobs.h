@@ -1,7 +1,7 @@
 // Blobs in files.
 //
 // Layout: ROOT/blobs/ab/abcdef… (all 64 digits; the first two name the shard), ROOT/tmp for files
-// being written.
+// being written, ROOT/quarantine for blobs that were taken away and wait to be unlinked.
 //
 // Invariants:
 //   1. A file under blobs/ is complete: it was fsynced under another name and then renamed.
@@ -14,8 +14,7 @@
 //   replaces the file by an
 //      equal one (and heals a damaged one).
 //
-// Thread-safety: all methods may be called from any thread. ROOT must be locked against other
-// processes.
+// Thread-safety: all methods may be called from any thread, and from several processes.
 #ifndef PHIMAP_SERVER_FILES_FILE_BLOBS_H_
 #define PHIMAP_SERVER_FILES_FILE_BLOBS_H_
 
@@ -26,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -41,42 +40,53 @@ class FileBlobs final : public Blobs {
   // `file_system` outlives the store. Touches nothing yet.
   FileBlobs(std::string root, FileSystem* file_system);
 
-  // Creates blobs/ and tmp/ durably.
+  // Creates blobs/, tmp/ and quarantine/ durably.
   absl::Status CreateDirectories();
 
   // On error no temporary file is left, unless removing it fails too.
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
+  absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content) override;
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
   absl::Status Remove(absl::string_view digest) override;
+  absl::StatusOr<std::vector<StoredBlob>> List() override;
+  absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override;
+  // Moves it into quarantine/.
+  absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
+                                    absl::Time before) override;
+  // Moves it to quarantine/DIGEST.damaged, where it stays until an operator takes it away.
+  absl::Status SetAside(absl::string_view digest) override;
+  // From quarantine/ what was moved there, from tmp/ what was written before `before`. A file of
+  // another name stays.
+  absl::StatusOr<int64_t> RemoveRemains(absl::Time before) override;
 
   // Writes a small file beside the shards, durably and atomically.
   absl::Status WriteNamed(absl::string_view name, absl::string_view content);
 
   absl::StatusOr<bool> HasBlobs();
-  // Removes every blob that is not in `referenced`; returns how many. Files that are not named like
-  // a blob stay.
-  absl::StatusOr<int64_t> RemoveUnreferenced(const absl::flat_hash_set<std::string>& referenced);
-  // Removes what interrupted writers left in tmp/; returns how many.
-  absl::StatusOr<int64_t> RemoveTemporary();
-
   std::string BlobPath(absl::string_view digest) const;
   const std::string& blobs_path() const { return blobs_path_; }
   const std::string& temporary_path() const { return temporary_path_; }
+  const std::string& quarantine_path() const { return quarantine_path_; }
 
  private:
   absl::StatusOr<std::vector<std::string>> ListDigests();
+  // Removes a file unless it was changed after `before`; whether it did.
+  absl::StatusOr<bool> RemoveOld(const std::string& path, absl::Time before);
   absl::Status MakeShardDurable(absl::string_view digest);
-  // Writes a synced and closed temporary file, renames it to `path` and syncs `directory`.
+  // Writes a synced and closed temporary file with `fill`, renames it to `path` and syncs
+  // `directory`.
   absl::Status WriteFile(const std::string& path, const std::string& directory,
-                         absl::string_view content);
+                         absl::FunctionRef<absl::Status(WritableFile&)> fill);
+  std::string ShardPath(absl::string_view digest) const;
 
   const std::string root_;
   const std::string blobs_path_;
   const std::string temporary_path_;
+  const std::string quarantine_path_;
   FileSystem* const file_system_;
   std::atomic<int64_t> next_temporary_{0};
 

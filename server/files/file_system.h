@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace phimap {
 
@@ -50,6 +51,14 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+struct FileFacts {
+  int64_t size_bytes = 0;
+  // When its content was last written.
+  absl::Time write_time;
+  // When it was last written, renamed or otherwise changed.
+  absl::Time change_time;
+};
+
 // Thread-safe.
 class FileSystem {
  public:
@@ -57,6 +66,9 @@ class FileSystem {
 
   // OK when the directory exists already. Creates no parents.
   virtual absl::Status CreateDir(const std::string& path) = 0;
+  // The same of a directory that is closed to all other users (mode 0700), made so if it was not.
+  // FAILED_PRECONDITION for another user's.
+  virtual absl::Status CreatePrivateDir(const std::string& path) = 0;
   // Creates a file that must not exist yet.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(
       const std::string& path) = 0;
@@ -71,6 +83,7 @@ class FileSystem {
   // Names of the entries without "." and "..", sorted.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& path) = 0;
   virtual absl::StatusOr<int64_t> SizeBytes(const std::string& path) = 0;
+  virtual absl::StatusOr<FileFacts> Facts(const std::string& path) = 0;
   // The whole file. More than `limit_bytes`: OUT_OF_RANGE, before anything is allocated.
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) = 0;
   // `bytes` of the file from `offset`; fewer where it ends before.

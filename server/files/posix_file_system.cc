@@ -21,6 +21,7 @@ namespace {
 
 // The owner writes, the group may read: a backup user needs no more.
 constexpr mode_t kDirectoryMode = 0750;
+constexpr mode_t kPrivateDirectoryMode = 0700;
 constexpr mode_t kFileMode = 0640;
 
 // What an errno means to whoever runs the server.
@@ -205,6 +206,13 @@ class PosixFileSystemImpl : public FileSystem {
     return FileError(error_number, "mkdir", path);
   }
 
+  absl::Status CreatePrivateDir(const std::string& path) override {
+    PHIMAP_RETURN_IF_ERROR(CreateDir(path));
+    // Whatever the umask, and whoever made it.
+    if (::chmod(path.c_str(), kPrivateDirectoryMode) != 0) return FileError(errno, "chmod", path);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(const std::string& path) override {
     PHIMAP_ASSIGN_OR_RETURN(Descriptor file, OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
     return std::make_unique<PosixWritableFile>(path, std::move(file));
@@ -254,6 +262,14 @@ class PosixFileSystemImpl : public FileSystem {
     struct stat info;
     if (::stat(path.c_str(), &info) != 0) return FileError(errno, "stat", path);
     return static_cast<int64_t>(info.st_size);
+  }
+
+  absl::StatusOr<FileFacts> Facts(const std::string& path) override {
+    struct stat info;
+    if (::stat(path.c_str(), &info) != 0) return FileError(errno, "stat", path);
+    return FileFacts{.size_bytes = static_cast<int64_t>(info.st_size),
+                     .write_time = absl::TimeFromTimespec(info.st_mtim),
+                     .change_time = absl::TimeFromTimespec(info.st_ctim)};
   }
 
   absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) override {

@@ -118,7 +118,9 @@ absl::Status MappingService::ListBuilds(const v1::ListBuildsRequest& request,
   if (!request.mapping().empty()) {
     PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
   }
-  for (const BuildSnapshot& snapshot : builds_.List(request.mapping())) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<BuildSnapshot> builds,
+                          builds_.ListAll(request.mapping()));
+  for (const BuildSnapshot& snapshot : builds) {
     BuildToProto(snapshot, response->add_builds());
   }
   return absl::OkStatus();

@@ -1,10 +1,21 @@
 #include "server/observe/connection_metrics.h"
 
+#include <limits>
+
 #include "server/observe/single_series.h"
 
 namespace phimap {
 
 ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
+    : ConnectionMetrics(registry,
+                        prometheus::BuildCounter()
+                            .Name("phimap_reload_failures_total")
+                            .Help("Times that changed files of TLS or of tokens could not be used: "
+                                  "those before are in force.")
+                            .Register(registry)) {}
+
+ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
+                                     prometheus::Family<prometheus::Counter>& reload_failures)
     : accepted(OneCounter(registry, "phimap_connections_accepted_total",
                           "Connections to the API that were taken.")),
       refused(OneCounter(registry, "phimap_connections_refused_total",
@@ -16,6 +27,13 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
       longest_gap_seconds(OneGauge(
           registry, "phimap_loop_longest_gap_seconds",
           "The longest time between two polls of an event loop in the last 15 to 30 seconds: for "
-          "so long nobody's requests were read.")) {}
+          "so long nobody's requests were read.")),
+      certificate_not_after(OneGauge(registry, "phimap_tls_certificate_not_after_seconds",
+                                     "When the server's TLS certificate expires, in seconds since "
+                                     "1970; +Inf without TLS.")),
+      tls_reload_failures(&reload_failures.Add({{"file", "tls"}})),
+      token_reload_failures(&reload_failures.Add({{"file", "tokens"}})) {
+  certificate_not_after->Set(std::numeric_limits<double>::infinity());
+}
 
 }  // namespace phimap

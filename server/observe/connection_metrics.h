@@ -3,6 +3,7 @@
 #define PHIMAP_SERVER_OBSERVE_CONNECTION_METRICS_H_
 
 #include "prometheus/counter.h"
+#include "prometheus/family.h"
 #include "prometheus/gauge.h"
 #include "prometheus/registry.h"
 
@@ -21,6 +22,15 @@ struct ConnectionMetrics {
   prometheus::Gauge* const open;
   // Between two polls of an event loop.
   prometheus::Gauge* const longest_gap_seconds;
+  // When the server's TLS certificate expires, in seconds since 1970; infinite without TLS.
+  prometheus::Gauge* const certificate_not_after;
+  // Times that files were read again because they changed, and could not be used.
+  prometheus::Counter* const tls_reload_failures;
+  prometheus::Counter* const token_reload_failures;
+
+ private:
+  ConnectionMetrics(prometheus::Registry& registry,
+                    prometheus::Family<prometheus::Counter>& reload_failures);
 };
 
 }  // namespace phimap

@@ -7,6 +7,7 @@
 #include "prometheus/gauge.h"
 #include "server/observe/log_metrics.h"
 #include "server/observe/process_metrics.h"
+#include "server/observe/read_metrics.h"
 #include "server/observe/single_series.h"
 
 namespace phimap {
@@ -75,6 +76,16 @@ void Metrics::SetLimits(const ResourceLimits& limits) {
 
 void Metrics::WatchDisk(const std::string& folder) {
   sources_->Add(std::make_shared<DiskMetrics>(folder));
+}
+
+void Metrics::WatchGauge(std::string name, std::string help, std::function<double()> read) {
+  sources_->Add(std::make_shared<ReadMetric>(std::move(name), std::move(help),
+                                             prometheus::MetricType::Gauge, std::move(read)));
+}
+
+void Metrics::WatchCounter(std::string name, std::string help, std::function<double()> read) {
+  sources_->Add(std::make_shared<ReadMetric>(std::move(name), std::move(help),
+                                             prometheus::MetricType::Counter, std::move(read)));
 }
 
 void Metrics::WatchLog(const Logger& logger) {

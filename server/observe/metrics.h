@@ -5,12 +5,13 @@
 // (version_series.h, certificate_metrics.h). No other label takes its value from a request.
 // docs/operations.md lists them.
 //
-// Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits, WatchDisk and
-// WatchLog while the server is being put together only.
+// Thread-safety: counting from any thread. AddMethod, SetBuildInfo, SetLimits and Watch… while the
+// server is being put together only.
 #ifndef PHIMAP_SERVER_OBSERVE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_METRICS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,6 +57,9 @@ class Metrics {
   void SetLimits(const ResourceLimits& limits);
   // Shows how full the file system of `folder` is.
   void WatchDisk(const std::string& folder);
+  // Shows what `read` returns, which is called at each scrape and must not wait.
+  void WatchGauge(std::string name, std::string help, std::function<double()> read);
+  void WatchCounter(std::string name, std::string help, std::function<double()> read);
   // Shows what `logger`, which outlives what is scraped, could not write.
   void WatchLog(const Logger& logger);
 

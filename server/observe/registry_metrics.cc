@@ -4,6 +4,18 @@
 #include "server/observe/single_series.h"
 
 namespace phimap {
+namespace {
+
+// The families of one name are one.
+prometheus::Gauge* AliasVersions(prometheus::Registry& registry, const char* state) {
+  return &prometheus::BuildGauge()
+              .Name("phimap_alias_versions")
+              .Help("Versions that aliases name, by state: warm, loading, failed.")
+              .Register(registry)
+              .Add({{"state", state}});
+}
+
+}  // namespace
 
 RegistryMetrics::RegistryMetrics(prometheus::Registry& registry)
     : live_versions(OneGauge(registry, "phimap_live_versions",
@@ -20,6 +32,12 @@ RegistryMetrics::RegistryMetrics(prometheus::Registry& registry)
           OneGauge(registry, "phimap_version_loads_waiting", "Versions that wait to be loaded.")),
       evictions(OneCounter(registry, "phimap_version_evictions_total",
                            "Loaded versions dropped to make room.")),
+      alias_versions_warm(AliasVersions(registry, "warm")),
+      alias_versions_loading(AliasVersions(registry, "loading")),
+      alias_versions_failed(AliasVersions(registry, "failed")),
+      catalog_errors(OneCounter(registry, "phimap_catalog_errors_total",
+                                "Times that the database did not say what other servers "
+                                "changed.")),
       versions(std::make_unique<VersionSeries>(registry)) {}
 
 }  // namespace phimap

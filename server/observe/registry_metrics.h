@@ -26,6 +26,12 @@ class RegistryMetrics {
   // Loads that wait for the loader thread.
   prometheus::Gauge* const loads_waiting;
   prometheus::Counter* const evictions;
+  // Versions that aliases name: in memory; about to be loaded in the background; neither.
+  prometheus::Gauge* const alias_versions_warm;
+  prometheus::Gauge* const alias_versions_loading;
+  prometheus::Gauge* const alias_versions_failed;
+  // The catalog was asked what others changed, and did not answer.
+  prometheus::Counter* const catalog_errors;
   const std::unique_ptr<VersionSeries> versions;
 };
 

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "exchange/sha256.h"
+#include "server/store/catalog_errors.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -132,9 +132,10 @@ absl::StatusOr<int64_t> PostgresBlobs::Begin(absl::string_view digest, int64_t s
         PHIMAP_ASSIGN_OR_RETURN(
             const SqlRows row,
             session.Run("INSERT INTO blobs (digest, size_bytes, chunk_bytes, complete, "
-                        "write_time_us) VALUES ($1, $2, $3, 0, $4) ON CONFLICT (digest) DO UPDATE "
+                        "write_time_us) SELECT $1::text, $2::bigint, $3::bigint, 0, now_us "
+                        "FROM clock ON CONFLICT (digest) DO UPDATE "
                         "SET write_time_us = excluded.write_time_us RETURNING chunk_bytes",
-                        {digest, size_bytes, kChunkBytes, absl::ToUnixMicros(absl::Now())}));
+                        {digest, size_bytes, kChunkBytes}));
         chunk_bytes = row.Int(0, 0);
         return absl::OkStatus();
       }));
@@ -164,12 +165,11 @@ absl::Status PostgresBlobs::WriteChunk(absl::string_view digest, int64_t number,
 absl::Status PostgresBlobs::Complete(absl::string_view digest, int64_t size_bytes, int64_t chunks) {
   return database_->WriteTwice(Durability::kNow, [&](PostgresSession& session) -> absl::Status {
     // Holds the row, so that nobody removes chunks between the count and the commit.
-    PHIMAP_RETURN_IF_ERROR(
-        session
-            .Run("UPDATE blobs SET complete = 1, size_bytes = $2, write_time_us = $3 "
-                 "WHERE digest = $1",
-                 {digest, size_bytes, absl::ToUnixMicros(absl::Now())})
-            .status());
+    PHIMAP_RETURN_IF_ERROR(session
+                               .Run("UPDATE blobs SET complete = 1, size_bytes = $1, "
+                                    "write_time_us = (SELECT now_us FROM clock) WHERE digest = $2",
+                                    {size_bytes, digest})
+                               .status());
     PHIMAP_RETURN_IF_ERROR(
         session.Run("DELETE FROM blob_chunks WHERE digest = $1 AND number >= $2", {digest, chunks})
             .status());
@@ -178,10 +178,7 @@ absl::Status PostgresBlobs::Complete(absl::string_view digest, int64_t size_byte
                                         "(SELECT count(*) FROM blob_chunks WHERE digest = $1)",
                                         {digest}));
     if (there.Int(0, 0) == 1 && there.Int(0, 1) == chunks) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kUnavailable, "ARTIFACT_REMOVED", "",
-                     absl::StrCat("artifact ", digest,
-                                  " was removed from the database while it was written; try again"),
-                     {{"digest", std::string(digest)}}, /*retry_delay_ms=*/1000);
+    return ArtifactRemoved(digest);
   });
 }
 
@@ -233,6 +230,53 @@ absl::Status PostgresBlobs::Remove(absl::string_view digest) {
   return database_->WriteTwice(Durability::kNow, [&](PostgresSession& session) -> absl::Status {
     PHIMAP_RETURN_IF_ERROR(session.Run("DELETE FROM blobs WHERE digest = $1", {digest}).status());
     return session.Run("DELETE FROM blob_chunks WHERE digest = $1", {digest}).status();
+  });
+}
+
+absl::StatusOr<std::vector<StoredBlob>> PostgresBlobs::List() {
+  std::vector<StoredBlob> blobs;
+  PHIMAP_RETURN_IF_ERROR(database_->ReadBytes([&](PostgresSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                            session.Run("SELECT digest, size_bytes, write_time_us FROM blobs"));
+    blobs.clear();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      blobs.push_back({rows.Text(i, 0), rows.Int(i, 1), absl::FromUnixMicros(rows.Int(i, 2))});
+    }
+    return absl::OkStatus();
+  }));
+  return blobs;
+}
+
+absl::StatusOr<bool> PostgresBlobs::Contains(SqlSession& session, absl::string_view digest) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session.Run("SELECT 1 FROM blobs WHERE digest = $1 AND complete = 1", {digest}));
+  return !rows.empty();
+}
+
+absl::StatusOr<bool> PostgresBlobs::RemoveUnused(SqlSession& session, absl::string_view digest,
+                                                 absl::Time before) {
+  // A writer that has the row makes this wait, and compare with its time.
+  PHIMAP_ASSIGN_OR_RETURN(
+      const SqlRows fresh,
+      session.Run("SELECT 1 FROM blobs WHERE digest = $1 AND write_time_us > $2 FOR UPDATE",
+                  {digest, absl::ToUnixMicros(before)}));
+  if (!fresh.empty()) return false;
+  PHIMAP_RETURN_IF_ERROR(session
+                             .Run("DELETE FROM blobs WHERE digest = $1 AND write_time_us <= $2",
+                                  {digest, absl::ToUnixMicros(before)})
+                             .status());
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows left,
+                          session.Run("SELECT 1 FROM blobs WHERE digest = $1", {digest}));
+  if (!left.empty()) return false;
+  PHIMAP_RETURN_IF_ERROR(
+      session.Run("DELETE FROM blob_chunks WHERE digest = $1", {digest}).status());
+  return true;
+}
+
+absl::Status PostgresBlobs::SetAside(absl::string_view digest) {
+  return database_->WriteAside([digest](SqlSession& session) {
+    return session.Run("UPDATE blobs SET complete = 0 WHERE digest = $1", {digest}).status();
   });
 }
 

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -54,6 +55,15 @@ class PostgresBlobs final : public Blobs {
                                                              int64_t size_bytes) override;
   // OK when there is no such blob.
   absl::Status Remove(absl::string_view digest) override;
+  absl::StatusOr<std::vector<StoredBlob>> List() override;
+  absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override;
+  // Removed in the caller's transaction: what fails changes nothing.
+  absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
+                                    absl::Time before) override;
+  // Its chunks stay, as those of an upload that was cut.
+  absl::Status SetAside(absl::string_view digest) override;
+  // Nothing is left behind: uploads that were cut are in List.
+  absl::StatusOr<int64_t> RemoveRemains(absl::Time) override { return 0; }
 
  private:
   absl::StatusOr<int64_t> Begin(absl::string_view digest, int64_t size_bytes);

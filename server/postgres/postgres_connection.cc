@@ -1,6 +1,5 @@
 #include "server/postgres/postgres_connection.h"
 
-#include <libpq-fe.h>
 #include <poll.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/postgres/libpq.h"
 #include "server/postgres/postgres_values.h"
 
 namespace phimap {
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr char kNotInTime[] = "did not answer in time";
 
 struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
+  void operator()(PGresult* result) const { libpq().PQclear(result); }
 };
 using Result = std::unique_ptr<PGresult, Clear>;
 
@@ -32,7 +32,7 @@ Clock::time_point After(absl::Duration duration) {
 }
 
 std::string Field(const PGresult* result, int field) {
-  const char* text = PQresultErrorField(result, field);
+  const char* text = libpq().PQresultErrorField(result, field);
   return text == nullptr ? "" : text;
 }
 
@@ -59,19 +59,21 @@ pg_conn* Start(const PostgresParameters& parameters) {
   }
   keywords.push_back(nullptr);
   values.push_back(nullptr);
-  return PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0);
+  return libpq().PQconnectStartParams(keywords.data(), values.data(), /*expand_dbname=*/0);
 }
 
 PostgresPlace PlaceOf(const pg_conn* connection) {
-  return {.host = OrEmpty(PQhost(connection)),
-          .port = OrEmpty(PQport(connection)),
-          .database = OrEmpty(PQdb(connection)),
-          .user = OrEmpty(PQuser(connection))};
+  return {.host = OrEmpty(libpq().PQhost(connection)),
+          .port = OrEmpty(libpq().PQport(connection)),
+          .database = OrEmpty(libpq().PQdb(connection)),
+          .user = OrEmpty(libpq().PQuser(connection))};
 }
 
 }  // namespace
 
-void PostgresConnection::Finish::operator()(pg_conn* connection) const { PQfinish(connection); }
+void PostgresConnection::Finish::operator()(pg_conn* connection) const {
+  libpq().PQfinish(connection);
+}
 
 PostgresConnection::~PostgresConnection() = default;
 
@@ -90,27 +92,30 @@ absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(
 
 absl::StatusOr<std::unique_ptr<PostgresConnection>> PostgresConnection::OpenHost(
     const PostgresParameters& parameters, const PostgresTimeouts& timeouts) {
+  PHIMAP_RETURN_IF_ERROR(LoadLibpq());
   std::unique_ptr<PostgresConnection> opened(new PostgresConnection(timeouts));
   opened->connection_.reset(Start(parameters));
   PHIMAP_CHECK(opened->connection_ != nullptr);  // It had no memory for its own object.
   pg_conn* const connection = opened->connection_.get();
   opened->place_ = PlaceOf(connection);
   // The only way to learn the SQLSTATE of a refused connection.
-  PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
-  PQsetNoticeReceiver(connection, &PostgresConnection::ReceiveNotice, opened.get());
+  libpq().PQsetErrorVerbosity(connection, PQERRORS_VERBOSE);
+  libpq().PQsetNoticeReceiver(connection, &PostgresConnection::ReceiveNotice, opened.get());
   PHIMAP_RETURN_IF_ERROR(opened->Establish(After(ConnectTimeout(parameters, timeouts.connect))));
   opened->place_ = PlaceOf(connection);
-  PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
-  if (PQsetnonblocking(connection, 1) != 0) return opened->Lost(PQerrorMessage(connection));
+  libpq().PQsetErrorVerbosity(connection, PQERRORS_DEFAULT);
+  if (libpq().PQsetnonblocking(connection, 1) != 0)
+    return opened->Lost(libpq().PQerrorMessage(connection));
   return opened;
 }
 
 absl::Status PostgresConnection::Establish(Deadline deadline) {
   pg_conn* const connection = connection_.get();
-  if (PQstatus(connection) == CONNECTION_BAD) return ConnectError(PQerrorMessage(connection));
+  if (libpq().PQstatus(connection) == CONNECTION_BAD)
+    return ConnectError(libpq().PQerrorMessage(connection));
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;
-       next = PQconnectPoll(connection)) {
-    if (next == PGRES_POLLING_FAILED) return ConnectError(PQerrorMessage(connection));
+       next = libpq().PQconnectPoll(connection)) {
+    if (next == PGRES_POLLING_FAILED) return ConnectError(libpq().PQerrorMessage(connection));
     const int16_t events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
     if (!Await(events, deadline)) return ConnectError(kNotInTime);
   }
@@ -120,7 +125,7 @@ absl::Status PostgresConnection::Establish(Deadline deadline) {
 absl::Status PostgresConnection::ConnectError(absl::string_view text) {
   ConnectFailure failure = ParseConnectFailure(text);
   // libpq itself ends a connection for which it has no password.
-  if (failure.sqlstate.empty() && PQconnectionNeedsPassword(connection_.get()) != 0) {
+  if (failure.sqlstate.empty() && libpq().PQconnectionNeedsPassword(connection_.get()) != 0) {
     failure.sqlstate = "28P01";
   }
   const absl::Status error = PostgresError(failure.sqlstate, failure.message, place_);
@@ -131,7 +136,7 @@ absl::Status PostgresConnection::ConnectError(absl::string_view text) {
 bool PostgresConnection::Await(int16_t events, Deadline deadline) const {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd socket{.fd = PQsocket(connection_.get()), .events = events, .revents = 0};
+    pollfd socket{.fd = libpq().PQsocket(connection_.get()), .events = events, .revents = 0};
     const int timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, 1 << 30));
     const int ready = poll(&socket, 1, timeout);
     if (ready > 0) return true;
@@ -150,8 +155,8 @@ void PostgresConnection::BeginCall() {
 absl::StatusOr<SqlRows> PostgresConnection::RunBatch(const std::string& statements) {
   BeginCall();
   if (!usable()) return Lost("the connection was closed");
-  if (PQsendQuery(connection_.get(), statements.c_str()) == 0) {
-    return Lost(PQerrorMessage(connection_.get()));
+  if (libpq().PQsendQuery(connection_.get(), statements.c_str()) == 0) {
+    return Lost(libpq().PQerrorMessage(connection_.get()));
   }
   return Receive();
 }
@@ -182,64 +187,67 @@ absl::StatusOr<SqlRows> PostgresConnection::Send(absl::string_view statement,
   BeginCall();
   if (!usable()) return Lost("the connection was closed");
   const PostgresArguments arguments(values);
-  if (PQsendQueryParams(connection_.get(), std::string(statement).c_str(), arguments.count(),
-                        arguments.types(), arguments.values(), arguments.lengths(),
-                        arguments.formats(), binary ? 1 : 0) == 0) {
-    return Lost(PQerrorMessage(connection_.get()));
+  if (libpq().PQsendQueryParams(connection_.get(), std::string(statement).c_str(),
+                                arguments.count(), arguments.types(), arguments.values(),
+                                arguments.lengths(), arguments.formats(), binary ? 1 : 0) == 0) {
+    return Lost(libpq().PQerrorMessage(connection_.get()));
   }
   return Receive();
 }
 
 absl::Status PostgresConnection::Flush(Deadline deadline) {
   for (;;) {
-    const int left = PQflush(connection_.get());
-    if (left < 0) return Lost(PQerrorMessage(connection_.get()));
+    const int left = libpq().PQflush(connection_.get());
+    if (left < 0) return Lost(libpq().PQerrorMessage(connection_.get()));
     if (left == 0) return absl::OkStatus();
     if (!Await(POLLIN | POLLOUT, deadline)) return Lost(kNotInTime);
     // Both sides would wait for ever if the server had to get rid of something first.
-    if (PQconsumeInput(connection_.get()) == 0) return Lost(PQerrorMessage(connection_.get()));
+    if (libpq().PQconsumeInput(connection_.get()) == 0)
+      return Lost(libpq().PQerrorMessage(connection_.get()));
   }
 }
 
 absl::Status PostgresConnection::AwaitResult(Deadline deadline) {
-  while (PQisBusy(connection_.get()) != 0) {
+  while (libpq().PQisBusy(connection_.get()) != 0) {
     if (!Await(POLLIN, deadline)) return Lost(kNotInTime);
     // After a failure what the server said last may still be there to be read.
-    if (PQconsumeInput(connection_.get()) == 0 && PQisBusy(connection_.get()) != 0) {
-      return Lost(PQerrorMessage(connection_.get()));
+    if (libpq().PQconsumeInput(connection_.get()) == 0 &&
+        libpq().PQisBusy(connection_.get()) != 0) {
+      return Lost(libpq().PQerrorMessage(connection_.get()));
     }
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<SqlRows> PostgresConnection::Receive() {
-  const Deadline deadline = After(timeouts_.statement + kPostgresAnswerGrace);
+  const Deadline deadline = After(timeouts_.statement + timeouts_.answer_grace);
   PHIMAP_RETURN_IF_ERROR(Flush(deadline));
   absl::StatusOr<SqlRows> rows = SqlRows();
   for (;;) {
     PHIMAP_RETURN_IF_ERROR(AwaitResult(deadline));
-    const Result result(PQgetResult(connection_.get()));
+    const Result result(libpq().PQgetResult(connection_.get()));
     if (result == nullptr) break;
-    switch (PQresultStatus(result.get())) {
+    switch (libpq().PQresultStatus(result.get())) {
       case PGRES_COMMAND_OK:
       case PGRES_TUPLES_OK:
       case PGRES_EMPTY_QUERY:
-        last_command_ = PQcmdStatus(result.get());
+        last_command_ = libpq().PQcmdStatus(result.get());
         if (rows.ok()) {
-          rows = RowsOf(result.get(), PQnfields(result.get()) > 0 && PQfformat(result.get(), 0));
+          rows = RowsOf(result.get(),
+                        libpq().PQnfields(result.get()) > 0 && libpq().PQfformat(result.get(), 0));
         }
         break;
       default:  // Whatever else libpq knows, now or later, is no answer to a statement.
         // The first error is the cause of the others.
         if (rows.ok()) rows = ErrorOf(result.get());
-        if (PQstatus(connection_.get()) == CONNECTION_BAD) {
+        if (libpq().PQstatus(connection_.get()) == CONNECTION_BAD) {
           connection_.reset();
           return rows;
         }
     }
   }
-  if (PQstatus(connection_.get()) == CONNECTION_BAD) {
-    if (rows.ok()) return Lost(PQerrorMessage(connection_.get()));
+  if (libpq().PQstatus(connection_.get()) == CONNECTION_BAD) {
+    if (rows.ok()) return Lost(libpq().PQerrorMessage(connection_.get()));
     connection_.reset();
   }
   return rows;
@@ -248,7 +256,7 @@ absl::StatusOr<SqlRows> PostgresConnection::Receive() {
 absl::Status PostgresConnection::ErrorOf(const pg_result* result) {
   last_sqlstate_ = Field(result, PG_DIAG_SQLSTATE);
   std::string message = Field(result, PG_DIAG_MESSAGE_PRIMARY);
-  if (message.empty()) message = ParseConnectFailure(PQresultErrorMessage(result)).message;
+  if (message.empty()) message = ParseConnectFailure(libpq().PQresultErrorMessage(result)).message;
   return PostgresError(last_sqlstate_, message, place_);
 }
 
@@ -267,10 +275,11 @@ void PostgresConnection::ReceiveNotice(void* connection, const pg_result* notice
 absl::Status PostgresConnection::Listen(absl::string_view channel) {
   BeginCall();
   if (!usable()) return Lost("the connection was closed");
-  char* const quoted = PQescapeIdentifier(connection_.get(), channel.data(), channel.size());
+  char* const quoted =
+      libpq().PQescapeIdentifier(connection_.get(), channel.data(), channel.size());
   PHIMAP_CHECK(quoted != nullptr);  // The channel is ours, and is UTF-8.
   const std::string statement = absl::StrCat("LISTEN ", quoted);
-  PQfreemem(quoted);
+  libpq().PQfreemem(quoted);
   return RunBatch(statement).status();
 }
 
@@ -279,13 +288,14 @@ absl::StatusOr<bool> PostgresConnection::WaitForNotification(Deadline deadline) 
   if (!usable()) return Lost("the connection was closed");
   for (;;) {
     bool notified = false;
-    while (PGnotify* const notification = PQnotifies(connection_.get())) {
-      PQfreemem(notification);
+    while (PGnotify* const notification = libpq().PQnotifies(connection_.get())) {
+      libpq().PQfreemem(notification);
       notified = true;
     }
     if (notified) return true;
     if (!Await(POLLIN, deadline)) return false;
-    if (PQconsumeInput(connection_.get()) == 0) return Lost(PQerrorMessage(connection_.get()));
+    if (libpq().PQconsumeInput(connection_.get()) == 0)
+      return Lost(libpq().PQerrorMessage(connection_.get()));
   }
 }
 
@@ -294,22 +304,22 @@ bool PostgresConnection::IsAlive() {
   // Something to read while nothing was asked is a notice, a notification, or the end: a last
   // message and then the end of the stream.
   while (usable() && Await(POLLIN, Clock::now())) {
-    if (PQconsumeInput(connection_.get()) == 0) connection_.reset();
-    if (usable()) PQisBusy(connection_.get());  // Takes in what was read.
+    if (libpq().PQconsumeInput(connection_.get()) == 0) connection_.reset();
+    if (usable()) libpq().PQisBusy(connection_.get());  // Takes in what was read.
   }
-  return usable() && PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
+  return usable() && libpq().PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
 }
 
 bool PostgresConnection::in_transaction() const {
-  return usable() && PQtransactionStatus(connection_.get()) != PQTRANS_IDLE;
+  return usable() && libpq().PQtransactionStatus(connection_.get()) != PQTRANS_IDLE;
 }
 
 int PostgresConnection::server_version() const {
-  return usable() ? PQserverVersion(connection_.get()) : 0;
+  return usable() ? libpq().PQserverVersion(connection_.get()) : 0;
 }
 
 int PostgresConnection::backend_pid() const {
-  return usable() ? PQbackendPID(connection_.get()) : 0;
+  return usable() ? libpq().PQbackendPID(connection_.get()) : 0;
 }
 
 }  // namespace phimap

@@ -33,16 +33,15 @@ using PostgresValue = std::variant<std::monostate, int64_t, absl::string_view, P
 struct PostgresTimeouts {
   // For each host that the address names, unless it says connect_timeout.
   absl::Duration connect = absl::Seconds(5);
-  // For each statement. The server ends it then; a server that says nothing for
-  // kPostgresAnswerGrace longer counts as lost.
+  // For each statement. The server ends it then; a server that says nothing for `answer_grace`
+  // longer counts as lost.
   absl::Duration statement = absl::Seconds(10);
+  absl::Duration answer_grace = absl::Seconds(1);
   // For each lock that a statement waits for.
   absl::Duration lock = absl::Seconds(5);
   // For a transaction whose client says nothing.
   absl::Duration idle_in_transaction = absl::Seconds(30);
 };
-
-inline constexpr absl::Duration kPostgresAnswerGrace = absl::Seconds(1);
 
 // One connection. Not thread-safe. No call waits for longer than its timeout, whatever the network
 // does, but for the resolver of host names, which has its own (resolv.conf).

@@ -130,6 +130,10 @@ absl::Status PostgresDatabase::WriteTwice(Durability durability, PostgresBody bo
   return outcome.status;
 }
 
+absl::Status PostgresDatabase::WriteAside(Body body) {
+  return WriteTwice(Durability::kWithNext, [&](PostgresSession& session) { return body(session); });
+}
+
 absl::Status PostgresDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
   const absl::Status written = WriteOrDoubt(body, is_stored, what);
   if (written.ok()) in_doubt_.store(false, std::memory_order_release);

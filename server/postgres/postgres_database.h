@@ -49,6 +49,7 @@ class PostgresDatabase final : public SqlDatabase {
 
   absl::Status Read(Body body) override;
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what) override;
+  absl::Status WriteAside(Body body) override;
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
   // Read with bytea.
@@ -61,6 +62,8 @@ class PostgresDatabase final : public SqlDatabase {
 
   // False: what is committed is on one machine's disk only, and lost with it.
   bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
+  // Which database it is, for people: without a password.
+  std::string place() const { return pool_.place(); }
   const PostgresDatabaseOptions& options() const { return options_; }
 
  private:

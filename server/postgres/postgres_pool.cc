@@ -124,10 +124,16 @@ absl::Status PostgresPool::Connect(Lease& lease) {
   }
   lease.connection_ = *std::move(opened);
   MutexLock lock(&mutex_);
+  place_ = lease.connection_->place().Text();
   failures_ = 0;
   probing_ = false;
   changed_.NotifyAll();
   return absl::OkStatus();
+}
+
+std::string PostgresPool::place() const {
+  MutexLock lock(&mutex_);
+  return place_;
 }
 
 void PostgresPool::ConnectFailed(const absl::Status& error) {

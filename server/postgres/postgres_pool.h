@@ -69,6 +69,8 @@ class PostgresPool {
   void Renew();
 
   const PostgresPoolOptions& options() const { return options_; }
+  // Where the last connection that was opened leads to; "" before the first.
+  std::string place() const ABSL_LOCKS_EXCLUDED(mutex_);
   // That synchronous_standby_names was not empty when a connection was opened last.
   bool has_synchronous_standby() const { return has_synchronous_standby_; }
 
@@ -85,7 +87,7 @@ class PostgresPool {
   const PostgresPoolOptions options_;
   std::atomic<bool> has_synchronous_standby_{false};
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar changed_;
   std::vector<std::unique_ptr<PostgresConnection>> idle_ ABSL_GUARDED_BY(mutex_);
   // Leases, and leases that connect.
@@ -95,6 +97,7 @@ class PostgresPool {
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
   bool probing_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status last_error_ ABSL_GUARDED_BY(mutex_);
+  std::string place_ ABSL_GUARDED_BY(mutex_);
   Deadline next_attempt_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,7 +1,5 @@
 #include "server/postgres/postgres_uri.h"
 
-#include <libpq-fe.h>
-
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/postgres/libpq.h"
 
 namespace phimap {
 namespace {
@@ -27,10 +26,11 @@ absl::Status BadUri(absl::string_view what) {
 }
 
 absl::StatusOr<Settings> Parse(const std::string& uri) {
+  PHIMAP_RETURN_IF_ERROR(LoadLibpq());
   char* message = nullptr;
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> options(
-      PQconninfoParse(uri.c_str(), &message), PQconninfoFree);
-  PQfreemem(message);  // It quotes the string.
+      libpq().PQconninfoParse(uri.c_str(), &message), libpq().PQconninfoFree);
+  libpq().PQfreemem(message);  // It quotes the string.
   if (options == nullptr) return BadUri("is no connection string or URI of libpq");
   Settings settings;
   for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
@@ -78,6 +78,8 @@ absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::stri
   settings.insert({"keepalives_interval", "5"});
   settings.insert({"keepalives_count", "3"});
   settings.insert({"tcp_user_timeout", "20000"});
+  // A standby is behind: who reads from one and then from the primary sees names go back.
+  settings["target_session_attrs"] = "read-write";
   settings["client_encoding"] = "UTF8";
 
   std::map<std::string, std::vector<std::string>> lists;
@@ -98,6 +100,16 @@ absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::stri
     connections[host].assign(settings.begin(), settings.end());
   }
   return connections;
+}
+
+absl::Status CheckPostgresUri(const std::string& uri) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<PostgresParameters> connections, ParsePostgresUri(uri));
+  for (const auto& [keyword, value] : connections.front()) {
+    if (keyword == "password" || keyword == "sslpassword") {
+      return BadUri("holds a password, which every user of this machine can see");
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace phimap

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace phimap {
@@ -21,6 +22,10 @@ using PostgresParameters = std::vector<std::pair<std::string, std::string>>;
 // Errors: INVALID_ARGUMENT, which never repeats any part of `uri`: a password that is not written
 // as a URI demands turns up in any part of it.
 absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::string& uri);
+
+// Whether `uri` is one that this can be done with, and holds no password: what stands on a command
+// line is seen by every user of the machine. INVALID_ARGUMENT.
+absl::Status CheckPostgresUri(const std::string& uri);
 
 }  // namespace phimap
 

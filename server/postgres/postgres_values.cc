@@ -1,7 +1,5 @@
 #include "server/postgres/postgres_values.h"
 
-#include <libpq-fe.h>
-
 #include <string>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/postgres/libpq.h"
 
 namespace phimap {
 namespace {
@@ -85,14 +84,14 @@ void PostgresArguments::Add(unsigned int type, const char* value, size_t length)
 
 absl::StatusOr<SqlRows> RowsOf(const pg_result* result, bool binary) {
   SqlRows rows;
-  const int columns = PQnfields(result);
-  for (int row = 0; row < PQntuples(result); ++row) {
+  const int columns = libpq().PQnfields(result);
+  for (int row = 0; row < libpq().PQntuples(result); ++row) {
     std::vector<SqlRows::Cell> cells(static_cast<size_t>(columns));
     for (int column = 0; column < columns; ++column) {
-      if (PQgetisnull(result, row, column)) continue;
-      const absl::string_view value(PQgetvalue(result, row, column),
-                                    static_cast<size_t>(PQgetlength(result, row, column)));
-      const Oid type = PQftype(result, column);
+      if (libpq().PQgetisnull(result, row, column)) continue;
+      const absl::string_view value(libpq().PQgetvalue(result, row, column),
+                                    static_cast<size_t>(libpq().PQgetlength(result, row, column)));
+      const Oid type = libpq().PQftype(result, column);
       PHIMAP_ASSIGN_OR_RETURN(cells[static_cast<size_t>(column)],
                               binary ? CellOfBinary(type, value) : CellOfText(type, value));
     }

@@ -1,6 +1,7 @@
 #include "server/registry/catalog_view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "core/status/status_macros.h"
@@ -71,10 +72,20 @@ MappingNames CatalogView::Replace(const MappingNames& now) {
   return before;
 }
 
-absl::Status CatalogView::CatchUp() {
-  MutexLock lock(&catching_up_);
-  const Revision known = revision();
-  PHIMAP_ASSIGN_OR_RETURN(NameChanges changes, store_.ChangesSince(known));
+absl::Status CatalogView::CatchUp(Source source) {
+  while (true) {
+    const Revision since = revision();
+    PHIMAP_ASSIGN_OR_RETURN(NameChanges changes, source(since));
+    if (Apply(since, std::move(changes))) return absl::OkStatus();
+  }
+}
+
+bool CatalogView::Apply(const Revision& since, NameChanges changes) {
+  MutexLock lock(&applying_);
+  const Revision seen = revision();
+  if (seen.epoch != since.epoch) return false;
+  // Somebody else's later answer was here first. It has these changes and perhaps more of them.
+  if (!changes.whole && changes.revision.number <= seen.number) return true;
   if (changes.whole) AddGone(changes);
   for (const MappingNames& now : changes.mappings) {
     const MappingNames before = Replace(now);
@@ -82,7 +93,7 @@ absl::Status CatalogView::CatchUp() {
   }
   MutexLock revision_lock(&mutex_);
   revision_ = changes.revision;
-  return absl::OkStatus();
+  return true;
 }
 
 }  // namespace phimap

@@ -14,25 +14,31 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/registry/reference.h"
-#include "server/store/store.h"
+#include "server/store/records.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
 
 class CatalogView {
  public:
-  // Told of each mapping that changed, before the next, and before CatchUp returns; under no lock
-  // but that of CatchUp, which it must not call.
+  // Told of each mapping that changed, before the next, and before CatchUp returns; one at a time.
+  // It must not call CatchUp.
   using Listener = std::function<void(const MappingNames& before, const MappingNames& now)>;
 
-  // `store` outlives the view. Knows nothing before the first CatchUp.
-  CatalogView(Store& store, Listener changed) : store_(store), changed_(std::move(changed)) {}
+  // Asks a catalog what became of names since a revision.
+  using Source = absl::FunctionRef<absl::StatusOr<NameChanges>(const Revision& since)>;
 
-  // Asks the store what changed, and sees it from then on. Blocking. Errors: those of the store;
-  // then nothing changes.
-  absl::Status CatchUp() ABSL_LOCKS_EXCLUDED(catching_up_, mutex_);
+  // Knows nothing before the first CatchUp.
+  explicit CatalogView(Listener changed) : changed_(std::move(changed)) {}
+
+  // Asks `source` what changed, and sees it from then on. Blocking, as `source` is; several may ask
+  // at once, and none waits for another one's answer. Errors: those of `source`; then nothing
+  // changes.
+  absl::Status CatchUp(Source source) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
 
   // The number of the version that `reference` means; 0 if there is none. Never waits for the
   // store.
@@ -45,15 +51,17 @@ class CatalogView {
  private:
   using Names = absl::flat_hash_map<std::string, MappingNames>;
 
+  // Sees `changes`, which were asked for `since`. False, and nothing is done, if they are of
+  // another history than the one that is seen by now: ask again.
+  bool Apply(const Revision& since, NameChanges changes) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
   // Adds to `changes` that mappings are gone which the whole does not have.
   void AddGone(NameChanges& changes) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Puts `now` in the place of what was known of its mapping, which is returned.
   MappingNames Replace(const MappingNames& now) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  Store& store_;
   const Listener changed_;
   // One at a time: what is seen is in the order of revisions.
-  Mutex catching_up_ ABSL_ACQUIRED_BEFORE(mutex_);
+  Mutex applying_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable Mutex mutex_;
   Revision revision_ ABSL_GUARDED_BY(mutex_);
   Names names_ ABSL_GUARDED_BY(mutex_);

@@ -24,6 +24,14 @@ std::shared_ptr<const LiveVersion> LiveVersions::Find(absl::string_view mapping,
   return *found->second;
 }
 
+std::shared_ptr<const LiveVersion> LiveVersions::Peek(absl::string_view mapping,
+                                                      int64_t number) const {
+  const auto by_number = index_.find(mapping);
+  if (by_number == index_.end()) return nullptr;
+  const auto found = by_number->second.find(number);
+  return found == by_number->second.end() ? nullptr : *found->second;
+}
+
 std::vector<std::shared_ptr<const LiveVersion>> LiveVersions::All() const {
   std::vector<std::shared_ptr<const LiveVersion>> all;
   for (const auto& [mapping, by_number] : index_) {
@@ -36,32 +44,51 @@ std::vector<std::shared_ptr<const LiveVersion>> LiveVersions::All() const {
   return all;
 }
 
-bool LiveVersions::MakeRoom(int64_t bytes) {
+bool LiveVersions::Contains(absl::string_view mapping, int64_t number) const {
+  const auto by_number = index_.find(mapping);
+  return by_number != index_.end() && by_number->second.contains(number);
+}
+
+bool LiveVersions::MakeRoom(int64_t bytes, Eviction eviction) {
   // First whether it can be done at all: what cannot fit must not empty the cache.
-  int64_t held = 0;
-  for (const auto& version : recent_) held += IsHeld(version) ? version->memory_bytes() : 0;
-  if (bytes > max_bytes_ - held) return false;
-  auto candidate = recent_.end();
-  while (bytes > max_bytes_ - bytes_ && candidate != recent_.begin()) {
-    --candidate;
-    if (IsHeld(*candidate)) continue;
-    ++evictions_;
-    candidate = Drop(candidate);
+  int64_t staying = 0;
+  for (const auto& version : recent_) {
+    const bool stays =
+        IsHeld(version) || (eviction == Eviction::kUnpinned &&
+                            IsPinned(version->record.mapping, version->record.number));
+    staying += stays ? version->memory_bytes() : 0;
   }
+  if (bytes > max_bytes_ - staying) return false;
+  DropUntilFits(bytes, /*pinned=*/false);
+  if (eviction == Eviction::kPinnedLast) DropUntilFits(bytes, /*pinned=*/true);
   return bytes <= max_bytes_ - bytes_;
 }
 
-LiveVersions::Recent::iterator LiveVersions::Drop(Recent::iterator version) {
+void LiveVersions::DropUntilFits(int64_t bytes, bool pinned) {
+  auto candidate = recent_.end();
+  while (bytes > max_bytes_ - bytes_ && candidate != recent_.begin()) {
+    --candidate;
+    const VersionRecord& record = (*candidate)->record;
+    if (IsHeld(*candidate) || IsPinned(record.mapping, record.number) != pinned) continue;
+    ++evictions_;
+    candidate = Drop(candidate);
+  }
+}
+
+void LiveVersions::Unindex(Recent::iterator version) {
   const VersionRecord& record = (*version)->record;
   const auto by_number = index_.find(record.mapping);
-  if (by_number != index_.end()) {
-    const auto found = by_number->second.find(record.number);
-    // A retired version is not found, or another of its number is.
-    if (found != by_number->second.end() && found->second == version) {
-      by_number->second.erase(found);
-      if (by_number->second.empty()) index_.erase(by_number);
-    }
-  }
+  if (by_number == index_.end()) return;
+  const auto found = by_number->second.find(record.number);
+  // A retired version is not found, or another of its number is.
+  if (found == by_number->second.end() || found->second != version) return;
+  by_number->second.erase(found);
+  if (by_number->second.empty()) index_.erase(by_number);
+  if (IsPinned(record.mapping, record.number)) --pinned_here_;
+}
+
+LiveVersions::Recent::iterator LiveVersions::Drop(Recent::iterator version) {
+  Unindex(version);
   bytes_ -= (*version)->memory_bytes();
   return recent_.erase(version);
 }
@@ -72,13 +99,47 @@ void LiveVersions::Retire(absl::string_view mapping, int64_t number) {
   const auto found = by_number->second.find(number);
   if (found == by_number->second.end()) return;
   const Recent::iterator version = found->second;
-  by_number->second.erase(found);
-  if (by_number->second.empty()) index_.erase(by_number);
+  Unindex(version);
   if (IsHeld(*version)) {
     recent_.splice(recent_.end(), recent_, version);
   } else {
     Drop(version);
   }
+}
+
+void LiveVersions::Pin(absl::string_view mapping, std::vector<int64_t> numbers) {
+  if (const auto before = pinned_.find(mapping); before != pinned_.end()) {
+    pinned_count_ -= static_cast<int64_t>(before->second.size());
+    pinned_here_ -= CountHere(mapping, before->second);
+    pinned_.erase(before);
+  }
+  if (numbers.empty()) return;
+  pinned_count_ += static_cast<int64_t>(numbers.size());
+  pinned_here_ += CountHere(mapping, numbers);
+  pinned_.emplace(mapping, std::move(numbers));
+}
+
+int64_t LiveVersions::CountHere(absl::string_view mapping,
+                                const std::vector<int64_t>& numbers) const {
+  return std::count_if(numbers.begin(), numbers.end(),
+                       [&](int64_t number) { return Contains(mapping, number); });
+}
+
+bool LiveVersions::IsPinned(absl::string_view mapping, int64_t number) const {
+  const auto numbers = pinned_.find(mapping);
+  return numbers != pinned_.end() &&
+         std::binary_search(numbers->second.begin(), numbers->second.end(), number);
+}
+
+std::vector<VersionName> LiveVersions::MissingPinned() const {
+  std::vector<VersionName> missing;
+  for (const auto& [mapping, numbers] : pinned_) {
+    for (const int64_t number : numbers) {
+      if (!Contains(mapping, number)) missing.push_back({mapping, number});
+    }
+  }
+  std::sort(missing.begin(), missing.end());
+  return missing;
 }
 
 void LiveVersions::RetireAll(absl::string_view mapping) {
@@ -91,6 +152,7 @@ void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {
   PHIMAP_CHECK(version->memory_bytes() <= max_bytes_ - bytes_);
   bytes_ += version->memory_bytes();
   const VersionRecord& record = version->record;
+  if (IsPinned(record.mapping, record.number)) ++pinned_here_;
   auto& slot = index_[record.mapping];
   recent_.push_front(std::move(version));
   PHIMAP_CHECK(slot.emplace(recent_.front()->record.number, recent_.begin()).second);

@@ -1,5 +1,5 @@
-// The versions in memory, bounded in bytes: the least recently used make room, those that somebody
-// holds stay.
+// The versions in memory, bounded in bytes: the least recently used make room, pinned ones (those
+// that aliases name) after all others, and those that somebody holds stay.
 //
 // Not thread-safe; the registry guards it.
 #ifndef PHIMAP_SERVER_REGISTRY_LIVE_VERSIONS_H_
@@ -14,8 +14,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "server/registry/version_handle.h"
+#include "server/registry/version_name.h"
 
 namespace phimap {
+
+// Which versions that nobody holds may make room.
+enum class Eviction { kUnpinned, kPinnedLast };
 
 class LiveVersions {
  public:
@@ -23,11 +27,16 @@ class LiveVersions {
 
   // The version, which becomes the most recently used; null if it is not here.
   std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
+  // The same, without being used by this.
+  std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number) const;
+  // Whether it is here; nothing is used by this.
+  bool Contains(absl::string_view mapping, int64_t number) const;
   // All that can be found, by name and number; nothing is used by this.
   std::vector<std::shared_ptr<const LiveVersion>> All() const;
-  // Drops versions that nobody holds, longest unused first, until `bytes` more fit. False, and
-  // nothing is dropped, if they cannot: the others are held, or `bytes` alone is over the limit.
-  bool MakeRoom(int64_t bytes);
+  // Drops versions that nobody holds, longest unused first, until `bytes` more fit: pinned ones
+  // only when no other is left, and only if `eviction` lets them go. False, and nothing is dropped,
+  // if `bytes` cannot fit: the others stay, or `bytes` alone is over the limit.
+  bool MakeRoom(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
   // REQUIRES: MakeRoom(version->memory_bytes()) and no such version is here.
   void Insert(std::shared_ptr<const LiveVersion> version);
   // The version, if it is here, is not found any more. As long as somebody holds it, it still
@@ -35,6 +44,16 @@ class LiveVersions {
   void Retire(absl::string_view mapping, int64_t number);
   // All versions of a mapping likewise.
   void RetireAll(absl::string_view mapping);
+
+  // From now on these versions of the mapping are pinned, here or not, and no others of it.
+  // REQUIRES: `numbers` ascend.
+  void Pin(absl::string_view mapping, std::vector<int64_t> numbers);
+  bool IsPinned(absl::string_view mapping, int64_t number) const;
+  // Every pinned version that is not here.
+  std::vector<VersionName> MissingPinned() const;
+  // Pinned versions, here or not; those of them that are here.
+  int64_t pinned() const { return pinned_count_; }
+  int64_t pinned_here() const { return pinned_here_; }
 
   int64_t count() const { return static_cast<int64_t>(recent_.size()); }
   int64_t bytes() const { return bytes_; }
@@ -44,6 +63,12 @@ class LiveVersions {
  private:
   using Recent = std::list<std::shared_ptr<const LiveVersion>>;
 
+  // How many of `numbers` are here.
+  int64_t CountHere(absl::string_view mapping, const std::vector<int64_t>& numbers) const;
+  // Drops pinned or unpinned versions that nobody holds until `bytes` more fit or none is left.
+  void DropUntilFits(int64_t bytes, bool pinned);
+  // It is not found any more.
+  void Unindex(Recent::iterator version);
   // Lets go of it, found or not.
   Recent::iterator Drop(Recent::iterator version);
 
@@ -53,6 +78,10 @@ class LiveVersions {
   // Most recently used first.
   Recent recent_;
   absl::flat_hash_map<std::string, absl::flat_hash_map<int64_t, Recent::iterator>> index_;
+  // The numbers ascend; no mapping has none.
+  absl::flat_hash_map<std::string, std::vector<int64_t>> pinned_;
+  int64_t pinned_count_ = 0;
+  int64_t pinned_here_ = 0;
 };
 
 }  // namespace phimap

@@ -22,6 +22,15 @@ namespace {
 // `store.revision` counts the changes of what names mean, and `mappings.revision` is that of the
 // mapping's last one; so what changed since a revision is found by comparing.
 //
+// `unreferenced` has artifacts that no version names, and since when; `holds` are those who want
+// all artifacts kept, such as a backup that is being made. `leases` say who does what only one
+// should, such as collecting garbage. `claims` are builds under way, in
+// whatever server; a claim's epoch goes up with each taker, and publishing checks it. `servers` are
+// those that work with this store, and the newest they read.
+//
+// `history` and `clock` are what statements for all databases ask: where the catalog stands, and
+// what time it is.
+//
 // The columns stand in the order in which migrations added them: an old file and a new one have the
 // same tables.
 constexpr char kCreateTables[] = R"sql(
@@ -81,6 +90,53 @@ CREATE TABLE builds (
 CREATE INDEX builds_by_end_time ON builds (end_time_us);
 )sql";
 
+// The tables that came with schema version 4.
+constexpr char kFleetTables[] = R"sql(
+CREATE TABLE unreferenced (
+  digest TEXT PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
+  since_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE holds (
+  hold_id TEXT PRIMARY KEY NOT NULL,
+  holder TEXT NOT NULL,
+  end_time_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE leases (
+  lease TEXT PRIMARY KEY NOT NULL,
+  holder TEXT NOT NULL,
+  end_time_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE claims (
+  mapping TEXT NOT NULL,
+  build_id TEXT NOT NULL,
+  spec_digest TEXT NOT NULL,
+  server_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL CHECK (epoch >= 1),
+  start_time_us INTEGER NOT NULL,
+  lease_end_us INTEGER NOT NULL,
+  state INTEGER NOT NULL,
+  rows_received INTEGER NOT NULL,
+  phase TEXT NOT NULL,
+  fraction_ppm INTEGER NOT NULL,
+  followed INTEGER NOT NULL CHECK (followed IN (0, 1)),
+  cancelled INTEGER NOT NULL DEFAULT 0 CHECK (cancelled IN (0, 1)),
+  PRIMARY KEY (mapping, build_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE servers (
+  server_id TEXT PRIMARY KEY NOT NULL,
+  name TEXT NOT NULL,
+  release TEXT NOT NULL,
+  schema_version INTEGER NOT NULL,
+  artifact_format INTEGER NOT NULL,
+  arithmetic INTEGER NOT NULL,
+  start_time_us INTEGER NOT NULL,
+  seen_time_us INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE VIEW history AS SELECT epoch, revision FROM store;
+CREATE VIEW clock AS
+  SELECT CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) AS now_us;
+)sql";
+
 // What makes of schema version i + 1 the next one. Never changed once released.
 constexpr const char* kMigrations[] = {
     // 1: no aliases, deletion or import yet.
@@ -97,7 +153,9 @@ ALTER TABLE store ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 UPDATE store SET epoch = lower(hex(randomblob(8)));
 ALTER TABLE mappings ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX mappings_by_revision ON mappings (revision);
-)sql"};
+)sql",
+    // 3: one server.
+    kFleetTables};
 static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 
 // FULL: a commit is on disk when it returns. WAL: a commit is one fsync, and a backup that reads
@@ -146,8 +204,8 @@ absl::Status ChangeSchema(SqliteConnection* database, const std::string& stateme
 }
 
 absl::Status CreateTables(SqliteConnection* database) {
-  return ChangeSchema(database,
-                      absl::StrCat(kCreateTables, "PRAGMA application_id = ", kApplicationId, ";"));
+  return ChangeSchema(database, absl::StrCat(kCreateTables, kFleetTables,
+                                             "PRAGMA application_id = ", kApplicationId, ";"));
 }
 
 absl::Status Migrate(SqliteConnection* database, int64_t version) {

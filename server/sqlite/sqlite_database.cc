@@ -102,6 +102,24 @@ absl::Status SqliteDatabase::Settle() {
   return absl::OkStatus();
 }
 
+absl::Status SqliteDatabase::EmptyLog() {
+  MutexLock lock(&write_mutex_);
+  PHIMAP_ASSIGN_OR_RETURN(SqliteStatement statement,
+                          writer_->Prepare("PRAGMA wal_checkpoint(TRUNCATE)"));
+  PHIMAP_ASSIGN_OR_RETURN(const bool answered, statement.Step());
+  // Its first column says whether somebody was in the way.
+  if (answered && statement.Int(0) == 0) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kUnavailable, "DATABASE_BUSY", "",
+                   absl::StrCat(writer_->path(), ": another program reads it; try again"),
+                   {{"path", writer_->path()}});
+}
+
+absl::Status SqliteDatabase::WriteAside(Body body) {
+  // A file has one writer at a time, and nothing is gained by syncing later.
+  return Write(
+      body, [](SqlSession&) { return false; }, "what this server noted was stored");
+}
+
 absl::Status SqliteDatabase::Write(Body body, IsStored is_stored, absl::string_view what) {
   MutexLock lock(&write_mutex_);
   PHIMAP_RETURN_IF_ERROR(Settle());
@@ -115,7 +133,12 @@ absl::Status SqliteDatabase::Write(Body body, IsStored is_stored, absl::string_v
   if (committed.ok()) return absl::OkStatus();
   in_doubt_ = true;
   RollBack();
-  if (!Settle().ok()) return CommitInDoubt(committed, what);
+  if (const absl::Status settled = Settle(); !settled.ok()) {
+    // A log that had no space for the commit has no commit: the write was cut short. The next
+    // transaction settles it all the same.
+    const bool is_full = absl::IsResourceExhausted(committed) && absl::IsResourceExhausted(settled);
+    return is_full ? committed : CommitInDoubt(committed, what);
+  }
   const absl::StatusOr<bool> stored = is_stored(session);
   // Settled but unreadable: still in doubt as far as the caller is concerned.
   if (!stored.ok()) {

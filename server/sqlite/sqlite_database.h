@@ -38,6 +38,11 @@ class SqliteDatabase final : public SqlDatabase {
   absl::Status Read(Body body) ABSL_LOCKS_EXCLUDED(read_mutex_) override;
   absl::Status Write(Body body, IsStored is_stored, absl::string_view what)
       ABSL_LOCKS_EXCLUDED(write_mutex_) override;
+  absl::Status WriteAside(Body body) ABSL_LOCKS_EXCLUDED(write_mutex_) override;
+  // Moves the whole write-ahead log into the file, durably, and empties it: then the file alone is
+  // the database. What is left to the closing of the file may fail without a word. UNAVAILABLE
+  // while another program reads.
+  absl::Status EmptyLog() ABSL_LOCKS_EXCLUDED(write_mutex_);
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 
  private:

@@ -7,6 +7,7 @@
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
 #include "server/sqlite/store_directory.h"
+#include "server/store/garbage_collector.h"
 #include "server/store/sql_catalog.h"
 
 namespace phimap {
@@ -38,8 +39,9 @@ absl::StatusOr<std::unique_ptr<FileLock>> LockDirectory(const std::string& data_
   return lock;
 }
 
-absl::StatusOr<std::unique_ptr<SqlCatalog>> OpenCatalog(const SqliteStoreOptions& options,
-                                                        FileSystem* file_system, FileBlobs& blobs) {
+absl::StatusOr<std::shared_ptr<SqlDatabase>> OpenDatabase(const SqliteStoreOptions& options,
+                                                          FileSystem* file_system,
+                                                          FileBlobs& blobs) {
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock,
                           LockDirectory(options.data_dir, file_system, blobs));
   const std::string path = absl::StrCat(options.data_dir, "/", kDatabaseName);
@@ -49,22 +51,18 @@ absl::StatusOr<std::unique_ptr<SqlCatalog>> OpenCatalog(const SqliteStoreOptions
   database->Keep(std::move(lock));
   // The database's own entry in the directory; SQLite syncs those of its logs.
   PHIMAP_RETURN_IF_ERROR(file_system->SyncDir(options.data_dir));
-  auto catalog = std::make_unique<SqlCatalog>(std::move(database));
-  PHIMAP_RETURN_IF_ERROR(ConfirmIdentity(&blobs, file_system, catalog.get()));
-  return catalog;
+  return std::shared_ptr<SqlDatabase>(std::move(database));
 }
 
 absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, FileBlobs& blobs,
                                    Catalog& catalog) {
   StartupReport report;
-  PHIMAP_ASSIGN_OR_RETURN(report.removed_temporary_files, blobs.RemoveTemporary());
   // A file that can be created and removed: the directory is writable, even on a full disk.
   const std::string probe = absl::StrCat(blobs.temporary_path(), "/writable");
-  PHIMAP_RETURN_IF_ERROR(file_system->NewWritableFile(probe).status());
+  const absl::Status created = file_system->NewWritableFile(probe).status();
+  // A start that crashed right here left it behind.
+  if (!absl::IsAlreadyExists(created)) PHIMAP_RETURN_IF_ERROR(created);
   PHIMAP_RETURN_IF_ERROR(file_system->Remove(probe));
-  PHIMAP_ASSIGN_OR_RETURN(const absl::flat_hash_set<std::string> referenced,
-                          catalog.ReferencedDigests());
-  PHIMAP_ASSIGN_OR_RETURN(report.removed_blobs, blobs.RemoveUnreferenced(referenced));
   const absl::StatusOr<int64_t> pruned = catalog.PruneBuilds(now);
   // A full disk is no reason not to serve what is stored: expired builds are not shown in any case.
   if (absl::IsResourceExhausted(pruned.status())) return report;
@@ -77,13 +75,41 @@ absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, File
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(const SqliteStoreOptions& options,
                                                                FileSystem* file_system) {
-  auto blobs = std::make_unique<FileBlobs>(options.data_dir, file_system);
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqlCatalog> catalog,
-                          OpenCatalog(options, file_system, *blobs));
+  const auto blobs = std::make_shared<FileBlobs>(options.data_dir, file_system);
+  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<SqlDatabase> database,
+                          OpenDatabase(options, file_system, *blobs));
+  auto catalog = std::make_unique<SqlCatalog>(database, blobs);
+  PHIMAP_RETURN_IF_ERROR(ConfirmIdentity(blobs.get(), file_system, catalog.get()));
   PHIMAP_ASSIGN_OR_RETURN(const StartupReport report,
                           Tidy(options.clock(), file_system, *blobs, *catalog));
-  return std::unique_ptr<SqliteStore>(
-      new SqliteStore(std::move(catalog), std::move(blobs), options.clock, report));
+  DiskReserve reserve(absl::StrCat(options.data_dir, "/reserve"), options.reserve_bytes,
+                      file_system);
+  return std::unique_ptr<SqliteStore>(new SqliteStore(
+      std::move(reserve), std::move(database), std::move(catalog), blobs, options.clock, report));
+}
+
+absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t number,
+                                        Rollbacks rollbacks) {
+  return DeleteOnFullDisk([&] { return CatalogStore::DeleteVersion(mapping, number, rollbacks); });
+}
+
+absl::Status SqliteStore::DeleteMapping(absl::string_view mapping) {
+  return DeleteOnFullDisk([&] { return CatalogStore::DeleteMapping(mapping); });
+}
+
+absl::Status SqliteStore::DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove) {
+  absl::Status removed = remove();
+  if (!absl::IsResourceExhausted(removed) || !reserve_.GiveUp()) return removed;
+  removed = remove();
+  if (removed.ok()) {
+    // What is not removed now is found by the next collector.
+    GarbageCollector(database_, blobs_, "a deletion on a full disk")
+        .Run(absl::ZeroDuration())
+        .status()
+        .IgnoreError();
+  }
+  reserve_.Make();
+  return removed;
 }
 
 }  // namespace phimap

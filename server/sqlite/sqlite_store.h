@@ -7,11 +7,14 @@
 #include <memory>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/files/file_system.h"
+#include "server/sqlite/disk_reserve.h"
 #include "server/store/catalog_store.h"
+#include "server/store/sql_database.h"
 
 namespace phimap {
 
@@ -23,12 +26,12 @@ struct SqliteStoreOptions {
   // How long to wait for another program that locked the database (a backup does not) before
   // UNAVAILABLE.
   absl::Duration busy_timeout = absl::Seconds(5);
+  // Kept back in the directory for deletions on a full disk; 0: nothing.
+  int64_t reserve_bytes = int64_t{4} << 20;
 };
 
-// What start-up tidied away, for the log.
+// What start-up tidied away, for the log. No file is: another program may be writing it.
 struct StartupReport {
-  int64_t removed_temporary_files = 0;
-  int64_t removed_blobs = 0;
   int64_t removed_builds = 0;
 };
 
@@ -42,14 +45,34 @@ class SqliteStore final : public CatalogStore {
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const SqliteStoreOptions& options,
                                                            FileSystem* file_system);
 
+  // On a full disk they give up the reserve, and what they leave unnamed is removed at once.
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                             Rollbacks rollbacks = Rollbacks::kKeep) override;
+  absl::Status DeleteMapping(absl::string_view mapping) override;
+
+  // Makes the reserve if it is missing and there is space. Blocking; opening does not wait for it.
+  void MakeReserve() { reserve_.Make(); }
+
   const StartupReport& startup_report() const { return startup_report_; }
+  // What it is made of. The directory stays locked as long as somebody has the database.
+  const std::shared_ptr<SqlDatabase>& database() const { return database_; }
+  const std::shared_ptr<Blobs>& blobs() const { return blobs_; }
 
  private:
-  SqliteStore(std::unique_ptr<Catalog> catalog, std::unique_ptr<Blobs> blobs, Clock clock,
+  absl::Status DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove);
+
+  SqliteStore(DiskReserve reserve, std::shared_ptr<SqlDatabase> database,
+              std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs, Clock clock,
               const StartupReport& startup_report)
-      : CatalogStore(std::move(catalog), std::move(blobs), std::move(clock)),
+      : CatalogStore(std::move(catalog), blobs, std::move(clock)),
+        reserve_(std::move(reserve)),
+        database_(std::move(database)),
+        blobs_(std::move(blobs)),
         startup_report_(startup_report) {}
 
+  DiskReserve reserve_;
+  const std::shared_ptr<SqlDatabase> database_;
+  const std::shared_ptr<Blobs> blobs_;
   const StartupReport startup_report_;
 };
 

@@ -56,8 +56,6 @@ absl::Status ConfirmIdentity(FileBlobs* blobs, FileSystem* file_system, SqlCatal
   PHIMAP_ASSIGN_OR_RETURN(const bool has_blobs, blobs->HasBlobs());
   PHIMAP_ASSIGN_OR_RETURN(const bool has_mappings, catalog->HasMappings());
   if (!marker.has_value() && !has_blobs && !has_mappings) {
-    // What an earlier start that crashed right here left behind is in the way of the new file.
-    PHIMAP_RETURN_IF_ERROR(blobs->RemoveTemporary().status());
     return blobs->WriteNamed(kMarkerName, store_id);
   }
   return MakeError(

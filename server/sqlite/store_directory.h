@@ -7,7 +7,7 @@
 //   phimap.sqlite   blobs/STORE and blobs       meaning
 //   absent, empty   neither, no -wal file       fresh: create both
 //   absent, empty   any of them                 the database was lost: DATA_LOSS
-//   present         STORE has its id            normal: blobs without a version may go
+//   present         STORE has its id            normal: blobs without a version are garbage
 //   present, no     neither                     creation was interrupted before STORE: write it
 //   mappings
 //   present         anything else               database and blobs do not belong together:

@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -35,15 +34,13 @@ class Catalog {
   // What has become of names since `since`; of a Revision() everything.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 
-  virtual absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests() = 0;
-  // Fails while a commit is in doubt: its answer permits to remove the blob.
-  virtual absl::StatusOr<bool> IsReferenced(absl::string_view digest) = 0;
   // nullopt when no version has this digest.
   virtual absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest) = 0;
 
   // Whether this request would be accepted now: ALREADY_EXISTS, ABORTED, or OK.
   virtual absl::Status CheckPublishable(const PublishRequest& request, absl::Time now) = 0;
-  // Checks again and inserts the version and its build in one transaction.
+  // Checks again and inserts the version and its build in one transaction. UNAVAILABLE with the
+  // reason ARTIFACT_REMOVED, here and in ImportVersion, if its blob is gone: write it again.
   virtual absl::StatusOr<VersionRecord> InsertVersion(const PublishRequest& request,
                                                       absl::string_view digest, int64_t size_bytes,
                                                       absl::Time now) = 0;
@@ -70,17 +67,16 @@ class Catalog {
   virtual absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                           absl::string_view alias) = 0;
 
-  // As in Store. What is deleted may leave artifacts that nothing refers to: their digests are
-  // added to `digests`, also when the commit is in doubt.
+  // As in Store. Artifacts that nothing names any more are listed as unreferenced in the same
+  // transaction (garbage_collector.h).
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag,
                                                absl::Time now) = 0;
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag) = 0;
-  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
-                                     std::vector<std::string>* digests) = 0;
-  virtual absl::Status DeleteMapping(absl::string_view mapping,
-                                     std::vector<std::string>* digests) = 0;
+  virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                                     Rollbacks rollbacks) = 0;
+  virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
 };
 
 }  // namespace phimap

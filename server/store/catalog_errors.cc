@@ -88,4 +88,16 @@ absl::Status TooManyAliases(absl::string_view mapping) {
       {{"limit", absl::StrCat(kMaxAliases)}});
 }
 
+absl::Status ArtifactRemoved(absl::string_view digest) {
+  return MakeError(Code::kUnavailable, "ARTIFACT_REMOVED", "",
+                   absl::StrCat("artifact ", digest,
+                                " was removed from the store while it was written; try again"),
+                   {{"digest", std::string(digest)}}, /*retry_delay_ms=*/1000);
+}
+
+bool IsArtifactRemoved(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  return detail.has_value() && detail->reason == "ARTIFACT_REMOVED";
+}
+
 }  // namespace phimap

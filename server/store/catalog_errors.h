@@ -29,6 +29,9 @@ absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
 // FAILED_PRECONDITION, naming the aliases that a rollback would bring back to the version.
 absl::Status RolledBackTo(absl::string_view mapping, int64_t number,
                           const std::vector<AliasRecord>& aliases);
+// UNAVAILABLE: collected as garbage between being written and being named.
+absl::Status ArtifactRemoved(absl::string_view digest);
+bool IsArtifactRemoved(const absl::Status& status);
 // RESOURCE_EXHAUSTED.
 absl::Status TooManyAliases(absl::string_view mapping);
 

@@ -7,45 +7,29 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "server/store/catalog_errors.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
+namespace {
 
-CatalogStore::CatalogStore(std::unique_ptr<Catalog> catalog, std::unique_ptr<Blobs> blobs,
-                           Clock clock)
-    : catalog_(std::move(catalog)), blobs_(std::move(blobs)), clock_(std::move(clock)) {}
+// The second write makes a blob fresh, which garbage collection leaves alone: a third is for
+// clocks that differ.
+constexpr int kAttempts = 3;
 
-void CatalogStore::Pin(const std::string& digest) {
-  MutexLock lock(&mutex_);
-  ++pins_[digest];
-}
+}  // namespace
 
-void CatalogStore::Unpin(const std::string& digest) {
-  MutexLock lock(&mutex_);
-  const auto pin = pins_.find(digest);
-  PHIMAP_CHECK(pin != pins_.end());
-  if (--pin->second == 0) pins_.erase(pin);
-}
-
-void CatalogStore::RemoveGarbage(const std::vector<std::string>& digests) {
-  MutexLock lock(&mutex_);
-  garbage_.insert(digests.begin(), digests.end());
-  std::vector<std::string> gone;
-  for (const std::string& digest : garbage_) {
-    if (pins_.contains(digest)) continue;  // Its publisher decides.
-    // Under the lock, so that nobody begins to publish it between the question and the deed.
-    const absl::StatusOr<bool> referenced = catalog_->IsReferenced(digest);
-    if (!referenced.ok()) break;  // The others could not be judged either.
-    if (*referenced || blobs_->Remove(digest).ok()) gone.push_back(digest);
-  }
-  for (const std::string& digest : gone) garbage_.erase(digest);
-}
+CatalogStore::CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs,
+                           Clock clock, std::unique_ptr<BuildClaims> claims)
+    : catalog_(std::move(catalog)),
+      blobs_(std::move(blobs)),
+      clock_(std::move(clock)),
+      claims_(std::move(claims)) {}
 
 absl::StatusOr<VersionRecord> CatalogStore::Publish(const PublishRequest& request,
                                                     absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
   const absl::Time now = clock_();
-  RemoveGarbage();
   // Saves writing in vain; the transaction checks again.
   PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(request, now));
   return Add(digest, artifact, [&] {
@@ -57,7 +41,6 @@ absl::StatusOr<VersionRecord> CatalogStore::Import(const VersionRecord& version,
                                                    absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
   const absl::Time now = clock_();
-  RemoveGarbage();
   return Add(digest, artifact, [&] {
     return catalog_->ImportVersion(version, digest, static_cast<int64_t>(artifact.size()), now);
   });
@@ -65,40 +48,30 @@ absl::StatusOr<VersionRecord> CatalogStore::Import(const VersionRecord& version,
 
 absl::StatusOr<VersionRecord> CatalogStore::Add(const std::string& digest,
                                                 absl::string_view artifact, Insert insert) {
-  Pin(digest);
-  const absl::Status written = blobs_->Write(digest, artifact);
-  absl::StatusOr<VersionRecord> version = written.ok() ? insert() : written;
-  Unpin(digest);
-  if (!version.ok()) RemoveGarbage({digest});
-  return version;
+  for (int attempt = 1;; ++attempt) {
+    const absl::Status written = blobs_->Write(digest, artifact);
+    absl::StatusOr<VersionRecord> version = written.ok() ? insert() : written;
+    if (attempt == kAttempts || !IsArtifactRemoved(version.status())) return version;
+  }
 }
 
 absl::Status CatalogStore::DeleteVersion(absl::string_view mapping, int64_t number,
                                          Rollbacks rollbacks) {
-  std::vector<std::string> digests;
-  const absl::Status removed = catalog_->DeleteVersion(mapping, number, rollbacks, &digests);
-  // Whether nothing refers to them any more is found out there, also if the commit is in doubt now.
-  RemoveGarbage(digests);
-  return removed;
+  return catalog_->DeleteVersion(mapping, number, rollbacks);
 }
 
 absl::Status CatalogStore::DeleteMapping(absl::string_view mapping) {
-  std::vector<std::string> digests;
-  const absl::Status removed = catalog_->DeleteMapping(mapping, &digests);
-  RemoveGarbage(digests);
-  return removed;
+  return catalog_->DeleteMapping(mapping);
 }
 
 absl::StatusOr<AliasRecord> CatalogStore::SetAlias(absl::string_view mapping,
                                                    absl::string_view alias, int64_t version,
                                                    absl::string_view etag) {
-  RemoveGarbage();
   return catalog_->SetAlias(mapping, alias, version, etag, clock_());
 }
 
 absl::Status CatalogStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                        absl::string_view etag) {
-  RemoveGarbage();
   return catalog_->DeleteAlias(mapping, alias, etag);
 }
 
@@ -107,7 +80,6 @@ absl::Status CatalogStore::RecordFailedBuild(const BuildRecord& record) {
   const absl::Time now = clock_();
   BuildRecord stored = record;
   if (stored.end_time == absl::Time()) stored.end_time = now;
-  RemoveGarbage();
   return catalog_->InsertFailedBuild(stored, now);
 }
 
@@ -163,6 +135,12 @@ absl::StatusOr<std::string> CatalogStore::ReadArtifact(absl::string_view digest)
   PHIMAP_ASSIGN_OR_RETURN(const int64_t size_bytes, ArtifactSizeBytes(digest));
   absl::StatusOr<std::string> artifact = blobs_->Read(digest, size_bytes);
   if (!artifact.ok()) return UnlessDeleted(digest, artifact.status());
+  return artifact;
+}
+
+absl::StatusOr<std::string> CatalogStore::ReadArtifactOf(const VersionRecord& version) {
+  absl::StatusOr<std::string> artifact = blobs_->Read(version.digest, version.artifact_size_bytes);
+  if (!artifact.ok()) return UnlessDeleted(version.digest, artifact.status());
   return artifact;
 }
 

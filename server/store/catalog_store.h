@@ -3,11 +3,11 @@
 // How the invariants of Store are kept:
 //   1. Publish writes the blob durably before the transaction that names it.
 //   2. and 3. are the catalog's.
-//   4. A failed Publish removes its blob again, unless a version or a concurrent publisher refers
-//   to it. What could not be removed at once (the disk failed, the commit is in doubt) is removed
-//   with the next write, or at start-up.
+//   4. Only the transaction makes anything visible. A blob that a failed Publish wrote is named by
+//   no version; the garbage collector finds it (garbage_collector.h).
 //   5. is the catalog's.
-//   6. A deletion removes a blob after its commit, in the same way and with the same care as 4.
+//   6. A deletion lists artifacts as unreferenced; the garbage collector removes them after a grace
+//   time. A publish or an import whose blob it removed before the commit writes it again.
 #ifndef PHIMAP_SERVER_STORE_CATALOG_STORE_H_
 #define PHIMAP_SERVER_STORE_CATALOG_STORE_H_
 
@@ -18,14 +18,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
 #include "server/store/blobs.h"
 #include "server/store/catalog.h"
 #include "server/store/store.h"
-#include "server/sync/mutex.h"
 
 namespace phimap {
 
@@ -36,7 +33,9 @@ class CatalogStore : public Store {
   // Called under no lock of the caller, from any thread.
   using Clock = std::function<absl::Time()>;
 
-  CatalogStore(std::unique_ptr<Catalog> catalog, std::unique_ptr<Blobs> blobs, Clock clock);
+  // `claims`: null where no other server shares the catalog.
+  CatalogStore(std::unique_ptr<Catalog> catalog, std::shared_ptr<Blobs> blobs, Clock clock,
+               std::unique_ptr<BuildClaims> claims = nullptr);
 
   absl::StatusOr<VersionRecord> Publish(const PublishRequest& request,
                                         absl::string_view artifact) override;
@@ -57,6 +56,7 @@ class CatalogStore : public Store {
   absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                   absl::string_view alias) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
+  absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) override;
   absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
                                                 int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
@@ -67,32 +67,22 @@ class CatalogStore : public Store {
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep) override;
   absl::Status DeleteMapping(absl::string_view mapping) override;
+  BuildClaims* claims() override { return claims_.get(); }
 
  private:
   using Insert = absl::FunctionRef<absl::StatusOr<VersionRecord>()>;
 
   // Writes the artifact durably, then inserts the row that names it.
   absl::StatusOr<VersionRecord> Add(const std::string& digest, absl::string_view artifact,
-                                    Insert insert) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Announces that this digest's blob is about to be written: from here to Unpin nobody removes it.
-  void Pin(const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Unpin(const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes blobs that were written in vain, or deleted, and that nobody refers to, these among
-  // them. What cannot be removed or judged now stays listed.
-  void RemoveGarbage(const std::vector<std::string>& digests = {}) ABSL_LOCKS_EXCLUDED(mutex_);
+                                    Insert insert);
   absl::StatusOr<int64_t> ArtifactSizeBytes(absl::string_view digest);
   // A blob that cannot be read because its version was deleted meanwhile is not damaged.
   absl::Status UnlessDeleted(absl::string_view digest, const absl::Status& error);
 
   const std::unique_ptr<Catalog> catalog_;
-  const std::unique_ptr<Blobs> blobs_;
+  const std::shared_ptr<Blobs> blobs_;
   const Clock clock_;
-
-  Mutex mutex_;
-  // Publishers at work, by digest.
-  absl::flat_hash_map<std::string, int> pins_ ABSL_GUARDED_BY(mutex_);
-  // Digests whose publisher failed, or whose version was deleted.
-  absl::flat_hash_set<std::string> garbage_ ABSL_GUARDED_BY(mutex_);
+  const std::unique_ptr<BuildClaims> claims_;
 };
 
 }  // namespace phimap

@@ -72,7 +72,7 @@ absl::StatusOr<std::string> CatalogTables::StoreId() {
 }
 
 absl::StatusOr<Revision> CatalogTables::CurrentRevision() {
-  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT epoch, revision FROM store"));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows, session_.Run("SELECT epoch, revision FROM history"));
   return Revision{rows.Text(0, 0), rows.Int(0, 1)};
 }
 
@@ -80,7 +80,7 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
   const int64_t deleted = living ? 0 : 1;
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
-      session_.Run("SELECT m.name, v.number FROM mappings m "
+      session_.Run("SELECT m.name, v.number, v.digest FROM mappings m "
                    "LEFT JOIN versions v ON v.mapping = m.name "
                    "WHERE m.revision > $1 AND m.deleted <= $2 ORDER BY m.name, v.number",
                    {since, deleted}));
@@ -89,7 +89,9 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
     if (names.empty() || names.back().mapping != rows.Text(i, 0)) {
       names.push_back({.mapping = rows.Text(i, 0)});
     }
-    if (!rows.IsNull(i, 1)) names.back().versions.push_back(rows.Int(i, 1));
+    if (rows.IsNull(i, 1)) continue;
+    names.back().versions.push_back(rows.Int(i, 1));
+    if (living) names.back().digests.push_back(rows.Text(i, 2));
   }
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows aliases,
@@ -103,6 +105,17 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
     mapping->aliases.push_back({aliases.Text(i, 1), aliases.Int(i, 2)});
   }
   return names;
+}
+
+absl::StatusOr<NameChanges> CatalogTables::ChangesSince(const Revision& since) {
+  NameChanges changes;
+  PHIMAP_ASSIGN_OR_RETURN(changes.revision, CurrentRevision());
+  if (changes.revision == since) return changes;
+  // A number that is not there yet is of another history, whatever the epoch says.
+  changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
+  PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
+                          NamesSince(changes.whole ? -1 : since.number, changes.whole));
+  return changes;
 }
 
 absl::Status CatalogTables::CountChange(absl::string_view mapping) {
@@ -222,18 +235,23 @@ absl::StatusOr<int64_t> CatalogTables::NewestVersion(absl::string_view mapping) 
 
 absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
                                            std::optional<int64_t> number) {
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows digests, DigestsOf(mapping, number));
   if (number.has_value()) {
     PHIMAP_RETURN_IF_ERROR(
         session_.Run("DELETE FROM builds WHERE mapping = $1 AND version = $2", {mapping, *number})
             .status());
-    return session_
-        .Run("DELETE FROM versions WHERE mapping = $1 AND number = $2", {mapping, *number})
-        .status();
+    PHIMAP_RETURN_IF_ERROR(
+        session_.Run("DELETE FROM versions WHERE mapping = $1 AND number = $2", {mapping, *number})
+            .status());
+  } else {
+    // A failed build has version 0: its record stays.
+    PHIMAP_RETURN_IF_ERROR(
+        session_.Run("DELETE FROM builds WHERE mapping = $1 AND version > 0", {mapping}).status());
+    PHIMAP_RETURN_IF_ERROR(
+        session_.Run("DELETE FROM versions WHERE mapping = $1", {mapping}).status());
   }
-  // A failed build has version 0: its record stays.
-  PHIMAP_RETURN_IF_ERROR(
-      session_.Run("DELETE FROM builds WHERE mapping = $1 AND version > 0", {mapping}).status());
-  return session_.Run("DELETE FROM versions WHERE mapping = $1", {mapping}).status();
+  for (size_t i = 0; i < digests.size(); ++i) PHIMAP_RETURN_IF_ERROR(List(digests.Text(i, 0)));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<VersionRecord>> CatalogTables::FindDigest(absl::string_view mapping,
@@ -263,16 +281,25 @@ absl::StatusOr<absl::flat_hash_set<std::string>> CatalogTables::ReferencedDigest
   return digests;
 }
 
-absl::Status CatalogTables::CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
-                                           std::vector<std::string>* digests) {
+absl::StatusOr<SqlRows> CatalogTables::DigestsOf(absl::string_view mapping,
+                                                 std::optional<int64_t> number) {
   constexpr absl::string_view kSelect = "SELECT DISTINCT digest FROM versions WHERE mapping = $1";
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      number.has_value()
-          ? session_.Run(absl::StrCat(kSelect, " AND number = $2"), {mapping, *number})
-          : session_.Run(kSelect, {mapping}));
-  for (size_t i = 0; i < rows.size(); ++i) digests->push_back(rows.Text(i, 0));
-  return absl::OkStatus();
+  if (!number.has_value()) return session_.Run(kSelect, {mapping});
+  return session_.Run(absl::StrCat(kSelect, " AND number = $2"), {mapping, *number});
+}
+
+absl::Status CatalogTables::List(absl::string_view digest) {
+  return session_
+      .Run(
+          "INSERT INTO unreferenced (digest, since_us) SELECT CAST($1 AS TEXT), now_us FROM clock "
+          "WHERE NOT EXISTS (SELECT 1 FROM versions WHERE digest = $1) "
+          "ON CONFLICT (digest) DO NOTHING",
+          {digest})
+      .status();
+}
+
+absl::Status CatalogTables::Unlist(absl::string_view digest) {
+  return session_.Run("DELETE FROM unreferenced WHERE digest = $1", {digest}).status();
 }
 
 absl::StatusOr<std::optional<AliasRecord>> CatalogTables::FindAlias(absl::string_view mapping,

@@ -24,10 +24,8 @@ class CatalogTables {
   explicit CatalogTables(SqlSession& session) : session_(session) {}
 
   absl::StatusOr<std::string> StoreId();
-  absl::StatusOr<Revision> CurrentRevision();
-  // Mappings whose names changed after revision `since`; with `living`, only those that were not
-  // deleted.
-  absl::StatusOr<std::vector<MappingNames>> NamesSince(int64_t since, bool living);
+  // As in Store.
+  absl::StatusOr<NameChanges> ChangesSince(const Revision& since);
   // Counts a change of what the mapping's names mean.
   absl::Status CountChange(absl::string_view mapping);
 
@@ -46,16 +44,18 @@ class CatalogTables {
                                                           std::optional<int64_t> before, int limit);
   // 0 when there is none.
   absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
-  // Deletes one version, or all, with their builds.
+  // Deletes one version, or all, with their builds, and lists their artifacts if nothing names
+  // them.
   absl::Status DeleteVersions(absl::string_view mapping, std::optional<int64_t> number);
 
   absl::StatusOr<std::optional<VersionRecord>> FindDigest(absl::string_view mapping,
                                                           absl::string_view digest);
   absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest);
   absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests();
-  // Adds the digests of one version, or of all, to `digests`.
-  absl::Status CollectDigests(absl::string_view mapping, std::optional<int64_t> number,
-                              std::vector<std::string>* digests);
+  // Lists this artifact as unreferenced from now on, unless a version names it or it is listed
+  // already; takes it off the list.
+  absl::Status List(absl::string_view digest);
+  absl::Status Unlist(absl::string_view digest);
 
   absl::StatusOr<std::optional<AliasRecord>> FindAlias(absl::string_view mapping,
                                                        absl::string_view alias);
@@ -74,6 +74,12 @@ class CatalogTables {
   absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
 
  private:
+  absl::StatusOr<Revision> CurrentRevision();
+  // The digests of one version, or of all.
+  absl::StatusOr<SqlRows> DigestsOf(absl::string_view mapping, std::optional<int64_t> number);
+  // Mappings whose names changed after revision `since`; with `living`, only those that were not
+  // deleted.
+  absl::StatusOr<std::vector<MappingNames>> NamesSince(int64_t since, bool living);
   SqlSession& session_;
 };
 

@@ -84,6 +84,10 @@ absl::StatusOr<std::string> MeteredStore::ReadArtifact(absl::string_view digest)
   return Metered(metrics_, Op::kReadArtifact, [&] { return store_->ReadArtifact(digest); });
 }
 
+absl::StatusOr<std::string> MeteredStore::ReadArtifactOf(const VersionRecord& version) {
+  return Metered(metrics_, Op::kReadArtifact, [&] { return store_->ReadArtifactOf(version); });
+}
+
 absl::StatusOr<std::string> MeteredStore::ReadArtifactRange(absl::string_view digest,
                                                             int64_t offset, int64_t bytes) {
   return Metered(metrics_, Op::kReadArtifactRange,

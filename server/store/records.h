@@ -67,6 +67,14 @@ struct MappingRecord {
   std::vector<AliasRecord> aliases = {};
 };
 
+// Who has a build, and since which taking of it (build_claims.h).
+struct BuildClaimant {
+  std::string server_id;
+  int64_t epoch = 0;
+
+  friend bool operator==(const BuildClaimant& a, const BuildClaimant& b) = default;
+};
+
 // How a build ended. Kept for kBuildRetention after `end_time`, and not longer than its version.
 struct BuildRecord {
   std::string mapping;
@@ -78,6 +86,8 @@ struct BuildRecord {
   // Done: the version's number, and `error` is OK. Failed or cancelled: 0, and the final error.
   int64_t version = 0;
   absl::Status error;
+  // When it is recorded: as in PublishRequest. Not stored.
+  std::optional<BuildClaimant> claimant = std::nullopt;
 };
 
 inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
@@ -92,6 +102,9 @@ struct PublishRequest {
   // Fencing: the newest version number that the publisher believes in (0 for a name without
   // versions); nullopt publishes after whatever is there. A mismatch is ABORTED and stores nothing.
   std::optional<int64_t> expected_newest;
+  // Fencing: who must have the build's claim, which ends with this; nullopt: nobody claims builds.
+  // A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
+  std::optional<BuildClaimant> claimant = std::nullopt;
 };
 
 // A point in the history of a catalog: each change has the next number, in the order of commits.
@@ -117,6 +130,9 @@ struct MappingNames {
   std::vector<int64_t> versions = {};
   // By name.
   std::vector<AliasTarget> aliases = {};
+  // Of `versions`, in an answer that is whole: in another history a number may be that of another
+  // artifact. Empty otherwise.
+  std::vector<std::string> digests = {};
 
   // 0 if there is none.
   int64_t newest_version() const { return versions.empty() ? 0 : versions.back(); }

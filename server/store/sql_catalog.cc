@@ -5,9 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/plan/artifact.h"
+#include "core/plan/plan.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/store/catalog_errors.h"
+#include "server/store/fleet_member.h"
+#include "server/store/sql_build_claims.h"
 
 namespace phimap {
 namespace {
@@ -39,6 +43,12 @@ absl::Status CheckPublishableIn(CatalogTables& tables, const PublishRequest& req
                    {{"mapping", mapping},
                     {"expected", absl::StrCat(*request.expected_newest)},
                     {"actual", absl::StrCat(newest)}});
+}
+
+absl::Status EndClaimOf(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
+                        const std::optional<BuildClaimant>& claimant) {
+  if (!claimant.has_value()) return absl::OkStatus();
+  return EndClaim(session, mapping, build_id, *claimant);
 }
 
 bool EtagMatches(absl::string_view expected, const std::optional<AliasRecord>& current) {
@@ -112,35 +122,19 @@ absl::StatusOr<std::string> SqlCatalog::StoreId() {
 }
 
 absl::StatusOr<NameChanges> SqlCatalog::ChangesSince(const Revision& since) {
-  return ReadTables<NameChanges>([&](CatalogTables& tables) -> absl::StatusOr<NameChanges> {
-    NameChanges changes;
-    PHIMAP_ASSIGN_OR_RETURN(changes.revision, tables.CurrentRevision());
-    if (changes.revision == since) return changes;
-    // A number that is not there yet is of another history, whatever the epoch says.
-    changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
-    PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
-                            tables.NamesSince(changes.whole ? -1 : since.number, changes.whole));
-    return changes;
-  });
+  return ReadTables<NameChanges>([&](CatalogTables& tables) { return tables.ChangesSince(since); });
 }
 
 absl::StatusOr<bool> SqlCatalog::HasMappings() {
   return ReadTables<bool>([](CatalogTables& tables) { return tables.HasMappings(); });
 }
 
-absl::StatusOr<absl::flat_hash_set<std::string>> SqlCatalog::ReferencedDigests() {
-  return ReadTables<absl::flat_hash_set<std::string>>(
-      [](CatalogTables& tables) { return tables.ReferencedDigests(); });
-}
-
-absl::StatusOr<bool> SqlCatalog::IsReferenced(absl::string_view digest) {
-  if (database_->in_doubt()) {
-    return MakeError(absl::StatusCode::kUnavailable, "COMMIT_IN_DOUBT", "",
-                     absl::StrCat("whether a version has artifact ", digest,
-                                  " shows when the commit in doubt is settled"));
+absl::Status SqlCatalog::UseArtifact(SqlSession& session, absl::string_view digest) {
+  if (blobs_ != nullptr) {
+    PHIMAP_ASSIGN_OR_RETURN(const bool there, blobs_->Contains(session, digest));
+    if (!there) return ArtifactRemoved(digest);
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> size, ArtifactSizeBytes(digest));
-  return size.has_value();
+  return CatalogTables(session).Unlist(digest);
 }
 
 absl::StatusOr<std::optional<int64_t>> SqlCatalog::ArtifactSizeBytes(absl::string_view digest) {
@@ -166,6 +160,10 @@ absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& re
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, kArtifactFormat, kArithmetic));
+        PHIMAP_RETURN_IF_ERROR(
+            EndClaimOf(session, version.mapping, request.build_id, request.claimant));
+        PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
         PHIMAP_RETURN_IF_ERROR(tables.DeleteExpiredBuilds(now).status());
         PHIMAP_ASSIGN_OR_RETURN(version.number, tables.TakeNumber(version.mapping, now));
         PHIMAP_RETURN_IF_ERROR(tables.InsertVersion(version));
@@ -195,6 +193,8 @@ absl::Status SqlCatalog::InsertFailedBuild(const BuildRecord& record, absl::Time
         request.version.mapping = record.mapping;
         request.build_id = record.build_id;
         PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
+        PHIMAP_RETURN_IF_ERROR(
+            EndClaimOf(session, record.mapping, record.build_id, record.claimant));
         return tables.InsertBuild(record);
       },
       [&](SqlSession& session) {
@@ -217,6 +217,8 @@ absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imp
           version = *std::move(there);
           return absl::OkStatus();
         }
+        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, kArtifactFormat, kArithmetic));
+        PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
         version = imported;
         version.digest = std::string(digest);
         version.artifact_size_bytes = size_bytes;
@@ -332,13 +334,12 @@ absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_vie
 }
 
 absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number,
-                                       Rollbacks rollbacks, std::vector<std::string>* digests) {
+                                       Rollbacks rollbacks) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_RETURN_IF_ERROR(tables.GetVersion(mapping, number).status());
         PHIMAP_RETURN_IF_ERROR(CheckUnused(tables, mapping, number, rollbacks));
-        PHIMAP_RETURN_IF_ERROR(tables.CollectDigests(mapping, number, digests));
         PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, number));
         return tables.CountChange(mapping);
       },
@@ -348,14 +349,12 @@ absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number
       absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
 }
 
-absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping,
-                                       std::vector<std::string>* digests) {
+absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
         if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
-        PHIMAP_RETURN_IF_ERROR(tables.CollectDigests(mapping, std::nullopt, digests));
         PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
         PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(mapping));
         return tables.CountChange(mapping);

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/store/blobs.h"
 #include "server/store/catalog.h"
 #include "server/store/catalog_tables.h"
 #include "server/store/records.h"
@@ -23,14 +23,14 @@ namespace phimap {
 
 class SqlCatalog final : public Catalog {
  public:
-  // REQUIRES: `database` has the catalog's tables.
-  explicit SqlCatalog(std::shared_ptr<SqlDatabase> database) : database_(std::move(database)) {}
+  // REQUIRES: `database` has the catalog's tables. A version is inserted only while its artifact is
+  // among `blobs`; with null nobody asks.
+  explicit SqlCatalog(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs = nullptr)
+      : database_(std::move(database)), blobs_(std::move(blobs)) {}
 
   absl::StatusOr<std::string> StoreId() override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
   absl::StatusOr<bool> HasMappings();
-  absl::StatusOr<absl::flat_hash_set<std::string>> ReferencedDigests() override;
-  absl::StatusOr<bool> IsReferenced(absl::string_view digest) override;
   absl::StatusOr<std::optional<int64_t>> ArtifactSizeBytes(absl::string_view digest) override;
 
   absl::Status CheckPublishable(const PublishRequest& request, absl::Time now) override;
@@ -61,16 +61,20 @@ class SqlCatalog final : public Catalog {
                                        absl::Time now) override;
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag) override;
-  absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks,
-                             std::vector<std::string>* digests) override;
-  absl::Status DeleteMapping(absl::string_view mapping, std::vector<std::string>* digests) override;
+  absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
+                             Rollbacks rollbacks) override;
+  absl::Status DeleteMapping(absl::string_view mapping) override;
 
  private:
   // What `read` makes of the tables, in one snapshot.
   template <typename T, typename Function>
   absl::StatusOr<T> ReadTables(const Function& read);
 
+  // Whether a version may name this artifact; then it is unreferenced no more.
+  absl::Status UseArtifact(SqlSession& session, absl::string_view digest);
+
   const std::shared_ptr<SqlDatabase> database_;
+  const std::shared_ptr<Blobs> blobs_;
 };
 
 }  // namespace phimap

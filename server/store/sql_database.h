@@ -43,6 +43,9 @@ class SqlRows {
   const std::string& Text(size_t row, size_t column) const {
     return std::get<std::string>(rows_[row][column]);
   }
+  bool IsInt(size_t row, size_t column) const {
+    return std::holds_alternative<int64_t>(rows_[row][column]);
+  }
   bool IsNull(size_t row, size_t column) const {
     return std::holds_alternative<std::monostate>(rows_[row][column]);
   }
@@ -80,6 +83,10 @@ class SqlDatabase {
   // of `what` ("version 3 of \"letters\" was deleted"). While a commit is in doubt nothing else is
   // written.
   virtual absl::Status Write(Body body, IsStored is_stored, absl::string_view what) = 0;
+  // Runs `body` in one transaction that changes nothing with a revision and tells nobody. Where the
+  // database can, it waits for no other writer of other rows, and returns before it is on disk: it
+  // is there whenever one that came after it is. It may happen twice.
+  virtual absl::Status WriteAside(Body body) = 0;
   // Whether a commit of this process is in doubt: Read does not see then what a crash may bring to
   // light. Never waits.
   virtual bool in_doubt() const = 0;

@@ -10,7 +10,7 @@
 //      transaction that names it commits.)
 //   2. Version numbers of a name are 1, 2, 3 …; a number is never used twice.
 //   3. The version and the row of the build that made it appear in one transaction.
-//   4. Nothing that a failed or interrupted call wrote is ever visible; start-up removes it.
+//   4. Nothing that a failed or interrupted call wrote is ever visible; it is garbage.
 //   5. An alias points at a version that exists: what it points at cannot be deleted.
 //   6. An artifact is kept as long as any version, of whatever name, has its digest.
 //
@@ -32,6 +32,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/store/blobs.h"
+#include "server/store/build_claims.h"
 #include "server/store/records.h"
 
 namespace phimap {
@@ -78,6 +79,11 @@ class Store {
                                                           absl::string_view alias) = 0;
   // The artifact with this digest; its SHA-256 is checked against it (DATA_LOSS).
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) = 0;
+  // That of a version that was looked up. The catalog is asked only if it cannot be read: what is
+  // cached is there also while a database is away.
+  virtual absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) {
+    return ReadArtifact(version.digest);
+  }
   // `bytes` of it from `offset`, fewer where it ends before. They are not checked against the
   // digest: whoever reads parts checks them by what stands in them. REQUIRES: 0 <= offset, bytes.
   virtual absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
@@ -96,7 +102,8 @@ class Store {
   // `etag` as in SetAlias, and compared first: only then an unknown alias is NOT_FOUND.
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag) = 0;
-  // Deletes a version with the record of its build, and its artifact if no other version has it.
+  // Deletes a version with the record of its build. Its artifact, if no other version has it, is
+  // garbage from then on, which is collected after a grace time.
   // FAILED_PRECONDITION, naming them, while aliases point at it, or pointed at it before their last
   // move and `rollbacks` are to be kept.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
@@ -104,6 +111,10 @@ class Store {
   // Deletes a mapping with all its versions likewise; its counter is kept. FAILED_PRECONDITION
   // while it has an alias.
   virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
+
+  // Who builds what, in a store that several servers share. Null: no other process has this one,
+  // so that each build is this process's own.
+  virtual BuildClaims* claims() { return nullptr; }
 };
 
 }  // namespace phimap

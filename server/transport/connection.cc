@@ -497,7 +497,8 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
 }
 
 void Connection::EndRequest(Http2Stream& stream) {
-  if (std::exchange(stream.request_ended_, true) || stream.handler_ == nullptr) return;
+  if (std::exchange(stream.request_ended_, true) || stream.answered_) return;
+  if (stream.handler_ == nullptr) return;
   const std::shared_ptr<StreamHandler> handler = stream.handler_;
   handler->OnRequestEnd();
 }
@@ -506,6 +507,8 @@ int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
   // The connection's window is not what bounds memory: each stream's is.
   nghttp2_session_consume_connection(session_, bytes.size());
   Http2Stream* const stream = Find(stream_id);
+  // Its window stays shut: the client has its answer, and nobody reads on.
+  if (stream != nullptr && stream->answered_) return 0;
   if (stream == nullptr || stream->handler_ == nullptr) {
     nghttp2_session_consume_stream(session_, stream_id, bytes.size());
     return 0;
@@ -531,10 +534,8 @@ int Connection::OnFrameSent(const nghttp2_frame& frame) {
   const bool ends = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   if (!ends || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   Http2Stream* const stream = Find(frame.hd.stream_id);
-  // The answer is complete, whatever more the client meant to send.
-  if (stream != nullptr && !stream->request_ended_) {
-    nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR);
-  }
+  // Otherwise nghttp2 closes it.
+  if (stream != nullptr && !stream->request_ended_) stream->Linger();
   return 0;
 }
 

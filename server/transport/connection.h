@@ -49,6 +49,9 @@ struct ConnectionLimits {
   absl::Duration max_age = absl::InfiniteDuration();
   // For how long calls are taken after a client was told to go elsewhere.
   absl::Duration go_away_notice = absl::Seconds(2);
+  // How long a client may take to end a request that was answered before its end. A reset that
+  // follows the answer at once makes HAProxy drop the answer.
+  absl::Duration linger = absl::Milliseconds(500);
   // Frames of a second that carry no call and no data, pings for instance.
   int max_control_frames = 2'000;
   // Header fields of a second beyond max_header_bytes, counted as those are: a byte may name a

@@ -109,6 +109,10 @@ void EventLoop::NotePoll(bool waits) {
   if (since != 0 && now - since > longest_gap_.load(std::memory_order_relaxed)) {
     longest_gap_.store(now - since, std::memory_order_relaxed);
   }
+  if (since != 0) {
+    busy_time_.store(busy_time_.load(std::memory_order_relaxed) + now - since,
+                     std::memory_order_relaxed);
+  }
   busy_since_.store(waits ? 0 : now, std::memory_order_relaxed);
 }
 

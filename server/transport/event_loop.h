@@ -94,6 +94,10 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   absl::Duration TakeLongestGap();
   // For how long the loop has not polled, while it is not waiting for events.
   absl::Duration BusyFor() const;
+  // The time that the loop was at work, since it began.
+  absl::Duration BusyTime() const {
+    return absl::Nanoseconds(busy_time_.load(std::memory_order_relaxed));
+  }
 
  private:
   // Polls and handles; returns how many events there were.
@@ -122,6 +126,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // Of the events that are being handled; Remove takes its own out.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
 
+  // Nanoseconds; the loop alone adds to it.
+  std::atomic<int64_t> busy_time_{0};
   // Nanoseconds of the steady clock; 0 while it waits.
   std::atomic<int64_t> busy_since_{0};
   std::atomic<int64_t> longest_gap_{0};

@@ -85,6 +85,16 @@ void Http2Stream::Reset(ResetCode code) {
   connection_.WantFlush();
 }
 
+void Http2Stream::Linger() {
+  answered_ = true;
+  connection_.loop().timers().Set(linger_timer_,
+                                  connection_.loop().now() + connection_.owner_.limits.linger);
+  // What it holds is free from now on.
+  if (const std::shared_ptr<StreamHandler> handler = std::move(handler_)) {
+    handler->OnClosed(ResetCode::kNoError);
+  }
+}
+
 void Http2Stream::Consume(size_t bytes) {
   nghttp2_session_consume_stream(connection_.session_, id_, bytes);
   connection_.WantFlush();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/transport/stream.h"
+#include "server/transport/timer_wheel.h"
 
 namespace phimap {
 
@@ -43,6 +44,15 @@ class Http2Stream final : public Stream {
     std::string value;
   };
 
+  // Resets a stream whose answer is complete and whose client has not ended the request.
+  struct LingerTimer final : Timer {
+    explicit LingerTimer(Http2Stream& stream) : stream(stream) {}
+    void OnTime() override { stream.Reset(ResetCode::kNoError); }
+    Http2Stream& stream;
+  };
+
+  // The answer is complete before the request is: for the handler the stream is closed.
+  void Linger();
   void Resume();
   size_t UnsentBytes() const;
   // Gives the client max_stall from now to take what it owes.
@@ -68,6 +78,8 @@ class Http2Stream final : public Stream {
   bool request_ended_ = false;
   // Both HEADERS frames of the request have come: it was handed over.
   bool begun_ = false;
+  bool answered_ = false;
+  LingerTimer linger_timer_{*this};
 };
 
 }  // namespace phimap

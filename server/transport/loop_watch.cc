@@ -47,6 +47,18 @@ void LoopWatch::Add(EventLoop& loop) {
   });
 }
 
+int LoopWatch::count() const {
+  MutexLock lock(&mutex_);
+  return static_cast<int>(loops_.size());
+}
+
+absl::Duration LoopWatch::BusyTime() const {
+  absl::Duration time = absl::ZeroDuration();
+  MutexLock lock(&mutex_);
+  for (const auto& loop : loops_) time += loop->BusyTime();
+  return time;
+}
+
 absl::Duration LoopWatch::BusyFor() const {
   absl::Duration longest = absl::ZeroDuration();
   MutexLock lock(&mutex_);

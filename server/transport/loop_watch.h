@@ -25,6 +25,9 @@ class LoopWatch {
   // For how long the slowest loop has been at work without a poll: what is over seconds means that
   // nobody is served.
   absl::Duration BusyFor() const;
+  // Of all loops together, since they began.
+  absl::Duration BusyTime() const;
+  int count() const;
 
  private:
   class GapTimer;

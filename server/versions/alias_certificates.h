@@ -1,7 +1,7 @@
 // Shows the certificates of the versions that aliases point to among the metrics.
 //
-// An alias is shown from when it was set or first asked for: its version is in memory then, with
-// its certificate, and no artifact is read for this.
+// An alias is shown from when its version is in memory, with its certificate: no artifact is read
+// for this.
 #ifndef PHIMAP_SERVER_VERSIONS_ALIAS_CERTIFICATES_H_
 #define PHIMAP_SERVER_VERSIONS_ALIAS_CERTIFICATES_H_
 

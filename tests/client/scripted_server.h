@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "phimap/v1/evaluation_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
 
@@ -22,9 +23,12 @@ using BuildStream = grpc::ServerReaderWriter<v1::BuildResponse, v1::BuildRequest
 using BuildScript = std::function<grpc::Status(BuildStream&)>;
 using TransformStreamStream =
     grpc::ServerReaderWriter<v1::TransformStreamResponse, v1::TransformStreamRequest>;
+using EvaluateStream = grpc::ServerReaderWriter<v1::EvaluateResponse, v1::EvaluateRequest>;
 
 // Listens on a free port of the loopback while it lives. Scripts are set before calls are made.
-class ScriptedServer : public v1::MappingService::Service, public v1::TransformService::Service {
+class ScriptedServer : public v1::MappingService::Service,
+                       public v1::TransformService::Service,
+                       public v1::EvaluationService::Service {
  public:
   ScriptedServer() {
     grpc::ServerBuilder builder;
@@ -35,6 +39,7 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(static_cast<v1::MappingService::Service*>(this));
     builder.RegisterService(static_cast<v1::TransformService::Service*>(this));
+    builder.RegisterService(static_cast<v1::EvaluationService::Service*>(this));
     server_ = builder.BuildAndStart();
     target_ = absl::StrCat("127.0.0.1:", port);
   }
@@ -48,6 +53,7 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
   std::vector<BuildScript> builds;
   std::function<grpc::Status(const v1::TransformRequest&, v1::TransformResponse&)> transform;
   std::function<grpc::Status(TransformStreamStream&)> transform_stream;
+  std::function<grpc::Status(EvaluateStream&)> evaluate;
   std::function<grpc::Status(const v1::CancelBuildRequest&, v1::BuildJob&)> cancel_build;
   std::function<grpc::Status(const v1::ListMappingsRequest&, v1::ListMappingsResponse&)>
       list_mappings;
@@ -56,6 +62,14 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
       delete_version;
   std::function<grpc::Status(grpc::ServerWriter<v1::ArtifactChunk>&)> export_artifact;
   std::atomic<size_t> build_attempts = 0;
+
+  // What calls of SetAlias, Transform, TransformStream, Evaluate and Export asked for as
+  // "phimap-min-revision" ("" for nothing), in order, and what they are told, from the first on.
+  std::vector<std::string> revisions_asked() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return asked_;
+  }
+  std::vector<std::string> revisions_told;
 
   // Addresses of the connections that Transform and TransformStream calls came from, in order.
   std::vector<std::string> peers() {
@@ -77,12 +91,14 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
                             v1::ListMappingsResponse* response) override {
     return list_mappings(*request, *response);
   }
-  grpc::Status SetAlias(grpc::ServerContext*, const v1::SetAliasRequest* request,
+  grpc::Status SetAlias(grpc::ServerContext* context, const v1::SetAliasRequest* request,
                         v1::Alias* alias) override {
+    TellRevision(*context);
     return set_alias(*request, *alias);
   }
-  grpc::Status Export(grpc::ServerContext*, const v1::ExportRequest*,
+  grpc::Status Export(grpc::ServerContext* context, const v1::ExportRequest*,
                       grpc::ServerWriter<v1::ArtifactChunk>* writer) override {
+    TellRevision(*context);
     return export_artifact(*writer);
   }
   grpc::Status DeleteVersion(grpc::ServerContext*, const v1::DeleteVersionRequest* request,
@@ -92,12 +108,28 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
   grpc::Status Transform(grpc::ServerContext* context, const v1::TransformRequest* request,
                          v1::TransformResponse* response) override {
     RecordPeer(*context);
+    TellRevision(*context);
     return transform(*request, *response);
   }
   grpc::Status TransformStream(grpc::ServerContext* context,
                                TransformStreamStream* stream) override {
     RecordPeer(*context);
+    TellRevision(*context);
     return transform_stream(*stream);
+  }
+  grpc::Status Evaluate(grpc::ServerContext* context, EvaluateStream* stream) override {
+    TellRevision(*context);
+    return evaluate(*stream);
+  }
+
+  void TellRevision(grpc::ServerContext& context) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto asked = context.client_metadata().find("phimap-min-revision");
+    asked_.emplace_back(asked == context.client_metadata().end()
+                            ? ""
+                            : std::string(asked->second.data(), asked->second.size()));
+    if (asked_.size() > revisions_told.size()) return;
+    context.AddTrailingMetadata("phimap-revision", revisions_told[asked_.size() - 1]);
   }
 
   void RecordPeer(const grpc::ServerContext& context) {
@@ -109,6 +141,7 @@ class ScriptedServer : public v1::MappingService::Service, public v1::TransformS
   std::string target_;
   std::mutex mutex_;
   std::vector<std::string> peers_;  // under mutex_
+  std::vector<std::string> asked_;  // under mutex_
 };
 
 // A client may return while the script that served it still runs. Declared after the variables that

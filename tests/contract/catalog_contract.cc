@@ -122,10 +122,9 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
   note();
   ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "").ok());
   note();
-  std::vector<std::string> digests;
-  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, &digests).ok());
+  ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteMapping("letters", &digests).ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters").ok());
   note();
   EXPECT_THAT(after, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(Now().epoch, start.epoch);
@@ -150,9 +149,8 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   failed.end_time = kTime;
   failed.error = absl::InternalError("failed");
   EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
-  std::vector<std::string> digests;
-  EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep, &digests).ok());
-  EXPECT_FALSE(catalog_->DeleteMapping("letters", &digests).ok());
+  EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
+  EXPECT_FALSE(catalog_->DeleteMapping("letters").ok());
   EXPECT_EQ(Now(), before);
   EXPECT_THAT(ChangesSince(before).mappings, IsEmpty());
 }
@@ -179,8 +177,7 @@ TEST_P(CatalogContractTest, ADeletedMappingIsAChangeAndNotAmongAllThatAreThere) 
   Insert("letters", "build-1");
   Insert("spam", "build-2");
   const Revision before = Now();
-  std::vector<std::string> digests;
-  ASSERT_TRUE(catalog_->DeleteMapping("letters", &digests).ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters").ok());
   EXPECT_THAT(TextOf(ChangesSince(before).mappings), ElementsAre("letters="));
   EXPECT_THAT(TextOf(ChangesSince(Revision()).mappings), ElementsAre("spam=1"));
   Insert("letters", "build-3");
@@ -283,13 +280,12 @@ TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
   const auto write = [&](int writer) {
     Catalog& catalog = writer == 0 ? *catalog_ : *other;
     const std::string mapping = absl::StrCat("mapping-", writer);
-    std::vector<std::string> digests;
     for (int i = 0; i < kWrites; ++i) {
       const int64_t number = Insert(catalog, mapping, absl::StrCat("build-", i));
       EXPECT_TRUE(catalog.SetAlias(mapping, "prod", number, "", kTime).ok());
       if (i % 5 != 4) continue;
       EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "").ok());
-      EXPECT_TRUE(catalog.DeleteMapping(mapping, &digests).ok());
+      EXPECT_TRUE(catalog.DeleteMapping(mapping).ok());
     }
     EXPECT_GT(Insert(catalog, mapping, "last"), 0);
     --writing;

@@ -6,7 +6,9 @@ import pathlib
 import re
 import unittest
 
+import names
 import programs
+import schema
 import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
@@ -22,6 +24,8 @@ OTHERS_FLAGS = {
 DOCKERFILE_FLAGS = {"--build", "--mount", "--from", "--target", "--no-install-recommends", "--gid", "--uid",
                     "--no-create-home", "--home-dir", "--shell", "--interval", "--timeout", "--start-period",
                     "--retries"}
+
+COMPOSE_FILES = ("compose.single.yaml", "compose.yaml")
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9_.-]*[a-z0-9]")
 PORT = re.compile(r"(?:127\.0\.0\.1|0\.0\.0\.0|localhost|phimapd|prometheus|grafana|HOST):(\d+)(?::(\d+))?")
@@ -45,7 +49,7 @@ def dockerfile():
 
 
 def compose():
-    return yaml.safe_load(text_of("deploy/compose.yaml"))
+    return yaml.safe_load(text_of("deploy/compose.single.yaml"))
 
 
 def seconds(duration):
@@ -67,7 +71,7 @@ def in_repository(service, path):
     for target, source in binds(service).items():
         if path == target or path.startswith(target + "/"):
             return source / path[len(target):].lstrip("/") if path != target else source
-    raise AssertionError(f"{path} is nothing that compose.yaml mounts there")
+    raise AssertionError(f"{path} is nothing that compose.single.yaml mounts there")
 
 
 def share_a_network(one, other):
@@ -97,14 +101,14 @@ class FlagsTest(unittest.TestCase):
         self.assertIn(command[1], PHIMAP.commands)
 
     def test_every_flag_in_deploy_and_the_operators_guide_exists(self):
-        known = PHIMAPD.flags | PHIMAP.flags
+        known = PHIMAPD.flags | PHIMAP.flags | names.NOT_YET
         checked = 0
         for path in served_files():
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 others = set().union(*(flags for program, flags in OTHERS_FLAGS.items()
                                        if re.search(rf"\b{program}\b", line) or program in path.parts))
-                if path.name == "compose.yaml":
-                    others |= OTHERS_FLAGS["prometheus"]
+                if path.name in COMPOSE_FILES:
+                    others |= OTHERS_FLAGS["prometheus"] | {"--host", "--username"}
                 for flag in FLAG.findall(line):
                     checked += 1
                     self.assertIn(flag, known | others, f"{path.relative_to(SOURCE)}:{number}: no program has it")
@@ -121,8 +125,32 @@ class FlagsTest(unittest.TestCase):
         self.assertGreaterEqual(len(given), 2)
         for grace in given:
             self.assertGreaterEqual(grace, drain + 5)
-        for named in re.findall(r"--drain_seconds, whose default is (\d+)", text_of("deploy/compose.yaml")):
+        for named in re.findall(r"--drain_seconds, whose default is (\d+)", text_of("deploy/compose.single.yaml")):
             self.assertEqual(int(named), drain)
+
+
+class ComposeTest(unittest.TestCase):
+    def test_every_key_exists_and_a_planted_one_is_found(self):
+        for name in COMPOSE_FILES:
+            document = yaml.safe_load(text_of(f"deploy/{name}"))
+            self.assertEqual(schema.compose_faults(document), [], name)
+            document["services"]["prometheus"]["read_onyl"] = True
+            self.assertEqual(schema.compose_faults(document), ["services.prometheus.read_onyl: there is no such field"])
+
+    def test_two_servers_share_a_database_and_nothing_else(self):
+        document = yaml.safe_load(text_of("deploy/compose.yaml"))
+        servers = [document["services"][name] for name in ("phimapd-1", "phimapd-2")]
+        self.assertFalse(set(servers[0]["volumes"]) & set(servers[1]["volumes"]))
+        for service in servers:
+            for flag in service["command"]:
+                self.assertIn(flag.partition("=")[0], PHIMAPD.flags)
+            self.assertNotIn("ports", service)
+            self.assertIn("phimapd", service["networks"]["front"]["aliases"])
+            self.assertGreaterEqual(seconds(service["stop_grace_period"]), int(PHIMAPD.default("--drain_seconds")) + 5)
+        for service in document["services"].values():
+            self.assertLessEqual(set(service.get("secrets", [])), set(document["secrets"]))
+            for port in service.get("ports", []):
+                self.assertRegex(port, r"^127\.0\.0\.1:\d+:\d+$")
 
 
 class PortsTest(unittest.TestCase):
@@ -203,8 +231,8 @@ class PathsTest(unittest.TestCase):
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         for pattern in document.get("rule_files", []):
             self.assertTrue(list(path.parent.glob(pattern.removeprefix("/etc/prometheus/"))), pattern)
-        targets = [target for job in document["scrape_configs"] for static in job["static_configs"]
-                   for target in static["targets"]]
+        targets = [f"{name}:{found['port']}" for job in document["scrape_configs"] for found in job["dns_sd_configs"]
+                   for name in found["names"]]
         self.assertIn(f"phimapd:{PHIMAPD.default_port('--http')}", targets)
         for target in targets:
             self.assertIn(target.split(":")[0], services)

@@ -29,7 +29,8 @@ class Prometheus:
         folder = pathlib.Path(self._folder.name)
         config = yaml.safe_load((server.DEPLOY / "prometheus/prometheus.yml").read_text())
         config["global"].update(scrape_interval="1s", scrape_timeout="1s", evaluation_interval="1s")
-        config["scrape_configs"][0]["static_configs"][0]["targets"] = [target]
+        del config["scrape_configs"][0]["dns_sd_configs"]
+        config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
         (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
         for name in config["rule_files"]:
             (folder / name).write_text((server.DEPLOY / "prometheus" / name).read_text())

@@ -22,6 +22,7 @@ from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_
 # Reasons that take a full disk, a broken machine, a newer phimap, a race, a faulty kernel service or a hostile artifact: tests of the server's
 # parts bring them about.
 ELSEWHERE = {
+    "ABORTED_BY_RESTART", "ARTIFACT_REMOVED", "BUILD_TAKEN_OVER", "FLEET_TOO_OLD", "DATABASE_EXHAUSTED", "DATABASE_READ_ONLY", "DATABASE_REFUSED", "DATABASE_UNAVAILABLE",
     "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "BAD_TIMEOUT", "CERTIFICATE_MISSING",
     "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "CUT_OFF", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
     "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
@@ -232,8 +233,21 @@ class ApiErrorsTest(unittest.TestCase):
         self.fails("Any call", "COMPRESSED", "UNIMPLEMENTED", get, large, compression=grpc.Compression.Gzip)
         self.fails("Any call", "MESSAGE_TOO_LARGE", "RESOURCE_EXHAUSTED", get, large)
         self.fails("Any call", "HEADERS_TOO_LARGE", "RESOURCE_EXHAUSTED", get, small, metadata=[("x", "y" * 16384)])
+        for revision, reason, code in (
+                ("7", "BAD_REVISION", "INVALID_ARGUMENT"), ("0:1", "REVISION_OF_ANOTHER_HISTORY", "FAILED_PRECONDITION"),
+                (f"{self.revision_of(phimapd)}0000", "REVISION_NOT_REACHED", "UNAVAILABLE")):
+            self.fails("Any call", reason, code, get, small, metadata=[("phimap-min-revision", revision)])
         self.fails("Any call", "MALFORMED_REQUEST", "INVALID_ARGUMENT",
                    phimapd.channel.stream_unary(path + "GetMapping"), iter([]))
+
+    def revision_of(self, phimapd):
+        """What the answer to a change told."""
+        phimapd.build()
+        request = api.SetAliasRequest(mapping="m", alias="a", version=1)
+        _, call = phimapd.mappings.SetAlias.with_call(request)
+        (revision,) = [value for key, value in call.trailing_metadata() if key == "phimap-revision"]
+        phimapd.mappings.GetMapping(api.GetMappingRequest(mapping="m"), metadata=[("phimap-min-revision", revision)])
+        return revision
 
     def references(self, phimapd):
         get = phimapd.mappings.GetVersion

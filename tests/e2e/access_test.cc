@@ -88,6 +88,18 @@ TEST_F(AccessTest, WithBothItIsServedAndTokensAreNeverLogged) {
   while (server.process().ErrorsSoFar().find("tokens_not_loaded") == std::string::npos) {
     std::this_thread::yield();
   }
+  ReplaceFile(key_, "no key\n");
+  while (server.process().ErrorsSoFar().find("tls_files_wrong") == std::string::npos) {
+    std::this_thread::yield();
+  }
+  const std::string metrics = HttpGet(server.http_address(), "/metrics");
+  EXPECT_THAT(metrics, HasSubstr("phimap_reload_failures_total{file=\"tokens\"} 1\n"));
+  EXPECT_THAT(metrics, HasSubstr("phimap_reload_failures_total{file=\"tls\"} 1\n"));
+  // The test's authority issues for a day or more, and for less than a century.
+  const double left = MetricOf(server, "phimap_tls_certificate_not_after_seconds") -
+                      absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  EXPECT_GT(left, 3600);
+  EXPECT_LT(left, 100 * 366 * 86400.0);
   server.process().Signal(SIGTERM);
   const ProcessResult result = server.process().Wait();
   EXPECT_EQ(result.exit_code, 0);

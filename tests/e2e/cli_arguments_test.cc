@@ -55,6 +55,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"import", "--nmae=x"}, "--nmae; did you mean --name?"},
       {{"inspect", "--jsno"}, "--jsno; did you mean --json?"},
       {{"health", "--timeotu=1"}, "--timeotu; did you mean --timeout?"},
+      {{"admin", "check", "--quarantin"}, "--quarantin; did you mean --quarantine?"},
       {{"bench", "--caller=3"}, "--caller; did you mean --callers?"},
       {{"list", "--landmarks=500"}, "--landmarks\n"},
       {{"--sevrer=h:1", "list"}, "--sevrer; did you mean --server?"},

@@ -1,195 +1,297 @@
-// kill -9 at 100 random moments of building and publishing.
+// kill -9 at random moments of builds, imports, moves of aliases and deletions, on both stores:
+// what was acknowledged is there afterwards, and of what was not either all or nothing.
+//
+// PHIMAP_TEST_KILLS says how often (default 40).
 #include <signal.h>
 
-#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <iostream>
 #include <map>
-#include <mutex>
+#include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/cancel_token.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/server_process.h"
+#include "tests/e2e/fleet.h"
 
 namespace phimap::e2e {
 namespace {
 
-constexpr int kKills = 100;
-constexpr int kCrashColumns = 4;
+constexpr int kCrashWriters = 4;
+constexpr int kImported = 6;
 
-// A build that the client started: what it was told about it.
-struct Attempt {
-  std::string mapping;
-  std::string build_id;
-  // Set when the answer came: number and digest.
-  int64_t version = 0;
-  std::string digest;
+// What a mapping has. A digest is empty until it is known.
+struct MappingState {
+  int64_t next_version = 1;
+  std::map<int64_t, std::string> versions;
+  std::map<std::string, int64_t> aliases;
 };
 
-// Builds one version after the other until the server is gone.
-class Builder {
+bool SameState(const MappingState& expected, const MappingState& seen) {
+  if (expected.aliases != seen.aliases || expected.versions.size() != seen.versions.size()) {
+    return false;
+  }
+  for (const auto& [number, digest] : expected.versions) {
+    const auto found = seen.versions.find(number);
+    if (found == seen.versions.end() || (!digest.empty() && digest != found->second)) return false;
+  }
+  return true;
+}
+
+std::string ShowState(const MappingState& state) {
+  std::string text;
+  for (const auto& [number, digest] : state.versions) {
+    absl::StrAppend(&text, number, "=", digest.substr(0, 6), " ");
+  }
+  for (const auto& [name, number] : state.aliases) absl::StrAppend(&text, "@", name, "=", number);
+  return text;
+}
+
+MappingState ReadState(client::Client& client, const std::string& mapping) {
+  MappingState state;
+  const auto described = client.GetMapping(mapping);
+  if (absl::IsNotFound(described.status())) return state;
+  EXPECT_TRUE(described.ok()) << described.status();
+  if (!described.ok()) return state;
+  for (const v1::Alias& alias : described->aliases()) {
+    state.aliases[alias.name()] = alias.version();
+  }
+  const auto versions = client.ListVersions(mapping);
+  EXPECT_TRUE(versions.ok()) << versions.status();
+  for (const v1::Version& version : *versions) {
+    state.versions[version.ref().number()] = version.ref().digest();
+  }
+  return state;
+}
+
+struct ExportedArtifact {
+  std::string digest;
+  std::string bytes;
+};
+
+// Changes one mapping, which nobody else changes, until its server is gone.
+class CrashWriter {
  public:
-  Builder(const ServerProcess& server, std::string mapping, uint64_t first_seed)
-      : client_(server.Connect({.max_attempts = 1})),
-        mapping_(std::move(mapping)),
-        seed_(first_seed) {
-    thread_ = std::thread([this] { Run(); });
+  CrashWriter(std::string mapping, uint64_t seed, const std::vector<ExportedArtifact>& artifacts)
+      : mapping_(std::move(mapping)), random_(seed), seed_(seed << 32), artifacts_(artifacts) {}
+
+  void Start(const ServerProcess& server) {
+    client_ = server.Connect({.max_attempts = 1});
+    thread_ = std::thread([this] {
+      while (ChangeSomething()) {
+      }
+    });
   }
-  std::vector<Attempt> Join() {
-    thread_.join();
-    return attempts_;
+  void Join() { thread_.join(); }
+
+  // Compares with what a server shows now, and goes on from there.
+  void Check(client::Client& client) {
+    MappingState seen = ReadState(client, mapping_);
+    const bool before = SameState(state_, seen);
+    const bool after = pending_.has_value() && SameState(*pending_, seen);
+    EXPECT_TRUE(before || after) << mapping_ << ": seen " << ShowState(seen) << "; expected "
+                                 << ShowState(state_)
+                                 << (pending_.has_value() ? "; or " + ShowState(*pending_) : "");
+    if (!before && after) {
+      ++made_without_answer_;
+      seen.next_version = pending_->next_version;
+      ExpectWhole(client, state_, seen);
+    } else {
+      seen.next_version = state_.next_version;
+    }
+    state_ = std::move(seen);
+    pending_.reset();
   }
+  // Every version answers with features: its artifact's digest was checked on reading.
+  void ExpectWhole(client::Client& client) const { ExpectWhole(client, {}, state_); }
+
+  int64_t acknowledged() const { return acknowledged_; }
+  int64_t made_without_answer() const { return made_without_answer_; }
 
  private:
-  void Run() {
-    for (;;) {
-      ++seed_;
-      Attempt attempt{
-          .mapping = mapping_,
-          .build_id = absl::StrCat("00000000-0000-4000-8000-", absl::Dec(seed_, absl::kZeroPad12))};
-      GeneratedRows rows(200, kCrashColumns, seed_);
-      const absl::StatusOr<v1::Version> version =
-          client_->Build({.mapping = mapping_,
-                          .mapping_text = "f2(landmarks=20)",
-                          .kernel_text = "rbf(gamma=scale)",
-                          .seed = seed_,
-                          .build_id = attempt.build_id,
-                          .timeout = absl::Seconds(5)},
-                         rows);
-      if (version.ok()) {
-        attempt.version = version->ref().number();
-        attempt.digest = version->ref().digest();
-      }
-      attempts_.push_back(attempt);
-      if (!version.ok()) return;
+  // Of the versions that `before` does not have.
+  void ExpectWhole(client::Client& client, const MappingState& before,
+                   const MappingState& state) const {
+    for (const auto& [number, digest] : state.versions) {
+      if (before.versions.contains(number)) continue;
+      const std::string reference = absl::StrCat(mapping_, "@", number);
+      const auto mapped = client.Transform(reference, FleetRow(), {.expected_digest = digest});
+      EXPECT_TRUE(mapped.ok()) << reference << ": " << mapped.status();
     }
   }
 
-  std::unique_ptr<client::Client> client_;
+  // False when the server is gone.
+  bool ChangeSomething() {
+    const uint64_t choice = random_() % 100;
+    MappingState after = state_;
+    if (choice < 25 && !state_.versions.empty()) return MoveAlias(after);
+    if (choice < 45) return Delete(after);
+    if (choice < 65) return Import(after);
+    return Build(after);
+  }
+
+  // `made`: what the server said of a change that leads to `after`.
+  bool Note(const absl::Status& made, MappingState after) {
+    if (made.ok()) {
+      ++acknowledged_;
+      state_ = std::move(after);
+      return true;
+    }
+    EXPECT_TRUE(absl::IsUnavailable(made) || absl::IsUnknown(made) || absl::IsCancelled(made))
+        << mapping_ << ": " << made;
+    pending_ = std::move(after);
+    return false;
+  }
+
+  bool Build(MappingState& after) {
+    GeneratedRows rows(200, kFleetColumns, ++seed_);
+    const auto version = client_->Build({.mapping = mapping_,
+                                         .mapping_text = "f2(landmarks=20)",
+                                         .kernel_text = "rbf(gamma=scale)",
+                                         .seed = seed_,
+                                         .timeout = absl::Seconds(20)},
+                                        rows);
+    const int64_t number = after.next_version++;
+    after.versions[number] = version.ok() ? version->ref().digest() : "";
+    if (version.ok()) {
+      EXPECT_EQ(version->ref().number(), number);
+    }
+    return Note(version.status(), std::move(after));
+  }
+
+  bool Import(MappingState& after) {
+    const ExportedArtifact& artifact = artifacts_[random_() % artifacts_.size()];
+    for (const auto& [number, digest] : after.versions) {
+      if (digest == artifact.digest) return true;  // It would change nothing.
+    }
+    size_t sent = 0;
+    const auto version = client_->Import(mapping_, [&](size_t most) -> absl::StatusOr<std::string> {
+      std::string part = artifact.bytes.substr(sent, most);
+      sent += part.size();
+      return part;
+    });
+    const int64_t number = after.next_version++;
+    after.versions[number] = artifact.digest;
+    if (version.ok()) {
+      EXPECT_EQ(version->ref().number(), number);
+    }
+    return Note(version.status(), std::move(after));
+  }
+
+  bool MoveAlias(MappingState& after) {
+    auto version = after.versions.begin();
+    std::advance(version, random_() % after.versions.size());
+    after.aliases["prod"] = version->first;
+    return Note(client_->SetAlias(mapping_, "prod", version->first).status(), std::move(after));
+  }
+
+  bool Delete(MappingState& after) {
+    for (const auto& [number, digest] : state_.versions) {
+      if (!after.aliases.empty() && after.aliases["prod"] == number) continue;
+      after.versions.erase(number);
+      return Note(client_->DeleteVersion(mapping_, number, /*give_up_rollback=*/true),
+                  std::move(after));
+    }
+    return true;
+  }
+
   const std::string mapping_;
+  std::mt19937_64 random_;
   uint64_t seed_;
-  std::vector<Attempt> attempts_;
+  const std::vector<ExportedArtifact>& artifacts_;
+  std::unique_ptr<client::Client> client_;
   std::thread thread_;
+  // What was acknowledged, and what is if the call that broke was made.
+  MappingState state_;
+  std::optional<MappingState> pending_;
+  int64_t acknowledged_ = 0;
+  int64_t made_without_answer_ = 0;
 };
 
-using Versions = std::map<std::pair<std::string, int64_t>, std::string>;  // (name, number) → digest
-
-Versions VisibleVersions(client::Client& client) {
-  Versions visible;
-  const auto mappings = client.ListMappings();
-  EXPECT_TRUE(mappings.ok()) << mappings.status();
-  if (!mappings.ok()) return visible;
-  for (const v1::Mapping& mapping : *mappings) {
-    const auto versions = client.ListVersions(mapping.name());
-    EXPECT_TRUE(versions.ok()) << versions.status();
-    if (!versions.ok()) continue;
-    for (const v1::Version& version : *versions) {
-      visible[{mapping.name(), version.ref().number()}] = version.ref().digest();
-    }
+std::vector<ExportedArtifact> BuildAndExport(client::Client& client) {
+  std::vector<ExportedArtifact> artifacts;
+  BuildVersions(client, "source", kImported);
+  for (int i = 1; i <= kImported; ++i) {
+    ExportedArtifact artifact;
+    const auto exported =
+        client.Export(absl::StrCat("source@", i), [&](absl::string_view bytes) -> absl::Status {
+          absl::StrAppend(&artifact.bytes, bytes);
+          return absl::OkStatus();
+        });
+    EXPECT_TRUE(exported.ok()) << exported.status();
+    if (exported.ok()) artifact.digest = exported->version.digest();
+    artifacts.push_back(std::move(artifact));
   }
-  return visible;
+  return artifacts;
 }
 
-// Every version answers with features, so its artifact is whole: its digest was checked on reading.
-void ExpectIntact(client::Client& client, const Versions& versions) {
-  const std::vector<float> row(kCrashColumns, 0.25f);
-  for (const auto& [key, digest] : versions) {
-    const auto result = client.Transform(
-        absl::StrCat(key.first, "@", key.second),
-        client::MakeRowBlock(absl::MakeConstSpan(row), kCrashColumns), {.expected_digest = digest});
-    EXPECT_TRUE(result.ok()) << key.first << "@" << key.second << ": " << result.status();
+int Kills() {
+  const char* const text = std::getenv("PHIMAP_TEST_KILLS");
+  int kills = 40;
+  if (text != nullptr) {
+    EXPECT_TRUE(absl::SimpleAtoi(text, &kills)) << text;
   }
+  return kills;
 }
 
-std::set<std::string> FilesUnder(const std::string& folder) {
-  std::set<std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.insert(entry.path().filename().string());
+using StartServer = std::function<std::unique_ptr<ServerProcess>()>;
+
+void KillAgainAndAgain(const StartServer& start) {
+  std::mt19937_64 random(20061);  // Of the moments.
+  auto server = start();
+  const std::vector<ExportedArtifact> artifacts = BuildAndExport(*server->Connect());
+  std::vector<std::unique_ptr<CrashWriter>> writers;
+  for (int i = 0; i < kCrashWriters; ++i) {
+    writers.push_back(std::make_unique<CrashWriter>(absl::StrCat("m", i), i + 1, artifacts));
   }
-  return files;
-}
-
-// Only what a version names is on disk.
-void ExpectClean(const std::string& data_dir, const Versions& visible) {
-  std::set<std::string> expected = {"STORE"};
-  for (const auto& [key, digest] : visible) expected.insert(digest);
-  EXPECT_EQ(FilesUnder(data_dir + "/blobs"), expected);
-  EXPECT_EQ(FilesUnder(data_dir + "/tmp"), std::set<std::string>{});
-}
-
-TEST(CrashTest, EveryAnsweredVersionSurvivesAHundredKillsAndNothingElseAppears) {
-  TemporaryFolder folder;
-  std::mt19937_64 random(20061);  // of the moments only; what is built has its own seeds
-  Versions answered;
-  Versions known;  // answered, or whole though the answer was cut off
-  int cut_off = 0;
-  uint64_t seed = 0;
   uint64_t moments_us = 120'000;
-  for (int kill = 0; kill <= kKills; ++kill) {
+  int64_t acknowledged = 0;
+  const int kills = Kills();
+  for (int kill = 1; kill <= kills && !::testing::Test::HasFailure(); ++kill) {
     SCOPED_TRACE(kill);
-    ServerProcess server(folder.path());
-    const auto client = server.Connect();
-    const Versions visible = VisibleVersions(*client);
-    for (const auto& [key, digest] : answered) {
-      const auto found = visible.find(key);
-      ASSERT_TRUE(found != visible.end()) << key.first << "@" << key.second << " is lost";
-      EXPECT_EQ(found->second, digest);
-    }
-    EXPECT_EQ(visible.size(), known.size());
-    ExpectClean(folder.path(), visible);
-    if (kill == kKills) {
-      ExpectIntact(*client, visible);
-      break;
-    }
-    Builder a(server, "a", seed);
-    Builder b(server, "b", seed + 500'000);
-    seed += 1000;
-    // A moment of the run, not a wait for something: from before the first build to after several.
+    for (auto& writer : writers) writer->Start(*server);
+    // A moment of the run, not a wait for something: from before the first change to after many.
     client::CancelToken().WaitFor(absl::Microseconds(random() % moments_us));
-    server.process().Signal(SIGKILL);
-    server.process().Wait();
-    std::vector<Attempt> attempts = a.Join();
-    for (const Attempt& attempt : b.Join()) attempts.push_back(attempt);
-
-    // What the crash left is looked at through the next server.
-    ServerProcess next(folder.path());
-    const auto next_client = next.Connect();
-    const Versions after = VisibleVersions(*next_client);
-    for (const Attempt& attempt : attempts) {
-      if (attempt.version > 0) {
-        answered[{attempt.mapping, attempt.version}] = attempt.digest;
-        continue;
-      }
-      // No answer came. Either nothing of it is there, or all of it: the crash fell between commit
-      // and answer.
-      const auto build = next_client->GetBuild(attempt.mapping, attempt.build_id);
-      if (!build.ok()) {
-        EXPECT_EQ(build.status().code(), absl::StatusCode::kNotFound) << build.status();
-        continue;
-      }
-      ASSERT_EQ(build->state(), v1::BuildJob::DONE);
-      const auto key = std::make_pair(attempt.mapping, build->version().number());
-      ASSERT_TRUE(after.count(key));
-      EXPECT_EQ(after.at(key), build->version().digest());
-      ExpectIntact(*next_client, {{key, after.at(key)}});
-      known[key] = after.at(key);
-      ++cut_off;
+    server->process().Signal(SIGKILL);
+    server->process().Wait();
+    for (auto& writer : writers) writer->Join();
+    server = start();
+    const auto client = server->Connect();
+    acknowledged = 0;
+    for (auto& writer : writers) {
+      writer->Check(*client);
+      acknowledged += writer->acknowledged();
     }
-    for (const auto& [key, digest] : answered) known[key] = digest;
-    EXPECT_EQ(after, known);
-    // A slow machine gets more time, so that some builds end before the kill there too.
-    if (answered.size() < 2 * static_cast<size_t>(kill) && moments_us < 3'000'000) {
-      moments_us += moments_us / 4;
-    }
+    // A slow machine gets more time, so that some changes end before the kill there too.
+    if (acknowledged < 10 * kill && moments_us < 3'000'000) moments_us += moments_us / 4;
   }
-  EXPECT_GE(answered.size(), 100u) << "the kills left no time to publish: nothing was tested";
-  std::cout << answered.size() << " versions answered, " << cut_off
-            << " whole without their answer\n";
+  int64_t without_answer = 0;
+  for (auto& writer : writers) {
+    writer->ExpectWhole(*server->Connect());
+    without_answer += writer->made_without_answer();
+  }
+  EXPECT_GE(acknowledged, kills) << "the kills left no time for changes: nothing was tested";
+  std::cout << acknowledged << " changes acknowledged, " << without_answer
+            << " made without an answer, " << kills << " kills\n";
+}
+
+TEST(CrashTest, SqliteAndFilesKeepWhatWasAcknowledged) {
+  TemporaryFolder folder;
+  KillAgainAndAgain([&] { return std::make_unique<ServerProcess>(folder.path()); });
+}
+
+TEST(CrashTest, PostgresKeepsWhatWasAcknowledged) {
+  Fleet fleet(phimap::testing::PostgresServer::Shared());
+  KillAgainAndAgain([&] { return fleet.Start("one"); });
 }
 
 }  // namespace

@@ -39,18 +39,16 @@ class Server:
     """A phimapd that comes back where it was. Its address is of the loopback network but not the one that others take ports
     of, so that nobody takes the port meanwhile."""
 
-    def __init__(self, folder, number):
+    def __init__(self, folder, number, *flags):
         pid = os.getpid()
         self.address = f"127.{64 + number}.{pid >> 8 & 255}.{pid & 255}:7450"
-        self._command = [PHIMAPD, f"--data_dir={folder}/server-{number}", f"--listen={self.address}", "--http=127.0.0.1:0",
-                         "--log_level=error"]
-        if "--lame_duck_seconds" in subprocess.run([PHIMAPD, "--help"], capture_output=True, text=True, check=True).stdout:
-            self._command.append("--lame_duck_seconds=1")
+        self._flags = [f"--data_dir={folder}/server-{number}", f"--listen={self.address}", "--http=127.0.0.1:0",
+                       "--log_level=error", *(flags or ["--lame_duck_seconds=1"])]
         self.start()
 
-    def start(self):
+    def start(self, program=PHIMAPD):
         """Returns when it serves."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen([program, *self._flags], stdout=subprocess.PIPE, text=True)
         ready = self._process.stdout.readline()
         found = re.search(r"http=(\S+)", ready)
         assert found, f"phimapd on {self.address} did not start: {ready}"
@@ -73,7 +71,8 @@ class Server:
 class Load:
     """Clients that call without a pause until the end, each on a thread of its own."""
 
-    def __init__(self, target, options, expected):
+    def __init__(self, target, options, expected, more=()):
+        """`more`: pairs of a name and what opens a client whose every call gives `expected`, as _plain does."""
         self.target = target
         # To each server, under round_robin: channels of equal options, those of plain grpcio, share one.
         self.connections = 3
@@ -85,7 +84,7 @@ class Load:
         self._changed = threading.Condition()
         self._threads = [threading.Thread(target=self._run, args=(name, open_client)) for name, open_client in (
             ("grpcio", self._plain), ("another grpcio", self._plain), ("phimap.Client.transform", self._transforms),
-            ("phimap.Client.transform_blocks", self._streams))]
+            ("phimap.Client.transform_blocks", self._streams), *more)]
 
     def __enter__(self):
         for thread in self._threads:
@@ -139,19 +138,19 @@ class Load:
             features = method(request, timeout=PATIENCE_SECONDS).features
             return np.frombuffer(features.float32_le, "<f4").reshape(features.rows, features.columns)
 
-        return _Closing(call, channel)
+        return Closing(call, channel)
 
     def _transforms(self):
         client = phimap.Client(self.target)
-        return _Closing(lambda: client.transform("m@1", ROWS, timeout=PATIENCE_SECONDS), client)
+        return Closing(lambda: client.transform("m@1", ROWS, timeout=PATIENCE_SECONDS), client)
 
     def _streams(self):
         client = phimap.Client(self.target)
-        return _Closing(lambda: np.concatenate(list(client.transform_blocks(
+        return Closing(lambda: np.concatenate(list(client.transform_blocks(
             "m@1", ROWS, rows_per_request=10, window=3, timeout=PATIENCE_SECONDS))), client)
 
 
-class _Closing:
+class Closing:
     """A call, and what is closed after the last."""
 
     def __init__(self, call, resource):

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/status/check.h"
 
 namespace phimap::e2e {
@@ -46,7 +47,8 @@ std::string ValueOf(const std::string& line, absl::string_view key) {
 ServerProcess::ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags,
                              const std::vector<std::string>& launcher) {
   std::vector<std::string> arguments = launcher;
-  arguments.insert(arguments.end(), {PHIMAPD_BINARY, "--data_dir=" + data_dir});
+  arguments.push_back(PHIMAPD_BINARY);
+  if (!data_dir.empty()) arguments.push_back("--data_dir=" + data_dir);
   for (const char* flag : {"--listen=", "--http="}) {
     const bool given = std::any_of(flags.begin(), flags.end(), [flag](const std::string& given) {
       return absl::StartsWith(given, flag);
@@ -107,6 +109,17 @@ std::string HttpGet(const std::string& address, const std::string& path) {
   close(fd);
   const size_t body = answer.find("\r\n\r\n");
   return body == std::string::npos ? "" : answer.substr(body + 4);
+}
+
+double MetricOf(const ServerProcess& server, const std::string& name) {
+  const std::string body = HttpGet(server.http_address(), "/metrics");
+  for (absl::string_view line : absl::StrSplit(body, '\n')) {
+    double value = 0;
+    if (absl::ConsumePrefix(&line, absl::StrCat(name, " ")) && absl::SimpleAtod(line, &value)) {
+      return value;
+    }
+  }
+  PHIMAP_CHECK(false);
 }
 
 absl::StatusOr<client::ExampleBlock> GeneratedRows::Next(const client::BlockLimits& limits) {

@@ -16,7 +16,8 @@ namespace phimap::e2e {
 // on free ports of the loopback interface unless the flags say otherwise.
 class ServerProcess {
  public:
-  // `launcher` is a command that starts the one that follows it, as prlimit does.
+  // `data_dir` is that of --data_dir, unless it is empty; `launcher` is a command that starts the
+  // one that follows it, as prlimit does.
   explicit ServerProcess(const std::string& data_dir, const std::vector<std::string>& flags = {},
                          const std::vector<std::string>& launcher = {});
 
@@ -40,6 +41,9 @@ class ServerProcess {
 
 // The body of an HTTP GET, or "" when nothing answers.
 std::string HttpGet(const std::string& address, const std::string& path);
+
+// The value of a series without labels. There must be one.
+double MetricOf(const ServerProcess& server, const std::string& name);
 
 // Rows of numbers that depend on (seed, row, column) alone, made as they are read.
 class GeneratedRows : public client::RowSource {

@@ -17,8 +17,9 @@ import numpy as np
 from http2_frames import DATA, END_STREAM, HEADERS, PING, TRANSFORM, Connection, frame, message, request
 from phimapd import Phimapd, generate_stubs
 
-# After the lame duck's time: silent calls are found within a second, and told within another; one more for a busy machine.
-END_SECONDS = 3
+# After the lame duck's time: silent calls are found within a second, told within another, and reset half a second later; one more
+# for a busy machine.
+END_SECONDS = 3.5
 LAME_DUCK = 1
 
 arguments = None

@@ -80,19 +80,6 @@ void Load(const ServerProcess& server, const Shape& shape) {
   ASSERT_TRUE(result.ok()) << result.status();
 }
 
-// The value of a series without labels.
-double MetricOf(const ServerProcess& server, const std::string& name) {
-  const std::string text = HttpGet(server.http_address(), "/metrics");
-  const size_t at = text.find(absl::StrCat("\n", name, " "));
-  double value = -1;
-  EXPECT_TRUE(at != std::string::npos &&
-              absl::SimpleAtod(
-                  text.substr(at + name.size() + 2, text.find('\n', at + 1) - at - name.size() - 2),
-                  &value))
-      << name;
-  return value;
-}
-
 // The pages of code and the buffers that a first call takes; measured 3.5 MiB.
 constexpr double kFirstCallBytes = 8 * kMiB;
 

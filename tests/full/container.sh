@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the container image without a Docker daemon and runs it twice: as the buildah of its build runs it (chroot
-# isolation), and as deploy/compose.yaml says, by a container runtime (podman, runc) that enforces what a chroot cannot:
+# isolation), and as deploy/compose.single.yaml says, by a container runtime (podman, runc) that enforces what a chroot cannot:
 # the read-only root, no capabilities, the CPU quota. Needs root and Debian's packages.
 set -euo pipefail
 build=$(cd "$1" && pwd)

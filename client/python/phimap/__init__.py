@@ -11,6 +11,7 @@ that calls return.
 """
 from phimap._access import Tls
 from phimap._pins import reference_to
+from phimap._rows_mapper import RowsMapper, rows_mapper
 from phimap.client import Client
 from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
                            Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
@@ -21,6 +22,6 @@ from phimap.v1.mapping_pb2 import Alias, BuildJob, Certificate, Mapping, Mapping
 __all__ = [
     "Aborted", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
     "DeadlineExceeded", "Error", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
-    "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "Tls", "Unauthenticated",
-    "Unavailable", "Unimplemented", "Version", "VersionRef", "reference_to",
+    "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "RowsMapper", "Tls",
+    "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "reference_to", "rows_mapper",
 ]

@@ -16,6 +16,7 @@ from phimap._calls import Features
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
+from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import AsyncRows, Block
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
@@ -99,6 +100,7 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
                 if not accepted:
                     accepted = True
                     await _send_rows(session, source, writer)
+            await connection.learn(call)
     except Error:
         # A version that was sent is stored for good, however the stream ended after it.
         if session.version is None:
@@ -111,7 +113,18 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
 
 async def evaluate(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
                    deadline: Deadline) -> evaluation_pb.Evaluation:
-    call = connection.open_evaluate(deadline)
+    try:
+        return await _evaluate_once(connection, session, source, deadline)
+    except Error as error:
+        if error.reason != OF_ANOTHER_HISTORY:
+            raise
+    return await _evaluate_once(connection, session, source, deadline)
+
+
+async def _evaluate_once(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
+                         deadline: Deadline) -> evaluation_pb.Evaluation:
+    asked = connection.asked
+    call = connection.open_evaluate(deadline, asked)
     writer = _Writer(call, QUEUED_MESSAGES)
     try:
         with connection.errors():
@@ -122,6 +135,7 @@ async def evaluate(connection: AioConnection, session: EvaluationSession, source
                 if not accepted:
                     accepted = True
                     await _send_labeled(session, source, writer)
+            await connection.learn(call, asked)
     finally:
         call.cancel()
         await writer.stop()
@@ -229,7 +243,8 @@ async def _stream_once(connection: AioConnection, session: TransformSession, sou
     requests = session.again() + await _fill_window(session, source)
     if session.finished():  # there are no rows, and no call
         return
-    call = connection.open_transform_stream(deadline)
+    asked = connection.asked
+    call = connection.open_transform_stream(deadline, asked)
     writer = _Writer(call)
     try:
         while True:
@@ -242,7 +257,7 @@ async def _stream_once(connection: AioConnection, session: TransformSession, sou
             yield session.take(None if answer is grpc.aio.EOF else answer)
             requests = await _fill_window(session, source)
         await writer.close()
-        await _drain(call)
+        await _drain(connection, call, asked)
     finally:
         call.cancel()
         await writer.stop()
@@ -260,9 +275,10 @@ async def _fill_window(session: TransformSession, source: AsyncRows) -> list[byt
     return requests
 
 
-async def _drain(call: Any) -> None:
+async def _drain(connection: AioConnection, call: Any, asked: Any) -> None:
     """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
     try:
-        await call.read()
+        if await call.read() is grpc.aio.EOF:
+            await connection.learn(call, asked)
     except grpc.RpcError:
         pass

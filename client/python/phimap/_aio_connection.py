@@ -17,6 +17,7 @@ from phimap._connection import PAGE_SIZE, check_usable
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
+from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, InvalidArgument, NotFound, Unimplemented, from_rpc_error
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
@@ -32,7 +33,7 @@ class AioConnection:
         access = access_of(server, tls, token)
         self.server = access.target
         self.config = ServiceConfig(service_config)
-        self._metadata = access.metadata
+        self._revisions = Revisions(access.metadata)
         self.pins = Pins()
         self.widths = Widths()
         arguments = channel_options(self.config, (*access.options, *options))
@@ -58,19 +59,26 @@ class AioConnection:
 
     async def transform(self, request: bytes, deadline: Deadline) -> bytes:
         self.check_usable()
-        return await self._repeated(TRANSFORM, deadline, lambda seconds: self._transforms[self._turn()](
-            request, timeout=seconds, metadata=self._metadata))
+        return await self._repeated(TRANSFORM, deadline, lambda seconds: self._answer(
+            self._transforms[self._turn()], request, seconds))
 
-    def open_transform_stream(self, deadline: Deadline) -> Any:
+    @property
+    def asked(self) -> Any:
+        return self._revisions.metadata
+
+    def open_transform_stream(self, deadline: Deadline, asked: Any) -> Any:
         self.check_usable()
-        return self._streams[self._turn()](timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=self._metadata)
+        return self._streams[self._turn()](timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=asked)
 
     def open_build(self, deadline: Deadline) -> Any:
         self.check_usable()
-        return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
+        return self._build(timeout=self._seconds(BUILD, deadline), metadata=self._revisions.without)
 
-    def open_evaluate(self, deadline: Deadline) -> Any:
-        return self._evaluate(timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
+    def open_evaluate(self, deadline: Deadline, asked: Any) -> Any:
+        return self._evaluate(timeout=self._seconds(EVALUATE, deadline), metadata=asked)
+
+    async def learn(self, call: Any, asked: Any = None) -> None:
+        self._revisions.learn(await call.trailing_metadata(), asked)
 
     async def receive(self, name: str, request: Any, take: Callable[[Any], None], timeout: float | None = None) -> None:
         self.check_usable()
@@ -79,17 +87,29 @@ class AioConnection:
 
         async def call(seconds: float | None) -> None:
             nonlocal begun
-            async for answer in method(request, timeout=seconds, metadata=self._metadata):
+            asked = self._revisions.metadata
+            answers = method(request, timeout=seconds, metadata=asked)
+            async for answer in answers:
                 begun = True
                 take(answer)
+            await self.learn(answers, asked)
 
         await self._repeated((BUILD[0], name), Deadline(timeout), call, lambda: not begun)
 
     async def call(self, name: str, request: Any, timeout: float | None = None) -> Any:
         self.check_usable()
         method = getattr(self._mappings, name)
-        return await self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: method(
-            request, timeout=seconds, metadata=self._metadata))
+        free = name == "Import"
+        return await self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
+            method, request, seconds, tells=True, free=free))
+
+    async def _answer(self, method: Any, request: Any, seconds: float | None, *, tells: bool = False, free: bool = False) -> Any:
+        metadata = self._revisions.without if free else self._revisions.metadata
+        call = method(request, timeout=seconds, metadata=metadata)
+        answer = await call
+        if tells or metadata is not self._revisions.without:
+            await self.learn(call, metadata)
+        return answer
 
     async def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Awaitable[Any]],
                         may_repeat: Callable[[], bool] = lambda: True) -> Any:
@@ -125,7 +145,7 @@ class AioConnection:
         try:
             yield
         except grpc.RpcError as error:
-            raise from_rpc_error(error, self.server) from None
+            raise self._revisions.noted(from_rpc_error(error, self.server)) from None
 
     async def accepts_sparse(self) -> bool:
         if self._sparse is None:

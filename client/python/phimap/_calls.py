@@ -16,6 +16,7 @@ from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
+from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import MemoryRows, RowSource
 from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
 from phimap.errors import Error, Internal, NotFound
@@ -58,6 +59,7 @@ def _build_once(connection: Connection, session: BuildSession, source: RowSource
                 if not accepted:
                     accepted = True
                     _send_rows(session, source, feed)
+            connection.learn(call)
     except Error:
         # A version that was sent is stored for good, however the stream ended after it.
         if session.version is None:
@@ -97,10 +99,22 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
 
 def evaluate(connection: Connection, session: EvaluationSession, source: RowSource,
              deadline: Deadline) -> evaluation_pb.Evaluation:
-    """One attempt: nothing is stored, and a broken connection is an error."""
+    """One attempt: nothing is stored, and a broken connection is an error. Only a revision of another history, of which
+    the server says so before it takes anything, is forgotten, and the call made again."""
+    try:
+        return _evaluate_once(connection, session, source, deadline)
+    except Error as error:
+        if error.reason != OF_ANOTHER_HISTORY:
+            raise
+    return _evaluate_once(connection, session, source, deadline)
+
+
+def _evaluate_once(connection: Connection, session: EvaluationSession, source: RowSource,
+                   deadline: Deadline) -> evaluation_pb.Evaluation:
     feed = Feed(QUEUED_MESSAGES)
     feed.put(session.spec)
-    call = connection.open_evaluate(feed, deadline)
+    asked = connection.asked
+    call = connection.open_evaluate(feed, deadline, asked)
     if not call.add_callback(feed.call_is_over):
         feed.call_is_over()
     try:
@@ -111,6 +125,7 @@ def evaluate(connection: Connection, session: EvaluationSession, source: RowSour
                 if not accepted:
                     accepted = True
                     _send_labeled(session, source, feed)
+            connection.learn(call, asked)
     finally:
         feed.call_is_over()
         call.cancel()
@@ -198,7 +213,8 @@ def _stream_once(connection: Connection, session: TransformSession, source: RowS
     _fill_window(session, source, feed)
     if session.finished():  # there are no rows, and no call
         return
-    call = connection.open_transform_stream(feed, deadline)
+    asked = connection.asked
+    call = connection.open_transform_stream(feed, deadline, asked)
     try:
         while not session.finished():
             with connection.errors():
@@ -206,7 +222,7 @@ def _stream_once(connection: Connection, session: TransformSession, source: RowS
             yield session.take(answer)
             _fill_window(session, source, feed)
         feed.close()
-        _drain(call)
+        _drain(connection, call, asked)
     finally:
         feed.call_is_over()
         call.cancel()
@@ -222,9 +238,10 @@ def _fill_window(session: TransformSession, source: RowSource, feed: Feed) -> No
             feed.put(session.request(block))
 
 
-def _drain(call: Any) -> None:
+def _drain(connection: Connection, call: Any, asked: Any) -> None:
     """Lets the server end the stream. All answers are here, so how it ends does not matter any more."""
     try:
-        next(call, None)
+        if next(call, None) is None:
+            connection.learn(call, asked)
     except grpc.RpcError:
         pass

@@ -15,6 +15,7 @@ from phimap._channel import Turns, channel_count, channel_options, path_of
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
+from phimap._revisions import Revisions
 from phimap._transform import Widths
 from phimap.errors import Error, InvalidArgument, NotFound, Unimplemented, from_rpc_error
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
@@ -27,12 +28,16 @@ PAGE_SIZE = 1000  # The API's limit.
 class Connection:
     """Channels to one server and what a client knows of it. Thread-safe; for the process that made it."""
 
+    # Whether this process, or one that it was forked from, has made one.
+    ever_made = False
+
     def __init__(self, server: str | None, channels: int, service_config: str | dict[str, Any] | None,
                  tls: Tls | None, token: str | None, options: Sequence[tuple[str, Any]]) -> None:
         access = access_of(server, tls, token)
+        Connection.ever_made = True
         self.server = access.target
         self.config = ServiceConfig(service_config)
-        self._metadata = access.metadata
+        self._revisions = Revisions(access.metadata)
         self.pins = Pins()
         self.widths = Widths()
         arguments = channel_options(self.config, (*access.options, *options))
@@ -60,20 +65,28 @@ class Connection:
     def transform(self, request: bytes, deadline: Deadline) -> bytes:
         """One Transform with its retries, each on the channel whose turn it is."""
         self.check_usable()
-        return self._repeated(TRANSFORM, deadline, lambda seconds: self._transforms[self._turn()](
-            request, timeout=seconds, metadata=self._metadata))
+        return self._repeated(TRANSFORM, deadline, lambda seconds: self._answer(
+            self._transforms[self._turn()], request, seconds))
 
-    def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
+    @property
+    def asked(self) -> Any:
+        """Metadata of a stream that is about to be opened; `learn` wants to know them."""
+        return self._revisions.metadata
+
+    def open_transform_stream(self, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
         self.check_usable()
-        return self._streams[self._turn()](requests, timeout=self._seconds(TRANSFORM_STREAM, deadline),
-                                           metadata=self._metadata)
+        return self._streams[self._turn()](requests, timeout=self._seconds(TRANSFORM_STREAM, deadline), metadata=asked)
 
     def open_build(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
         self.check_usable()
-        return self._build(requests, timeout=self._seconds(BUILD, deadline), metadata=self._metadata)
+        return self._build(requests, timeout=self._seconds(BUILD, deadline), metadata=self._revisions.without)
 
-    def open_evaluate(self, requests: Iterator[bytes], deadline: Deadline) -> Any:
-        return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=self._metadata)
+    def open_evaluate(self, requests: Iterator[bytes], deadline: Deadline, asked: Any) -> Any:
+        return self._evaluate(requests, timeout=self._seconds(EVALUATE, deadline), metadata=asked)
+
+    def learn(self, call: Any, asked: Any = None) -> None:
+        """The revision that a stream told at its end. REQUIRES: it ended well."""
+        self._revisions.learn(call.trailing_metadata(), asked)
 
     def receive(self, name: str, request: Any, take: Callable[[Any], None], timeout: float | None = None) -> None:
         """Gives `take` the answers of a method of the mapping service, one by one. It is made again as long as none has
@@ -84,9 +97,12 @@ class Connection:
 
         def call(seconds: float | None) -> None:
             nonlocal begun
-            for answer in method(request, timeout=seconds, metadata=self._metadata):
+            asked = self._revisions.metadata
+            answers = method(request, timeout=seconds, metadata=asked)
+            for answer in answers:
                 begun = True
                 take(answer)
+            self.learn(answers, asked)
 
         self._repeated((BUILD[0], name), Deadline(timeout), call, lambda: not begun)
 
@@ -94,8 +110,20 @@ class Connection:
         """The answer of a method of the mapping service, with its retries."""
         self.check_usable()
         method = getattr(self._mappings, name)
-        return self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: method(
-            request, timeout=seconds, metadata=self._metadata))
+        # An Import depends on no earlier change, and its requests cannot be sent again.
+        free = name == "Import"
+        return self._repeated((BUILD[0], name), Deadline(timeout), lambda seconds: self._answer(
+            method, request, seconds, tells=True, free=free))
+
+    def _answer(self, method: Any, request: Any, seconds: float | None, *, tells: bool = False, free: bool = False) -> Any:
+        """One attempt. Asks for the newest revision, unless the call is `free` of it. Learns what the answer tells: always
+        if it asked, or else if it `tells`."""
+        metadata = self._revisions.without if free else self._revisions.metadata
+        if not tells and metadata is self._revisions.without:
+            return method(request, timeout=seconds, metadata=metadata)
+        answer, call = method.with_call(request, timeout=seconds, metadata=metadata)
+        self.learn(call, metadata)
+        return answer
 
     def _repeated(self, method: Method, deadline: Deadline, call: Callable[[float | None], Any],
                   may_repeat: Callable[[], bool] = lambda: True) -> Any:
@@ -134,7 +162,7 @@ class Connection:
         try:
             yield
         except grpc.RpcError as error:
-            raise from_rpc_error(error, self.server) from None
+            raise self._revisions.noted(from_rpc_error(error, self.server)) from None
 
     def accepts_sparse(self) -> bool:
         """Asks the server, once."""

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap.errors import Error, ResourceExhausted, connection_broke, was_not_begun
 
 _DEFAULT_CONFIG = importlib.resources.files("phimap").joinpath("service_config.json").read_text()
@@ -130,10 +131,13 @@ class Retries:
         self._policy = policy
         self._deadline = deadline
         self.attempt = 1
+        # A revision of another history: without it no server can refuse again.
+        self._forgot = False
 
     def progressed(self) -> None:
         """What happened before no longer counts."""
         self.attempt = 1
+        self._forgot = False
 
     def wait_after(self, error: Error, *, also: bool = False, spread: bool = False) -> float | None:
         """Seconds to wait before the next attempt, which this begins; None if there is none.
@@ -142,6 +146,9 @@ class Retries:
         now and said for how long; `also` if the caller knows better. `spread` varies the backoff by a fifth, for calls of which many clients make one
         at the same moment.
         """
+        if error.reason == OF_ANOTHER_HISTORY and not self._forgot:
+            self._forgot = True
+            return 0.0
         if not (also or self._can_help(error)) or self.attempt >= self._policy.max_attempts:
             return None
         self.attempt += 1

@@ -144,6 +144,12 @@ def from_rpc_error(error: grpc.RpcError, target: str) -> Error:
     return _CLASSES.get(code, Error)(message, code=code, **known)
 
 
+def of_code(number: int, message: str, field: str | None) -> Error:
+    """The exception of a canonical code by its number."""
+    code = next((code for code in grpc.StatusCode if code.value[0] == number), grpc.StatusCode.UNKNOWN)
+    return _CLASSES.get(code, Error)(message, code=code, field=field)
+
+
 def connection_broke(error: Error) -> bool:
     """Whether the connection broke or could not be made, as opposed to an answer of the server's handler."""
     # The second is what gRPC 1.51 says when the transport goes away between two operations of a stream.
@@ -153,7 +159,7 @@ def connection_broke(error: Error) -> bool:
 
 def was_not_begun(error: Error) -> bool:
     """Whether the server says that the call left no trace, so that it may be made again whatever it does."""
-    return isinstance(error, Unavailable) and error.reason == "SHUTTING_DOWN"
+    return isinstance(error, Unavailable) and error.reason in ("SHUTTING_DOWN", "REVISION_NOT_REACHED")
 
 
 def moved_by(error: Error, rows: int) -> Error:

@@ -1,6 +1,8 @@
 """The servers of the tests: phimapd itself, and one in this process whose answers a test writes."""
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,13 @@ def scripted_client(scripted):
 _RETRY = {"maxAttempts": 4, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
           "retryableStatusCodes": ["UNAVAILABLE"]}
 NO_BACKOFF = {"methodConfig": [{"name": [{}], "retryPolicy": _RETRY}]}
+
+
+@pytest.fixture
+def engine_library():
+    """Of tests that execute artifacts themselves: they are skipped where libphimap_engine was built for a sanitizer."""
+    if not os.environ.get("PHIMAP_ENGINE_LIBRARY"):
+        pytest.skip("libphimap_engine needs its sanitizer's runtime")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The image under a container runtime, started as deploy/compose.yaml starts it.
+"""The image under a container runtime, started as deploy/compose.single.yaml starts it.
 
 Here the kernel enforces what a chroot cannot: the root file system is read-only, the process has no capabilities and
 cannot gain any, its cores are limited, it is process 1 of its own process namespace and alone on its network.
@@ -22,7 +22,7 @@ import yaml
 PODMAN = ["podman", "--root", str(session.BUILD / "image/storage"), "--runroot", str(session.BUILD / "image/run"),
           "--runtime=runc", "--cgroup-manager=cgroupfs", "--events-backend=none"]
 
-# Of a service in compose.yaml: what has no meaning for one container without a published network.
+# Of a service in compose.single.yaml: what has no meaning for one container without a published network.
 NOT_OF_A_CONTAINER = {"build", "image", "ports", "networks", "restart"}
 
 
@@ -41,8 +41,8 @@ def limits():
 
 
 def as_compose_says(volume):
-    """(options, what follows the image) of `podman run` for the service phimapd in deploy/compose.yaml."""
-    service = yaml.safe_load((session.SOURCE / "deploy/compose.yaml").read_text())["services"]["phimapd"]
+    """(options, what follows the image) of `podman run` for the service phimapd in deploy/compose.single.yaml."""
+    service = yaml.safe_load((session.SOURCE / "deploy/compose.single.yaml").read_text())["services"]["phimapd"]
     options = []
     command = []
     for key, value in service.items():
@@ -62,19 +62,19 @@ def as_compose_says(volume):
         elif key == "environment":
             options += [f"--env={name}={one}" for name, one in value.items()]
         elif key not in NOT_OF_A_CONTAINER:
-            raise AssertionError(f"compose.yaml: phimapd: {key} is not tested; add it to as_compose_says")
+            raise AssertionError(f"compose.single.yaml: phimapd: {key} is not tested; add it to as_compose_says")
     return options, command
 
 
 def tls_variant():
-    """(flags, environment) of the variant that compose.yaml has in a comment."""
-    text = (session.SOURCE / "deploy/compose.yaml").read_text()
+    """(flags, environment) of the variant that compose.single.yaml has in a comment."""
+    text = (session.SOURCE / "deploy/compose.single.yaml").read_text()
     comment = re.search(r"^ *# The TLS variant.*?(?=^ *[^ #])", text, re.M | re.S).group()
     said = re.sub(r"^ *#", "", comment, flags=re.M)
     flags = yaml.safe_load(re.search(r"command: (\[.*?\])", said, re.S).group(1))
     environment = yaml.safe_load(re.search(r"environment: (\{.*?\})", said, re.S).group(1))
     if "- ./tls:/tls:ro" not in said:
-        raise AssertionError("compose.yaml: the TLS variant mounts another folder")
+        raise AssertionError("compose.single.yaml: the TLS variant mounts another folder")
     return flags, environment
 
 

@@ -196,11 +196,22 @@ TEST_F(BuildManagerTest, DrainWaitsForWhatCanFinish) {
 
 TEST_F(BuildManagerTest, DrainCancelsTheRestAndTheSameIdMayBeStreamedAgain) {
   const std::shared_ptr<BuildJob> job = BeginComputing();
+  const auto client = std::make_shared<StateWatch>(job);
+  job->Subscribe(client);
   Reopen();  // drains with no time left
   EXPECT_EQ(job->Snapshot().state, BuildState::kCancelled);
   EXPECT_EQ(job->Snapshot().error.code(), Code::kUnavailable);
   EXPECT_TRUE(NothingStored());
   EXPECT_FALSE(Begin()->attached);
+}
+
+TEST_F(BuildManagerTest, DrainRecordsTheEndOfWhatNobodyFollows) {
+  BeginComputing();
+  Reopen();  // drains with no time left
+  const absl::StatusOr<BuildSnapshot> found = builds_->Get({"letter", kUuid});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->error.code(), Code::kAborted);
+  EXPECT_EQ(DetailOf(found->error)->reason, "ABORTED_BY_RESTART");
 }
 
 TEST_F(BuildManagerTest, ListIsNewestFirstAndByMapping) {

@@ -13,6 +13,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1/reflection.pb.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "core/status/error.h"
 #include "server/store/sha256.h"
 #include "tests/server/sqlite/store_fixture.h"
@@ -64,22 +65,28 @@ TEST_F(FileBlobsTest, AMissingBlobIsDataLoss) {
   EXPECT_TRUE(blobs_.Remove(digest_).ok());
 }
 
-TEST_F(FileBlobsTest, OnlyUnreferencedBlobsAreRemovedAndForeignFilesStay) {
-  const std::string other = Sha256Hex("other");
+TEST_F(FileBlobsTest, ListHasBlobsWithTheirWriteTimesAndNoForeignFiles) {
+  const absl::Time before = absl::Now() - absl::Seconds(1);  // A file system's clock may be coarse.
   ASSERT_TRUE(blobs_.Write(digest_, content_).ok());
-  ASSERT_TRUE(blobs_.Write(other, "other").ok());
-  const std::string foreign = directory_.path() + "/blobs/" + digest_.substr(0, 2) + "/README";
-  WriteWhole(foreign, "not ours");
-  EXPECT_EQ(*blobs_.RemoveUnreferenced({digest_}), 1);
-  EXPECT_EQ(*blobs_.Read(digest_, 12), content_);
-  EXPECT_FALSE(std::filesystem::exists(blobs_.BlobPath(other)));
-  EXPECT_TRUE(std::filesystem::exists(foreign));
+  WriteWhole(directory_.path() + "/blobs/" + digest_.substr(0, 2) + "/README", "not ours");
+  const auto listed = blobs_.List();
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  ASSERT_EQ(listed->size(), 1);
+  EXPECT_EQ((*listed)[0].digest, digest_);
+  EXPECT_EQ((*listed)[0].size_bytes, 12);
+  EXPECT_GE((*listed)[0].write_time, before);
+  EXPECT_LE((*listed)[0].write_time, absl::Now() + absl::Seconds(1));
 }
 
-TEST_F(FileBlobsTest, TemporaryFilesAreRemoved) {
+TEST_F(FileBlobsTest, RemainsAreRemovedOnceOldAndForeignFilesStay) {
   WriteWhole(directory_.path() + "/tmp/0.part", "half");
-  EXPECT_EQ(*blobs_.RemoveTemporary(), 1);
-  EXPECT_THAT(TemporaryFilesIn(directory_.path()), IsEmpty());
+  WriteWhole(directory_.path() + "/tmp/notes", "not ours");
+  WriteWhole(directory_.path() + "/quarantine/" + digest_, content_);
+  WriteWhole(directory_.path() + "/quarantine/" + digest_ + ".damaged", "for people");
+  EXPECT_EQ(*blobs_.RemoveRemains(absl::Now() - absl::Hours(1)), 0);
+  EXPECT_EQ(*blobs_.RemoveRemains(absl::Now() + absl::Hours(1)), 2);
+  EXPECT_THAT(TemporaryFilesIn(directory_.path()), ElementsAre("notes"));
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() + "/quarantine/" + digest_ + ".damaged"));
 }
 
 }  // namespace

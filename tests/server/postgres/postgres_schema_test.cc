@@ -20,6 +20,14 @@ class PostgresSchemaTest : public PostgresTest {
     next.push_back({statements, oldest_reader});
     return next;
   }
+  const int64_t known_ = static_cast<int64_t>(PostgresMigrations().size());
+  // Returns when somebody waits for a lock in this database.
+  void AwaitLockWait() {
+    server_.Await(
+        "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+        "AND datname = '" +
+        name_ + "')");
+  }
   int64_t version() { return Run("SELECT schema_version FROM phimap.store").Int(0, 0); }
 };
 
@@ -33,7 +41,7 @@ TEST_F(PostgresSchemaTest, AnEmptyDatabaseGetsTablesAndANameAndTheSecondServerFi
   EXPECT_EQ(first.Int(0, 2), 0);
   ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
   EXPECT_EQ(Run("SELECT store_id FROM phimap.store").Text(0, 0), first.Text(0, 0));
-  EXPECT_EQ(version(), static_cast<int64_t>(PostgresMigrations().size()));
+  EXPECT_EQ(version(), known_);
 }
 
 TEST_F(PostgresSchemaTest, ServersMayStartAtOnce) {
@@ -52,7 +60,7 @@ TEST_F(PostgresSchemaTest, AnAdditionIsMadeWhileServersOfTheVersionBeforeWork) {
   const auto before = OpenDatabase();
   const auto next = Next("ALTER TABLE mappings ADD COLUMN note TEXT;", 1);
   ASSERT_TRUE(PreparePostgresSchema(*Connect(), next).ok());
-  EXPECT_EQ(version(), 2);
+  EXPECT_EQ(version(), known_ + 1);
   const absl::Status written = before->Write(
       [](SqlSession& session) {
         return session
@@ -67,15 +75,53 @@ TEST_F(PostgresSchemaTest, AnAdditionIsMadeWhileServersOfTheVersionBeforeWork) {
   // Nor is one that starts now turned away.
   const absl::Status status = PreparePostgresSchema(*Connect());
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(version(), 2);
+  EXPECT_EQ(version(), known_ + 1);
+}
+
+// As every writer does: the row of the store first, then the tables.
+TEST_F(PostgresSchemaTest, AnAdditionWaitsForAWriterInsteadOfEndingIt) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  const auto writer = Connect();
+  ASSERT_TRUE(writer->RunBatch("BEGIN; SELECT epoch FROM phimap.store FOR UPDATE").ok());
+  absl::Status added;
+  std::thread migration([&] {
+    added = PreparePostgresSchema(*Connect(),
+                                  Next("ALTER TABLE versions ADD COLUMN note TEXT;", known_));
+  });
+  AwaitLockWait();
+  const auto read = writer->RunBatch("SELECT count(*) FROM phimap.versions");
+  EXPECT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(writer->RunBatch("COMMIT").ok());
+  migration.join();
+  EXPECT_TRUE(added.ok()) << added;
+}
+
+// A reader has no order: whoever waits longer is told to try again, and the addition does.
+TEST_F(PostgresSchemaTest, AnAdditionThatMeetsADeadlockIsMadeAgain) {
+  ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
+  const auto reader = Connect();
+  ASSERT_TRUE(reader->RunBatch("BEGIN; SELECT count(*) FROM phimap.mappings").ok());
+  absl::Status added;
+  std::thread migration([&] {
+    added = PreparePostgresSchema(*Connect(), Next("ALTER TABLE versions ADD COLUMN note TEXT;"
+                                                   "ALTER TABLE mappings ADD COLUMN note TEXT;",
+                                                   known_));
+  });
+  AwaitLockWait();
+  const auto read = reader->RunBatch("SELECT count(*) FROM phimap.versions");
+  EXPECT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(reader->RunBatch("COMMIT").ok());
+  migration.join();
+  EXPECT_TRUE(added.ok()) << added;
 }
 
 TEST_F(PostgresSchemaTest, ASchemaThatIsTooNewIsRefusedAndLeftAsItIs) {
-  ASSERT_TRUE(PreparePostgresSchema(*Connect(), Next("CREATE TABLE more (x BIGINT);", 2)).ok());
+  ASSERT_TRUE(
+      PreparePostgresSchema(*Connect(), Next("CREATE TABLE more (x BIGINT);", known_ + 1)).ok());
   const absl::Status status = PreparePostgresSchema(*Connect());
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(ReasonOf(status), "STORE_TOO_NEW");
-  EXPECT_EQ(version(), 2);
+  EXPECT_EQ(version(), known_ + 1);
 }
 
 TEST_F(PostgresSchemaTest, AMigrationThatFailsChangesNothing) {
@@ -83,7 +129,7 @@ TEST_F(PostgresSchemaTest, AMigrationThatFailsChangesNothing) {
   auto connection = Connect();
   const auto broken = Next("CREATE TABLE more (x BIGINT); SELECT nothing;", 1);
   EXPECT_FALSE(PreparePostgresSchema(*connection, broken).ok());
-  EXPECT_EQ(version(), 1);
+  EXPECT_EQ(version(), known_);
   EXPECT_EQ(Run("SELECT to_regclass('phimap.more') IS NULL").Int(0, 0), 1);
   EXPECT_TRUE(connection->IsAlive());
 }

@@ -20,8 +20,8 @@ class PostgresHarness : public StoreHarness {
         PostgresDatabase::Open(server_.Uri(name_));
     ASSERT_TRUE(opened.ok()) << opened.status();
     const std::shared_ptr<PostgresDatabase> database = *std::move(opened);
-    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database),
-                                            std::make_unique<PostgresBlobs>(database),
+    const auto blobs = std::make_shared<PostgresBlobs>(database);
+    store_ = std::make_unique<CatalogStore>(std::make_unique<SqlCatalog>(database, blobs), blobs,
                                             [this] { return now_; });
   }
   absl::Time Now() override { return now_; }

@@ -151,5 +151,58 @@ TEST(LiveVersionsTest, AMappingRetiresWithAllItsVersions) {
   EXPECT_EQ(live.bytes(), 10);
 }
 
+TEST(LiveVersionsTest, PinnedVersionsMakeRoomAfterAllOthersAndTheLongestUnusedFirst) {
+  LiveVersions live(100);
+  live.Pin("a", {1, 2});
+  for (int64_t i = 1; i <= 3; ++i) Add(live, "a", i, 20);
+  Add(live, "b", 1, 20);
+  EXPECT_NE(live.Find("a", 1), nullptr);  // of the pinned ones a2 is the longest unused
+  EXPECT_TRUE(live.MakeRoom(60));         // a3 and b1 are enough
+  EXPECT_TRUE(live.Contains("a", 1));
+  EXPECT_TRUE(live.Contains("a", 2));
+  EXPECT_EQ(live.count(), 2);
+  EXPECT_TRUE(live.MakeRoom(61));
+  EXPECT_TRUE(live.Contains("a", 1));
+  EXPECT_FALSE(live.Contains("a", 2));
+}
+
+TEST(LiveVersionsTest, PinnedVersionsStayWhereOnlyOthersMayMakeRoom) {
+  LiveVersions live(100);
+  live.Pin("a", {1});
+  Add(live, "a", 1, 40);
+  Add(live, "b", 1, 40);
+  EXPECT_FALSE(live.MakeRoom(61, Eviction::kUnpinned));
+  EXPECT_TRUE(live.Contains("b", 1));  // it alone would not have been enough
+  EXPECT_TRUE(live.MakeRoom(60, Eviction::kUnpinned));
+  EXPECT_TRUE(live.Contains("a", 1));
+  EXPECT_FALSE(live.Contains("b", 1));
+}
+
+TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
+  LiveVersions live(100);
+  live.Pin("a", {1, 3});
+  live.Pin("b", {1});
+  Add(live, "a", 1, 40);
+  Add(live, "a", 2, 40);
+  EXPECT_EQ(live.pinned(), 3);
+  EXPECT_EQ(live.pinned_here(), 1);
+  EXPECT_EQ(live.MissingPinned(), (std::vector<VersionName>{{"a", 3}, {"b", 1}}));
+  live.Pin("a", {2});
+  live.Pin("b", {});
+  EXPECT_EQ(live.pinned(), 1);
+  EXPECT_EQ(live.pinned_here(), 1);
+  EXPECT_EQ(live.MissingPinned(), std::vector<VersionName>());
+  EXPECT_NE(live.Find("a", 1), nullptr);  // used last, and evicted first all the same
+  EXPECT_TRUE(live.MakeRoom(60));
+  EXPECT_TRUE(live.Contains("a", 2));
+  EXPECT_FALSE(live.Contains("a", 1));
+  live.Retire("a", 2);
+  EXPECT_EQ(live.pinned_here(), 0);
+  Add(live, "a", 2, 40);
+  EXPECT_EQ(live.pinned_here(), 1);
+  EXPECT_TRUE(live.MakeRoom(100));
+  EXPECT_EQ(live.pinned_here(), 0);
+}
+
 }  // namespace
 }  // namespace phimap

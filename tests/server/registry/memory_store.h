@@ -28,6 +28,14 @@ class MemoryStore : public Store {
     artifacts_[record.digest] = artifact;
     Changed(mapping);
   }
+  // Another artifact in the place of one, as a restored backup may have it.
+  void Exchange(const std::string& mapping, int64_t number, const std::string& artifact) {
+    Put(mapping, number, artifact);
+    MutexLock lock(&mutex_);
+    VersionRecord& record = versions_[mapping][number];
+    record.digest += "-exchanged";
+    artifacts_[record.digest] = artifact;
+  }
   void Remove(const std::string& mapping, int64_t number) {
     MutexLock lock(&mutex_);
     artifacts_.erase(versions_[mapping][number].digest);
@@ -38,6 +46,7 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     aliases_[mapping + "@" + alias] = number;
     Changed(mapping);
+    alias_moves_[mapping + "@" + alias] = revision_;
   }
   void RemoveAlias(const std::string& mapping, const std::string& alias) {
     MutexLock lock(&mutex_);
@@ -48,10 +57,20 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     return reads_;
   }
+  // What was read, in the order of it.
+  std::vector<std::string> read_digests() const {
+    MutexLock lock(&mutex_);
+    return read_digests_;
+  }
 
   void FailChanges(bool fail) {
     MutexLock lock(&mutex_);
     changes_fail_ = fail;
+  }
+  // Rows of versions and aliases cannot be read; artifacts can.
+  void FailLookUps(bool fail) {
+    MutexLock lock(&mutex_);
+    look_ups_fail_ = fail;
   }
   // From now on as if another catalog were in the place of this one.
   void ChangeEpoch(const std::string& epoch) {
@@ -66,7 +85,10 @@ class MemoryStore : public Store {
     for (const auto& [mapping, revision] : changed_) {
       if (!changes.whole && revision <= since.number) continue;
       MappingNames names{.mapping = mapping};
-      for (const auto& [number, record] : versions_[mapping]) names.versions.push_back(number);
+      for (const auto& [number, record] : versions_[mapping]) {
+        names.versions.push_back(number);
+        if (changes.whole) names.digests.push_back(record.digest);
+      }
       if (changes.whole && names.versions.empty()) continue;
       for (const auto& [alias, number] : aliases_) {
         const size_t at = alias.find('@');
@@ -94,6 +116,7 @@ class MemoryStore : public Store {
     read_gate.Wait();
     MutexLock lock(&mutex_);
     ++reads_;
+    read_digests_.emplace_back(digest);
     const auto artifact = artifacts_.find(std::string(digest));
     if (artifact == artifacts_.end()) return absl::NotFoundError("no such artifact");
     return artifact->second;
@@ -114,8 +137,26 @@ class MemoryStore : public Store {
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view) override {
     return absl::UnimplementedError("");
   }
-  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view, int) override {
-    return absl::UnimplementedError("");
+  // With their aliases, which moved in the order of PutAlias.
+  absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after,
+                                                          int limit) override {
+    MutexLock lock(&mutex_);
+    std::vector<MappingRecord> mappings;
+    for (const auto& [mapping, versions] : versions_) {
+      if (mapping <= after || static_cast<int>(mappings.size()) == limit) continue;
+      MappingRecord& record = mappings.emplace_back();
+      record.name = mapping;
+      for (const auto& [alias, number] : aliases_) {
+        const size_t at = alias.find('@');
+        if (alias.substr(0, at) != mapping) continue;
+        record.aliases.push_back(
+            {.mapping = mapping,
+             .name = alias.substr(at + 1),
+             .version = number,
+             .move_time = absl::UnixEpoch() + absl::Seconds(alias_moves_[alias])});
+      }
+    }
+    return mappings;
   }
   absl::StatusOr<std::vector<VersionRecord>> ListVersions(absl::string_view, std::optional<int64_t>,
                                                           int) override {
@@ -146,6 +187,7 @@ class MemoryStore : public Store {
  private:
   absl::StatusOr<VersionRecord> Find(absl::string_view mapping, std::optional<int64_t> number)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (look_ups_fail_) return absl::UnavailableError("the database is away");
     const auto versions = versions_.find(std::string(mapping));
     if (versions == versions_.end()) return absl::NotFoundError("no such mapping");
     if (versions->second.empty()) return absl::NotFoundError("no version");
@@ -162,13 +204,16 @@ class MemoryStore : public Store {
   mutable Mutex mutex_;
   std::string epoch_ ABSL_GUARDED_BY(mutex_) = "epoch";
   int64_t revision_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool look_ups_fail_ ABSL_GUARDED_BY(mutex_) = false;
   bool changes_fail_ ABSL_GUARDED_BY(mutex_) = false;
   // When each mapping last changed.
   std::map<std::string, int64_t> changed_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<int64_t, VersionRecord>> versions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int64_t> aliases_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> alias_moves_ ABSL_GUARDED_BY(mutex_);
   int reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> read_digests_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace phimap::testing

@@ -164,20 +164,20 @@ TEST_F(VersionNamesTest, ADeletedMappingIsNotFoundUnderAnyOfItsNames) {
 }
 
 // A load that resolved the name before an eviction must not fail because the old version went.
-TEST_F(VersionNamesTest, AnAliasWhoseVersionWasEvictedIsLookedUpAgain) {
+TEST_F(VersionNamesTest, AnAliasThatMovesWhileItsEvictedVersionIsReadMeansTheOther) {
   VersionRegistry::Options options;
   options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;  // one at a time
   Start(options);
   EXPECT_EQ(NumberOf("a@prod"), 1);
   EXPECT_EQ(NumberOf("a@3"), 3);
   EXPECT_FALSE(registry_->FindLive("a", 1));
-  store_.gate.Close();
+  store_.read_gate.Close();
   Answer answer;
   registry_->Acquire("a@prod", answer.Callback());
-  store_.gate.AwaitWaiting();
+  store_.read_gate.AwaitWaiting();
   Move(2);
   Delete(1);
-  store_.gate.Open();
+  store_.read_gate.Open();
   EXPECT_EQ(NumberIn(answer.Await()), 2);
 }
 

@@ -185,5 +185,48 @@ TEST_F(VersionRegistryTest, WaitersAndLoadsAreBounded) {
   registry_.reset();
 }
 
+// A restored backup may have given the number to another artifact.
+TEST_F(VersionRegistryTest, InAnotherHistoryANumberMayBeAnotherArtifact) {
+  store_.Put("a", 1, SmallArtifact());
+  store_.Put("b", 1, SmallArtifact());
+  Start();
+  const absl::StatusOr<VersionHandle> before = Acquire("a@1");
+  ASSERT_TRUE(Acquire("b@1").ok());
+  const int reads = store_.reads();
+  store_.Exchange("a", 1, SmallArtifact());
+  CatchUp();
+  // Within a history that does not happen, and is not looked for.
+  EXPECT_EQ(Acquire("a@1")->record().digest, before->record().digest);
+  store_.ChangeEpoch("other");
+  CatchUp();
+  EXPECT_EQ(Acquire("a@1")->record().digest, before->record().digest + "-exchanged");
+  EXPECT_EQ(store_.reads(), reads + 1);
+  // What is the same stays in memory.
+  EXPECT_TRUE(Acquire("b@1").ok());
+  EXPECT_EQ(store_.reads(), reads + 1);
+}
+
+// While the database is away what it said is remembered; the artifact may be in a cache.
+TEST_F(VersionRegistryTest, WhatWasLookedUpOnceIsLoadedAgainWithoutTheCatalog) {
+  store_.Put("a", 1, SmallArtifact());
+  store_.Put("a", 2, SmallArtifact());
+  store_.PutAlias("a", "prod", 1);
+  VersionRegistry::Options options;
+  {
+    Start();
+    options.max_live_bytes = Acquire("a@1")->memory_bytes() * 3 / 2;
+  }
+  Start(options);
+  ASSERT_TRUE(Acquire("a@1").ok());
+  ASSERT_TRUE(Acquire("a@2").ok());
+  store_.FailLookUps(true);
+  store_.FailChanges(true);
+  const int reads = store_.reads();
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  EXPECT_EQ(NumberOf("a"), 2);
+  EXPECT_EQ(store_.reads(), reads + 2);
+  EXPECT_TRUE(absl::IsUnavailable(Acquire("a@3").status()));
+}
+
 }  // namespace
 }  // namespace phimap::testing

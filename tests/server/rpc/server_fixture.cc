@@ -211,7 +211,7 @@ std::string ServerFixture::LoggedErrors() {
   return log_;
 }
 
-std::string ServerFixture::Scrape() {
+std::string ServerFixture::HttpGet(const std::string& path) {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -221,7 +221,7 @@ std::string ServerFixture::Scrape() {
   PHIMAP_CHECK(absl::SimpleAtoi(http.substr(http.rfind(':') + 1), &port));
   address.sin_port = htons(static_cast<uint16_t>(port));
   PHIMAP_CHECK(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
-  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
   PHIMAP_CHECK(write(socket, request.data(), request.size()) == request.size());
   std::string text;
   char buffer[4096];

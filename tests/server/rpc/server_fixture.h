@@ -87,7 +87,9 @@ class ServerFixture : public ::testing::Test {
   // No version, no blob, no temporary file, no build that goes on.
   void ExpectNothingStored();
   // What GET /metrics answers. REQUIRES: options_.http was set before Start.
-  std::string Scrape();
+  std::string Scrape() { return HttpGet("/metrics"); }
+  // The head and body of what GET answers. REQUIRES: the same.
+  std::string HttpGet(const std::string& path);
 
   TemporaryFolder folder_;
   ServerOptions options_;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -47,6 +48,10 @@ class FaultPlan {
     if (chosen && fault_ == Fault::kExit) ::_exit(kExitStatus);
     return chosen ? fault_ : Fault::kNone;
   }
+
+  // Called after each operation that went well, with its name ("fsync", "sqlite write", …) and the
+  // path of its file. Set before there are operations.
+  std::function<void(const std::string& operation, const std::string& path)> after;
 
   int error_number() const { return error_number_; }
   std::vector<std::string> operations() {

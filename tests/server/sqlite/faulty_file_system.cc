@@ -36,13 +36,21 @@ absl::Status FaultyFileSystem::Run(const std::string& operation, const std::stri
                                    const std::function<absl::Status()>& call) {
   const absl::string_view relative = absl::StripPrefix(absl::StripPrefix(path, root_), "/");
   const Fault fault = plan_->Step(absl::StrCat(operation, " ", relative));
-  if (fault == Fault::kNone) return call();
+  if (fault == Fault::kNone) {
+    const absl::Status status = call();
+    if (status.ok() && plan_->after) plan_->after(operation, path);
+    return status;
+  }
   if (fault == Fault::kErrorAfter) call().IgnoreError();
   return FileError(plan_->error_number(), operation, path);
 }
 
 absl::Status FaultyFileSystem::CreateDir(const std::string& path) {
   return Run("mkdir", path, [&] { return base_->CreateDir(path); });
+}
+
+absl::Status FaultyFileSystem::CreatePrivateDir(const std::string& path) {
+  return Run("mkdir", path, [&] { return base_->CreatePrivateDir(path); });
 }
 
 absl::StatusOr<std::unique_ptr<WritableFile>> FaultyFileSystem::NewWritableFile(
@@ -77,6 +85,10 @@ absl::StatusOr<std::vector<std::string>> FaultyFileSystem::List(const std::strin
 
 absl::StatusOr<int64_t> FaultyFileSystem::SizeBytes(const std::string& path) {
   return base_->SizeBytes(path);
+}
+
+absl::StatusOr<FileFacts> FaultyFileSystem::Facts(const std::string& path) {
+  return base_->Facts(path);
 }
 
 absl::StatusOr<std::string> FaultyFileSystem::ReadFile(const std::string& path,

@@ -19,6 +19,7 @@ class FaultyFileSystem : public FileSystem {
       : base_(base), root_(std::move(root)), plan_(plan) {}
 
   absl::Status CreateDir(const std::string& path) override;
+  absl::Status CreatePrivateDir(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> NewWritableFile(const std::string& path) override;
   absl::Status Rename(const std::string& from, const std::string& to) override;
   absl::Status SyncDir(const std::string& path) override;
@@ -26,6 +27,7 @@ class FaultyFileSystem : public FileSystem {
   absl::Status Remove(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> List(const std::string& path) override;
   absl::StatusOr<int64_t> SizeBytes(const std::string& path) override;
+  absl::StatusOr<FileFacts> Facts(const std::string& path) override;
   absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t limit_bytes) override;
   absl::StatusOr<std::string> ReadRange(const std::string& path, int64_t offset,
                                         int64_t bytes) override;

@@ -34,7 +34,13 @@ std::string BaseName(const char* path) {
 template <typename Call>
 int Run(const char* operation, const char* path, int io_error, Call call) {
   const Fault fault = g_plan->Step(std::string("sqlite ") + operation + " " + BaseName(path));
-  if (fault == Fault::kNone) return call();
+  if (fault == Fault::kNone) {
+    const int result = call();
+    if (result == SQLITE_OK && path != nullptr && g_plan->after) {
+      g_plan->after(std::string("sqlite ") + operation, path);
+    }
+    return result;
+  }
   if (fault == Fault::kErrorAfter) call();
   if (g_plan->error_number() == ENOSPC) return SQLITE_FULL;
   if (g_plan->error_number() == EROFS) return SQLITE_READONLY;

@@ -41,8 +41,12 @@ PublishRequest RequestFor(const std::string& build_id, const std::string& mappin
 std::vector<std::string> BlobsIn(const std::string& data_dir);
 std::vector<std::string> TemporaryFilesIn(const std::string& data_dir);
 
-// Fails the test unless: numbers are 1, 2, … without gaps, every artifact reads back,
-// no temporary file and no blob without a version is there. Returns how many versions there are.
+// Removes at once what no version names.
+void CollectGarbage(SqliteStore& store);
+
+// Collects garbage, and fails the test unless: numbers are 1, 2, … without gaps, every artifact
+// reads back, no temporary file and no blob without a version is there. Returns how many versions
+// there are.
 int64_t ExpectConsistent(SqliteStore* store, const std::string& data_dir);
 
 std::string ReadWhole(const std::string& path);

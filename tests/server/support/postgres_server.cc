@@ -28,7 +28,7 @@ constexpr char kPrograms[] = "/usr/lib/postgresql/15/bin";
 constexpr char kAccess[] =
     "local all all trust\n"
     "host all locked 127.0.0.1/32 scram-sha-256\n"
-    "host all all 127.0.0.1/32 trust\n";
+    "host all,replication all 127.0.0.1/32 trust\n";
 
 int FreePort() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -116,6 +116,25 @@ PostgresServer::PostgresServer() : port_(FreePort()) {
   Run(absl::StrCat("CREATE ROLE locked LOGIN PASSWORD '", kLockedPassword, "'"));
 }
 
+PostgresServer::PostgresServer(PostgresServer& primary) : port_(FreePort()) {
+  GiveToOtherUser(folder_.path());
+  PHIMAP_CHECK(
+      ExitCode(Spawn(folder_.path(),
+                     {absl::StrCat(kPrograms, "/pg_basebackup"), "--no-sync", "--checkpoint=fast",
+                      "--write-recovery-conf", "-X", "stream", "-D",
+                      absl::StrCat(folder_.path(), "/data"), "-d", primary.Uri("postgres")})) == 0);
+  Start();
+  primary.Set("synchronous_standby_names", "*");
+  primary.Await("EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')");
+}
+
+void PostgresServer::Promote() {
+  PHIMAP_CHECK(ExitCode(Spawn(folder_.path(), {absl::StrCat(kPrograms, "/pg_ctl"), "promote", "-w",
+                                               "-D", absl::StrCat(folder_.path(), "/data")})) == 0);
+  // It was the primary's, and nobody stands by this one.
+  Set("synchronous_standby_names", "");
+}
+
 PostgresServer::~PostgresServer() {
   if (pid_ != 0) Stop();
 }
@@ -128,8 +147,16 @@ void PostgresServer::Start() {
                 "-c", "fsync=off", "-c", "max_connections=50", "-c", "shared_buffers=16MB"});
   AwaitState([&] {
     PHIMAP_CHECK(waitpid(pid_, nullptr, WNOHANG) == 0);  // It ended: see the file `log`.
-    return PostgresConnection::Open(Uri("postgres"), {}).ok();
+    return Accepts();
   });
+}
+
+bool PostgresServer::Accepts() const {
+  // Also of a standby, which PostgresConnection does not connect to.
+  int status = 0;
+  const pid_t pid = Spawn(folder_.path(), {absl::StrCat(kPrograms, "/pg_isready"), "-q", "-h",
+                                           "127.0.0.1", "-p", absl::StrCat(port_)});
+  return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 void PostgresServer::Stop() {

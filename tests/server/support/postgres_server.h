@@ -25,6 +25,9 @@ class PostgresServer {
   static PostgresServer& Shared();
 
   PostgresServer();
+  // A standby of `primary`, which from now on commits what this one has too (synchronous
+  // replication).
+  explicit PostgresServer(PostgresServer& primary);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
@@ -33,6 +36,9 @@ class PostgresServer {
   void Start();
   // At once, cutting all connections.
   void Stop();
+
+  // Makes a standby the primary. Nobody stands by it then. REQUIRES: the primary is stopped.
+  void Promote();
 
   // A new database, empty. Returns its name.
   std::string CreateDatabase();
@@ -49,6 +55,8 @@ class PostgresServer {
   void Set(const std::string& setting, const std::string& value);
 
  private:
+  bool Accepts() const;
+
   TemporaryFolder folder_;
   int port_ = 0;
   pid_t pid_ = 0;

@@ -363,6 +363,7 @@ TEST_F(ConnectionTest, HeadersUpToTheLimitAreKeptAndOneByteMoreIsNot) {
 TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsStopsTheClient) {
   ConnectionLimits limits;
   limits.max_header_bytes = 100;  // so that the acceptor answers at once
+  limits.linger = absl::Milliseconds(10);
   Serve(limits);
   RawHttp2Client client(server_->Connect());
   const int32_t stream = client.Call("/echo");
@@ -370,6 +371,23 @@ TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsStopsTheClient) {
   ASSERT_TRUE(client.RunUntil([&] { return client.answer(stream).reset.has_value(); }));
   EXPECT_EQ(client.answer(stream).headers[":status"], "200");
   EXPECT_EQ(client.answer(stream).reset, NGHTTP2_NO_ERROR);
+}
+
+// HAProxy passes a reset on before the answer that came with it.
+TEST_F(ConnectionTest, AnswerBeforeTheRequestEndsIsNotResetWhileTheClientMayStillEndIt) {
+  ConnectionLimits limits;
+  limits.max_header_bytes = 100;
+  limits.linger = absl::InfiniteDuration();
+  Serve(limits);
+  RawHttp2Client client(server_->Connect());
+  const int32_t stream = client.Call("/echo");
+  ASSERT_TRUE(client.RunUntil([&] { return client.answer(stream).headers.contains(":status"); }));
+  ASSERT_TRUE(client.RoundTrip());
+  EXPECT_FALSE(client.answer(stream).reset.has_value());
+  client.Send(stream, "x", /*end=*/true);
+  ASSERT_TRUE(client.RoundTrip());
+  EXPECT_FALSE(client.answer(stream).reset.has_value());
+  EXPECT_TRUE(client.AwaitEnd(stream));
 }
 
 TEST_F(ConnectionTest, StreamOverTheLimitIsRefusedAndTheOthersAreServed) {
@@ -532,7 +550,7 @@ TEST_F(ConnectionTest, NothingMoreIsReadOfAClientThatDoesNotRead) {
   RawHttp2Client client(server_->Connect(),
                         {.stream_window = 1 << 30, .connection_window = 1 << 30});
   ASSERT_TRUE(client.RoundTrip());
-  client.Call("/large/4000000");  // more than the socket and the queue hold
+  client.Call("/large/32000000");  // more than the socket and the queue hold
   ASSERT_TRUE(client.Flush());
   Settle();
   ASSERT_EQ(Streams(), 1);

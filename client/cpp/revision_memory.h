@@ -1,0 +1,47 @@
+// What a client knows of the revisions of names: servers that share a store tell them, and calls
+// ask for as much. After a change every server shows it, and nothing older, to this client.
+// Includes gRPC: for .cc files only.
+#ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
+#define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
+
+#include <grpcpp/client_context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::client {
+
+// Thread-safe. Costs a call nothing before the first change.
+class RevisionMemory {
+ public:
+  // Has a call that is about to be made ask for the newest revision that was told. Returns its
+  // epoch, for Note; "" if it asks for none.
+  std::string AddTo(grpc::ClientContext& context) const;
+  // After a call that asked for a revision of the epoch `asked`: learns the revision that its
+  // trailing metadata tell. Numbers of one epoch grow; another epoch is newer, except the one that
+  // the call asked for: while it was on its way, that one was forgotten or replaced. A revision of
+  // another history is forgotten.
+  void Note(const grpc::ClientContext& context, const absl::Status& status,
+            absl::string_view asked);
+
+ private:
+  void Learn(absl::string_view revision, absl::string_view asked);
+
+  std::atomic<bool> known_{false};
+  mutable std::mutex mutex_;
+  std::string epoch_;
+  int64_t number_ = 0;
+};
+
+// Whether the server refused the call because of a revision from before a failover or a restored
+// backup. Such a call was not begun, and Note has forgotten the revision: it can be made again.
+bool IsOfAnotherHistory(const absl::Status& status);
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_

@@ -1,0 +1,69 @@
+#include "server/admin/admin_store.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/files/file_blobs.h"
+#include "server/files/file_system.h"
+#include "server/postgres/postgres_blobs.h"
+#include "server/postgres/postgres_database.h"
+#include "server/sqlite/schema.h"
+#include "server/sqlite/sqlite_connection.h"
+#include "server/sqlite/sqlite_database.h"
+
+namespace phimap {
+namespace {
+
+absl::Status NoStore(const std::string& path) {
+  return MakeError(absl::StatusCode::kNotFound, "NO_STORE", "store",
+                   absl::StrCat("there is no ", path,
+                                "; expected the --data_dir of a server, or postgresql://…"),
+                   {{"path", path}});
+}
+
+absl::Status OldSchema(const std::string& path, int64_t version) {
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "OLD_SCHEMA", "store",
+      absl::StrCat(path, " has schema version ", version, ", and this release ", kSchemaVersion,
+                   ": use the release of the server that has it, or start this one's "
+                   "server on it once"),
+      {{"expected", absl::StrCat(kSchemaVersion)}, {"actual", absl::StrCat(version)}});
+}
+
+absl::Status CheckSchema(const std::string& path) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteConnection> connection,
+                          SqliteConnection::Open(path, kAdminBusyTimeout));
+  PHIMAP_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
+  return version >= kSchemaVersion ? absl::OkStatus() : OldSchema(path, version);
+}
+
+absl::StatusOr<AdminStore> OpenDirectory(const std::string& directory) {
+  const std::string path = absl::StrCat(directory, "/", kDatabaseFile);
+  if (absl::IsNotFound(PosixFileSystem()->SizeBytes(path).status())) return NoStore(path);
+  PHIMAP_RETURN_IF_ERROR(CheckSchema(path));
+  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<SqlDatabase> database,
+                          SqliteDatabase::Open(path, kAdminBusyTimeout));
+  return AdminStore{directory, std::move(database),
+                    std::make_shared<FileBlobs>(directory, PosixFileSystem())};
+}
+
+}  // namespace
+
+bool IsPostgres(absl::string_view store) {
+  return absl::StartsWith(store, "postgresql://") || absl::StartsWith(store, "postgres://");
+}
+
+absl::StatusOr<AdminStore> OpenAdminStore(const std::string& store) {
+  if (!IsPostgres(store)) return OpenDirectory(store);
+  PHIMAP_ASSIGN_OR_RETURN(std::shared_ptr<PostgresDatabase> database,
+                          PostgresDatabase::Open(store));
+  const std::string place = database->place();
+  auto blobs = std::make_shared<PostgresBlobs>(database);
+  return AdminStore{place, std::move(database), std::move(blobs)};
+}
+
+}  // namespace phimap

@@ -1,0 +1,41 @@
+// Reads every artifact of a store against its digest, and every row against its artifact.
+#ifndef PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
+#define PHIMAP_SERVER_ADMIN_STORE_CHECK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/admin/admin_store.h"
+#include "server/admin/store_backup.h"
+
+namespace phimap {
+
+struct DamagedArtifact {
+  std::string digest;
+  std::string what;
+  // As in "letters@3".
+  std::vector<std::string> versions;
+  bool set_aside = false;
+};
+
+struct CheckReport {
+  int64_t versions = 0;
+  int64_t artifacts = 0;
+  int64_t bytes = 0;
+  std::vector<DamagedArtifact> damaged;
+  // What no version names, and the garbage collector will take.
+  int64_t unnamed_artifacts = 0;
+  int64_t unnamed_bytes = 0;
+};
+
+// `quarantine` sets damaged artifacts aside: the versions that name them are told to be damaged at
+// once, and importing an exported file, or building again, heals them. Changes nothing else. A
+// version that is deleted meanwhile is no damage.
+absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
+                                       const AdminProgress& progress);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_ADMIN_STORE_CHECK_H_

@@ -1,0 +1,46 @@
+// Keeps a store's garbage from being collected while somebody copies it.
+#ifndef PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
+#define PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+// In force from Take until destroyed, as long as it is renewed; one whose program was killed ends
+// by itself. One thread at a time. Errors: those of the database.
+class StoreHold {
+ public:
+  static constexpr absl::Duration kLifetime = absl::Minutes(10);
+
+  // `holder` is for people.
+  static absl::StatusOr<std::unique_ptr<StoreHold>> Take(std::shared_ptr<SqlDatabase> database,
+                                                         std::string holder);
+  ~StoreHold();
+  StoreHold(const StoreHold&) = delete;
+  StoreHold& operator=(const StoreHold&) = delete;
+
+  // To be called more often than kLifetime; writes once a minute. FAILED_PRECONDITION (HOLD_LOST)
+  // if it was over already: what is copied may be incomplete.
+  absl::Status Renew();
+
+ private:
+  StoreHold(std::shared_ptr<SqlDatabase> database, std::string id, std::string holder)
+      : database_(std::move(database)), id_(std::move(id)), holder_(std::move(holder)) {}
+
+  const std::shared_ptr<SqlDatabase> database_;
+  const std::string id_;
+  const std::string holder_;
+  absl::Time renewed_ = absl::Now();
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_ADMIN_STORE_HOLD_H_

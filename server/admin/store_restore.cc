@@ -1,0 +1,186 @@
+#include "server/admin/store_restore.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/admin/backup_manifest.h"
+#include "server/admin/catalog_rows.h"
+#include "server/files/file_blobs.h"
+#include "server/sqlite/sqlite_database.h"
+
+namespace phimap {
+namespace {
+
+// A catalog's rows are small.
+constexpr int64_t kDatabaseLimitBytes = int64_t{64} << 30;
+
+struct BackedUp {
+  CatalogRows rows;
+  std::map<std::string, int64_t> artifacts;
+};
+
+std::string NewEpoch() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x", device(), device());
+}
+
+absl::Status Cancelled(absl::string_view what_is_there) {
+  return absl::CancelledError(absl::StrCat("the restore was cancelled; ", what_is_there));
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to, FileSystem* file_system) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string content,
+                          file_system->ReadFile(from, kDatabaseLimitBytes));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                          file_system->NewWritableFile(to));
+  PHIMAP_RETURN_IF_ERROR(file->Append(content));
+  PHIMAP_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+// Of a copy: SQLite writes beside a file that it only reads, and backups may be read-only.
+absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_system) {
+  std::string copy = "/tmp/phimap-restore-XXXXXX";
+  if (mkdtemp(copy.data()) == nullptr) return FileError(errno, "mkdtemp", copy);
+  const std::string path = absl::StrCat(copy, "/", kDatabaseFile);
+  const absl::Cleanup remove = [&] {
+    for (const char* suffix : {"", "-wal", "-shm"}) unlink(absl::StrCat(path, suffix).c_str());
+    rmdir(copy.c_str());
+  };
+  PHIMAP_RETURN_IF_ERROR(CopyFile(absl::StrCat(folder, "/", kDatabaseFile), path, file_system));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> database,
+                          SqliteDatabase::Open(path, kAdminBusyTimeout));
+  BackedUp backup;
+  PHIMAP_RETURN_IF_ERROR(database->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(backup.rows, ReadCatalogRows(session));
+    PHIMAP_ASSIGN_OR_RETURN(backup.artifacts, NamedArtifacts(session));
+    return absl::OkStatus();
+  }));
+  backup.rows.epoch = NewEpoch();
+  return backup;
+}
+
+// Every artifact that a row names must be one that the manifest vouches for.
+absl::Status CheckArtifacts(const BackedUp& backup, const BackupManifest& manifest) {
+  for (const auto& [digest, size_bytes] : backup.artifacts) {
+    const auto found = manifest.find(absl::StrCat("blobs/", digest.substr(0, 2), "/", digest));
+    if (found != manifest.end() && found->second == digest) continue;
+    return MakeError(absl::StatusCode::kDataLoss, "BACKUP_DAMAGED", "from",
+                     absl::StrCat("artifact ", digest,
+                                  " is not in the backup; nothing was restored: use another"),
+                     {{"digest", digest}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CopyArtifacts(const BackedUp& backup, Blobs& from, Blobs& to,
+                           const AdminProgress& progress) {
+  int64_t done = 0;
+  for (const auto& [digest, size_bytes] : backup.artifacts) {
+    if (!progress(done++, static_cast<int64_t>(backup.artifacts.size()))) {
+      return Cancelled("what is there is no store: remove it before you begin again");
+    }
+    PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<ArtifactReader> reader,
+                            from.OpenReader(digest, size_bytes));
+    PHIMAP_RETURN_IF_ERROR(to.WriteFrom(digest, *reader));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
+  return database.Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
+        if (!empty) {
+          return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "store",
+                           "the database has a store already; name an empty one");
+        }
+        return WriteCatalogRows(session, backup.rows);
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        PHIMAP_ASSIGN_OR_RETURN(const SqlRows epoch, session.Run("SELECT epoch FROM store"));
+        return epoch.Text(0, 0) == backup.rows.epoch;
+      },
+      "the backup was restored");
+}
+
+// The tables appear last, and as a whole: before, a server says that the database is lost.
+absl::Status RestoreDirectory(const BackedUp& backup, Blobs& from, const std::string& directory,
+                              FileSystem* file_system, const AdminProgress& progress) {
+  PHIMAP_RETURN_IF_ERROR(file_system->CreateDir(directory));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
+                          file_system->Lock(absl::StrCat(directory, "/lock")));
+  FileBlobs to(directory, file_system);
+  PHIMAP_RETURN_IF_ERROR(to.CreateDirectories());
+  PHIMAP_RETURN_IF_ERROR(to.WriteNamed("STORE", backup.rows.store_id));
+  PHIMAP_RETURN_IF_ERROR(CopyArtifacts(backup, from, to, progress));
+  const std::string path = absl::StrCat(directory, "/", kDatabaseFile);
+  const std::string part = absl::StrCat(path, ".part");
+  {
+    PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<SqliteDatabase> database,
+                            SqliteDatabase::Open(part, kAdminBusyTimeout));
+    PHIMAP_RETURN_IF_ERROR(WriteRows(*database, backup));
+    PHIMAP_RETURN_IF_ERROR(database->EmptyLog());
+  }
+  PHIMAP_RETURN_IF_ERROR(file_system->SyncFileSystem(directory));
+  PHIMAP_RETURN_IF_ERROR(file_system->Rename(part, path));
+  return file_system->SyncDir(directory);
+}
+
+absl::Status RestorePostgres(const BackedUp& backup, Blobs& from, const AdminStore& to,
+                             const AdminProgress& progress) {
+  PHIMAP_RETURN_IF_ERROR(CopyArtifacts(backup, from, *to.blobs, progress));
+  return WriteRows(*to.database, backup);
+}
+
+absl::Status CheckEmptyDatabase(const AdminStore& store) {
+  return store.database->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
+    if (empty) return absl::OkStatus();
+    return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "store",
+                     absl::StrCat(store.place, " has a store already; name an empty database"));
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<BackupReport> Restore(const std::string& folder, const std::string& store,
+                                     FileSystem* file_system, const AdminProgress& progress) {
+  PHIMAP_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadManifest(folder, file_system));
+  AdminStore to;
+  if (IsPostgres(store)) {
+    PHIMAP_ASSIGN_OR_RETURN(to, OpenAdminStore(store));
+    PHIMAP_RETURN_IF_ERROR(CheckEmptyDatabase(to));
+  } else {
+    PHIMAP_RETURN_IF_ERROR(CheckEmpty(store, file_system));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckBackup(folder, manifest, file_system, [&] {
+    return progress(0, static_cast<int64_t>(manifest.size()));
+  }));
+  PHIMAP_ASSIGN_OR_RETURN(const BackedUp backup, ReadBackup(folder, file_system));
+  PHIMAP_RETURN_IF_ERROR(CheckArtifacts(backup, manifest));
+  FileBlobs from(folder, file_system);
+  PHIMAP_RETURN_IF_ERROR(IsPostgres(store)
+                             ? RestorePostgres(backup, from, to, progress)
+                             : RestoreDirectory(backup, from, store, file_system, progress));
+  BackupReport report{.mappings = static_cast<int64_t>(backup.rows.tables[0].size()),
+                      .versions = static_cast<int64_t>(backup.rows.tables[1].size()),
+                      .aliases = static_cast<int64_t>(backup.rows.tables[2].size()),
+                      .artifacts = static_cast<int64_t>(backup.artifacts.size()),
+                      .revision = backup.rows.revision};
+  for (const auto& [digest, size_bytes] : backup.artifacts) report.bytes += size_bytes;
+  return report;
+}
+
+}  // namespace phimap

@@ -1,0 +1,100 @@
+// Verified copies of artifacts in a folder of this server alone, bounded in bytes: the least
+// recently used make room.
+//
+// A cache and no store: nothing in it is synced, all of it may be lost or damaged at any time, and
+// what is read is compared with its SHA-256 each time.
+//
+// Layout: FOLDER/artifacts (mode 0700) with a file for each artifact, named by its digest, and
+// FOLDER/artifacts/lock, which keeps a second server out.
+//
+// Thread-safety: all methods may be called from any thread. Blocking: they wait for the disk.
+#ifndef PHIMAP_SERVER_FILES_ARTIFACT_CACHE_H_
+#define PHIMAP_SERVER_FILES_ARTIFACT_CACHE_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/files/file_system.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+class ArtifactCache {
+ public:
+  // What happened so far, and what is there.
+  struct Statistics {
+    int64_t bytes = 0;
+    int64_t artifacts = 0;
+    int64_t hits = 0;
+    int64_t misses = 0;
+    int64_t evictions = 0;
+    // Copies that were not the bytes of their digest, and were removed.
+    int64_t damaged = 0;
+    // Copies that could not be written, because of the disk.
+    int64_t unwritten = 0;
+  };
+
+  // Takes the folder, which is created if it is missing, with what an earlier run left in it.
+  // `file_system` outlives the cache. Errors: FAILED_PRECONDITION (another server's or user's,
+  // read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES: max_bytes >= 0.
+  static absl::StatusOr<std::unique_ptr<ArtifactCache>> Open(const std::string& folder,
+                                                             int64_t max_bytes,
+                                                             FileSystem* file_system);
+
+  // A copy, which is whole and not damaged; nullopt if there is none.
+  std::optional<std::string> Get(absl::string_view digest, int64_t size_bytes);
+  // `bytes` of a copy from `offset`, not compared with the digest; nullopt if there is none.
+  // REQUIRES: offset + bytes <= size_bytes.
+  std::optional<std::string> GetRange(absl::string_view digest, int64_t size_bytes, int64_t offset,
+                                      int64_t bytes);
+  // Keeps a copy, if it fits; otherwise, and if the disk fails, does nothing.
+  // REQUIRES: digest == Sha256Hex(content).
+  void Put(absl::string_view digest, absl::string_view content);
+  // Lets a copy go.
+  void Drop(absl::string_view digest);
+
+  Statistics statistics() const;
+
+ private:
+  struct Copy {
+    std::string digest;
+    int64_t size_bytes = 0;
+  };
+  // Most recently used first.
+  using Copies = std::list<Copy>;
+
+  ArtifactCache(std::string folder, int64_t max_bytes, FileSystem* file_system,
+                std::unique_ptr<FileLock> lock);
+
+  absl::Status TakeStock();
+  std::string PathOf(absl::string_view digest) const;
+  // Whether there is a copy of that size, which becomes the most recently used.
+  bool Touch(absl::string_view digest, int64_t size_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
+  void CountHit(bool hit) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Insert(absl::string_view digest, int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(Copies::iterator copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the longest unused until `bytes` more fit.
+  void MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string folder_;
+  const int64_t max_bytes_;
+  FileSystem* const file_system_;
+  const std::unique_ptr<FileLock> lock_;
+
+  mutable Mutex mutex_;
+  Copies copies_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Copies::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  Statistics statistics_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_temporary_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_FILES_ARTIFACT_CACHE_H_

@@ -1,0 +1,114 @@
+#include "server/open_store.h"
+
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/plan/artifact.h"
+#include "core/plan/plan.h"
+#include "core/status/status_macros.h"
+#include "server/files/cached_blobs.h"
+#include "server/postgres/postgres_blobs.h"
+#include "server/postgres/postgres_database.h"
+#include "server/postgres/postgres_feed.h"
+#include "server/postgres/postgres_schema.h"
+#include "server/sqlite/sqlite_store.h"
+#include "server/store/catalog_store.h"
+#include "server/store/fleet_member.h"
+#include "server/store/sql_build_claims.h"
+#include "server/store/sql_catalog.h"
+
+namespace phimap {
+namespace {
+
+// Different for each process that may have the same store.
+std::string Holder() {
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  return absl::StrCat("phimapd ", ::getpid(), " on ", host, " ", absl::ToUnixMicros(absl::Now()));
+}
+
+std::unique_ptr<StoreUpkeep> LookAfter(
+    const std::shared_ptr<SqlDatabase>& database, const std::shared_ptr<Blobs>& blobs,
+    const ServerOptions& options, const Logger& logger, std::function<void()> prepare = [] {}) {
+  UpkeepOptions upkeep;
+  upkeep.prepare = std::move(prepare);
+  upkeep.grace = absl::Seconds(options.gc_grace_seconds);
+  upkeep.scrub_bytes_per_second = options.scrub_bytes_per_second;
+  return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
+}
+
+absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logger& logger) {
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
+                          SqliteStore::Open({.data_dir = options.data_dir}, PosixFileSystem()));
+  const StartupReport& report = store->startup_report();
+  logger.Log(
+      LogLevel::kInfo, "store_open",
+      {{"data_dir", options.data_dir}, {"removed_builds", absl::StrCat(report.removed_builds)}});
+  SqliteStore* const raw_store = store.get();
+  const std::shared_ptr<SqlDatabase> database = store->database();
+  const std::shared_ptr<Blobs> blobs = store->blobs();
+  OpenedStore opened(std::move(store));
+  opened.upkeep =
+      LookAfter(database, blobs, options, logger, [raw_store] { raw_store->MakeReserve(); });
+  return opened;
+}
+
+FleetServer ThisServer(const ServerOptions& options) {
+  char host[256] = "?";
+  gethostname(host, sizeof(host) - 1);
+  return {.id = NewServerId(),
+          .name = absl::StrCat(host, " ", options.listen),
+          .release = PHIMAP_VERSION,
+          .schema_version = static_cast<int64_t>(PostgresMigrations().size()),
+          .artifact_format = kArtifactFormat,
+          .arithmetic = kArithmetic};
+}
+
+absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Logger& logger) {
+  if (!options.data_dir.empty() && absl::StartsWith(options.cache_dir, options.data_dir + "/")) {
+    PHIMAP_RETURN_IF_ERROR(PosixFileSystem()->CreateDir(options.data_dir));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(
+      std::shared_ptr<ArtifactCache> cache,
+      ArtifactCache::Open(options.cache_dir, options.cache_bytes, PosixFileSystem()));
+  PHIMAP_ASSIGN_OR_RETURN(const std::shared_ptr<PostgresDatabase> database,
+                          PostgresDatabase::Open(options.store));
+  const ArtifactCache::Statistics copies = cache->statistics();
+  const FleetServer server = ThisServer(options);
+  logger.Log(LogLevel::kInfo, "store_open",
+             {{"database", database->place()},
+              {"server_id", server.id},
+              {"cache_dir", options.cache_dir},
+              {"cached_artifacts", absl::StrCat(copies.artifacts)},
+              {"cached_bytes", absl::StrCat(copies.bytes)}});
+  if (!database->has_synchronous_standby()) {
+    logger.Log(
+        LogLevel::kWarning, "no_synchronous_standby",
+        {{"database", database->place()},
+         {"help",
+          "synchronous_standby_names is empty: what is committed is on one machine, and lost "
+          "with it; name a standby before you rely on a failover"}});
+  }
+  const auto blobs =
+      std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);
+  OpenedStore opened(std::make_unique<CatalogStore>(
+      std::make_unique<SqlCatalog>(database, blobs), blobs, [] { return absl::Now(); },
+      std::make_unique<SqlBuildClaims>(database, server.id)));
+  PHIMAP_ASSIGN_OR_RETURN(opened.member, FleetMember::Join(database, server));
+  opened.upkeep = LookAfter(database, blobs, options, logger);
+  opened.changes = std::make_unique<PostgresFeed>(options.store);
+  opened.cache = std::move(cache);
+  return opened;
+}
+
+}  // namespace
+
+absl::StatusOr<OpenedStore> OpenStore(const ServerOptions& options, const Logger& logger) {
+  return options.on_postgres() ? OpenPostgres(options, logger) : OpenSqlite(options, logger);
+}
+
+}  // namespace phimap

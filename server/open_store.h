@@ -1,0 +1,45 @@
+// The store that the command line names, opened.
+#ifndef PHIMAP_SERVER_OPEN_STORE_H_
+#define PHIMAP_SERVER_OPEN_STORE_H_
+
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "server/files/artifact_cache.h"
+#include "server/observe/log.h"
+#include "server/options.h"
+#include "server/store/change_feed.h"
+#include "server/store/fleet_member.h"
+#include "server/store/store.h"
+#include "server/store/store_upkeep.h"
+
+namespace phimap {
+
+struct OpenedStore {
+  // A store that nobody shares.
+  template <std::derived_from<Store> AnyStore>
+  OpenedStore(std::unique_ptr<AnyStore> the_store)  // NOLINT: what tests open is one.
+      : store(std::move(the_store)) {}
+
+  std::unique_ptr<Store> store;
+  // Collects garbage and checks artifacts; null in tests.
+  std::unique_ptr<StoreUpkeep> upkeep;
+  // What other servers change; null when there are no others.
+  std::unique_ptr<ChangeFeed> changes;
+  // This server among the others; null when there are none.
+  std::unique_ptr<FleetMember> member;
+  // Copies of artifacts; null when they are here anyway.
+  std::shared_ptr<ArtifactCache> cache;
+};
+
+// Opens, checks and, where they are missing, creates tables and folders; logs what it found, to a
+// `logger` that outlives the store.
+// Errors: those of SqliteStore::Open, PostgresDatabase::Open and ArtifactCache::Open.
+// REQUIRES: options that ParseOptions let pass.
+absl::StatusOr<OpenedStore> OpenStore(const ServerOptions& options, const Logger& logger);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_OPEN_STORE_H_

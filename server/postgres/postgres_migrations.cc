@@ -1,0 +1,143 @@
+#include "server/postgres/postgres_schema.h"
+
+namespace phimap {
+namespace {
+
+// Columns as in the tables of SQLite (server/store/schema.cc), which the same statements read and
+// write: truth is 0 or 1, times are microseconds since 1970, and text compares byte by byte.
+//
+// `store.revision` is the number of the last change, and `epoch` tells one history of changes from
+// another: it changes when a backup is restored. `history` adds the timeline of the write-ahead
+// log, which PostgreSQL itself changes when a standby is promoted, or a backup recovered to some
+// time.
+//
+// STORAGE EXTERNAL: artifacts are numbers, which do not get smaller, and a part of an uncompressed
+// chunk can be read without the rest.
+constexpr char kCreateTables[] = R"sql(
+CREATE TABLE store (
+  only_row BIGINT PRIMARY KEY CHECK (only_row = 1),
+  store_id TEXT COLLATE "C" NOT NULL,
+  epoch TEXT COLLATE "C" NOT NULL,
+  revision BIGINT NOT NULL,
+  schema_version BIGINT NOT NULL,
+  oldest_reader BIGINT NOT NULL
+);
+INSERT INTO store VALUES (1, replace(gen_random_uuid()::text, '-', ''),
+                          replace(gen_random_uuid()::text, '-', ''), 0, 0, 0);
+CREATE TABLE mappings (
+  name TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  next_version BIGINT NOT NULL CHECK (next_version >= 1),
+  create_time_us BIGINT NOT NULL,
+  deleted BIGINT NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1)),
+  revision BIGINT NOT NULL DEFAULT 0
+);
+CREATE TABLE versions (
+  mapping TEXT COLLATE "C" NOT NULL REFERENCES mappings (name),
+  number BIGINT NOT NULL CHECK (number >= 1),
+  digest TEXT COLLATE "C" NOT NULL CHECK (length(digest) = 64),
+  artifact_size_bytes BIGINT NOT NULL,
+  create_time_us BIGINT NOT NULL,
+  input_columns BIGINT NOT NULL,
+  output_columns BIGINT NOT NULL,
+  serving_type TEXT COLLATE "C" NOT NULL,
+  mapping_text TEXT COLLATE "C" NOT NULL,
+  kernel_text TEXT COLLATE "C" NOT NULL,
+  imported BIGINT NOT NULL DEFAULT 0 CHECK (imported IN (0, 1)),
+  PRIMARY KEY (mapping, number)
+);
+CREATE INDEX versions_by_digest ON versions (digest);
+CREATE TABLE aliases (
+  mapping TEXT COLLATE "C" NOT NULL,
+  alias TEXT COLLATE "C" NOT NULL,
+  version BIGINT NOT NULL,
+  etag TEXT COLLATE "C" NOT NULL,
+  previous_version BIGINT NOT NULL DEFAULT 0,
+  move_time_us BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (mapping, alias),
+  FOREIGN KEY (mapping, version) REFERENCES versions (mapping, number)
+);
+CREATE TABLE builds (
+  mapping TEXT COLLATE "C" NOT NULL,
+  build_id TEXT COLLATE "C" NOT NULL,
+  spec_digest TEXT COLLATE "C" NOT NULL,
+  rows_received BIGINT NOT NULL,
+  end_time_us BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  error_code BIGINT NOT NULL,
+  error_message TEXT COLLATE "C" NOT NULL,
+  error_detail TEXT COLLATE "C",
+  PRIMARY KEY (mapping, build_id)
+);
+CREATE INDEX builds_by_end_time ON builds (end_time_us);
+CREATE TABLE blobs (
+  digest TEXT COLLATE "C" PRIMARY KEY CHECK (length(digest) = 64),
+  size_bytes BIGINT NOT NULL,
+  chunk_bytes BIGINT NOT NULL CHECK (chunk_bytes >= 1),
+  complete SMALLINT NOT NULL CHECK (complete IN (0, 1)),
+  write_time_us BIGINT NOT NULL
+);
+CREATE TABLE blob_chunks (
+  digest TEXT COLLATE "C" NOT NULL,
+  number BIGINT NOT NULL,
+  content BYTEA NOT NULL,
+  PRIMARY KEY (digest, number)
+);
+ALTER TABLE blob_chunks ALTER COLUMN content SET STORAGE EXTERNAL;
+)sql";
+
+// 2: what a fleet needs, as SQLite's schema 4.
+constexpr char kFleetTables[] = R"sql(
+CREATE TABLE unreferenced (
+  digest TEXT COLLATE "C" PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
+  since_us BIGINT NOT NULL
+);
+CREATE TABLE holds (
+  hold_id TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  holder TEXT COLLATE "C" NOT NULL,
+  end_time_us BIGINT NOT NULL
+);
+CREATE TABLE leases (
+  lease TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  holder TEXT COLLATE "C" NOT NULL,
+  end_time_us BIGINT NOT NULL
+);
+CREATE TABLE claims (
+  mapping TEXT COLLATE "C" NOT NULL,
+  build_id TEXT COLLATE "C" NOT NULL,
+  spec_digest TEXT COLLATE "C" NOT NULL,
+  server_id TEXT COLLATE "C" NOT NULL,
+  epoch BIGINT NOT NULL CHECK (epoch >= 1),
+  start_time_us BIGINT NOT NULL,
+  lease_end_us BIGINT NOT NULL,
+  state BIGINT NOT NULL,
+  rows_received BIGINT NOT NULL,
+  phase TEXT COLLATE "C" NOT NULL,
+  fraction_ppm BIGINT NOT NULL,
+  followed BIGINT NOT NULL CHECK (followed IN (0, 1)),
+  cancelled BIGINT NOT NULL DEFAULT 0 CHECK (cancelled IN (0, 1)),
+  PRIMARY KEY (mapping, build_id)
+);
+CREATE TABLE servers (
+  server_id TEXT COLLATE "C" PRIMARY KEY NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  release TEXT COLLATE "C" NOT NULL,
+  schema_version BIGINT NOT NULL,
+  artifact_format BIGINT NOT NULL,
+  arithmetic BIGINT NOT NULL,
+  start_time_us BIGINT NOT NULL,
+  seen_time_us BIGINT NOT NULL
+);
+CREATE VIEW history AS
+  SELECT epoch || '-' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS epoch, revision
+  FROM store;
+CREATE VIEW clock AS
+  SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_us;
+)sql";
+
+constexpr PostgresMigration kMigrations[] = {{kCreateTables, 1}, {kFleetTables, 1}};
+
+}  // namespace
+
+absl::Span<const PostgresMigration> PostgresMigrations() { return kMigrations; }
+
+}  // namespace phimap

@@ -1,0 +1,58 @@
+// Keeps a registry's names up with what other servers change, from a thread of its own.
+#ifndef PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
+#define PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
+
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "prometheus/counter.h"
+#include "server/registry/version_registry.h"
+#include "server/store/change_feed.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// Guarantees: while the catalog answers, the registry knows each change at most kPollPeriod and one
+// answer's time after its commit, also when notices get lost or a connection hangs. While it does
+// not, names mean what they meant, and the follower asks again after 50 ms, and then after twice as
+// long each time up to a second.
+class CatalogFollower {
+ public:
+  static constexpr absl::Duration kPollPeriod = absl::Milliseconds(250);
+
+  // `registry`, which has caught up once, and `errors` outlive the follower.
+  CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
+                  prometheus::Counter* errors);
+  // Waits for what is being asked.
+  ~CatalogFollower();
+  CatalogFollower(const CatalogFollower&) = delete;
+  CatalogFollower& operator=(const CatalogFollower&) = delete;
+
+  // How long ago it is that what the registry knows was all there was.
+  absl::Duration Age() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Run();
+  // False when the follower ends.
+  bool Pause(absl::Duration pause) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool stopping() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  VersionRegistry& registry_;
+  const std::unique_ptr<ChangeFeed> feed_;
+  prometheus::Counter* const errors_;
+
+  mutable Mutex mutex_;
+  CondVar stop_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Clock::time_point current_at_ ABSL_GUARDED_BY(mutex_) = Clock::now();
+
+  std::thread thread_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_

@@ -1,0 +1,120 @@
+#include "server/registry/revision_finder.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+using Code = absl::StatusCode;
+
+constexpr size_t kMaxEpochBytes = 128;
+constexpr int64_t kRevisionRetryMs = 250;
+
+bool IsEpoch(absl::string_view text) {
+  if (text.empty() || text.size() > kMaxEpochBytes) return false;
+  for (const char c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && c != '-') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string RevisionText(const Revision& revision) {
+  return absl::StrCat(revision.epoch, ":", revision.number);
+}
+
+absl::StatusOr<Revision> ParseRevision(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  Revision revision;
+  if (colon != absl::string_view::npos && IsEpoch(text.substr(0, colon)) &&
+      absl::SimpleAtoi(text.substr(colon + 1), &revision.number) && revision.number >= 0) {
+    revision.epoch = std::string(text.substr(0, colon));
+    return revision;
+  }
+  return MakeError(Code::kInvalidArgument, "BAD_REVISION", std::string(kMinRevisionKey),
+                   absl::StrCat("expected what an answer had as ", kRevisionKey,
+                                ", EPOCH:NUMBER, got ", Quoted(text)));
+}
+
+RevisionFinder::~RevisionFinder() {
+  MutexLock lock(&mutex_);
+  while (asking_) idle_.Wait(&mutex_);
+}
+
+std::string RevisionFinder::KnownWithOwnChanges() const {
+  const std::optional<Revision> known = registry_.revision_with_own_changes();
+  return known.has_value() ? RevisionText(*known) : "";
+}
+
+absl::StatusOr<bool> RevisionFinder::Knows(absl::string_view text) const {
+  PHIMAP_ASSIGN_OR_RETURN(const Revision wanted, ParseRevision(text));
+  return Judge(wanted).ok();
+}
+
+absl::Status RevisionFinder::Judge(const Revision& wanted) const {
+  const Revision known = registry_.revision();
+  if (known.epoch != wanted.epoch) {
+    return MakeError(
+        Code::kFailedPrecondition, "REVISION_OF_ANOTHER_HISTORY", std::string(kMinRevisionKey),
+        absl::StrCat("expected a revision of epoch ", known.epoch, ", got ", RevisionText(wanted),
+                     ": the database failed over, or was restored from a backup, since "
+                     "it was given out; look whether your change is there, and forget "
+                     "the revision"),
+        {{"expected", known.epoch}, {"actual", wanted.epoch}});
+  }
+  if (known.number >= wanted.number) return absl::OkStatus();
+  return MakeError(
+      Code::kUnavailable, "REVISION_NOT_REACHED", std::string(kMinRevisionKey),
+      absl::StrCat("revision ", wanted.number, " is not known here yet; ", known.number, " is"),
+      {{"expected", absl::StrCat(wanted.number)}, {"actual", absl::StrCat(known.number)}},
+      kRevisionRetryMs);
+}
+
+void RevisionFinder::Find(absl::string_view revision, std::function<void(absl::Status)> done) {
+  absl::StatusOr<Revision> wanted = ParseRevision(revision);
+  if (!wanted.ok()) return done(wanted.status());
+  {
+    MutexLock lock(&mutex_);
+    askers_.push_back({*std::move(wanted), std::move(done)});
+    if (std::exchange(asking_, true)) return;
+  }
+  const absl::Status queued = store_pool_.Submit([this] { Ask(); });
+  if (queued.ok()) return;
+  std::vector<Asker> refused;
+  {
+    MutexLock lock(&mutex_);
+    refused.swap(askers_);
+    asking_ = false;
+    idle_.NotifyAll();
+  }
+  for (const Asker& asker : refused) asker.done(queued);
+}
+
+void RevisionFinder::Ask() {
+  while (true) {
+    std::vector<Asker> askers;
+    {
+      MutexLock lock(&mutex_);
+      askers.swap(askers_);
+      if (askers.empty()) {
+        asking_ = false;
+        idle_.NotifyAll();
+        return;
+      }
+    }
+    const absl::Status caught_up = registry_.CatchUp();
+    for (const Asker& asker : askers) {
+      asker.done(caught_up.ok() ? Judge(asker.wanted) : caught_up);
+    }
+  }
+}
+
+}  // namespace phimap

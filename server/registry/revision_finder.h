@@ -1,0 +1,56 @@
+// What callers ask about revisions, answered from a registry's names.
+#ifndef PHIMAP_SERVER_REGISTRY_REVISION_FINDER_H_
+#define PHIMAP_SERVER_REGISTRY_REVISION_FINDER_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "server/calls/revisions.h"
+#include "server/registry/version_registry.h"
+#include "server/schedule/task_pool.h"
+#include "server/store/records.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// "EPOCH:NUMBER".
+std::string RevisionText(const Revision& revision);
+// INVALID_ARGUMENT (BAD_REVISION).
+absl::StatusOr<Revision> ParseRevision(absl::string_view text);
+
+class RevisionFinder final : public Revisions {
+ public:
+  // Both outlive the finder.
+  RevisionFinder(VersionRegistry& registry, TaskPool& store_pool)
+      : registry_(registry), store_pool_(store_pool) {}
+  // Waits for who is answered. REQUIRES: nobody asks any more.
+  ~RevisionFinder() override;
+
+  std::string Known() const override { return RevisionText(registry_.revision()); }
+  std::string KnownWithOwnChanges() const override;
+  absl::StatusOr<bool> Knows(absl::string_view revision) const override;
+  // However many ask, the store is asked by one at a time.
+  void Find(absl::string_view revision, std::function<void(absl::Status)> done) override;
+
+ private:
+  struct Asker {
+    Revision wanted;
+    std::function<void(absl::Status)> done;
+  };
+
+  // On a store thread: until nobody asks any more.
+  void Ask();
+  absl::Status Judge(const Revision& wanted) const;
+
+  VersionRegistry& registry_;
+  TaskPool& store_pool_;
+  Mutex mutex_;
+  std::vector<Asker> askers_ ABSL_GUARDED_BY(mutex_);
+  CondVar idle_;
+  bool asking_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_REGISTRY_REVISION_FINDER_H_

@@ -1,0 +1,37 @@
+#include "server/registry/warm_line.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace phimap {
+
+void WarmLine::PushFront(VersionName version) {
+  Remove(version.mapping, version.number);
+  line_.push_front(std::move(version));
+}
+
+std::optional<VersionName> WarmLine::Take() {
+  if (line_.empty()) return std::nullopt;
+  VersionName first = std::move(line_.front());
+  line_.pop_front();
+  return first;
+}
+
+void WarmLine::Remove(absl::string_view mapping, int64_t number) {
+  const auto is_it = [&](const VersionName& version) {
+    return version.number == number && version.mapping == mapping;
+  };
+  line_.erase(std::remove_if(line_.begin(), line_.end(), is_it), line_.end());
+}
+
+void WarmLine::Sort(const MoveTimes& times) {
+  const auto time_of = [&](const VersionName& version) {
+    const auto time = times.find(version);
+    return time == times.end() ? absl::InfiniteFuture() : time->second;
+  };
+  std::stable_sort(line_.begin(), line_.end(), [&](const VersionName& a, const VersionName& b) {
+    return time_of(a) > time_of(b);
+  });
+}
+
+}  // namespace phimap

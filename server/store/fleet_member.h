@@ -1,0 +1,78 @@
+// This server among those that share a catalog: it says that it lives, and what it can read.
+//
+// Artifacts of a new format, or of new arithmetic, are written only when every live server reads
+// them (sql_catalog.h): else an upgrade that has begun would publish what the servers that are not
+// upgraded yet cannot serve.
+#ifndef PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
+#define PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/store/sql_database.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+// What others may know of a server.
+struct FleetServer {
+  // NewServerId(), chosen when the process started.
+  std::string id;
+  // For people: where it runs.
+  std::string name;
+  std::string release;
+  // The newest that it reads.
+  int64_t schema_version = 0;
+  int64_t artifact_format = 0;
+  int64_t arithmetic = 0;
+};
+
+// A new name for a process: 16 random hexadecimal digits.
+std::string NewServerId();
+
+class FleetMember {
+ public:
+  // A server that was not heard of for so long, by the database's clock, does not live.
+  static constexpr absl::Duration kLifetime = absl::Seconds(30);
+
+  // Says that `server` lives, now and every `period` from a thread of its own. Errors: those of the
+  // database.
+  static absl::StatusOr<std::unique_ptr<FleetMember>> Join(
+      std::shared_ptr<SqlDatabase> database, FleetServer server,
+      absl::Duration period = absl::Seconds(5));
+  // Says that it goes, if the database is there.
+  ~FleetMember();
+  FleetMember(const FleetMember&) = delete;
+  FleetMember& operator=(const FleetMember&) = delete;
+
+  const FleetServer& server() const { return server_; }
+
+ private:
+  FleetMember(std::shared_ptr<SqlDatabase> database, FleetServer server, absl::Duration period)
+      : database_(std::move(database)), server_(std::move(server)), period_(period) {}
+
+  absl::Status Beat();
+  void Run();
+
+  const std::shared_ptr<SqlDatabase> database_;
+  const FleetServer server_;
+  const absl::Duration period_;
+
+  Mutex mutex_;
+  CondVar stop_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+// OK if every live server reads artifacts of this format and arithmetic; FAILED_PRECONDITION
+// (FLEET_TOO_OLD), naming one that does not. Within a transaction that is about to publish one.
+absl::Status CheckAllRead(SqlSession& session, int64_t artifact_format, int64_t arithmetic);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_FLEET_MEMBER_H_

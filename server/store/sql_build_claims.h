@@ -1,0 +1,50 @@
+// Claims of builds in the tables of a SQL database.
+#ifndef PHIMAP_SERVER_STORE_SQL_BUILD_CLAIMS_H_
+#define PHIMAP_SERVER_STORE_SQL_BUILD_CLAIMS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/store/build_claims.h"
+#include "server/store/sql_database.h"
+
+namespace phimap {
+
+class SqlBuildClaims final : public BuildClaims {
+ public:
+  // `server_id` is this process's alone. REQUIRES: `database` has the catalog's tables.
+  SqlBuildClaims(std::shared_ptr<SqlDatabase> database, std::string server_id)
+      : database_(std::move(database)), server_id_(std::move(server_id)) {}
+
+  const std::string& server_id() const override { return server_id_; }
+  absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
+                             absl::string_view spec_digest, absl::Duration lease) override;
+  absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
+                                             absl::Duration lease) override;
+  absl::StatusOr<bool> RequestCancel(absl::string_view mapping,
+                                     absl::string_view build_id) override;
+  absl::Status Release(absl::string_view mapping, absl::string_view build_id,
+                       int64_t epoch) override;
+  absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,
+                                                 absl::string_view build_id) override;
+  absl::StatusOr<std::vector<BuildClaim>> List(absl::string_view mapping) override;
+
+ private:
+  const std::shared_ptr<SqlDatabase> database_;
+  const std::string server_id_;
+};
+
+// Within the transaction that records the end of a build: whether `claimant` has it still (else
+// ABORTED, BUILD_TAKEN_OVER), and the end of its claim.
+absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::string_view build_id,
+                      const BuildClaimant& claimant);
+
+// ABORTED: whose claim this was has lost it.
+absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_SQL_BUILD_CLAIMS_H_

@@ -1,0 +1,78 @@
+// Looks after a store from a thread of its own: collects garbage every few minutes, and reads the
+// artifacts against their digests once a day, slowly.
+#ifndef PHIMAP_SERVER_STORE_STORE_UPKEEP_H_
+#define PHIMAP_SERVER_STORE_STORE_UPKEEP_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "server/observe/log.h"
+#include "server/store/garbage_collector.h"
+#include "server/store/scrubber.h"
+#include "server/sync/mutex.h"
+
+namespace phimap {
+
+struct UpkeepOptions {
+  absl::Duration grace = GarbageCollector::kDefaultGrace;
+  // 0: no artifact is read.
+  int64_t scrub_bytes_per_second = int64_t{4} << 20;
+  // A server that starts is left alone for so long.
+  absl::Duration first_after = absl::Seconds(10);
+  absl::Duration collect_period = absl::Minutes(5);
+  absl::Duration scrub_period = absl::Hours(24);
+  // Done before garbage is collected, each time.
+  std::function<void()> prepare = [] {};
+};
+
+// Thread-safe. A database that is away, or a disk that fails, is logged and tried again.
+class StoreUpkeep {
+ public:
+  struct Counts {
+    std::atomic<int64_t> removed{0};
+    std::atomic<int64_t> errors{0};
+  };
+
+  // `logger` outlives it. `holder` names this process among others.
+  StoreUpkeep(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs,
+              std::string holder, const UpkeepOptions& options, const Logger& logger);
+  // Waits for one statement or piece at most.
+  ~StoreUpkeep();
+  StoreUpkeep(const StoreUpkeep&) = delete;
+  StoreUpkeep& operator=(const StoreUpkeep&) = delete;
+
+  const Counts& counts() const { return counts_; }
+  const Scrubber& scrubber() const { return scrubber_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Run();
+  void Collect();
+  // One artifact; false at the end of a pass, or of the upkeep.
+  bool Scrub();
+  // Waits until `end`, collecting garbage when it is due; false when the upkeep ends.
+  bool WaitUntil(Clock::time_point end) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  const UpkeepOptions options_;
+  const Logger& logger_;
+  GarbageCollector collector_;
+  Scrubber scrubber_;
+  Counts counts_;
+  Clock::time_point collect_at_;
+
+  Mutex mutex_;
+  CondVar stop_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_STORE_STORE_UPKEEP_H_

@@ -1,0 +1,39 @@
+// The time between the start of a server and its readiness: while the versions that aliases name
+// are loaded.
+#ifndef PHIMAP_SERVER_WARM_START_H_
+#define PHIMAP_SERVER_WARM_START_H_
+
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "server/observe/log.h"
+#include "server/registry/version_registry.h"
+
+namespace phimap {
+
+// Guarantees: calls `ready` at most once, from a thread of its own: when `registry` has loaded or
+// passed over what aliases name, or after `at_most`, and never once the destructor has begun.
+// Thread-safe.
+class WarmStart {
+ public:
+  // `registry`, whose WarmAliases was called, and `logger` outlive it.
+  WarmStart(VersionRegistry& registry, std::chrono::seconds at_most, const Logger& logger,
+            std::function<void()> ready);
+  // Ends the wait and the loading in the background.
+  ~WarmStart();
+  WarmStart(const WarmStart&) = delete;
+  WarmStart& operator=(const WarmStart&) = delete;
+
+ private:
+  void Run(std::chrono::steady_clock::time_point started, std::chrono::seconds at_most);
+
+  VersionRegistry& registry_;
+  const Logger& logger_;
+  const std::function<void()> ready_;
+  std::thread thread_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_WARM_START_H_

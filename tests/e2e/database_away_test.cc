@@ -1,0 +1,201 @@
+// A database that is away, and one that fails over: what is known is served, nothing that was
+// acknowledged is lost, and all goes on when it is back.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "tests/e2e/fleet.h"
+
+namespace phimap::e2e {
+namespace {
+
+using ::phimap::testing::PostgresServer;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Calls Transform on end from a thread; every call must be answered.
+class Caller {
+ public:
+  Caller(const ServerProcess& server, std::string reference)
+      : client_(server.Connect()), thread_([this, reference] { Run(reference); }) {}
+  ~Caller() { Stop(); }
+  // How many calls were answered.
+  int64_t Stop() {
+    stop_ = true;
+    if (thread_.joinable()) thread_.join();
+    return answered_;
+  }
+  int64_t failed() const { return failed_; }
+  int64_t answered() const { return answered_; }
+
+ private:
+  void Run(const std::string& reference) {
+    while (!stop_) {
+      const auto mapped = client_->Transform(reference, FleetRow());
+      if (mapped.ok()) {
+        ++answered_;
+      } else if (++failed_ <= 3) {
+        ADD_FAILURE() << mapped.status();
+      }
+    }
+  }
+
+  const std::unique_ptr<client::Client> client_;
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> answered_{0};
+  std::atomic<int64_t> failed_{0};
+  std::thread thread_;
+};
+
+class DatabaseAwayTest : public ::testing::Test {
+ protected:
+  // How long the database stays away; the release is tested with 60.
+  static double AwaySeconds() {
+    const char* const text = std::getenv("PHIMAP_TEST_AWAY_SECONDS");
+    double seconds = 2;
+    EXPECT_TRUE(text == nullptr || absl::SimpleAtod(text, &seconds));
+    return seconds;
+  }
+
+  PostgresServer postgres_;
+  Fleet fleet_{postgres_};
+};
+
+TEST_F(DatabaseAwayTest, WhatIsKnownIsServedAndChangesWaitForTheDatabase) {
+  const auto one = fleet_.Start("one");
+  // So little memory that of two versions one is in the cache alone.
+  const auto two = fleet_.Start("two", {"--max_live_bytes=40000"});
+  const auto first = one->Connect();
+  const auto second = two->Connect();
+  BuildVersions(*first, "letters", 3);
+  ASSERT_TRUE(first->SetAlias("letters", "prod", 1, "none").ok());
+  for (const char* reference : {"letters@1", "letters@2", "letters@3", "letters@prod"}) {
+    Answering(*first, reference);
+    Answering(*second, reference);
+  }
+  Caller warm(*one, "letters@prod");
+  Caller other(*two, "letters@prod");
+
+  postgres_.Stop();
+  const Clock::time_point stopped = Clock::now();
+  const auto moved = one->Connect({.max_attempts = 1})->SetAlias("letters", "prod", 2, "*");
+  EXPECT_TRUE(absl::IsUnavailable(moved.status())) << moved.status();
+  EXPECT_THAT(std::string(moved.status().message()), HasSubstr("127.0.0.1"));
+  while (SecondsSince(stopped) < AwaySeconds()) {
+    for (int number = 1; number <= 3; ++number) {
+      EXPECT_EQ(Answering(*second, absl::StrCat("letters@", number)), number);
+    }
+  }
+  for (const auto& server : {one.get(), two.get()}) {
+    EXPECT_GE(MetricOf(*server, "phimap_catalog_age_seconds"), AwaySeconds() - 1);
+    EXPECT_GE(MetricOf(*server, "phimap_catalog_errors_total"), 1);
+    EXPECT_EQ(HttpGet(server->http_address(), "/livez").substr(0, 2), "ok");
+    EXPECT_EQ(HttpGet(server->http_address(), "/readyz").substr(0, 2), "ok");
+  }
+
+  postgres_.Start();
+  const Clock::time_point back = Clock::now();
+  absl::StatusOr<v1::Alias> set;
+  do {
+    set = first->SetAlias("letters", "prod", 2, "*");
+  } while (!set.ok() && SecondsSince(back) < 10);
+  EXPECT_TRUE(set.ok()) << set.status();
+  const Clock::time_point answered = Clock::now();
+  while (Answering(*second, "letters@prod") != 2 && SecondsSince(answered) < 10) {
+  }
+  EXPECT_LE(SecondsSince(answered), 2.5);  // The follower looks again after a second at most.
+  while (MetricOf(*two, "phimap_catalog_age_seconds") > 1 && SecondsSince(answered) < 10) {
+  }
+  EXPECT_LE(MetricOf(*two, "phimap_catalog_age_seconds"), 1);
+  EXPECT_GT(warm.Stop(), 0);
+  EXPECT_GT(other.Stop(), 0);
+  EXPECT_EQ(warm.failed() + other.failed(), 0);
+}
+
+TEST_F(DatabaseAwayTest, AFailoverLosesNoAcknowledgedChangeAndNoTransform) {
+  PostgresServer standby(postgres_);
+  fleet_.AddStandby(standby);
+  const auto one = fleet_.Start("one");
+  const auto two = fleet_.Start("two");
+  EXPECT_THAT(one->process().ErrorsSoFar(), ::testing::Not(HasSubstr("no_synchronous_standby")));
+  const auto first = one->Connect();
+  const auto second = two->Connect();
+  BuildVersions(*first, "letters", 2);
+  ASSERT_TRUE(first->SetAlias("letters", "prod", 1, "none").ok());
+  EXPECT_EQ(Answering(*second, "letters@prod"), 1);
+  Caller warm(*one, "letters@prod");
+  Caller other(*two, "letters@prod");
+  // Moves an alias back and forth on end, and notes what was acknowledged last.
+  std::atomic<bool> stop{false};
+  std::string etag;
+  absl::Status in_doubt;
+  int64_t moves = 0;
+  double longest_pause = 0;
+  std::thread mover([&] {
+    Clock::time_point last = Clock::now();
+    for (int64_t target = 2; !stop;) {
+      const auto moved = first->SetAlias("letters", "moving", target, "");
+      if (moved.ok()) {
+        etag = moved->etag();
+        in_doubt = absl::OkStatus();
+        target = 3 - target;
+        ++moves;
+        longest_pause = std::max(longest_pause, SecondsSince(last));
+        last = Clock::now();
+      } else {
+        EXPECT_TRUE(absl::IsUnavailable(moved.status())) << moved.status();
+        in_doubt = moved.status();
+      }
+    }
+  });
+  const auto await_moves = [&](int64_t count) {
+    const Clock::time_point start = Clock::now();
+    const int64_t answered = warm.answered();
+    while (warm.answered() < answered + count && SecondsSince(start) < 30) {
+    }
+  };
+  await_moves(2000);
+  postgres_.Stop();
+  standby.Promote();
+  const Clock::time_point promoted = Clock::now();
+  absl::Status written;
+  const auto patient = two->Connect();
+  do {
+    written = patient->SetAlias("letters", "after", 1, "").status();
+  } while (!written.ok() && SecondsSince(promoted) < 30);
+  EXPECT_TRUE(written.ok()) << written;
+  const double resumed = SecondsSince(promoted);
+  EXPECT_LE(resumed, 10);
+  await_moves(2000);
+  stop = true;
+  mover.join();
+  EXPECT_GT(moves, 2);
+  // The last acknowledged move stands, on the new primary.
+  const auto mapping = second->GetMapping("letters");
+  ASSERT_TRUE(mapping.ok()) << mapping.status();
+  if (in_doubt.ok()) {
+    bool found = false;
+    for (const v1::Alias& alias : mapping->aliases()) found |= alias.etag() == etag;
+    EXPECT_TRUE(found) << mapping->ShortDebugString();
+  }
+  EXPECT_GT(warm.Stop(), 0);
+  EXPECT_GT(other.Stop(), 0);
+  EXPECT_EQ(warm.failed() + other.failed(), 0);
+  std::cout << moves << " moves, writes resumed after " << resumed << " s, longest pause "
+            << longest_pause << " s\n";
+}
+
+}  // namespace
+}  // namespace phimap::e2e

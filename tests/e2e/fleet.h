@@ -1,0 +1,86 @@
+// Real phimapds on one real PostgreSQL.
+#ifndef PHIMAP_TESTS_E2E_FLEET_H_
+#define PHIMAP_TESTS_E2E_FLEET_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/cpp/client.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/server_process.h"
+#include "tests/server/support/postgres_server.h"
+
+namespace phimap::e2e {
+
+inline constexpr int kFleetColumns = 4;
+
+inline client::RowBlock FleetRow() {
+  static constexpr float kValues[] = {0.1f, -0.2f, 0.3f, 0.05f};
+  return client::MakeRowBlock(absl::MakeConstSpan(kValues), kFleetColumns);
+}
+
+// An empty database, and what to start servers on it with.
+class Fleet {
+ public:
+  // `postgres` is the shared one, unless a test stops it or changes its settings.
+  explicit Fleet(testing::PostgresServer& postgres)
+      : postgres_(postgres), database_(postgres.CreateDatabase()), uri_(postgres.Uri(database_)) {}
+  // Servers try `standby` when the primary is not there.
+  void AddStandby(const testing::PostgresServer& standby) {
+    uri_ = absl::StrCat("postgresql://postgres@127.0.0.1:", postgres_.port(),
+                        ",127.0.0.1:", standby.port(), "/", database_);
+  }
+
+  // A server with a cache of its own; `name` tells caches apart, and stays when it is restarted.
+  std::unique_ptr<ServerProcess> Start(const std::string& name,
+                                       std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {absl::StrCat("--store=", uri()),
+                                 absl::StrCat("--cache_dir=", folder_.path(), "/", name)});
+    return std::make_unique<ServerProcess>("", flags);
+  }
+  // Cuts all connections of all servers, which connect again at once.
+  void CutConnections() {
+    postgres_.Run(
+        absl::StrCat("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                     "WHERE datname = '",
+                     database_, "'"));
+  }
+  const std::string& uri() const { return uri_; }
+  const std::string& database() const { return database_; }
+  testing::PostgresServer& postgres() { return postgres_; }
+  std::string CacheOf(const std::string& name) const { return folder_.path() + "/" + name; }
+
+ private:
+  testing::PostgresServer& postgres_;
+  const std::string database_;
+  std::string uri_;
+  TemporaryFolder folder_;
+};
+
+// Builds versions 1 to `count` of a mapping, each with features of its own.
+inline void BuildVersions(client::Client& client, const std::string& mapping, int count) {
+  for (int i = 1; i <= count; ++i) {
+    GeneratedRows rows(200, kFleetColumns, i);
+    const auto version = client.Build({.mapping = mapping,
+                                       .mapping_text = "f1(landmarks=20)",
+                                       .kernel_text = "rbf(gamma=scale)",
+                                       .seed = static_cast<uint64_t>(i)},
+                                      rows);
+    ASSERT_TRUE(version.ok()) << version.status();
+    ASSERT_EQ(version->ref().number(), i);
+  }
+}
+
+// The version that answers a Transform; 0 if it fails.
+inline int64_t Answering(client::Client& client, const std::string& reference) {
+  const auto mapped = client.Transform(reference, FleetRow());
+  EXPECT_TRUE(mapped.ok()) << mapped.status();
+  return mapped.ok() ? mapped->version.number() : 0;
+}
+
+}  // namespace phimap::e2e
+
+#endif  // PHIMAP_TESTS_E2E_FLEET_H_

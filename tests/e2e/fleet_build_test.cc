@@ -1,0 +1,66 @@
+// Builds on two servers of one PostgreSQL.
+#include <thread>
+
+#include "tests/e2e/fleet.h"
+
+namespace phimap::e2e {
+namespace {
+
+constexpr char kUuid[] = "00000000-0000-4000-8000-000000000001";
+
+class FleetBuildTest : public ::testing::Test {
+ protected:
+  // A build that takes seconds.
+  static absl::StatusOr<v1::Version> Build(client::Client& client) {
+    GeneratedRows rows(20'000, kFleetColumns, 1);
+    return client.Build({.mapping = "letters",
+                         .mapping_text = absl::StrCat("f2(landmarks=", PHIMAP_SLOW_LANDMARKS, ")"),
+                         .kernel_text = "rbf(gamma=50)",
+                         .seed = 1,
+                         .build_id = kUuid},
+                        rows);
+  }
+  static void AwaitComputing(client::Client& client) {
+    while (true) {
+      const auto build = client.GetBuild("letters", kUuid);
+      if (build.ok() && build->state() == v1::BuildJob::COMPUTING) return;
+      ASSERT_TRUE(build.ok() || absl::IsNotFound(build.status())) << build.status();
+      ASSERT_TRUE(!build.ok() || build->state() < v1::BuildJob::COMPUTING) << "too fast a build";
+    }
+  }
+
+  Fleet fleet_{phimap::testing::PostgresServer::Shared()};
+};
+
+TEST_F(FleetBuildTest, ABuildOfAServerThatWasKilledIsStreamedToAnother) {
+  auto one = fleet_.Start("one");
+  const auto two = fleet_.Start("two");
+  const auto client = two->Connect();
+  std::thread at_one([&] { Build(*one->Connect({.max_attempts = 1})).IgnoreError(); });
+  AwaitComputing(*client);
+  absl::StatusOr<v1::Version> version;
+  // Attached to what `one` computes; it learns of its end by the lease.
+  std::thread at_two([&] { version = Build(*client); });
+  one->process().Signal(SIGKILL);
+  at_one.join();
+  at_two.join();
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->ref().number(), 1);
+}
+
+TEST_F(FleetBuildTest, IsCancelledFromTheOtherServer) {
+  const auto one = fleet_.Start("one");
+  const auto two = fleet_.Start("two");
+  absl::Status ended;
+  std::thread at_one([&] { ended = Build(*one->Connect()).status(); });
+  const auto client = two->Connect();
+  AwaitComputing(*client);
+  const auto cancelled = client->CancelBuild("letters", kUuid);
+  at_one.join();
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(cancelled->state(), v1::BuildJob::CANCELLED);
+  EXPECT_TRUE(absl::IsCancelled(ended)) << ended;
+}
+
+}  // namespace
+}  // namespace phimap::e2e

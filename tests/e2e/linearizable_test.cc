@@ -1,0 +1,209 @@
+// Four writers and four readers of one alias on two servers that are killed again and again: what
+// they saw is what one register could have shown.
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "phimap/v1/mapping_service.grpc.pb.h"
+#include "phimap/v1/transform_service.grpc.pb.h"
+#include "tests/e2e/fleet.h"
+#include "tests/e2e/history.h"
+
+namespace phimap::e2e {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRegisterServers = 2;
+constexpr int kRegisterWriters = 4;
+constexpr int kRegisterReaders = 4;
+// Each is written once: that makes histories easy to judge.
+constexpr int kRegisterVersions = 200;
+
+class LinearizableTest : public ::testing::Test {
+ protected:
+  LinearizableTest() {
+    for (int i = 0; i < kRegisterServers; ++i) {
+      servers_.push_back(fleet_.Start(absl::StrCat(i), {"--log_level=error"}));
+      addresses_.push_back(servers_[i]->address());
+    }
+    BuildVersions(*servers_[0]->Connect(), "letters", kRegisterVersions);
+    EXPECT_TRUE(servers_[0]->Connect()->SetAlias("letters", "prod", 1, "none").ok());
+    EXPECT_EQ(Answering(*servers_[1]->Connect(), "letters@prod"), 1);
+  }
+
+  Instant Now() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  static std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 50);
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  }
+  static void SetDeadline(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
+  }
+
+  // What an answer told is what all calls ask for from then on. Returns its number. REQUIRES:
+  // mutex_ is held.
+  int64_t NoteRevision(const grpc::ClientContext& context) {
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto told = trailers.find("phimap-revision");
+    if (told == trailers.end()) {
+      ADD_FAILURE() << "no revision was told";
+      return 0;
+    }
+    const std::string revision(told->second.data(), told->second.size());
+    int64_t number = 0;
+    EXPECT_TRUE(absl::SimpleAtoi(revision.substr(revision.rfind(':') + 1), &number)) << revision;
+    if (number > newest_number_) {
+      newest_number_ = number;
+      newest_revision_ = revision;
+    }
+    return number;
+  }
+  // The first revision: that of a change of another alias.
+  void MakeFirstRevision() {
+    grpc::ClientContext context;
+    v1::SetAliasRequest request;
+    request.set_mapping("letters");
+    request.set_alias("other");
+    request.set_version(1);
+    v1::Alias alias;
+    const auto stub = v1::MappingService::NewStub(ChannelTo(addresses_[0]));
+    EXPECT_TRUE(stub->SetAlias(&context, request, &alias).ok());
+    NoteRevision(context);
+  }
+
+  // Moves the alias on and on, each time to a version that it never was at.
+  void WriteOnEnd(int writer) {
+    const auto channel = ChannelTo(addresses_[writer % kRegisterServers]);
+    const auto stub = v1::MappingService::NewStub(channel);
+    while (!stop_) {
+      // A server that is being started again answers nothing, and values are few.
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(30));
+      const int64_t value = next_value_++;
+      if (value > kRegisterVersions) return;
+      grpc::ClientContext context;
+      SetDeadline(context);
+      v1::SetAliasRequest request;
+      request.set_mapping("letters");
+      request.set_alias("prod");
+      request.set_version(value);
+      v1::Alias alias;
+      Write write{.value = value, .begin = Now()};
+      const grpc::Status status = stub->SetAlias(&context, request, &alias);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (status.ok()) {
+        write.end = Now();
+        write.revision = NoteRevision(context);
+      }
+      writes_.push_back(write);
+    }
+  }
+  // Reads at one server; with revisions, each of which has all writes that were answered by then.
+  void ReadOnEnd(int reader, bool with_revision) {
+    const int server = reader % kRegisterServers;
+    const auto stub = v1::TransformService::NewStub(ChannelTo(addresses_[server]));
+    v1::TransformRequest request;
+    request.set_reference("letters@prod");
+    const client::RowBlock row = FleetRow();
+    auto* const dense = request.mutable_examples()->mutable_dense();
+    dense->set_rows(1);
+    dense->set_columns(kFleetColumns);
+    dense->set_float32_le(row.values_le);
+    while (!stop_) {
+      grpc::ClientContext context;
+      SetDeadline(context);
+      Read read{.begin = Now(), .server = server};
+      if (with_revision) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        context.AddMetadata("phimap-min-revision", newest_revision_);
+        read.begin = Now();
+      }
+      v1::TransformResponse response;
+      const grpc::Status status = stub->Transform(&context, request, &response);
+      read.end = Now();
+      if (!status.ok()) {
+        EXPECT_TRUE(status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                    status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED)
+            << status.error_message();
+        continue;
+      }
+      read.value = response.version().number();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      // It may have seen a write that is not answered yet: who reads next must see no less.
+      if (with_revision) NoteRevision(context);
+      read.end = Now();
+      (with_revision ? reads_ : plain_reads_).push_back(read);
+    }
+  }
+  // Kills a server, and starts it again where it was.
+  void Restart(int server) {
+    servers_[server]->process().Signal(SIGKILL);
+    servers_[server]->process().Wait();
+    servers_[server] =
+        fleet_.Start(absl::StrCat(server), {"--log_level=error", "--listen=" + addresses_[server]});
+  }
+
+  Fleet fleet_{phimap::testing::PostgresServer::Shared()};
+  std::vector<std::unique_ptr<ServerProcess>> servers_;
+  std::vector<std::string> addresses_;
+  const Clock::time_point start_ = Clock::now();
+  std::atomic<bool> stop_{false};
+  std::atomic<int64_t> next_value_{2};
+  std::mutex mutex_;
+  std::vector<Write> writes_;
+  std::vector<Read> reads_;
+  std::vector<Read> plain_reads_;
+  int64_t newest_number_ = 0;
+  std::string newest_revision_;
+};
+
+TEST_F(LinearizableTest, WritesAndReadsWithARevisionAreLinearizableAndOthersNearly) {
+  MakeFirstRevision();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kRegisterWriters; ++i) threads.emplace_back([this, i] { WriteOnEnd(i); });
+  for (int i = 0; i < kRegisterReaders; ++i) {
+    threads.emplace_back([this, i] { ReadOnEnd(i, /*with_revision=*/i < kRegisterReaders / 2); });
+  }
+  int kills = 0;
+  while (next_value_ <= kRegisterVersions) Restart(kills++ % kRegisterServers);
+  stop_ = true;
+  for (std::thread& thread : threads) thread.join();
+  int64_t answered = 0;
+  for (const Write& write : writes_) answered += write.end == kNever ? 0 : 1;
+  std::cout << answered << " of " << writes_.size() << " writes answered, " << reads_.size()
+            << " reads with a revision, " << plain_reads_.size() << " without, " << kills
+            << " kills\n";
+  EXPECT_GE(answered, kRegisterVersions / 4);
+  EXPECT_GE(reads_.size(), 100);
+  EXPECT_EQ(FindContradiction(1, writes_, reads_), "");
+  EXPECT_EQ(FindStaleRead(1, writes_, plain_reads_, 1.0), "");
+  // What it is for: those that name no revision may contradict it.
+  std::cout << "taken for reads with a revision, the others: "
+            << FindContradiction(1, writes_, plain_reads_) << "\n";
+  // The checker is awake: the same history with one answer exchanged is impossible.
+  ASSERT_FALSE(reads_.empty());
+  const Read last = reads_.back();
+  if (last.value != 1) {
+    std::vector<Read> planted = reads_;
+    planted.push_back({.value = 1, .begin = Now(), .end = Now() + 1, .server = last.server});
+    EXPECT_NE(FindContradiction(1, writes_, planted), "");
+  }
+}
+
+}  // namespace
+}  // namespace phimap::e2e

@@ -1,0 +1,114 @@
+"""Two servers of one PostgreSQL behind HAProxy, as deploy/compose.yaml has them, restarted and upgraded in turns under
+load: no call fails, and no build is lost whose client follows it.
+
+PHIMAP_TEST_ROLLS says how often (default 1).
+"""
+
+import os
+import pathlib
+import tempfile
+import unittest
+
+import numpy as np
+import postgres
+import proxies
+from restarts_test import PHIMAPD, ROWS, Closing, Load, Server
+
+import phimap
+
+# phimapd with one more migration of its tables.
+NEXT = os.environ["PHIMAPD_NEXT"]
+ROLLS = int(os.environ.get("PHIMAP_TEST_ROLLS", "1"))
+SPEC = {"spec": "f2(landmarks=32)", "kernel": "rbf(gamma=0.1)"}
+
+
+class SharedStoreHaproxy(proxies.Haproxy):
+    """deploy/haproxy/shared_store.cfg."""
+
+    def configuration(self, servers, front_tls, server_tls):
+        text = (proxies.DEPLOY / "haproxy/shared_store.cfg").read_text()
+        replacements = [("bind :7450", f"bind unix@{self.socket}")]
+        replacements += [(f"phimapd-{i}:7450", server) for i, server in enumerate(servers, 1)]
+        for old, new in replacements:
+            assert text.count(old) == 1, f"the configuration has no {old!r} any more"
+            text = text.replace(old, new)
+        return text
+
+
+class RollingFleetTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.postgres = cls.enterClassContext(postgres.Postgres())
+
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def start_servers(self, name):
+        store = self.postgres.create_database(name)
+        (self.folder / name).mkdir()
+        # HAProxy finds a server that stops after two checks, a second apart.
+        servers = [Server(self.folder / name, number, f"--store={store}", "--lame_duck_seconds=3") for number in (1, 2)]
+        for server in servers:
+            self.addCleanup(server.stop)
+        return servers
+
+    def roll(self, name, servers, program):
+        """Restarts both, one after the other, as `program`."""
+        with SharedStoreHaproxy(self.folder, [server.address for server in servers]) as running:
+            with phimap.Client(running.address) as client:
+                client.build("m", ROWS, **SPEC)
+                client.set_alias("m", "prod", 1)
+                self.expected = client.transform("m@1", ROWS).copy()
+            self.built = 0
+            more = (("builds", lambda: self.builds(running.address)), ("aliases", lambda: self.aliases(running.address)))
+            with Load(running.address, (), self.expected, more) as load:
+                load.wait_for_calls()
+                for server in servers:
+                    self.assertEqual(server.stop(), 0)
+                    server.start(program)
+                    load.wait_for_calls(lambda: server.metric("phimap_transform_rows_total") > 0)
+            self.assertEqual(load.failures[:5], [], f"{name}: {len(load.failures)} calls failed; these are the first")
+            with phimap.Client(running.address) as client:
+                numbers = {version.ref.number for version in client.list_versions("built")}
+            # Each build made one version: none was lost, and none was made twice.
+            self.assertEqual(numbers, set(range(1, self.built + 1)))
+        return load
+
+    def builds(self, address):
+        """One build after the other; each is streamed again when its server stops."""
+        client = phimap.Client(address)
+
+        def call():
+            client.build("built", ROWS, seed=self.built + 1, **SPEC)
+            self.built += 1
+            return self.expected
+        return Closing(call, client)
+
+    def aliases(self, address):
+        """Moves an alias to itself, and asks what it means."""
+        client = phimap.Client(address)
+
+        def call():
+            client.set_alias("m", "prod", 1)
+            return client.transform("m@prod", ROWS)
+        return Closing(call, client)
+
+    def test_rolling_restart_loses_nothing(self):
+        for i in range(ROLLS):
+            name = f"restart_{i}"
+            servers = self.start_servers(name)
+            self.roll(name, servers, PHIMAPD)
+            for server in servers:
+                server.stop()
+
+    def test_rolling_upgrade_between_two_schemas_loses_nothing(self):
+        for i in range(ROLLS):
+            name = f"upgrade_{i}"
+            servers = self.start_servers(name)
+            self.roll(name, servers, NEXT)
+            for server in servers:
+                server.stop()
+
+
+if __name__ == "__main__":
+    unittest.main()

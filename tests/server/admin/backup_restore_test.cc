@@ -1,0 +1,149 @@
+// A backup of either kind of store is a store of either kind.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "server/admin/backup_manifest.h"
+#include "server/admin/store_restore.h"
+#include "tests/server/admin/looked_after.h"
+
+namespace phimap::admin_test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+struct Way {
+  Kind from;
+  Kind to;
+};
+
+class BackupRestoreTest : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override {
+    store_ = from_.Serve();
+    ASSERT_NE(store_, nullptr);
+    FillStore(*store_);
+  }
+  absl::StatusOr<BackupReport> MakeBackup(const AdminProgress& progress = kGoOn) {
+    return BackUp(from_.Open(), backup_, "the test", PosixFileSystem(), progress);
+  }
+
+  Place from_{GetParam().from};
+  Place to_{GetParam().to};
+  TemporaryDirectory directory_;
+  const std::string backup_ = directory_.path() + "/backup";
+  std::unique_ptr<Store> store_;
+};
+
+TEST_P(BackupRestoreTest, ARestoredStoreShowsAllThatTheFirstDid) {
+  const auto report = MakeBackup();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->versions, 4);
+  EXPECT_EQ(report->artifacts, 3);
+  EXPECT_EQ(report->aliases, 1);
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(restored->bytes, report->bytes);
+  const std::unique_ptr<Store> again = to_.Serve();
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(Shown(*again), Shown(*store_));
+  // Counters go on where they were, those of deleted versions and mappings too.
+  EXPECT_EQ(again->Publish(RequestFor("next"), "next")->number, 5);
+  EXPECT_EQ(again->Publish(RequestFor("next", "gone"), "next")->number, 3);
+  // What clients were told of the first is of another history.
+  const Revision before = store_->ChangesSince({})->revision;
+  const Revision after = again->ChangesSince({})->revision;
+  EXPECT_NE(before.epoch, after.epoch);
+  EXPECT_GE(after.number, before.number);
+}
+
+TEST_P(BackupRestoreTest, ABackupThatIsMadeWhileServersWorkIsOfOneMoment) {
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    // Version n + 1 is published, the alias moves there, and n is deleted: one is always there.
+    for (int i = 5; !over; ++i) {
+      ASSERT_TRUE(store_->Publish(RequestFor(absl::StrCat("more-", i)), absl::StrCat(i)).ok());
+      ASSERT_TRUE(store_->SetAlias("letters", "moving", i, "").ok());
+      if (i == 5) continue;
+      ASSERT_TRUE(store_->DeleteVersion("letters", i - 1, Rollbacks::kGiveUp).ok());
+    }
+  });
+  for (int i = 0; i < 5; ++i) {
+    const std::string folder = absl::StrCat(backup_, i);
+    const auto report =
+        BackUp(from_.Open(), folder, "the test", PosixFileSystem(), [](int64_t, int64_t) {
+          std::this_thread::yield();
+          return true;
+        });
+    ASSERT_TRUE(report.ok()) << report.status();
+    const Place place(GetParam().to);
+    ASSERT_TRUE(Restore(folder, place.address(), PosixFileSystem(), kGoOn).ok());
+    const std::unique_ptr<Store> again = place.Serve();
+    const auto moving = again->GetAliasedVersion("letters", "moving");
+    if (moving.ok()) {
+      EXPECT_EQ(*again->ReadArtifactOf(*moving), absl::StrCat(moving->number));
+    }
+    EXPECT_THAT(Shown(*again), ::testing::Not(HasSubstr("DATA_LOSS")));
+  }
+  over = true;
+  writer.join();
+}
+
+TEST_P(BackupRestoreTest, WhatWasCancelledIsNoBackup) {
+  const auto report = MakeBackup([](int64_t done, int64_t) { return done < 2; });
+  EXPECT_TRUE(absl::IsCancelled(report.status())) << report.status();
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  EXPECT_EQ(ReasonIn(restored.status()), "NO_BACKUP") << restored.status();
+}
+
+TEST_P(BackupRestoreTest, ADamagedBackupIsRefusedBeforeAnythingIsWritten) {
+  ASSERT_TRUE(MakeBackup().ok());
+  const auto manifest = *ReadManifest(backup_, PosixFileSystem());
+  for (const auto& [name, digest] : manifest) {
+    const std::string path = absl::StrCat(backup_, "/", name);
+    const std::string whole = ReadWhole(path);
+    std::string damaged = whole;
+    damaged[damaged.size() / 2] ^= 1;
+    WriteWhole(path, damaged);
+    const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+    EXPECT_EQ(ReasonIn(restored.status()), "BACKUP_DAMAGED") << name << restored.status();
+    fs::rename(path, path + ".away");
+    const auto missing = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+    EXPECT_EQ(ReasonIn(missing.status()), "BACKUP_DAMAGED") << name << missing.status();
+    fs::remove(path + ".away");
+    WriteWhole(path, whole);
+  }
+  // Nothing was written: it can be restored there now.
+  EXPECT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kGoOn).ok());
+}
+
+TEST_P(BackupRestoreTest, AStoreThatIsThereIsNotOverwritten) {
+  ASSERT_TRUE(MakeBackup().ok());
+  const std::unique_ptr<Store> other = to_.Serve();
+  ASSERT_TRUE(other->Publish(RequestFor("other"), "other").ok());
+  const std::string before = Shown(*other);
+  const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
+  EXPECT_EQ(ReasonIn(restored.status()), "NOT_EMPTY") << restored.status();
+  EXPECT_EQ(Shown(*other), before);
+  // Nor is a backup.
+  EXPECT_EQ(ReasonIn(MakeBackup().status()), "NOT_EMPTY");
+}
+
+TEST_P(BackupRestoreTest, OtherToolsCanCheckTheManifest) {
+  ASSERT_TRUE(MakeBackup().ok());
+  EXPECT_EQ(
+      std::system(absl::StrCat("cd ", backup_, " && sha256sum --quiet --check MANIFEST").c_str()),
+      0);
+  EXPECT_THAT(ReadWhole(backup_ + "/aliases.txt"), HasSubstr("letters@prod\t3\t"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, BackupRestoreTest,
+    ::testing::Values(Way{Kind::kSqlite, Kind::kSqlite}, Way{Kind::kSqlite, Kind::kPostgres},
+                      Way{Kind::kPostgres, Kind::kSqlite}, Way{Kind::kPostgres, Kind::kPostgres}),
+    [](const auto& info) { return KindName(info.param.from) + "To" + KindName(info.param.to); });
+
+}  // namespace
+}  // namespace phimap::admin_test

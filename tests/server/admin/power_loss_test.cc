@@ -1,0 +1,150 @@
+// The power is cut after each operation on the disk, and what was not synced is lost: what was
+// acknowledged before is there, and of what was under way all or nothing.
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "server/admin/backup_manifest.h"
+#include "server/admin/store_restore.h"
+#include "tests/server/admin/looked_after.h"
+#include "tests/server/sqlite/faulty_file_system.h"
+#include "tests/server/sqlite/faulty_vfs.h"
+#include "tests/server/sqlite/lossy_disk.h"
+
+namespace phimap::admin_test {
+namespace {
+
+// One moment.
+struct Moment {
+  LossyDisk::Image image;
+  size_t acknowledged = 0;
+  std::string operation;
+};
+
+class PowerLossTest : public ::testing::Test {
+ protected:
+  PowerLossTest() {
+    std::filesystem::create_directory(root_);
+    disk_.after = [this] {
+      const std::vector<std::string> operations = plan_.operations();
+      // Until the first start is done there is an empty store, if any.
+      const size_t acknowledged = shown_.empty() ? 0 : shown_.size() - 1;
+      moments_.push_back({disk_.image(), acknowledged, operations.back()});
+    };
+  }
+  SqliteStoreOptions Options(const std::string& data_dir) {
+    SqliteStoreOptions options;
+    options.data_dir = data_dir;
+    options.reserve_bytes = 0;
+    return options;
+  }
+  // Makes a change, and remembers what the store shows once it is acknowledged.
+  void Change(const std::function<absl::Status(SqliteStore&)>& make) {
+    const absl::Status made = make(*store_);
+    ASSERT_TRUE(made.ok()) << made;
+    shown_.push_back(Shown(*store_));
+  }
+  void Publish(const std::string& build, const std::string& mapping, const std::string& artifact) {
+    Change([&](SqliteStore& store) {
+      return store.Publish(RequestFor(build, mapping), artifact).status();
+    });
+  }
+  void Collect() {
+    Change([](SqliteStore& store) {
+      return GarbageCollector(store.database(), store.blobs(), "test")
+          .Run(absl::ZeroDuration())
+          .status();
+    });
+  }
+  void MakeChanges() {
+    auto opened = SqliteStore::Open(Options(root_ + "/data"), &file_system_);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    store_ = *std::move(opened);
+    shown_.push_back(Shown(*store_));
+    Publish("build-1", "letters", "one");
+    Publish("build-2", "letters", "two");
+    Change([](SqliteStore& store) { return store.SetAlias("letters", "prod", 1, "").status(); });
+    Change([](SqliteStore& store) { return store.SetAlias("letters", "prod", 2, "").status(); });
+    Change([](SqliteStore& store) {
+      return store.Import(RequestFor("", "digits").version, "one").status();
+    });
+    Change(
+        [](SqliteStore& store) { return store.DeleteVersion("letters", 1, Rollbacks::kGiveUp); });
+    Change([](SqliteStore& store) { return store.DeleteMapping("digits"); });
+    Collect();  // Of "one".
+    Publish("build-3", "letters", "one");
+    Change([this](SqliteStore& store) {
+      return BackUp({"", store.database(), store.blobs()}, root_ + "/backup", "test", &file_system_,
+                    kGoOn)
+          .status();
+    });
+    backed_up_ = shown_.size() - 1;
+    Change([](SqliteStore& store) { return store.DeleteAlias("letters", "prod", ""); });
+  }
+  void CheckStore(const Moment& moment, const std::string& folder) {
+    auto opened = SqliteStore::Open(Options(folder + "/data"), PosixFileSystem());
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const std::string shown = Shown(**opened);
+    const bool before = shown == shown_[moment.acknowledged];
+    const bool after =
+        moment.acknowledged + 1 < shown_.size() && shown == shown_[moment.acknowledged + 1];
+    EXPECT_TRUE(before || after) << shown << "; acknowledged: " << shown_[moment.acknowledged];
+  }
+  void CheckBackup(const Moment& moment, const std::string& folder) {
+    const Place place(Kind::kSqlite);
+    const auto restored = Restore(folder + "/backup", place.address(), PosixFileSystem(), kGoOn);
+    EXPECT_TRUE(restored.ok() || moment.acknowledged < backed_up_) << restored.status();
+    // What has a manifest is whole.
+    EXPECT_EQ(restored.ok(), std::filesystem::exists(folder + "/backup/MANIFEST"))
+        << restored.status();
+    if (restored.ok()) {
+      EXPECT_EQ(Shown(*place.Serve()), shown_[backed_up_]);
+    }
+  }
+
+  // Written until the store is closed. What the store shows after each change that was
+  // acknowledged; first the empty one.
+  std::vector<std::string> shown_;
+  std::vector<Moment> moments_;
+  TemporaryDirectory directory_;
+  const std::string root_ = directory_.path() + "/disk";
+  FaultPlan plan_;
+  ScopedFaultyVfs vfs_{&plan_};
+  FaultyFileSystem file_system_{PosixFileSystem(), root_, &plan_};
+  LossyDisk disk_{root_, &plan_};
+  size_t backed_up_ = 0;
+  std::unique_ptr<SqliteStore> store_;
+};
+
+TEST_F(PowerLossTest, LosesNothingThatWasAcknowledgedAndLeavesNothingByHalf) {
+  MakeChanges();
+  ASSERT_GE(moments_.size(), 60);
+  disk_.after = nullptr;
+  for (size_t i = 0; i < moments_.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("power cut after operation ", i, ", ", moments_[i].operation));
+    const std::string folder = absl::StrCat(directory_.path(), "/after-", i);
+    disk_.Restore(moments_[i].image, folder);
+    CheckStore(moments_[i], folder);
+    CheckBackup(moments_[i], folder);
+    std::filesystem::remove_all(folder);
+    if (HasFailure()) return;
+  }
+}
+
+// The test would notice: a disk that promises and does not keep.
+TEST_F(PowerLossTest, AFsyncThatDoesNothingIsNoticed) {
+  MakeChanges();
+  LossyDisk::Image image = disk_.image();
+  // The blobs' contents, which were synced under their first names.
+  for (auto& [number, content] : image.contents) {
+    if (*content == "two") content = std::make_shared<const std::string>();
+  }
+  const std::string folder = directory_.path() + "/after";
+  disk_.Restore(image, folder);
+  auto opened = SqliteStore::Open(Options(folder + "/data"), PosixFileSystem());
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_NE(Shown(**opened), shown_.back());
+}
+
+}  // namespace
+}  // namespace phimap::admin_test

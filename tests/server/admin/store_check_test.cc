@@ -1,0 +1,117 @@
+#include "server/admin/store_check.h"
+
+#include <filesystem>
+
+#include "server/files/file_blobs.h"
+#include "tests/server/admin/looked_after.h"
+
+namespace phimap::admin_test {
+namespace {
+
+using ::testing::ElementsAre;
+
+class StoreCheckTest : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    store_ = place_.Serve();
+    ASSERT_NE(store_, nullptr);
+    FillStore(*store_);
+  }
+  // One bit, in the middle.
+  void Damage(const std::string& digest) {
+    if (GetParam() == Kind::kSqlite) {
+      const std::string path = FileBlobs(place_.address(), PosixFileSystem()).BlobPath(digest);
+      std::string content = ReadWhole(path);
+      content[content.size() / 2] ^= 1;
+      WriteWhole(path, content);
+      return;
+    }
+    testing::PostgresServer::Shared().Run(
+        "UPDATE phimap.blob_chunks SET content = set_byte(content, 9, get_byte(content, 9) # 1) "
+        "WHERE digest = '" +
+            digest + "'",
+        place_.database());
+  }
+  void Lose(const std::string& digest) { ASSERT_TRUE(place_.Open().blobs->Remove(digest).ok()); }
+
+  Place place_{GetParam()};
+  std::unique_ptr<Store> store_;
+};
+
+TEST_P(StoreCheckTest, AStoreThatIsWellIsCountedAndLeftAsItIs) {
+  const std::string before = Shown(*store_);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kGoOn);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->damaged.empty());
+  EXPECT_EQ(report->versions, 4);
+  EXPECT_EQ(report->artifacts, 3);
+  EXPECT_EQ(report->unnamed_artifacts, 2);  // Of letters@2 and of the mapping that is gone.
+  EXPECT_EQ(report->bytes, 3 * static_cast<int64_t>(ArtifactOf("letters1").size()));
+  EXPECT_EQ(Shown(*store_), before);
+}
+
+TEST_P(StoreCheckTest, DamageAndLossAreFoundWithTheVersionsThatTheyConcern) {
+  const std::string damaged = store_->GetVersion("letters", 1)->digest;
+  const std::string lost = store_->GetVersion("letters", 4)->digest;
+  Damage(damaged);
+  Lose(lost);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/false, kGoOn);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->damaged.size(), 2);
+  for (const DamagedArtifact& artifact : report->damaged) {
+    EXPECT_FALSE(artifact.set_aside);
+    if (artifact.digest == damaged) {
+      EXPECT_THAT(artifact.versions, ElementsAre("digits@1", "letters@1"));
+    } else {
+      EXPECT_EQ(artifact.digest, lost);
+      EXPECT_THAT(artifact.versions, ElementsAre("letters@4"));
+    }
+  }
+}
+
+TEST_P(StoreCheckTest, WhatIsSetAsideIsMissingUntilItIsImportedAgain) {
+  const VersionRecord version = *store_->GetVersion("letters", 4);
+  Damage(version.digest);
+  const auto report = CheckStore(place_.Open(), /*quarantine=*/true, kGoOn);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->damaged.size(), 1);
+  EXPECT_TRUE(report->damaged[0].set_aside);
+  EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactOf(version).status()));
+  // Nor is it taken for garbage while it waits.
+  const AdminStore opened = place_.Open();
+  ASSERT_TRUE(
+      GarbageCollector(opened.database, opened.blobs, "test").Run(absl::ZeroDuration()).ok());
+  ASSERT_TRUE(store_->Import(version, ArtifactOf("letters4")).ok());
+  EXPECT_EQ(*store_->ReadArtifactOf(version), ArtifactOf("letters4"));
+  EXPECT_TRUE(CheckStore(place_.Open(), false, kGoOn)->damaged.empty());
+}
+
+TEST_P(StoreCheckTest, IsCancelled) {
+  const auto report =
+      CheckStore(place_.Open(), false, [](int64_t done, int64_t) { return done < 1; });
+  EXPECT_TRUE(absl::IsCancelled(report.status())) << report.status();
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, StoreCheckTest, ::testing::Values(Kind::kSqlite, Kind::kPostgres),
+                         [](const auto& info) { return KindName(info.param); });
+
+TEST(AdminStoreTest, WhatIsNoStoreIsRefused) {
+  TemporaryDirectory directory;
+  const absl::Status empty = OpenAdminStore(directory.path()).status();
+  EXPECT_EQ(ReasonIn(empty), "NO_STORE") << empty;
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+  const absl::Status missing = OpenAdminStore(directory.path() + "/nowhere").status();
+  EXPECT_EQ(ReasonIn(missing), "NO_STORE") << missing;
+}
+
+// A server of the release before may have it open.
+TEST(AdminStoreTest, TablesOfAnEarlierReleaseAreLeftAsTheyAre) {
+  const Place place(Kind::kSqlite);
+  place.Serve().reset();
+  ExecuteSql(place.address(), "PRAGMA user_version = 3");
+  const absl::Status old = OpenAdminStore(place.address()).status();
+  EXPECT_EQ(ReasonIn(old), "OLD_SCHEMA") << old;
+}
+
+}  // namespace
+}  // namespace phimap::admin_test

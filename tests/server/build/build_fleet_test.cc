@@ -1,0 +1,246 @@
+// Builds of two servers on one store. Claims are renewed when a test says so, and a lease of no
+// length is that of a server which was stopped.
+#include "core/status/error.h"
+#include "server/files/file_blobs.h"
+#include "server/sqlite/sqlite_database.h"
+#include "server/store/catalog_store.h"
+#include "server/store/sql_build_claims.h"
+#include "server/store/sql_catalog.h"
+#include "tests/server/build/build_manager_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using Code = absl::StatusCode;
+
+const BuildId kId = {"letter", kUuid};
+
+std::string ReasonOf(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  return detail.has_value() ? detail->reason : "";
+}
+
+// One of the servers.
+class FleetServer {
+ public:
+  FleetServer(const std::string& folder, const std::string& server_id,
+              std::shared_ptr<SqlDatabase> database, absl::Duration lease,
+              absl::Duration renew_every) {
+    auto blobs = std::make_shared<FileBlobs>(folder, PosixFileSystem());
+    EXPECT_TRUE(blobs->CreateDirectories().ok());
+    store_ = std::make_unique<CatalogStore>(
+        std::make_unique<SqlCatalog>(database, blobs), blobs, [] { return absl::Now(); },
+        std::make_unique<SqlBuildClaims>(database, server_id));
+    registry_ = std::make_unique<VersionRegistry>(VersionRegistry::Options(), *store_,
+                                                  metrics_.registry(), logger_);
+    BuildManager::Options options;
+    options.quantum = WorkQuantum::Clock::duration::zero();
+    options.yield = [this] { gate_.Wait(); };
+    options.lease = lease;
+    options.renew_every = renew_every;
+    builds_ = std::make_unique<BuildManager>(options, *store_, *registry_, store_pool_,
+                                             metrics_.build(), logger_);
+  }
+  ~FleetServer() {
+    builds_->Drain(BuildManager::Clock::now());
+    gate_.Open();
+    builds_.reset();
+  }
+
+  BuildManager& builds() { return *builds_; }
+  Store& store() { return *store_; }
+  Gate& gate() { return gate_; }
+
+ private:
+  Gate gate_{/*open=*/true};
+  Metrics metrics_;
+  Logger logger_{LogLevel::kInfo, [](absl::string_view) {}};
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<VersionRegistry> registry_;
+  TaskPool store_pool_{"store calls", 1, 64};
+  std::unique_ptr<BuildManager> builds_;
+};
+
+class BuildFleetTest : public BuildManagerFixture {
+ protected:
+  std::unique_ptr<FleetServer> Server(const std::string& id, absl::Duration lease = absl::Hours(1),
+                                      absl::Duration renew_every = absl::Hours(1)) {
+    return std::make_unique<FleetServer>(shared_.path(), id, database_, lease, renew_every);
+  }
+  static absl::StatusOr<BuildManager::Attachment> BeginAt(FleetServer& server,
+                                                          const BuildSpec& spec = Spec()) {
+    return Await<absl::StatusOr<BuildManager::Attachment>>(
+        [&](auto done) { server.builds().Begin(kId, spec, done); });
+  }
+  static void AddAndFinish(FleetServer& server, const std::shared_ptr<BuildJob>& job) {
+    const Matrix<float> block = UniformFloatRows({.rows = 40, .cols = 3});
+    EXPECT_TRUE(Await<absl::Status>([&](auto done) {
+                  server.builds().Add(job, WireRows(block), done);
+                }).ok());
+    EXPECT_TRUE(server.builds().Finish(job, 40).ok());
+  }
+  // A build that is computing: it waits at the server's gate, and the others can see it.
+  static std::shared_ptr<BuildJob> ComputeAt(FleetServer& server) {
+    const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(server);
+    EXPECT_TRUE(begun.ok() && !begun->attached) << begun.status();
+    server.gate().Close();
+    AddAndFinishBehindGate(server, begun->job);
+    return begun->job;
+  }
+  static void AddAndFinishBehindGate(FleetServer& server, const std::shared_ptr<BuildJob>& job) {
+    server.gate().Open();
+    const Matrix<float> block = UniformFloatRows({.rows = 40, .cols = 3});
+    EXPECT_TRUE(Await<absl::Status>([&](auto done) {
+                  server.builds().Add(job, WireRows(block), done);
+                }).ok());
+    server.gate().Close();
+    EXPECT_TRUE(server.builds().Finish(job, 40).ok());
+    server.gate().AwaitWaiting();
+    server.builds().RenewClaims();
+  }
+
+  TemporaryFolder shared_;
+  const std::shared_ptr<SqlDatabase> database_ =
+      *SqliteDatabase::Open(shared_.path() + "/phimap.sqlite", absl::Seconds(60));
+};
+
+TEST_F(BuildFleetTest, WhileItReceivesElsewhereItIsRefused) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  ASSERT_TRUE(BeginAt(*a).ok());
+  const absl::Status refused = BeginAt(*b).status();
+  EXPECT_EQ(refused.code(), Code::kAborted);
+  EXPECT_EQ(ReasonOf(refused), "STREAM_OPEN");
+  EXPECT_GT(DetailOf(refused)->retry_delay_ms, 0);
+}
+
+TEST_F(BuildFleetTest, WhatComputesElsewhereIsFollowedToItsVersion) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> job = ComputeAt(*a);
+  const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(*b);
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  EXPECT_TRUE(begun->attached);
+  EXPECT_EQ(begun->job->Snapshot().state, BuildState::kComputing);
+  EXPECT_EQ(begun->job->Snapshot().rows_received, 40);
+  a->gate().Open();
+  EXPECT_EQ(AwaitState(job, BuildState::kDone).version->record.number, 1);
+  b->builds().RenewClaims();
+  ASSERT_EQ(begun->job->Snapshot().state, BuildState::kDone) << begun->job->Snapshot().error;
+  EXPECT_EQ(begun->job->Snapshot().version->record.number, 1);
+  EXPECT_EQ(b->store().ListVersions("letter", std::nullopt, 10)->size(), 1u);
+}
+
+TEST_F(BuildFleetTest, AnotherSpecIsRefusedEverywhere) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  ComputeAt(*a);
+  EXPECT_EQ(ReasonOf(BeginAt(*b, Spec(6)).status()), "OTHER_SPEC");
+}
+
+TEST_F(BuildFleetTest, AServerThatWasStoppedIsReplacedAndPublishesNothing) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> old = ComputeAt(*a);
+  const absl::StatusOr<BuildManager::Attachment> begun = BeginAt(*b);
+  ASSERT_TRUE(begun.ok()) << begun.status();
+  EXPECT_FALSE(begun->attached);
+  // It does not know yet, and goes on.
+  a->gate().Open();
+  EXPECT_EQ(ReasonOf(AwaitState(old, BuildState::kDone).error), "BUILD_TAKEN_OVER");
+  EXPECT_TRUE(absl::IsNotFound(a->store().GetMapping("letter").status()));
+  AddAndFinish(*b, begun->job);
+  EXPECT_EQ(AwaitState(begun->job, BuildState::kDone).version->record.number, 1);
+}
+
+TEST_F(BuildFleetTest, AServerThatWasReplacedEndsItsBuildWhenItLearnsOfIt) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> old = ComputeAt(*a);
+  ASSERT_FALSE(BeginAt(*b)->attached);
+  a->builds().RenewClaims();
+  EXPECT_EQ(old->Snapshot().error.code(), Code::kAborted);
+  EXPECT_EQ(ReasonOf(old->Snapshot().error), "BUILD_TAKEN_OVER");
+  // What it says from then on is what the other one does.
+  EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kReceiving);
+}
+
+TEST_F(BuildFleetTest, ABuildThatBrokeFreesItsIdElsewhere) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> broken = BeginAt(*a)->job;
+  a->builds().Abandon(broken, absl::CancelledError("the client left"));
+  a->builds().RenewClaims();
+  // The thread of `a` may be about to release what this call did not find any more.
+  a->builds().Drain(BuildManager::Clock::now());
+  EXPECT_FALSE(BeginAt(*b)->attached);
+}
+
+TEST_F(BuildFleetTest, IsCancelledFromAnotherServer) {
+  const auto a = Server("a", absl::Hours(1), absl::Milliseconds(20));
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> job = ComputeAt(*a);
+  const absl::StatusOr<BuildSnapshot> cancelled = b->builds().Cancel(kId);
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(cancelled->state, BuildState::kCancelled);
+  EXPECT_EQ(job->Snapshot().state, BuildState::kCancelled);
+}
+
+TEST_F(BuildFleetTest, ABuildOfADeadServerIsCancelledWithoutIt) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b");
+  ComputeAt(*a);
+  EXPECT_EQ(b->builds().Cancel(kId)->state, BuildState::kCancelled);
+  EXPECT_EQ(b->builds().Get(kId)->state, BuildState::kCancelled);
+}
+
+TEST_F(BuildFleetTest, IsShownAndListedByEveryServer) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  EXPECT_EQ(ReasonOf(b->builds().Get(kId).status()), "NO_SUCH_BUILD");
+  ComputeAt(*a);
+  EXPECT_EQ(b->builds().Get(kId)->state, BuildState::kComputing);
+  for (FleetServer* server : {a.get(), b.get()}) {
+    EXPECT_EQ(server->builds().ListAll("")->size(), 1u);
+    EXPECT_EQ(server->builds().ListAll("letter")->size(), 1u);
+    EXPECT_EQ(server->builds().ListAll("other")->size(), 0u);
+  }
+}
+
+TEST_F(BuildFleetTest, WhatADeadServerBuiltForNobodyIsRecorded) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b", absl::ZeroDuration());
+  ComputeAt(*a);
+  b->builds().EndBuildsOfTheDead();
+  const BuildSnapshot ended = *b->builds().Get(kId);
+  EXPECT_EQ(ended.error.code(), Code::kAborted);
+  EXPECT_EQ(ReasonOf(ended.error), "ABORTED_BY_RESTART");
+  EXPECT_EQ(ended.rows_received, 40);
+}
+
+TEST_F(BuildFleetTest, WhatADeadServerBuiltForAClientIsLeftToBeStreamedAgain) {
+  const auto a = Server("a", absl::ZeroDuration());
+  const auto b = Server("b", absl::ZeroDuration());
+  const std::shared_ptr<BuildJob> job = ComputeAt(*a);
+  const auto client = std::make_shared<StateWatch>(job);
+  job->Subscribe(client);
+  a->builds().RenewClaims();
+  b->builds().EndBuildsOfTheDead();
+  EXPECT_TRUE(b->builds().Get(kId)->error.ok());
+  EXPECT_FALSE(BeginAt(*b)->attached);
+}
+
+TEST_F(BuildFleetTest, AVersionThatAnotherServerDeletedIsNoBuildAnyMore) {
+  const auto a = Server("a");
+  const auto b = Server("b");
+  const std::shared_ptr<BuildJob> job = BeginAt(*a)->job;
+  AddAndFinish(*a, job);
+  ASSERT_EQ(AwaitState(job, BuildState::kDone).version->record.number, 1);
+  EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kDone);
+  ASSERT_TRUE(b->store().DeleteVersion("letter", 1).ok());
+  EXPECT_EQ(ReasonOf(a->builds().Get(kId).status()), "NO_SUCH_BUILD");
+  EXPECT_FALSE(BeginAt(*a)->attached);
+}
+
+}  // namespace
+}  // namespace phimap::testing

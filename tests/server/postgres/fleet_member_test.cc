@@ -1,0 +1,99 @@
+// Servers that share a catalog know what the others read.
+#include "server/store/fleet_member.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "server/postgres/postgres_schema.h"
+#include "server/store/sha256.h"
+#include "server/store/sql_catalog.h"
+#include "tests/server/postgres/postgres_fixture.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FleetMemberTest : public PostgresTest {
+ protected:
+  FleetServer Named(const std::string& id, int64_t artifact_format = 1) {
+    return {.id = id,
+            .name = absl::StrCat("host-", id),
+            .release = "0.0.9",
+            .artifact_format = artifact_format,
+            .arithmetic = 1};
+  }
+  std::unique_ptr<FleetMember> Join(const FleetServer& server,
+                                    absl::Duration period = absl::Hours(1)) {
+    auto member = FleetMember::Join(database_, server, period);
+    EXPECT_TRUE(member.ok()) << member.status();
+    return *std::move(member);
+  }
+  int64_t Count(const std::string& where = "true") {
+    return Run("SELECT count(*) FROM phimap.servers WHERE " + where).Int(0, 0);
+  }
+  absl::Status Import() {
+    VersionRecord version;
+    version.mapping = "letters";
+    version.serving_type = "float32";
+    return SqlCatalog(database_)
+        .ImportVersion(version, Sha256Hex("x"), 1, absl::FromUnixSeconds(1'700'000'000))
+        .status();
+  }
+
+  const std::shared_ptr<PostgresDatabase> database_ = OpenDatabase();
+};
+
+TEST_F(FleetMemberTest, AServerIsThereWhileItLives) {
+  const auto one = Join(Named("1"));
+  {
+    const auto two = Join(Named("2"));
+    EXPECT_EQ(Count(), 2);
+  }
+  EXPECT_EQ(Count("server_id = '1' AND name = 'host-1' AND release = '0.0.9'"), 1);
+  EXPECT_EQ(Count(), 1);
+}
+
+TEST_F(FleetMemberTest, ItIsHeardOfAgainAndAgain) {
+  const auto one = Join(Named("1"), absl::Milliseconds(5));
+  Run("UPDATE phimap.servers SET seen_time_us = 0");
+  server_.Await("EXISTS (SELECT 1 FROM phimap.servers WHERE seen_time_us > 0)", name_);
+}
+
+TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
+  const auto old = Join(Named("old", /*artifact_format=*/0));
+  const absl::Status refused = Import();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(ReasonOf(refused), "FLEET_TOO_OLD");
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("host-old"));
+  EXPECT_EQ(Run("SELECT count(*) FROM phimap.versions").Int(0, 0), 0);
+  // One that was not heard of for longer than its lifetime, by the database's clock, is no more.
+  const std::string ago =
+      "UPDATE phimap.servers SET seen_time_us = (SELECT now_us FROM "
+      "phimap.clock) - ";
+  Run(absl::StrCat(ago, absl::ToInt64Microseconds(FleetMember::kLifetime - absl::Seconds(10))));
+  EXPECT_EQ(ReasonOf(Import()), "FLEET_TOO_OLD");
+  Run(absl::StrCat(ago, absl::ToInt64Microseconds(FleetMember::kLifetime + absl::Seconds(1))));
+  const absl::Status accepted = Import();
+  EXPECT_TRUE(accepted.ok()) << accepted;
+}
+
+TEST_F(FleetMemberTest, WhoIsLongGoneIsForgotten) {
+  Run("INSERT INTO phimap.servers VALUES ('x', 'x', 'x', 0, 0, 0, 0, 0)");
+  const auto one = Join(Named("1"));
+  EXPECT_EQ(Count("server_id = 'x'"), 0);
+}
+
+TEST_F(FleetMemberTest, ADatabaseThatIsAwayKeepsNobodyFromGoing) {
+  testing::PostgresServer own;
+  const std::string name = own.CreateDatabase();
+  auto database = PostgresDatabase::Open(own.Uri(name));
+  ASSERT_TRUE(database.ok()) << database.status();
+  auto member = FleetMember::Join(*std::move(database), Named("1"), absl::Milliseconds(1));
+  ASSERT_TRUE(member.ok()) << member.status();
+  own.Stop();
+  member->reset();
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,121 @@
+// How soon a server learns what another changed, whatever happens to its connection.
+#include "server/postgres/postgres_feed.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "server/postgres/postgres_schema.h"
+#include "tests/server/postgres/postgres_fixture.h"
+
+namespace phimap {
+namespace {
+
+using ::phimap::testing::PausedProcess;
+using ::phimap::testing::PgBouncer;
+using Clock = std::chrono::steady_clock;
+
+class PostgresFeedTest : public PostgresTest {
+ protected:
+  PostgresFeedTest() { EXPECT_TRUE(PreparePostgresSchema(*Connect()).ok()); }
+
+  // Another server's change.
+  void Change() {
+    Run("UPDATE phimap.store SET revision = revision + 1");
+    Run("INSERT INTO phimap.mappings (name, next_version, create_time_us, revision) SELECT "
+        "'m' || revision, 1, 0, revision FROM phimap.store");
+  }
+  void Notify() { Run("SELECT pg_notify('phimap', '')"); }
+  // What the feed's own backend is.
+  pid_t Backend() {
+    const SqlRows rows =
+        Run(absl::StrCat("SELECT pid FROM pg_stat_activity WHERE datname = '", name_,
+                         "' AND application_name = 'phimapd' AND pid <> pg_backend_pid()"));
+    EXPECT_EQ(rows.size(), 1);
+    return static_cast<pid_t>(rows.Int(0, 0));
+  }
+  static double Seconds(Clock::duration time) {
+    return std::chrono::duration<double>(time).count();
+  }
+
+  PostgresFeed feed_{uri_};
+};
+
+TEST_F(PostgresFeedTest, TellsWhatChangedSinceARevision) {
+  const auto all = feed_.ChangesSince(Revision());
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(all->whole);
+  EXPECT_EQ(all->revision.number, 0);
+  Change();
+  const auto changes = feed_.ChangesSince(all->revision);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_FALSE(changes->whole);
+  EXPECT_EQ(changes->revision.number, 1);
+  ASSERT_EQ(changes->mappings.size(), 1);
+  EXPECT_EQ(changes->mappings[0].mapping, "m1");
+}
+
+TEST_F(PostgresFeedTest, ANoticeEndsTheWait) {
+  ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
+  Notify();
+  const Clock::time_point start = Clock::now();
+  feed_.Await(absl::Seconds(60));
+  EXPECT_LT(Seconds(Clock::now() - start), 30);
+}
+
+TEST_F(PostgresFeedTest, WithoutANoticeTheWaitEndsAllTheSame) {
+  ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
+  const Clock::time_point start = Clock::now();
+  feed_.Await(absl::Milliseconds(50));
+  EXPECT_GE(Seconds(Clock::now() - start), 0.05);
+}
+
+TEST_F(PostgresFeedTest, WhenTheConnectionIsCutItMakesAnother) {
+  ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
+  server_.CutConnections(name_);
+  feed_.Await(absl::Seconds(60));  // Returns: the connection says goodbye.
+  Change();
+  const auto changes = feed_.ChangesSince(Revision());
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_EQ(changes->revision.number, 1);
+}
+
+// As if the other end had gone without a word: the answer that does not come is given up within
+// half a second, and the next one comes over another connection.
+TEST_F(PostgresFeedTest, AConnectionThatHangsIsGivenUpSoon) {
+  ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());
+  const PausedProcess paused(Backend());
+  Change();
+  const Clock::time_point start = Clock::now();
+  const auto hanging = feed_.ChangesSince(Revision());
+  EXPECT_TRUE(absl::IsUnavailable(hanging.status())) << hanging.status();
+  EXPECT_LT(Seconds(Clock::now() - start), 1);
+  const auto changes = feed_.ChangesSince(Revision());
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_EQ(changes->revision.number, 1);
+}
+
+// A database that is slow, and not away: each attempt waits for twice as long as the one before.
+TEST_F(PostgresFeedTest, AnAnswerThatTakesLongIsWaitedForInTheEnd) {
+  PostgresFeed impatient(uri_, {.patience = absl::Milliseconds(20)});
+  // Whoever reads waits here, for no longer than a third of a second in all.
+  Run("CREATE OR REPLACE VIEW phimap.history AS SELECT s.epoch || '-x' AS epoch, s.revision "
+      "FROM phimap.store s, pg_sleep(0.3)");
+  int attempts = 1;
+  while (!impatient.ChangesSince(Revision()).ok() && attempts < 20) ++attempts;
+  EXPECT_GE(attempts, 3);
+  EXPECT_LT(attempts, 10);
+}
+
+TEST_F(PostgresFeedTest, ThroughAPoolerItAsks) {
+  const PgBouncer pooler(server_);
+  PostgresFeed feed(pooler.Uri(name_));
+  ASSERT_TRUE(feed.ChangesSince(Revision()).ok());
+  Change();
+  feed.Await(absl::Milliseconds(20));
+  const auto changes = feed.ChangesSince(Revision());
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  EXPECT_EQ(changes->revision.number, 1);
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,255 @@
+// Versions that aliases name are loaded before anybody asks for them, and evicted last.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/server/registry/registry_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using Warmth = VersionRegistry::Warmth;
+
+constexpr std::chrono::hours kLong{1};
+
+class AliasWarmthTest : public RegistryFixture {
+ protected:
+  AliasWarmthTest() {
+    for (const char* name : {"a", "b", "c", "d"}) {
+      store_.Put(name, 1, SmallArtifact());
+      store_.Put(name, 2, SmallArtifact());
+    }
+  }
+
+  void AwaitWarm() {
+    ASSERT_EQ(registry_->AwaitWarm(std::chrono::steady_clock::now() + kLong), Warmth::kWarm);
+  }
+  // Warm, loading, failed.
+  std::vector<double> States() {
+    const RegistryMetrics& metrics = metrics_.registry();
+    return {metrics.alias_versions_warm->Value(), metrics.alias_versions_loading->Value(),
+            metrics.alias_versions_failed->Value()};
+  }
+  // Limits with which so many versions fit.
+  VersionRegistry::Options Fitting(int versions) {
+    Start();
+    const int64_t one = std::max<int64_t>(Acquire("d@2")->memory_bytes(), SmallArtifact().size());
+    registry_.reset();
+    read_before_ = store_.reads();
+    return {.max_live_bytes = versions * one + one / 2};
+  }
+  std::vector<std::string> Read() {
+    std::vector<std::string> read = store_.read_digests();
+    read.erase(read.begin(), read.begin() + read_before_);
+    return read;
+  }
+
+  int read_before_ = 0;
+};
+
+TEST_F(AliasWarmthTest, WhatAliasesNameIsLoadedOnceAndNothingElse) {
+  store_.PutAlias("a", "prod", 1);
+  store_.PutAlias("a", "canary", 1);
+  store_.PutAlias("b", "prod", 2);
+  Start();
+  registry_->WarmAliases();
+  AwaitWarm();
+  EXPECT_TRUE(registry_->FindLive("a", 1));
+  EXPECT_TRUE(registry_->FindLive("b", 2));
+  EXPECT_EQ(store_.reads(), 2);
+  EXPECT_THAT(States(), ElementsAre(2, 0, 0));
+}
+
+TEST_F(AliasWarmthTest, WithoutAliasesThereIsNothingToWaitFor) {
+  store_.gate.Close();
+  Start();
+  registry_->WarmAliases();
+  EXPECT_EQ(registry_->warming(), 0);
+  AwaitWarm();
+  store_.gate.Open();
+  EXPECT_EQ(store_.reads(), 0);
+}
+
+TEST_F(AliasWarmthTest, TheAliasThatWasMovedLastComesFirst) {
+  store_.PutAlias("b", "prod", 1);
+  store_.PutAlias("d", "prod", 1);
+  store_.PutAlias("a", "prod", 1);
+  store_.PutAlias("c", "prod", 1);
+  store_.PutAlias("b", "canary", 1);
+  Start();
+  registry_->WarmAliases();
+  AwaitWarm();
+  EXPECT_THAT(Read(), ElementsAre("b1", "c1", "a1", "d1"));
+}
+
+TEST_F(AliasWarmthTest, WhatDoesNotFitBesideTheOthersIsPassedOver) {
+  const VersionRegistry::Options two = Fitting(2);
+  store_.PutAlias("c", "prod", 1);
+  store_.PutAlias("a", "prod", 1);
+  store_.PutAlias("b", "prod", 1);
+  Start(two);
+  registry_->WarmAliases();
+  AwaitWarm();
+  EXPECT_THAT(Read(), ElementsAre("b1", "a1"));
+  EXPECT_THAT(States(), ElementsAre(2, 0, 1));
+  EXPECT_EQ(metrics_.registry().load_errors->Value(), 0);
+  // A reader gets it all the same, in the place of another.
+  EXPECT_EQ(NumberOf("c@prod"), 1);
+  EXPECT_THAT(States(), ElementsAre(2, 0, 1));
+  EXPECT_LE(metrics_.registry().live_bytes->Value(), two.max_live_bytes);
+}
+
+TEST_F(AliasWarmthTest, ADamagedVersionIsPassedOverAndCounted) {
+  std::string damaged = SmallArtifact();
+  damaged[damaged.size() / 2] ^= 1;
+  store_.Put("b", 1, damaged);
+  store_.PutAlias("a", "prod", 1);
+  store_.PutAlias("b", "prod", 1);  // moved last, so it comes first
+  Start();
+  registry_->WarmAliases();
+  AwaitWarm();
+  EXPECT_TRUE(registry_->FindLive("a", 1));
+  EXPECT_THAT(States(), ElementsAre(1, 0, 1));
+  EXPECT_EQ(metrics_.registry().load_errors->Value(), 1);
+}
+
+TEST_F(AliasWarmthTest, ReadersComeBeforeWhatIsLoadedInTheBackground) {
+  store_.PutAlias("b", "prod", 1);
+  store_.PutAlias("a", "prod", 1);
+  store_.read_gate.Close();
+  Start();
+  registry_->WarmAliases();
+  store_.read_gate.AwaitWaiting();  // a is being read
+  Answer c, d;
+  registry_->Acquire("c@1", c.Callback());
+  registry_->Acquire("d@1", LoadTurn::kFirst, d.Callback());
+  EXPECT_THAT(States(), ElementsAre(0, 2, 0));
+  store_.read_gate.Open();
+  AwaitWarm();
+  EXPECT_TRUE(c.Await().ok());
+  EXPECT_THAT(Read(), ElementsAre("a1", "d1", "c1", "b1"));
+}
+
+TEST_F(AliasWarmthTest, AReaderSharesTheLoadThatIsUnderWayAndMayTakeThePlaceOfPinnedVersions) {
+  const VersionRegistry::Options one = Fitting(1);
+  store_.PutAlias("b", "prod", 1);
+  store_.PutAlias("a", "prod", 1);
+  store_.gate.Close();
+  Start(one);
+  registry_->WarmAliases();
+  store_.gate.AwaitWaiting();
+  store_.gate.Pass();  // a is loaded
+  store_.gate.AwaitWaiting();
+  // b finds no capacity in the background, but this reader has it evict a.
+  Answer reader;
+  registry_->Acquire("b@1", reader.Callback());
+  store_.gate.Open();
+  EXPECT_TRUE(reader.Await().ok());
+  EXPECT_FALSE(registry_->FindLive("a", 1));
+  AwaitWarm();
+  EXPECT_THAT(States(), ElementsAre(1, 0, 1));
+}
+
+TEST_F(AliasWarmthTest, TheNewVersionOfAnAliasIsLoadedAsSoonAsTheMoveIsSeen) {
+  store_.PutAlias("a", "prod", 1);
+  Start();
+  registry_->WarmAliases();
+  AwaitWarm();
+  Answer old;
+  registry_->Acquire("a@prod", old.Callback());
+  const VersionHandle held = *old.Await();
+  store_.PutAlias("a", "prod", 2);  // by another server
+  CatchUp();
+  AwaitWarm();
+  EXPECT_TRUE(registry_->FindLive("a", 2));
+  EXPECT_EQ(held.record().number, 1);
+  EXPECT_THAT(States(), ElementsAre(1, 0, 0));
+}
+
+TEST_F(AliasWarmthTest, AnAliasMovesToAColdVersionWhileAnotherIsRead) {
+  store_.PutAlias("a", "prod", 1);
+  Start();
+  registry_->WarmAliases();
+  AwaitWarm();
+  store_.read_gate.Close();
+  store_.PutAlias("a", "prod", 2);
+  CatchUp();
+  store_.read_gate.AwaitWaiting();
+  Answer moved;
+  registry_->Acquire("a@prod", moved.Callback());
+  EXPECT_FALSE(moved.here());
+  EXPECT_EQ(NumberOf("a@1"), 1);  // served while the other is read
+  store_.read_gate.Open();
+  EXPECT_EQ(NumberIn(moved.Await()), 2);
+  EXPECT_THAT(Read(), ElementsAre("a1", "a2"));
+}
+
+TEST_F(AliasWarmthTest, WhatNoAliasNamesAnyMoreIsNotLoaded) {
+  store_.PutAlias("c", "prod", 1);
+  store_.PutAlias("a", "prod", 1);
+  store_.PutAlias("b", "prod", 1);
+  store_.gate.Close();
+  Start();
+  registry_->WarmAliases();
+  store_.gate.AwaitWaiting();  // at b
+  store_.RemoveAlias("c", "prod");
+  store_.PutAlias("a", "prod", 2);
+  CatchUp();
+  EXPECT_THAT(States(), ElementsAre(0, 2, 0));
+  store_.gate.Open();
+  AwaitWarm();
+  EXPECT_THAT(Read(), ElementsAre("b1", "a2"));
+  EXPECT_THAT(States(), ElementsAre(2, 0, 0));
+}
+
+TEST_F(AliasWarmthTest, PinnedVersionsOutliveARandomLoadOfOthersAndPinsMove) {
+  const VersionRegistry::Options two = Fitting(2);
+  store_.PutAlias("a", "prod", 1);
+  Start(two);
+  registry_->WarmAliases();
+  AwaitWarm();
+  for (const char* other : {"b@1", "c@1", "d@1", "b@2", "c@2"}) {
+    ASSERT_TRUE(Acquire(other).ok());
+    EXPECT_TRUE(registry_->FindLive("a", 1)) << other;
+  }
+  store_.PutAlias("a", "prod", 2);
+  CatchUp();
+  AwaitWarm();
+  for (const char* other : {"b@1", "c@1", "d@1"}) {
+    ASSERT_TRUE(Acquire(other).ok());
+    EXPECT_TRUE(registry_->FindLive("a", 2)) << other;
+    EXPECT_FALSE(registry_->FindLive("a", 1)) << other;
+  }
+}
+
+TEST_F(AliasWarmthTest, StoppingPassesOverWhatIsLeft) {
+  for (const char* name : {"a", "b", "c", "d"}) store_.PutAlias(name, "prod", 1);
+  store_.read_gate.Close();
+  Start();
+  registry_->WarmAliases();
+  store_.read_gate.AwaitWaiting();
+  registry_->StopWarming();
+  EXPECT_EQ(registry_->AwaitWarm(std::chrono::steady_clock::now() + kLong), Warmth::kStopped);
+  store_.PutAlias("a", "prod", 2);
+  CatchUp();
+  store_.read_gate.Open();
+  registry_.reset();
+  EXPECT_THAT(Read(), ElementsAre("d1"));
+}
+
+TEST_F(AliasWarmthTest, WhoeverWaitsIsToldWhenTheTimeIsOver) {
+  store_.PutAlias("a", "prod", 1);
+  store_.read_gate.Close();
+  Start();
+  registry_->WarmAliases();
+  EXPECT_EQ(registry_->AwaitWarm(std::chrono::steady_clock::now()), Warmth::kLate);
+  store_.read_gate.Open();
+  AwaitWarm();
+}
+
+}  // namespace
+}  // namespace phimap::testing

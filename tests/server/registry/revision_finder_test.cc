@@ -1,0 +1,111 @@
+#include "server/registry/revision_finder.h"
+
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "gmock/gmock.h"
+#include "tests/server/registry/registry_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+class RevisionFinderTest : public RegistryFixture {
+ protected:
+  RevisionFinderTest() {
+    store_.Put("a", 1, SmallArtifact());
+    Start();
+    finder_ = std::make_unique<RevisionFinder>(*registry_, pool_);
+  }
+  ~RevisionFinderTest() override { finder_.reset(); }
+
+  absl::Status Find(const std::string& revision) {
+    std::promise<absl::Status> found;
+    finder_->Find(revision, [&](const absl::Status& status) { found.set_value(status); });
+    return found.get_future().get();
+  }
+  // Of the store, that of the registry apart.
+  std::string Stored() { return RevisionText(store_.ChangesSince(Revision())->revision); }
+  static std::string ReasonOf(const absl::Status& status) {
+    const auto detail = DetailOf(status);
+    return detail.has_value() ? detail->reason : "";
+  }
+
+  TaskPool pool_{"store calls", 2, 100};
+  std::unique_ptr<RevisionFinder> finder_;
+};
+
+TEST_F(RevisionFinderTest, WhatIsWrittenIsReadBack) {
+  const auto revision = ParseRevision("0af3-00000002:17");
+  ASSERT_TRUE(revision.ok()) << revision.status();
+  EXPECT_EQ(revision->epoch, "0af3-00000002");
+  EXPECT_EQ(revision->number, 17);
+  EXPECT_EQ(RevisionText(*revision), "0af3-00000002:17");
+  for (const char* text :
+       {"", ":", ":1", "a:", "a", "a:-1", "a:1x", "a b:1", "a\n:1", "a:99999999999999999999"}) {
+    EXPECT_EQ(ReasonOf(ParseRevision(text).status()), "BAD_REVISION") << text;
+  }
+  EXPECT_FALSE(ParseRevision(std::string(1000, 'a') + ":1").ok());
+}
+
+TEST_F(RevisionFinderTest, AskingMakesItKnown) {
+  EXPECT_EQ(finder_->Known(), Stored());
+  EXPECT_TRUE(*finder_->Knows(Stored()));
+  store_.Put("a", 2, SmallArtifact());
+  EXPECT_FALSE(*finder_->Knows(Stored()));
+  EXPECT_TRUE(Find(Stored()).ok());
+  EXPECT_TRUE(*finder_->Knows(Stored()));
+  EXPECT_EQ(finder_->Known(), Stored());
+}
+
+TEST_F(RevisionFinderTest, WhatTheStoreDoesNotHaveIsUnavailableAndWhatItHadBeforeIsOver) {
+  const Revision now = store_.ChangesSince(Revision())->revision;
+  const absl::Status later = Find(RevisionText({now.epoch, now.number + 1}));
+  EXPECT_TRUE(absl::IsUnavailable(later)) << later;
+  EXPECT_EQ(ReasonOf(later), "REVISION_NOT_REACHED");
+  const std::string old = Stored();
+  store_.ChangeEpoch("other");
+  // The server has not heard of it: what was known is known.
+  EXPECT_TRUE(*finder_->Knows(old));
+  EXPECT_TRUE(Find(Stored()).ok());
+  const absl::Status over = Find(old);
+  EXPECT_TRUE(absl::IsFailedPrecondition(over)) << over;
+  EXPECT_EQ(ReasonOf(over), "REVISION_OF_ANOTHER_HISTORY");
+}
+
+TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold) {
+  store_.Put("a", 2, SmallArtifact());
+  const std::string wanted = Stored();
+  store_.FailChanges(true);
+  EXPECT_TRUE(absl::IsUnavailable(Find(wanted)));
+  // The change may have been this server's own.
+  EXPECT_EQ(finder_->KnownWithOwnChanges(), "");
+  EXPECT_NE(finder_->Known(), "");
+  store_.FailChanges(false);
+  EXPECT_TRUE(Find(wanted).ok());
+  EXPECT_EQ(finder_->KnownWithOwnChanges(), wanted);
+  EXPECT_EQ(finder_->Known(), wanted);
+}
+
+TEST_F(RevisionFinderTest, ManyWhoAskAreAllAnswered) {
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 50;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        store_.Put(absl::StrCat("m", i), round + 1, "x");
+        const std::string wanted = Stored();
+        EXPECT_TRUE(*finder_->Knows(wanted) || Find(wanted).ok());
+        EXPECT_TRUE(*finder_->Knows(wanted));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace phimap::testing

@@ -1,0 +1,205 @@
+// A server that starts: not ready before it has loaded what aliases name, and answering all the
+// same.
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/server/rpc/raw_call.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int kServing = 1;
+constexpr int kNotServing = 2;
+
+class WarmStartTest : public ServerFixture {
+ protected:
+  WarmStartTest() {
+    options_.http = "127.0.0.1:0";
+    hooks_.before_load = [this] { load_gate_.Wait(); };
+  }
+  ~WarmStartTest() override { load_gate_.Open(); }
+
+  // Returns the digest of the version.
+  std::string SetAlias(const std::string& mapping, int64_t version) {
+    grpc::ClientContext context;
+    v1::SetAliasRequest request;
+    request.set_mapping(mapping);
+    request.set_alias("prod");
+    request.set_version(version);
+    v1::Alias alias;
+    const grpc::Status set = mappings_->SetAlias(&context, request, &alias);
+    EXPECT_TRUE(set.ok()) << set.error_message();
+    return alias.digest();
+  }
+  // Starts a server whose store has two versions of "letter", the first of them "letter@prod".
+  void StartWithAlias() {
+    Start();
+    MustBuild();
+    MustBuild();
+    SetAlias("letter", 1);
+    Restart();
+  }
+  grpc::Status TransformBy(const std::string& reference) {
+    v1::TransformRequest request;
+    request.set_reference(reference);
+    *request.mutable_examples() = UniformExamples(2, 3);
+    v1::TransformResponse response;
+    return Transform(request, &response);
+  }
+  void AwaitServing() {
+    while (HealthOf(channel_, "") != kServing) std::this_thread::yield();
+  }
+  void ExpectHealth(int health) {
+    for (const char* service : {"", "phimap.v1.MappingService", "phimap.v1.TransformService",
+                                "phimap.v1.EvaluationService", "inference.GRPCInferenceService"}) {
+      EXPECT_EQ(HealthOf(channel_, service), health) << service;
+    }
+    EXPECT_THAT(HttpGet("/readyz"),
+                StartsWith(health == kServing ? "HTTP/1.1 200" : "HTTP/1.1 503"));
+    EXPECT_THAT(HttpGet("/livez"), StartsWith("HTTP/1.1 200"));
+  }
+
+  // The loader waits here before it reads an artifact.
+  Gate load_gate_{/*open=*/true};
+};
+
+TEST_F(WarmStartTest, ReadinessWaitsForTheVersionsThatAliasesNameAndCallsDoNot) {
+  Start();
+  MustBuild();
+  MustBuild("digit");
+  SetAlias("letter", 1);
+  Stop();
+  load_gate_.Close();
+  Start();
+  load_gate_.AwaitWaiting();
+  ExpectHealth(kNotServing);
+  EXPECT_THAT(HttpGet("/readyz"), HasSubstr("1 versions that aliases name are still to be loaded"));
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_alias_versions{state=\"loading\"} 1"));
+  // A call is taken, and is answered when its version is there.
+  grpc::Status answer(grpc::StatusCode::UNKNOWN, "");
+  std::thread caller([&] { answer = TransformBy("letter@prod"); });
+  grpc::ClientContext context;
+  v1::ListMappingsResponse mappings;
+  EXPECT_TRUE(mappings_->ListMappings(&context, {}, &mappings).ok());
+  EXPECT_EQ(mappings.mappings_size(), 2);
+  load_gate_.Open();
+  caller.join();
+  EXPECT_TRUE(answer.ok()) << answer.error_message();
+  AwaitServing();
+  ExpectHealth(kServing);
+  const std::string metrics = Scrape();
+  EXPECT_THAT(metrics, HasSubstr("phimap_alias_versions{state=\"warm\"} 1"));
+  EXPECT_THAT(metrics, HasSubstr("phimap_alias_versions{state=\"loading\"} 0"));
+  EXPECT_THAT(metrics, HasSubstr("phimap_version_loads_total 1"));
+}
+
+TEST_F(WarmStartTest, NoLaterMoveOfAnAliasTakesReadinessAway) {
+  StartWithAlias();
+  AwaitServing();
+  load_gate_.Close();
+  grpc::ClientContext context;
+  v1::SetAliasRequest request;
+  request.set_mapping("letter");
+  request.set_alias("prod");
+  request.set_version(2);
+  grpc::Status moved;
+  std::thread mover([&] {
+    v1::Alias alias;
+    moved = mappings_->SetAlias(&context, request, &alias);
+  });
+  load_gate_.AwaitWaiting();
+  ExpectHealth(kServing);
+  EXPECT_TRUE(TransformBy("letter@prod").ok());  // by version 1
+  load_gate_.Open();
+  mover.join();
+  EXPECT_TRUE(moved.ok()) << moved.error_message();
+  ExpectHealth(kServing);
+}
+
+TEST_F(WarmStartTest, AVersionThatCannotBeLoadedIsPassedOver) {
+  Start();
+  MustBuild();
+  MustBuild("digit", "f2(landmarks=7)");
+  const std::string damaged = SetAlias("letter", 1);
+  SetAlias("digit", 1);
+  Stop();
+  int changed = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+    if (entry.path().string().find(damaged.substr(2)) == std::string::npos) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(200);
+    file.put('\x55').put('\xaa');
+    ++changed;
+  }
+  ASSERT_EQ(changed, 1);
+  Start();
+  AwaitServing();
+  ExpectHealth(kServing);
+  const std::string metrics = Scrape();
+  EXPECT_THAT(metrics, HasSubstr("phimap_alias_versions{state=\"warm\"} 1"));
+  EXPECT_THAT(metrics, HasSubstr("phimap_alias_versions{state=\"failed\"} 1"));
+  EXPECT_THAT(metrics, HasSubstr("phimap_version_load_errors_total 1"));
+  EXPECT_THAT(LoggedErrors(), HasSubstr("version_load_failed mapping=letter version=1"));
+  EXPECT_TRUE(TransformBy("digit@prod").ok());
+  EXPECT_EQ(TransformBy("letter@prod").error_code(), grpc::StatusCode::DATA_LOSS);
+}
+
+TEST_F(WarmStartTest, WithoutAliasesItIsReadyAtOnceAndLoadsNothing) {
+  Start();
+  MustBuild();
+  Stop();
+  load_gate_.Close();
+  Start();
+  ExpectHealth(kServing);
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_live_versions 0"));
+}
+
+TEST_F(WarmStartTest, WithZeroSecondsItIsReadyAtOnceAndLoadsAllTheSame) {
+  options_.warm_seconds = 0;
+  StartWithAlias();
+  Stop();
+  load_gate_.Close();
+  Start();
+  ExpectHealth(kServing);
+  load_gate_.AwaitWaiting();
+  load_gate_.Open();
+  while (Scrape().find("phimap_alias_versions{state=\"warm\"} 1") == std::string::npos) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(WarmStartTest, ItIsReadyWhenTheTimeIsOver) {
+  options_.warm_seconds = 1;
+  StartWithAlias();
+  Stop();
+  load_gate_.Close();
+  Start();
+  AwaitServing();
+  ExpectHealth(kServing);
+  EXPECT_THAT(Scrape(), HasSubstr("phimap_alias_versions{state=\"loading\"} 1"));
+  load_gate_.Open();
+}
+
+TEST_F(WarmStartTest, ItShutsDownWhileItLoads) {
+  options_.lame_duck_seconds = 0;
+  StartWithAlias();
+  SetAlias("letter", 2);
+  Stop();
+  load_gate_.Close();
+  Start();
+  load_gate_.AwaitWaiting();
+  ExpectHealth(kNotServing);
+  server_->Shutdown(absl::Seconds(20));
+  EXPECT_THAT(HttpGet("/readyz"), Not(HasSubstr("still to be loaded")));
+  load_gate_.Open();
+  Stop();
+}
+
+}  // namespace
+}  // namespace phimap::testing
