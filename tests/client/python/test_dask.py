@@ -94,9 +94,10 @@ def test_a_graph_stays_with_its_version_when_the_alias_moves(phimapd, client, ro
     np.testing.assert_array_equal(features.compute(**PROCESSES), client.transform("dask-moved@1", rows))
 
 
-@pytest.mark.parametrize("on_workers", [
-    False, pytest.param(True, marks=pytest.mark.usefixtures("engine_library"))])
-def test_a_worker_that_is_killed_costs_nothing(phimapd, client, rows, cluster, on_workers):
+@pytest.mark.parametrize("on_workers", [False, True])
+def test_a_worker_that_is_killed_costs_nothing(request, phimapd, client, rows, cluster, on_workers):
+    if on_workers:
+        request.getfixturevalue("engine_library")  # A parameter's own usefixtures mark is passed over by pytest.
     client.build("dask-killed", rows, **SPEC)
     began, goes = f"begun-{on_workers}", f"go-{on_workers}"
     begun, go = Event(began), Event(goes)
