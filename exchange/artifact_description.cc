@@ -39,6 +39,8 @@ absl::StatusOr<v1::Version> DescribeArtifact(absl::string_view bytes, bool& gold
   version.set_kernel_text(review.provenance.kernel_text);
   version.set_standardize(review.provenance.standardize);
   version.set_seed(review.provenance.seed);
+  version.mutable_column_names()->Assign(review.provenance.column_names.begin(),
+                                         review.provenance.column_names.end());
   CertificateToProto(review.certificate,
                      {review.input_columns, review.output_columns, review.serving_type,
                       !IsServiceKernel(review.provenance.kernel_text)},

@@ -13,7 +13,7 @@ namespace phimap {
 
 // How long the artifact is that begins with these bytes, kArtifactStartBytes of them: what is none
 // is known before more is read. Errors: those of DescribeArtifact.
-inline constexpr size_t kArtifactStartBytes = 152;
+inline constexpr size_t kArtifactStartBytes = 176;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 
 // The version that the artifact would become: digest, size, columns, texts and certificate; no

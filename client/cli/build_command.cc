@@ -20,11 +20,7 @@ absl::Status CheckBuildArguments(const BuildArguments& arguments) {
   if (arguments.rows != 0) {
     return absl::InvalidArgumentError("--rows is for --dry-run; a build counts them");
   }
-  if (arguments.input.columns == 0) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(arguments.input));
-  if (format == FileFormat::kSvmlight) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      "--columns is for --dry-run and for svmlight; other files say how many they have");
+  return absl::OkStatus();
 }
 
 // Reads to the end.
@@ -44,14 +40,19 @@ struct InputShape {
 
 // What was given, and for the rest what the input has.
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
-  InputShape shape{arguments.rows, arguments.input.columns};
+  InputShape shape{arguments.rows};
+  InputArguments input = arguments.input;
+  // A number is how many there are, whatever the file.
+  if (const absl::StatusOr<int32_t> count = CountOfColumns(input.columns_given); count.ok()) {
+    shape.columns = *count;
+    input.columns_given.clear();
+  }
   if (shape.rows != 0 && shape.columns != 0) return shape;
-  if (arguments.input.path.empty()) {
+  if (input.path.empty()) {
     return absl::InvalidArgumentError(
         "--dry-run needs --input, or --rows and --columns in its place");
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source,
-                          OpenRows(arguments.input, cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source, OpenRows(input, cancel));
   if (shape.columns == 0) shape.columns = source->columns();
   if (shape.rows != 0) return shape;
   if (source->row_count().has_value()) {

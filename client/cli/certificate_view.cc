@@ -56,6 +56,12 @@ void RenderHead(std::string& out, absl::string_view title, const v1::Version& ve
        absl::StrCat(
            of_strings ? "examples, features of each, " : "numbers of a row, features of a row, ",
            TypeText(version.serving_type())));
+  if (version.column_names_size() > 0) {
+    Line(out, "inputs",
+         ShownColumnNames({version.column_names().begin(), version.column_names().end()}));
+  } else if (!of_strings) {
+    Line(out, "inputs", "without names", "so nobody can check that rows have the same columns");
+  }
   Line(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
   if (version.has_create_time()) {
     Line(out, "created",

@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "client/cli/cell_number.h"
 #include "core/status/status_macros.h"
 #include "core/status/utf8.h"
@@ -23,15 +22,26 @@ bool IsNumber(const std::string& cell) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<InputFile> file,
-                                                           const std::string& label) {
-  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(file), label));
+absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(
+    std::unique_ptr<InputFile> file, ColumnChoice choice,
+    std::shared_ptr<PassthroughCells> passthrough) {
+  std::unique_ptr<CsvReader> reader(
+      new CsvReader(std::move(file), std::move(choice), std::move(passthrough)));
   PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
 }
 
-CsvReader::CsvReader(std::unique_ptr<InputFile> file, std::string label)
-    : file_(std::move(file)), label_(std::move(label)), tokenizer_(*file_) {}
+absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<InputFile> file,
+                                                           const std::string& label) {
+  return Open(std::move(file), ColumnChoice{.label = label});
+}
+
+CsvReader::CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice,
+                     std::shared_ptr<PassthroughCells> passthrough)
+    : file_(std::move(file)),
+      choice_(std::move(choice)),
+      passthrough_(std::move(passthrough)),
+      tokenizer_(*file_) {}
 
 absl::Status CsvReader::ReadHeader() {
   PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
@@ -47,7 +57,7 @@ absl::Status CsvReader::ReadHeader() {
                      "this is the first row, put a line of names such as x1,x2,x3 above it");
   }
   PHIMAP_RETURN_IF_ERROR(CheckNamesDiffer());
-  return FindLabel();
+  return Choose();
 }
 
 absl::Status CsvReader::CheckNamesDiffer() const {
@@ -62,30 +72,28 @@ absl::Status CsvReader::CheckNamesDiffer() const {
   return absl::OkStatus();
 }
 
-absl::Status CsvReader::FindLabel() {
-  label_column_ = -1;
-  if (!label_.empty()) {
-    const auto found = std::find(header_.begin(), header_.end(), label_);
-    if (found == header_.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("--label: ", file_->name(), " has no column ",
-                                                     Quoted(label_), "; its columns are ",
-                                                     absl::StrJoin(header_, ", ")));
-    }
-    label_column_ = static_cast<int>(found - header_.begin());
+absl::Status CsvReader::Choose() {
+  PHIMAP_ASSIGN_OR_RETURN(chosen_, ChooseColumns(header_, choice_, file_->name()));
+  if (columns() == 0) return LineError(1, "no column is left that is an input");
+  if (columns() > kMaxColumns) {
+    return LineError(1, absl::StrCat("at most ", kMaxColumns, " columns, got ", columns()));
   }
-  columns_ = static_cast<int32_t>(header_.size()) - (label_column_ >= 0 ? 1 : 0);
-  if (columns_ == 0) return LineError(1, "there is no column beside the label");
-  if (columns_ > kMaxColumns) {
-    return LineError(1, absl::StrCat("at most ", kMaxColumns, " columns, got ", columns_));
-  }
+  if (passthrough_ == nullptr) return absl::OkStatus();
+  std::string head;
+  for (const std::string& name : NamesAt(chosen_.passthrough)) AppendCsvCell(name, head);
+  passthrough_->SetHeader(std::move(head));
   return absl::OkStatus();
 }
 
-std::vector<std::string> CsvReader::input_names() const {
-  std::vector<std::string> names = header_;
-  if (label_column_ >= 0) names.erase(names.begin() + label_column_);
+std::vector<std::string> CsvReader::NamesAt(const std::vector<int>& places) const {
+  std::vector<std::string> names;
+  for (const int place : places) names.push_back(header_[place]);
   return names;
 }
+
+std::vector<std::string> CsvReader::column_names() const { return NamesAt(chosen_.inputs); }
+
+std::vector<std::string> CsvReader::left_out() const { return NamesAt(chosen_.left_out); }
 
 std::vector<std::string> CsvReader::TakeLabels() { return std::exchange(labels_, {}); }
 
@@ -96,7 +104,7 @@ absl::Status CsvReader::Rewind() {
 }
 
 absl::StatusOr<client::ExampleBlock> CsvReader::Next(const client::BlockLimits& limits) {
-  return NextRows(limits.RowsOf(columns_ * static_cast<int64_t>(sizeof(double))));
+  return NextRows(limits.RowsOf(columns() * static_cast<int64_t>(sizeof(double))));
 }
 
 absl::StatusOr<client::RowBlock> CsvReader::NextRows(int32_t max_rows) {
@@ -106,7 +114,7 @@ absl::StatusOr<client::RowBlock> CsvReader::NextRows(int32_t max_rows) {
     if (!any) break;
     PHIMAP_RETURN_IF_ERROR(AppendRow(values));
   }
-  return client::MakeRowBlock(absl::Span<const double>(values), columns_);
+  return client::MakeRowBlock(absl::Span<const double>(values), columns());
 }
 
 absl::StatusOr<bool> CsvReader::NextRow() {
@@ -133,26 +141,33 @@ absl::StatusOr<bool> CsvReader::SkipBlankEnd() {
 }
 
 absl::Status CsvReader::AppendRow(std::vector<double>& values) {
-  for (int i = 0; i < record_.size(); ++i) {
-    if (i == label_column_) {
-      if (!keep_labels_) continue;
-      if (!IsUtf8(record_.cell(i))) return CellError(i, "expected text in UTF-8 for a label");
-      labels_.emplace_back(record_.cell(i));
-      continue;
-    }
+  for (const int i : chosen_.inputs) {
     double value = 0;
     const NumberError error = ParseNumber(record_.cell(i), value);
     if (error != NumberError::kNone) return CellError(i, ExplainNumber(error, record_.cell(i)));
     values.push_back(value);
   }
+  if (keep_labels_ && chosen_.label >= 0) PHIMAP_RETURN_IF_ERROR(KeepLabel());
+  if (passthrough_ == nullptr) return absl::OkStatus();
+  std::string cells;
+  for (const int i : chosen_.passthrough) AppendCsvCell(record_.cell(i), cells);
+  passthrough_->Push(std::move(cells));
+  return absl::OkStatus();
+}
+
+absl::Status CsvReader::KeepLabel() {
+  const absl::string_view cell = record_.cell(chosen_.label);
+  if (!IsUtf8(cell)) return CellError(chosen_.label, "expected text in UTF-8 for a label");
+  labels_.emplace_back(cell);
   return absl::OkStatus();
 }
 
 absl::Status CsvReader::CellError(int column, absl::string_view message) const {
   // Line 2 is where a label that nobody named shows.
   const std::string hint =
-      label_.empty() && record_.line() == 2
-          ? absl::StrCat("; if the column is not an input, say --label=", header_[column])
+      choice_.label.empty() && record_.line() == 2
+          ? absl::StrCat("; if the column is not an input, say --label=", header_[column],
+                         " or --exclude=", header_[column])
           : "";
   return LineError(record_.line(), absl::StrCat("column ", column + 1, " (", header_[column],
                                                 "): ", message, hint));

@@ -9,14 +9,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/cli/column_choice.h"
 #include "client/cli/csv_tokenizer.h"
 #include "client/cli/input_file.h"
+#include "client/cli/passthrough_cells.h"
 #include "client/cpp/row_source.h"
 
 namespace phimap::cli {
 
-// The first record is the header. Each later one has as many cells, all finite numbers but for the
-// label column, which is skipped. Numbers are read as float64. Blank lines may stand at the end
+// The first record is the header. Each later one has as many cells, those of the inputs all finite
+// numbers. Numbers are read as float64. Blank lines may stand at the end
 // only. Memory: one block of rows.
 //
 // Every error is kInvalidArgument and names file, line, column (number from 1, and name), what was
@@ -25,13 +27,17 @@ namespace phimap::cli {
 // Thread-safety: as RowSource.
 class CsvReader : public client::LabeledRowSource {
  public:
-  // Reads the header. `label` is the name of a column that is not an input; empty for none. A
-  // header whose cells are all numbers is refused: it is a first row, and dropping it silently
-  // would be worse.
+  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along;
+  // null if it carries none. A header whose cells are all numbers is refused: it is a first row,
+  // and dropping it silently would be worse.
+  static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
+      std::unique_ptr<InputFile> file, ColumnChoice choice,
+      std::shared_ptr<PassthroughCells> passthrough = nullptr);
+  // All columns but `label` are inputs; empty for none.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(std::unique_ptr<InputFile> file,
                                                          const std::string& label);
 
-  int32_t columns() const override { return columns_; }
+  int32_t columns() const override { return static_cast<int32_t>(chosen_.inputs.size()); }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
   // The same, of rows alone.
   absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
@@ -39,33 +45,38 @@ class CsvReader : public client::LabeledRowSource {
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }
 
-  // Names of the input columns; the label is not among them.
-  std::vector<std::string> input_names() const;
+  // Of the inputs, in the order of the rows.
+  std::vector<std::string> column_names() const override;
+  // Columns that are no inputs because the version has none of that name.
+  std::vector<std::string> left_out() const;
   // Kept only after KeepLabels.
   std::vector<std::string> TakeLabels() override;
   void KeepLabels() { keep_labels_ = true; }
 
  private:
-  CsvReader(std::unique_ptr<InputFile> file, std::string label);
+  CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice,
+            std::shared_ptr<PassthroughCells> passthrough);
 
   absl::Status ReadHeader();
   absl::Status CheckNamesDiffer() const;
-  absl::Status FindLabel();
+  absl::Status Choose();
   // The next record that is a row; false at the end.
   absl::StatusOr<bool> NextRow();
   // A blank line was read: only blank lines may follow.
   absl::StatusOr<bool> SkipBlankEnd();
   absl::Status AppendRow(std::vector<double>& values);
+  absl::Status KeepLabel();
+  std::vector<std::string> NamesAt(const std::vector<int>& places) const;
   absl::Status CellError(int column, absl::string_view message) const;
   absl::Status LineError(int64_t line, absl::string_view message) const;
 
   const std::unique_ptr<InputFile> file_;
-  const std::string label_;
+  const ColumnChoice choice_;
+  const std::shared_ptr<PassthroughCells> passthrough_;
   CsvTokenizer tokenizer_;
   CsvRecord record_;
   std::vector<std::string> header_;
-  int label_column_ = -1;
-  int32_t columns_ = 0;
+  ChosenColumns chosen_;
   bool keep_labels_ = false;
   std::vector<std::string> labels_;
 };

@@ -3,8 +3,10 @@
 #define PHIMAP_CLIENT_CLI_CSV_WRITER_H_
 
 #include <memory>
+#include <utility>
 
 #include "client/cli/output_file.h"
+#include "client/cli/passthrough_cells.h"
 #include "client/cli/row_writer.h"
 
 namespace phimap::cli {
@@ -13,13 +15,17 @@ namespace phimap::cli {
 // same float32 or float64. Lines end with LF.
 class CsvWriter : public RowWriter {
  public:
-  explicit CsvWriter(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+  // Each line begins with the cells that `passthrough` has for its row; null: with its features.
+  explicit CsvWriter(std::unique_ptr<OutputFile> file,
+                     std::shared_ptr<PassthroughCells> passthrough = nullptr)
+      : file_(std::move(file)), passthrough_(std::move(passthrough)) {}
 
   absl::Status Append(const client::RowBlock& block) override;
   absl::Status Finish() override { return file_->Commit(); }
 
  private:
   const std::unique_ptr<OutputFile> file_;
+  const std::shared_ptr<PassthroughCells> passthrough_;
   bool started_ = false;
 };
 

@@ -32,10 +32,12 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
                                         .folds = arguments.folds,
                                         .seed = seed,
                                         .confidence = arguments.confidence};
-  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(arguments.input, context.client, arguments.reference));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const InputArguments input,
+      WithColumnsOf(arguments.input, context.client, arguments.reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
                           OpenLabeledRows(input, context.cancel));
+  NoteColumnsLeftOut(*rows, *context.console.stream);
   absl::StatusOr<v1::Evaluation> evaluation;
   {
     ProgressBar bar(context.console);

@@ -62,14 +62,23 @@ absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_
                    "; name such a file, or say --output-format=csv or --output-format=npy"));
 }
 
-absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
-                                                      std::optional<int64_t> row_count) {
+absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(
+    const std::string& path, FileFormat format, std::optional<int64_t> row_count,
+    std::shared_ptr<PassthroughCells> passthrough) {
   if (format == FileFormat::kSvmlight || format == FileFormat::kText) {
     return absl::InvalidArgumentError(
         absl::StrCat("--output: features are dense rows; expected csv or npy for ", path));
   }
+  if (format == FileFormat::kNpy && passthrough != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--passthrough: ", path,
+                     " is npy, which holds numbers alone; expected a CSV output: name such a file, "
+                     "or say --output-format=csv"));
+  }
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<OutputFile> file, OutputFile::Open(path));
-  if (format == FileFormat::kCsv) return std::make_unique<CsvWriter>(std::move(file));
+  if (format == FileFormat::kCsv) {
+    return std::make_unique<CsvWriter>(std::move(file), std::move(passthrough));
+  }
   return NpyWriter::Open(std::move(file), row_count);
 }
 

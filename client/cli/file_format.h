@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/passthrough_cells.h"
 #include "client/cli/row_writer.h"
 
 namespace phimap::cli {
@@ -29,9 +30,11 @@ absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view na
 absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
                                           FileFormat input);
 
-// A writer of dense rows; `row_count` as for NpyWriter. kInvalidArgument for another format.
-absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(const std::string& path, FileFormat format,
-                                                      std::optional<int64_t> row_count);
+// A writer of dense rows; `row_count` as for NpyWriter, `passthrough` as for CsvWriter.
+// kInvalidArgument for another format, and for npy with cells that are passed through.
+absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(
+    const std::string& path, FileFormat format, std::optional<int64_t> row_count,
+    std::shared_ptr<PassthroughCells> passthrough = nullptr);
 
 }  // namespace phimap::cli
 

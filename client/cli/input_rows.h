@@ -4,11 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/column_choice.h"
 #include "client/cli/file_format.h"
+#include "client/cli/passthrough_cells.h"
 #include "client/cpp/cancel_token.h"
 #include "client/cpp/client.h"
 #include "client/cpp/row_source.h"
@@ -20,21 +24,33 @@ struct InputArguments {
   std::string path;
   // "csv", "npy", "svmlight", "text" or empty: by the extension.
   std::string format;
-  // Of csv: the column that is not an input; empty for none.
-  std::string label;
+  // Of csv: which columns are inputs. Its `columns` are taken from columns_given.
+  ColumnChoice choice = {};
+  // --columns as given: of csv the names of the inputs, of svmlight the number of them.
+  std::vector<std::string> columns_given = {};
   // Of csv: the column of texts, which are then the examples; empty: rows of numbers.
   std::string text;
-  // Of svmlight: numbers of a row; 0: what the file or the version has.
+  // Numbers of a row: of svmlight, 0: what the file has.
   int32_t columns = 0;
   // Of svmlight: the first index is 0.
   bool zero_based = false;
+  // Of csv: where the cells of `choice.passthrough` go; null if there are none.
+  std::shared_ptr<PassthroughCells> passthrough = nullptr;
 };
 
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
 
-// With `columns` set to those of the version, where the format does not tell them and nobody has.
+// `given` as a number of columns. kInvalidArgument unless it is one, 1..65536.
+absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
+
+// With what the version says of its columns: the number, of formats that do not tell it, unless
+// --columns does; the names, of formats that have them. `notes` is told, for people, what is not
+// checked.
 absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
-                                             absl::string_view reference);
+                                             absl::string_view reference, std::ostream& notes);
+
+// Tells `notes` which columns of `rows` are not mapped though nobody said so.
+void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes);
 
 // A reader. `cancel` ends what it reads before it returns. Errors: kInvalidArgument for options of
 // another format.

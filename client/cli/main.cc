@@ -72,14 +72,17 @@ void AddInputFormat(CLI::App& command, InputArguments& input, const char* label_
       ->check(CLI::IsMember({"csv", "npy", "svmlight", "text"}));
   command.add_option("--text", input.text,
                      "Column of the CSV file that holds texts, which are the examples");
-  command.add_option("--label", input.label, label_help);
+  command.add_option("--label", input.choice.label, label_help);
+  command.add_option("--exclude", input.choice.exclude,
+                     "Column of the CSV file that is not an input; may be repeated");
   command.add_flag("--zero-based", input.zero_based,
                    "The indices of an svmlight file begin with 0, not with 1");
 }
 
 constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
 constexpr char kColumnsHelp[] =
-    "Columns of rows from an svmlight file; those of the version unless given";
+    "The inputs by name, in this order, of a CSV file: x1,x2; or how many columns rows from an "
+    "svmlight file have. Those of the version unless given";
 
 void AddBuild(CLI::App& app, BuildArguments& build) {
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
@@ -105,10 +108,11 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
                    "Of a dry run: rows of the stream, instead of counting those of the input")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}));
   command
-      ->add_option("--columns", build.input.columns,
-                   "Of rows from an svmlight file, instead of its largest index; of a dry run: "
-                   "columns of the stream, instead of those of the input")
-      ->check(CLI::PositiveNumber);
+      ->add_option("--columns", build.input.columns_given,
+                   "The inputs by name, in this order, of a CSV file: x1,x2; or how many columns "
+                   "rows from an svmlight file have, instead of its largest index; of a dry run: "
+                   "how many columns the stream has, instead of those of the input")
+      ->delimiter(',');
 }
 
 void AddTransform(CLI::App& app, TransformArguments& transform) {
@@ -130,8 +134,11 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
           "written as the input is, or as csv; another extension is refused")
       ->check(CLI::IsMember({"csv", "npy"}));
   AddInputFormat(*command, transform.input, kLabelHelp);
-  command->add_option("--columns", transform.input.columns, kColumnsHelp)
-      ->check(CLI::PositiveNumber);
+  command->add_option("--columns", transform.input.columns_given, kColumnsHelp)->delimiter(',');
+  command->add_option(
+      "--passthrough", transform.input.choice.passthrough,
+      "Column of the CSV file that is carried to the CSV output as it is, such as an "
+      "id; may be repeated");
   command->add_flag("--residual", transform.residual,
                     "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
                     "of each row; of f2 only");
@@ -199,8 +206,7 @@ void AddEvaluate(CLI::App& app, EvaluateArguments& evaluate) {
   AddInputFormat(*command, evaluate.input,
                  "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
                  "front");
-  command->add_option("--columns", evaluate.input.columns, kColumnsHelp)
-      ->check(CLI::PositiveNumber);
+  command->add_option("--columns", evaluate.input.columns_given, kColumnsHelp)->delimiter(',');
   command
       ->add_option("--learner", evaluate.learner,
                    "As in 'perceptron(epochs=20)', 'winnow()', 'weak_learner()' or 'kernel_svm()'")

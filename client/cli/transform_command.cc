@@ -25,6 +25,11 @@ ProgressState WaitingForServer(ProgressState state) {
   return state;
 }
 
+InputArguments WithPassthrough(InputArguments input) {
+  if (!input.choice.passthrough.empty()) input.passthrough = std::make_shared<PassthroughCells>();
+  return input;
+}
+
 }  // namespace
 
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context) {
@@ -33,13 +38,16 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
                           OutputFormatOf(arguments.output, arguments.output_format, input_format));
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(arguments.input, context.client, arguments.reference));
+                          WithColumnsOf(WithPassthrough(arguments.input), context.client,
+                                        arguments.reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
                           OpenRows(input, context.cancel));
   // Again, now that it is open: /dev/fd/N may have become the input itself.
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<RowWriter> writer,
-                          OpenWriter(arguments.output, output_format, rows->row_count()));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RowWriter> writer,
+      OpenWriter(arguments.output, output_format, rows->row_count(), input.passthrough));
+  NoteColumnsLeftOut(*rows, *context.console.stream);
   absl::StatusOr<client::TransformStreamResult> result;
   int64_t rows_mapped = 0;
   {

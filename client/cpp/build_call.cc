@@ -14,9 +14,12 @@
 namespace phimap::client {
 namespace {
 
-v1::BuildRequest SpecMessage(const BuildOptions& options) {
+v1::BuildRequest SpecMessage(const BuildOptions& options, const RowSource& source) {
   v1::BuildRequest request;
   ToSpec(options, *request.mutable_spec());
+  for (std::string& name : source.column_names()) {
+    request.mutable_spec()->add_column_names(std::move(name));
+  }
   return request;
 }
 
@@ -100,7 +103,7 @@ BuildCall::Outcome BuildCall::RunAttempt() {
 
 absl::Status BuildCall::Send(Stream& stream) {
   // A Write that fails says only that the stream is over; Finish says why.
-  if (!stream.Write(SpecMessage(options_))) return absl::OkStatus();
+  if (!stream.Write(SpecMessage(options_, source_))) return absl::OkStatus();
   if (!WaitUntilAccepted()) return absl::OkStatus();
   if (std::exchange(source_used_, true) && !WantsNoRows()) {
     if (!source_.CanRewind()) {

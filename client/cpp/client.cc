@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "client/cpp/artifact_calls.h"
 #include "client/cpp/build_call.h"
 #include "client/cpp/channel_factory.h"
+#include "client/cpp/column_names.h"
 #include "client/cpp/evaluate_call.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/health_call.h"
@@ -23,6 +25,7 @@
 #include "client/cpp/uuid.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
+#include "exchange/named_columns.h"
 #include "phimap/v1/evaluation_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
@@ -79,14 +82,16 @@ class GrpcClient final : public Client {
     v1::TransformRequest request;
     request.set_reference(std::string(reference));
     request.set_expected_digest(options.expected_digest);
+    request.set_column_names_hash(ColumnNamesHash(options.column_names));
     ToExamples(std::move(rows), *request.mutable_examples());
     v1::TransformResponse response;
     const absl::Time deadline = absl::Now() + options.timeout;
-    PHIMAP_RETURN_IF_ERROR(CallWithRetries(options_.retry, CallEffect::kNone, deadline, [&] {
+    const absl::Status mapped = CallWithRetries(options_.retry, CallEffect::kNone, deadline, [&] {
       return Attempt(deadline, [&](grpc::ClientContext& context) {
         return NextTransforms().Transform(&context, request, &response);
       });
-    }));
+    });
+    PHIMAP_RETURN_IF_ERROR(WithBothLists(mapped, reference, options.column_names));
     TransformResult result{.version = std::move(*response.mutable_version())};
     PHIMAP_ASSIGN_OR_RETURN(result.features,
                             FromAnswer(std::move(*response.mutable_features()), row_count));
@@ -103,7 +108,9 @@ class GrpcClient final : public Client {
     CancelToken never;
     TransformStreamCall call(NextTransforms(), revisions_, options_.retry, std::string(reference),
                              source, sink, options, cancel ? *cancel : never);
-    return call.Run();
+    absl::StatusOr<TransformStreamResult> result = call.Run();
+    if (result.ok()) return result;
+    return WithBothLists(result.status(), reference, source.column_names());
   }
 
   absl::StatusOr<std::vector<v1::Mapping>> ListMappings() override {
@@ -236,8 +243,10 @@ class GrpcClient final : public Client {
                                           const EvaluateObserver& observer,
                                           CancelToken* cancel) override {
     CancelToken never;
-    return CallEvaluate(*evaluations_, revisions_, options, source, observer,
-                        cancel ? *cancel : never);
+    absl::StatusOr<v1::Evaluation> evaluation = CallEvaluate(
+        *evaluations_, revisions_, options, source, observer, cancel ? *cancel : never);
+    if (evaluation.ok()) return evaluation;
+    return WithBothLists(evaluation.status(), options.reference, source.column_names());
   }
 
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
@@ -262,6 +271,21 @@ class GrpcClient final : public Client {
 
   template <typename Response, typename Request>
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // The server was told a number in the place of the names: people are shown both lists. Any other
+  // status is as it was, and so is this one if the version's names cannot be had.
+  absl::Status WithBothLists(const absl::Status& status, absl::string_view reference,
+                             const std::vector<std::string>& came) {
+    const std::optional<ErrorDetail> detail = DetailOf(status);
+    if (!detail.has_value() || detail->reason != "WRONG_COLUMN_NAMES") return status;
+    const absl::StatusOr<v1::Version> version = GetVersion(reference);
+    if (!version.ok()) return status;
+    const std::vector<std::string> expected(version->column_names().begin(),
+                                            version->column_names().end());
+    // An alias may have moved since.
+    if (expected == came) return status;
+    return ColumnsDiffer(reference, expected, came, "");
+  }
 
   // One unary call of the mapping service that changes nothing, or the same if it is repeated.
   template <typename Response, typename Request>

@@ -116,6 +116,8 @@ using EvaluateObserver = std::function<void(const EvaluateProgress&)>;
 struct TransformOptions {
   // If set, another digest is FAILED_PRECONDITION.
   std::string expected_digest = {};
+  // What the columns of the rows are called; empty if they have no names.
+  std::vector<std::string> column_names = {};
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
@@ -176,6 +178,10 @@ struct ExportResult {
 // server says that it did not begin it (reason SHUTTING_DOWN): between two attempts somebody else
 // may have changed the same thing. Export is made again as long as nothing has come;
 // Import, Evaluate and CheckHealth are made once.
+//
+// Rows whose columns have names (RowSource::column_names, TransformOptions) are mapped only by a
+// version whose columns have none, or the same in the same order: any other is kInvalidArgument
+// (reason WRONG_COLUMN_NAMES), with both lists in the message.
 //
 // Errors are the server's: its code, message and details (DetailOf). A server that cannot be
 // reached is kUnavailable. A cancelled token makes a call return kCancelled.

@@ -14,6 +14,7 @@
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/row_messages.h"
 #include "core/status/status_macros.h"
+#include "exchange/named_columns.h"
 
 namespace phimap::client {
 namespace {
@@ -92,6 +93,7 @@ class EvaluateCall {
     spec.set_seed(options_.seed);
     spec.set_confidence(options_.confidence);
     spec.set_expected_digest(options_.expected_digest);
+    spec.set_column_names_hash(ColumnNamesHash(source_.column_names()));
   }
 
   absl::Status ToRequest(ExampleBlock block, v1::EvaluateRequest& request) {

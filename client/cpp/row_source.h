@@ -39,6 +39,9 @@ class RowSource {
 
   // Numbers of each row, > 0; 0 of strings.
   virtual int32_t columns() const = 0;
+  // What the columns are called, one name for each; empty if they have no names. A build keeps them
+  // with the version, and everything that maps rows has the server compare them.
+  virtual std::vector<std::string> column_names() const { return {}; }
   // The next rows, as many as the limits allow; an empty block at the end, and again if asked
   // again. Errors: what is wrong with the input; kCancelled after Interrupt.
   virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
@@ -64,9 +67,11 @@ class LabeledRowSource : public RowSource {
 // Rows that are in memory already. Can rewind.
 class MemoryRowSource : public RowSource {
  public:
-  explicit MemoryRowSource(ExampleBlock rows) : rows_(std::move(rows)) {}
+  explicit MemoryRowSource(ExampleBlock rows, std::vector<std::string> column_names = {})
+      : rows_(std::move(rows)), column_names_(std::move(column_names)) {}
 
   int32_t columns() const override { return rows_.columns(); }
+  std::vector<std::string> column_names() const override { return column_names_; }
   absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) override;
   std::optional<int64_t> row_count() const override { return rows_.rows(); }
   bool CanRewind() const override { return true; }
@@ -74,6 +79,7 @@ class MemoryRowSource : public RowSource {
 
  private:
   const ExampleBlock rows_;
+  const std::vector<std::string> column_names_;
   int32_t next_row_ = 0;
 };
 

@@ -12,6 +12,7 @@
 #include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
 #include "core/status/status_macros.h"
+#include "exchange/named_columns.h"
 
 namespace phimap::client {
 namespace {
@@ -44,7 +45,8 @@ TransformStreamCall::TransformStreamCall(v1::TransformService::StubInterface& st
       cancel_(cancel),
       deadline_(absl::Now() + options.timeout),
       reference_(std::move(reference)),
-      digest_(options.expected_digest) {}
+      digest_(options.expected_digest),
+      column_names_hash_(ColumnNamesHash(source.column_names())) {}
 
 absl::StatusOr<TransformStreamResult> TransformStreamCall::Run() {
   const CancelToken::Registration registration = cancel_.OnCancel([this] {
@@ -205,6 +207,7 @@ std::shared_ptr<const v1::TransformStreamRequest> TransformStreamCall::NextToSen
   const bool first = std::exchange(first_of_stream_, false);
   request->set_reference(first ? reference_ : "");
   request->set_expected_digest(first ? digest_ : "");
+  request->set_column_names_hash(first ? column_names_hash_ : 0);
   return request;
 }
 

@@ -107,6 +107,8 @@ class TransformStreamCall {
   // What the next stream asks for: once a version has answered, that one.
   std::string reference_;
   std::string digest_;
+  // 0 if the columns have no names.
+  const uint64_t column_names_hash_;
   // State of the stream that is open.
   grpc::ClientContext* context_ = nullptr;
   // Size of a row of features, 0 until the first answer.

@@ -41,6 +41,9 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
   PHIMAP_RETURN_IF_ERROR(CheckLine("policy", certificate.policy));
   PHIMAP_RETURN_IF_ERROR(CheckText("theorem", certificate.theorem));
   PHIMAP_RETURN_IF_ERROR(CheckText("theorem scope", certificate.theorem_scope));
+  for (const std::string& name : provenance.column_names) {
+    PHIMAP_RETURN_IF_ERROR(CheckLine("column names", name));
+  }
   for (const std::string& warning : certificate.warnings) {
     PHIMAP_RETURN_IF_ERROR(CheckText("warnings", warning));
   }

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/certificate/readable_text.h"
 #include "core/landmark/split.h"
 #include "core/mapping/fourier_mapping.h"
 #include "core/mapping/polynomial_mapping.h"
+#include "core/plan/column_names.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -124,10 +130,52 @@ absl::Status CheckOutside(const BuildSpec& spec) {
   return absl::OkStatus();
 }
 
+// ", columns=[…]", each name after its length: so no two lists share a text.
+std::string NamesText(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return absl::StrCat(", columns=[",
+                      absl::StrJoin(names, ", ",
+                                    [](std::string* out, const std::string& name) {
+                                      absl::StrAppend(out, name.size(), ":", name);
+                                    }),
+                      "]");
+}
+
+absl::Status NoNames(const BuildSpec& spec, absl::string_view what) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "BAD_COLUMN_NAMES", "column_names",
+      absl::StrCat("expected none, because ", what, ", got ", spec.column_names.size()),
+      {{"expected", "0"}, {"actual", absl::StrCat(spec.column_names.size())}});
+}
+
+absl::Status CheckNames(const BuildSpec& spec) {
+  if (spec.column_names.empty()) return absl::OkStatus();
+  if (spec.is_precomputed()) return NoNames(spec, "the rows are kernel values");
+  PHIMAP_RETURN_IF_ERROR(CheckColumnNames(spec.column_names));
+  for (size_t i = 0; i < spec.column_names.size(); ++i) {
+    const std::string& name = spec.column_names[i];
+    if (IsReadableText(name) && !absl::StrContains(name, '\n')) continue;
+    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_COLUMN_NAMES",
+                     absl::StrCat("column_names[", i, "]"),
+                     absl::StrCat("expected UTF-8 without control characters, got ", Quoted(name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNamesOfColumns(const BuildSpec& spec, int64_t columns) {
+  const auto names = static_cast<int64_t>(spec.column_names.size());
+  if (names == 0 || names == columns) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_COLUMN_NAMES", "column_names",
+                   absl::StrCat("expected ", columns,
+                                " names, one for each column that came, or none, got ", names),
+                   {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
+}
+
 }  // namespace
 
 absl::Status BuildSpec::Validate() const {
   PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
+  PHIMAP_RETURN_IF_ERROR(CheckNames(*this));
   if (outside.has_value()) return CheckOutside(*this);
   if (standardize && kernel.TakesStrings()) {
     return MakeError(
@@ -170,6 +218,8 @@ absl::Status BuildSpec::CheckColumns(int64_t columns) const {
 }
 
 absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
+  if (!column_names.empty() && IsString(kind)) return NoNames(*this, "strings have no columns");
+  PHIMAP_RETURN_IF_ERROR(CheckNamesOfColumns(*this, columns));
   if (outside.has_value() && !is_precomputed()) {
     // What the service makes of them is its own affair.
     return IsString(kind) ? absl::OkStatus() : CheckColumns(columns);
@@ -212,7 +262,7 @@ int64_t BuildSpec::PoolRows(int64_t columns) const {
 
 std::string BuildSpec::ToText() const {
   return absl::StrCat(mapping.ToText(), " of ", KernelText(), standardize ? ", standardize" : "",
-                      ", seed=", seed);
+                      ", seed=", seed, NamesText(column_names));
 }
 
 }  // namespace phimap

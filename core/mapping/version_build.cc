@@ -117,7 +117,8 @@ class VersionBuilder {
     built.provenance = {.mapping_text = resolved.ToText(),
                         .kernel_text = kernel.ToText(),
                         .standardize = spec_.standardize,
-                        .seed = spec_.seed};
+                        .seed = spec_.seed,
+                        .column_names = spec_.column_names};
     built.certificate = certificate_;
     built.input_columns = mapping_.served.input_columns();
     built.output_columns = mapping_.served.output_columns();

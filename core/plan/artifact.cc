@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/plan/byte_codec.h"
+#include "core/plan/column_names.h"
 #include "core/plan/crc32c.h"
 #include "core/plan/plan_codec.h"
 #include "core/status/error.h"
@@ -28,16 +29,30 @@ enum Section : uint32_t {
   kInput = 2,
   kFeatures = 3,
   kProjection = 4,
-  kCertificate = 5
+  kCertificate = 5,
+  // Of kArtifactFormat alone.
+  kColumnNames = 6
 };
-constexpr std::array<Section, 5> kSections = {kProvenance, kInput, kFeatures, kProjection,
-                                              kCertificate};
+constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatures,
+                                              kProjection, kCertificate, kColumnNames};
 // As docs/formats.md calls them.
-constexpr std::array<absl::string_view, 5> kSectionNames = {
-    "provenance", "input stage", "feature stage", "projection stage", "certificate"};
-constexpr int64_t kBodyOffset =
-    kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(kSections.size());
-static_assert(kBodyOffset == kArtifactHeadBytes);
+constexpr std::array<absl::string_view, kSections.size()> kSectionNames = {
+    "provenance",       "input stage", "feature stage",
+    "projection stage", "certificate", "column names"};
+// Of kFormatWithoutNames.
+constexpr size_t kFewestSections = 5;
+
+// Where the section table ends.
+constexpr int64_t TableEnd(size_t sections) {
+  return kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(sections);
+}
+static_assert(TableEnd(kSections.size()) == kArtifactHeadBytes);
+
+constexpr int64_t Aligned(int64_t offset) {
+  return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+}
+// So the longer head can be asked of any artifact.
+static_assert(Aligned(TableEnd(kFewestSections)) >= kArtifactHeadBytes);
 
 struct TableEntry {
   int64_t offset = 0;
@@ -68,6 +83,8 @@ absl::StatusOr<Provenance> DecodeProvenance(ByteReader reader) {
 }
 
 struct Header {
+  // Those that are there: kFewestSections, or all.
+  size_t sections = 0;
   uint32_t arithmetic = 0;
   FloatType serving_type = FloatType::kFloat32;
   std::array<TableEntry, kSections.size()> table;
@@ -79,14 +96,15 @@ void EncodeHeader(const Header& header, std::string& out) {
   std::string head;
   ByteWriter writer(head);
   writer.Numbers(kMagic.data(), kMagic.size());
-  writer.Number<uint32_t>(kArtifactFormat);
+  writer.Number<uint32_t>(header.sections == kFewestSections ? kFormatWithoutNames
+                                                             : kArtifactFormat);
   writer.Number<uint32_t>(header.arithmetic);
   writer.Number<uint32_t>(static_cast<uint32_t>(header.serving_type));
-  writer.Number<uint32_t>(static_cast<uint32_t>(kSections.size()));
+  writer.Number<uint32_t>(static_cast<uint32_t>(header.sections));
   writer.Number<uint32_t>(0);  // reserved
   std::string table;
   ByteWriter table_writer(table);
-  for (size_t i = 0; i < kSections.size(); ++i) {
+  for (size_t i = 0; i < header.sections; ++i) {
     table_writer.Number<uint32_t>(kSections[i]);
     table_writer.Number<uint32_t>(header.table[i].crc);
     table_writer.Number<uint64_t>(static_cast<uint64_t>(header.table[i].offset));
@@ -98,9 +116,10 @@ void EncodeHeader(const Header& header, std::string& out) {
   std::copy_n(table.data(), table.size(), out.data() + head.size());
 }
 
-absl::Status CheckHeaderChecksum(absl::string_view bytes, uint32_t stored) {
-  const uint32_t actual = Crc32c(absl::StrCat(
-      bytes.substr(0, kHeaderBytes - 4), bytes.substr(kHeaderBytes, kBodyOffset - kHeaderBytes)));
+absl::Status CheckHeaderChecksum(absl::string_view bytes, size_t sections, uint32_t stored) {
+  const uint32_t actual =
+      Crc32c(absl::StrCat(bytes.substr(0, kHeaderBytes - 4),
+                          bytes.substr(kHeaderBytes, TableEnd(sections) - kHeaderBytes)));
   if (actual == stored) return absl::OkStatus();
   return DamagedArtifact(kHeaderBytes - 4,
                          absl::StrCat("header checksum: expected ", stored, ", got ", actual));
@@ -125,27 +144,29 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
   const uint32_t sections = reader.Number<uint32_t>();
   const uint32_t reserved = reader.Number<uint32_t>();
   const uint32_t crc = reader.Number<uint32_t>();
-  if (version != kArtifactFormat) return Unknown("format version", version, kArtifactFormat);
-  if (sections != kSections.size())
-    reader.Fail(absl::StrCat("expected 5 sections, got ", sections));
+  if (version < kFormatWithoutNames || version > kArtifactFormat)
+    return Unknown("format version", version, kArtifactFormat);
+  header.sections = version == kFormatWithoutNames ? kFewestSections : kSections.size();
+  if (sections != header.sections)
+    reader.Fail(absl::StrCat("expected ", header.sections, " sections, got ", sections));
   if (reserved != 0) reader.Fail("a reserved field is not zero");
   reader.CheckRange("serving type", serving_type, 1, 2);
-  if (static_cast<int64_t>(bytes.size()) < kBodyOffset) reader.Fail("the section table is cut off");
+  if (static_cast<int64_t>(bytes.size()) < TableEnd(header.sections))
+    reader.Fail("the section table is cut off");
   PHIMAP_RETURN_IF_ERROR(reader.status());
-  PHIMAP_RETURN_IF_ERROR(CheckHeaderChecksum(bytes, crc));
+  PHIMAP_RETURN_IF_ERROR(CheckHeaderChecksum(bytes, header.sections, crc));
   if (header.arithmetic != kArithmetic)
     return Unknown("arithmetic", header.arithmetic, kArithmetic);
   header.serving_type = static_cast<FloatType>(serving_type);
-  int64_t expected_offset = kBodyOffset;
-  for (size_t i = 0; i < kSections.size(); ++i) {
+  int64_t expected_offset = TableEnd(header.sections);
+  for (size_t i = 0; i < header.sections; ++i) {
     const uint32_t kind = reader.Number<uint32_t>();
     header.table[i].crc = reader.Number<uint32_t>();
     header.table[i].offset = static_cast<int64_t>(reader.Number<uint64_t>());
     header.table[i].size = static_cast<int64_t>(reader.Number<uint64_t>());
     if (kind != kSections[i])
       reader.Fail(absl::StrCat("expected section ", kSections[i], ", got ", kind));
-    expected_offset =
-        (expected_offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+    expected_offset = Aligned(expected_offset);
     reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
     reader.CheckRange("section size", header.table[i].size, 0, size_limit - expected_offset);
     PHIMAP_RETURN_IF_ERROR(reader.status());
@@ -187,19 +208,43 @@ absl::StatusOr<std::string> ReadExactly(const ArtifactRange& read, int64_t offse
   return DamagedArtifact(offset + static_cast<int64_t>(part.size()), "the artifact is cut off");
 }
 
+// Names belong to columns, one to each.
+absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& names) {
+  const auto count = static_cast<int64_t>(names.size());
+  if (count == 0 || count == plan.input_columns()) return CheckColumnNames(names);
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "BAD_COLUMN_NAMES", "column_names",
+      absl::StrCat("expected ", plan.input_columns(), " names, one for each column, or none, got ",
+                   count),
+      {{"expected", absl::StrCat(plan.input_columns())}, {"actual", absl::StrCat(count)}});
+}
+
+// The names that stand in section kColumnNames, of this plan.
+absl::StatusOr<std::vector<std::string>> OpenColumnNames(absl::string_view section,
+                                                         const Header& header) {
+  const TableEntry& entry = header.table[kFewestSections];
+  PHIMAP_RETURN_IF_ERROR(CheckSection(section, header, kFewestSections).status());
+  return DecodeColumnNames(section, entry.offset);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
   PHIMAP_RETURN_IF_ERROR(artifact.plan.Validate());
-  const std::array<std::string, kSections.size()> sections = {
-      EncodeProvenance(artifact.provenance), EncodeInputStage(artifact.plan.input),
-      EncodeFeatureStage(artifact.plan), EncodeProjectionStage(artifact.plan),
-      artifact.certificate};
-  std::string out(kBodyOffset, '\0');
-  Header header{.arithmetic = artifact.plan.arithmetic,
+  const std::vector<std::string>& names = artifact.provenance.column_names;
+  PHIMAP_RETURN_IF_ERROR(CheckNamesOf(artifact.plan, names));
+  const std::array<std::string, kSections.size()> sections = {EncodeProvenance(artifact.provenance),
+                                                              EncodeInputStage(artifact.plan.input),
+                                                              EncodeFeatureStage(artifact.plan),
+                                                              EncodeProjectionStage(artifact.plan),
+                                                              artifact.certificate,
+                                                              EncodeColumnNames(names)};
+  Header header{.sections = names.empty() ? kFewestSections : kSections.size(),
+                .arithmetic = artifact.plan.arithmetic,
                 .serving_type = artifact.plan.serving_type(),
                 .table = {}};
-  for (size_t i = 0; i < sections.size(); ++i) {
+  std::string out(static_cast<size_t>(TableEnd(header.sections)), '\0');
+  for (size_t i = 0; i < header.sections; ++i) {
     ByteWriter(out).AlignTo(kSectionAlignment);
     header.table[i] = {static_cast<int64_t>(out.size()), static_cast<int64_t>(sections[i].size()),
                        Crc32c(sections[i])};
@@ -212,6 +257,11 @@ absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
   }
   EncodeHeader(header, out);
   return out;
+}
+
+uint32_t ArtifactFormatOf(absl::string_view bytes) {
+  if (bytes.size() < kHeaderBytes) return 0;
+  return ByteReader(bytes.substr(kMagic.size()), kMagic.size()).Number<uint32_t>();
 }
 
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes) {
@@ -229,7 +279,8 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
   constexpr size_t kCertificateIndex = 4;
   const TableEntry& provenance = header.table[kProvenanceIndex];
   const TableEntry& certificate = header.table[kCertificateIndex];
-  if (charge) PHIMAP_RETURN_IF_ERROR(charge(provenance.size + certificate.size));
+  const TableEntry& names = header.table[kFewestSections];  // Of size 0 if there are none.
+  if (charge) PHIMAP_RETURN_IF_ERROR(charge(provenance.size + certificate.size + names.size));
   ArtifactFacts facts;
   PHIMAP_ASSIGN_OR_RETURN(const std::string section,
                           ReadExactly(read, provenance.offset, provenance.size));
@@ -238,6 +289,10 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
   PHIMAP_ASSIGN_OR_RETURN(facts.certificate,
                           ReadExactly(read, certificate.offset, certificate.size));
   PHIMAP_RETURN_IF_ERROR(CheckSection(facts.certificate, header, kCertificateIndex).status());
+  if (header.sections == kFewestSections) return facts;
+  PHIMAP_ASSIGN_OR_RETURN(const std::string names_section,
+                          ReadExactly(read, names.offset, names.size));
+  PHIMAP_ASSIGN_OR_RETURN(facts.provenance.column_names, OpenColumnNames(names_section, header));
   return facts;
 }
 
@@ -251,8 +306,8 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   PHIMAP_RETURN_IF_ERROR(CheckEnd(header, size));
   // All checksums before any section is believed.
   std::vector<ByteReader> readers;
-  int64_t end = kBodyOffset;
-  for (size_t i = 0; i < kSections.size(); ++i) {
+  int64_t end = TableEnd(header.sections);
+  for (size_t i = 0; i < header.sections; ++i) {
     ByteReader padding(bytes.substr(end, header.table[i].offset - end), end);
     padding.AlignTo(kSectionAlignment);
     PHIMAP_RETURN_IF_ERROR(padding.status());
@@ -266,6 +321,14 @@ absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes) {
   PHIMAP_RETURN_IF_ERROR(
       DecodePlan(header.serving_type, readers[1], readers[2], readers[3], artifact.plan));
   artifact.certificate = std::string(bytes.substr(header.table[4].offset, header.table[4].size));
+  if (header.sections == kFewestSections) return artifact;
+  const TableEntry& names = header.table[kFewestSections];
+  PHIMAP_ASSIGN_OR_RETURN(artifact.provenance.column_names,
+                          OpenColumnNames(bytes.substr(names.offset, names.size), header));
+  if (const absl::Status valid = CheckNamesOf(artifact.plan, artifact.provenance.column_names);
+      !valid.ok()) {
+    return DamagedArtifact(names.offset, absl::StrCat("column names: ", valid.message()));
+  }
   return artifact;
 }
 

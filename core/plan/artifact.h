@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,8 +17,11 @@
 
 namespace phimap {
 
-// The version of the byte format that is written, and the newest that is read (docs/formats.md).
-inline constexpr uint32_t kArtifactFormat = 1;
+// Versions of the byte format (docs/formats.md): an artifact without column names is written as the
+// first, so that its bytes are those of every release; one with them as the second, the newest that
+// is read.
+inline constexpr uint32_t kFormatWithoutNames = 1;
+inline constexpr uint32_t kArtifactFormat = 2;
 
 // Largest artifact that is written or read: 4 GiB.
 inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
@@ -30,6 +34,8 @@ struct Provenance {
   std::string kernel_text;
   bool standardize = false;
   uint64_t seed = 0;
+  // Of the rows, one for each of their columns (column_names.h); empty if they had none.
+  std::vector<std::string> column_names = {};
 };
 
 struct Artifact {
@@ -43,12 +49,16 @@ struct Artifact {
 // kMaxArtifactBytes.
 absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
 
-// Bytes at the start of an artifact that state its size: header and section table.
-inline constexpr int64_t kArtifactHeadBytes = 152;
+// Bytes at the start of an artifact that state its size: header and the longest section table.
+// Every artifact has more.
+inline constexpr int64_t kArtifactHeadBytes = 176;
 
 // The size of the artifact that begins with `bytes`, at least kArtifactHeadBytes of them; more are
 // not looked at. Errors: those of DecodeArtifact. Nothing is shown but that the head is one.
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
+// The version of the byte format that `bytes`, of an artifact, are written in; 0 if they are cut
+// off before it.
+uint32_t ArtifactFormatOf(absl::string_view bytes);
 
 // What people are shown of an artifact; the rest of it is the plan.
 struct ArtifactFacts {

@@ -316,7 +316,8 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   // The version stands whether or not its name can be read now; the registry logs that.
   registry_.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(built.certificate),
-                          built.provenance.standardize, built.provenance.seed};
+                          built.provenance.standardize, built.provenance.seed,
+                          std::move(built.provenance.column_names)};
 }
 
 void BuildManager::Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error) {

@@ -94,6 +94,9 @@ void EvaluateCall::Resolved(const EvaluationSpec& spec, absl::StatusOr<VersionHa
   if (!version.ok()) return Finish(WithFieldPrefix(version.status(), "spec."));
   const absl::Status same = CheckDigest(*version, request().spec().expected_digest());
   if (!same.ok()) return Finish(WithFieldPrefix(same, "spec."));
+  const absl::Status named =
+      CheckColumnNamesHash(*version, request().spec().column_names_hash(), "column_names_hash");
+  if (!named.ok()) return Finish(WithFieldPrefix(named, "spec."));
   const absl::Status suits = CheckVersion(spec.learner, *version);
   if (!suits.ok()) return Finish(WithFieldPrefix(suits, "spec."));
   RefToProto(version->record(), progress_.mutable_version());

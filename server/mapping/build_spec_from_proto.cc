@@ -205,6 +205,7 @@ absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& fields) {
   }
   spec.standardize = fields.standardize();
   spec.seed = fields.seed();
+  spec.column_names.assign(fields.column_names().begin(), fields.column_names().end());
   if (absl::Status valid = spec.Validate(); !valid.ok()) {
     return WithFieldPrefix(valid, kSpecPrefix);
   }

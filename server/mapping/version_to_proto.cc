@@ -60,6 +60,7 @@ void VersionToProto(const CertifiedVersion& version, v1::Version* out) {
   RecordToProto(version.record, out);
   out->set_standardize(version.standardize);
   out->set_seed(version.seed);
+  out->mutable_column_names()->Assign(version.column_names.begin(), version.column_names.end());
   const VersionRecord& record = version.record;
   CertificateToProto(version.certificate,
                      {record.input_columns, record.output_columns, ServingTypeOf(record),

@@ -12,6 +12,7 @@
 #include "core/plan/engine.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
+#include "exchange/named_columns.h"
 #include "server/kernel_client/kernel_queue.h"
 #include "server/observe/version_series.h"
 #include "server/observe/version_tally.h"
@@ -32,6 +33,7 @@ struct LiveVersion {
   // How it was made, for people.
   bool standardize = false;
   uint64_t seed = 0;
+  NamedColumns columns = {};
   // Its series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
   // Counts on, though the version is as it is.
@@ -39,7 +41,7 @@ struct LiveVersion {
 
   int64_t memory_bytes() const {
     return engine->memory_bytes() + static_cast<int64_t>(certificate.size()) +
-           (kernel == nullptr ? 0 : kernel->memory_bytes());
+           columns.memory_bytes() + (kernel == nullptr ? 0 : kernel->memory_bytes());
   }
 };
 
@@ -76,6 +78,7 @@ class VersionHandle {
   const std::string& certificate() const { return version_->certificate; }
   bool standardize() const { return version_->standardize; }
   uint64_t seed() const { return version_->seed; }
+  const NamedColumns& columns() const { return version_->columns; }
   // Counts rows that the version mapped; null if nobody counts.
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();

@@ -336,6 +336,7 @@ absl::StatusOr<VersionRegistry::Loaded> VersionRegistry::Load(const VersionRecor
     version->certificate = std::move(artifact.certificate);
     version->standardize = artifact.provenance.standardize;
     version->seed = artifact.provenance.seed;
+    version->columns = NamedColumns(std::move(artifact.provenance.column_names));
     PHIMAP_ASSIGN_OR_RETURN(version->engine, Engine::Load(artifact.plan));
     version->residual = Residual::Of(artifact.plan, artifact.provenance);
     PHIMAP_ASSIGN_OR_RETURN(version->kernel,

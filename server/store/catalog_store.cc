@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/plan/artifact.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -30,10 +31,12 @@ absl::StatusOr<VersionRecord> CatalogStore::Publish(const PublishRequest& reques
                                                     absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
   const absl::Time now = clock_();
+  PublishRequest formatted = request;
+  formatted.version.artifact_format = ArtifactFormatOf(artifact);
   // Saves writing in vain; the transaction checks again.
-  PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(request, now));
+  PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(formatted, now));
   return Add(digest, artifact, [&] {
-    return catalog_->InsertVersion(request, digest, static_cast<int64_t>(artifact.size()), now);
+    return catalog_->InsertVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);
   });
 }
 
@@ -41,8 +44,10 @@ absl::StatusOr<VersionRecord> CatalogStore::Import(const VersionRecord& version,
                                                    absl::string_view artifact) {
   const std::string digest = Sha256Hex(artifact);
   const absl::Time now = clock_();
+  VersionRecord formatted = version;
+  formatted.artifact_format = ArtifactFormatOf(artifact);
   return Add(digest, artifact, [&] {
-    return catalog_->ImportVersion(version, digest, static_cast<int64_t>(artifact.size()), now);
+    return catalog_->ImportVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);
   });
 }
 

@@ -30,6 +30,9 @@ struct VersionRecord {
   std::string kernel_text;
   // Came by Import; not built from a stream of this store's server.
   bool imported = false;
+  // Of a version that is about to be stored: the format of its artifact, which all live servers
+  // must read. Not kept.
+  uint32_t artifact_format = 0;
 };
 
 // A name for a version, which can be moved.
@@ -94,7 +97,8 @@ inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
 
 // What Publish makes visible.
 struct PublishRequest {
-  // `number`, `digest`, `artifact_size_bytes` and `create_time` are filled in by the store.
+  // `number`, `digest`, `artifact_size_bytes`, `create_time` and `artifact_format` are filled in by
+  // the store.
   VersionRecord version;
   std::string build_id;
   std::string spec_digest;

@@ -160,7 +160,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& re
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_RETURN_IF_ERROR(CheckPublishableIn(tables, request, now));
-        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, kArtifactFormat, kArithmetic));
+        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, version.artifact_format, kArithmetic));
         PHIMAP_RETURN_IF_ERROR(
             EndClaimOf(session, version.mapping, request.build_id, request.claimant));
         PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
@@ -217,7 +217,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imp
           version = *std::move(there);
           return absl::OkStatus();
         }
-        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, kArtifactFormat, kArithmetic));
+        PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
         PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
         version = imported;
         version.digest = std::string(digest);

@@ -14,6 +14,8 @@ absl::StatusOr<TransformCall::Wanted> TransformCall::Read() {
 
 absl::Status TransformCall::Accept(const VersionHandle& version, const ExamplesView& rows) {
   PHIMAP_RETURN_IF_ERROR(CheckDigest(version, request().expected_digest()));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckColumnNamesHash(version, request().column_names_hash(), "column_names_hash"));
   PHIMAP_RETURN_IF_ERROR(version.CheckTakes(rows));
   const Residual* residual = nullptr;
   if (request().residual()) {

@@ -23,6 +23,20 @@ absl::Status CheckDigest(const VersionHandle& version, absl::string_view expecte
                     {"actual", record.digest}});
 }
 
+absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
+                                  absl::string_view field) {
+  const NamedColumns& columns = version.columns();
+  if (hash == 0 || columns.hash() == 0 || hash == columns.hash()) return absl::OkStatus();
+  const VersionRecord& record = version.record();
+  return MakeError(
+      Code::kInvalidArgument, "WRONG_COLUMN_NAMES", field,
+      absl::StrCat(
+          "the columns are called otherwise, or stand in another order, than those of version ",
+          record.number, " of ", Quoted(record.mapping), ", which are ",
+          ShownColumnNames(columns.names()), "; send them as GetVersion lists them"),
+      {{"expected", absl::StrCat(columns.hash())}, {"actual", absl::StrCat(hash)}});
+}
+
 absl::string_view RowsField(ExampleKind kind) {
   switch (kind) {
     case ExampleKind::kDense:

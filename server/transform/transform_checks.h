@@ -2,6 +2,7 @@
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +19,11 @@ absl::string_view RowsField(ExampleKind kind);
 // FAILED_PRECONDITION (reason DIGEST_MISMATCH, field "expected_digest") unless `expected` is empty
 // or the version's.
 absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected);
+
+// INVALID_ARGUMENT (reason WRONG_COLUMN_NAMES, with `field`) if the version has column names and
+// `hash`, which is not 0, is that of others.
+absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
+                                  absl::string_view field);
 
 // The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none;
 // INVALID_ARGUMENT (reason NO_SELF_VALUES) if the rows lack K(x, x), which it cannot compute.

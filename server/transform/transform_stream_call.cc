@@ -37,6 +37,10 @@ absl::Status CheckLater(const v1::TransformStreamRequest& request) {
     return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "expected_digest",
                      "expected in the first request only");
   }
+  if (request.column_names_hash() != 0) {
+    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "column_names_hash",
+                     "expected in the first request only");
+  }
   return absl::OkStatus();
 }
 
@@ -52,6 +56,8 @@ absl::Status TransformStreamCall::Accept(Slot& slot) {
   if (slot.number == 0) {
     version_ = slot.version;
     PHIMAP_RETURN_IF_ERROR(CheckDigest(version_, slot.request.expected_digest()));
+    PHIMAP_RETURN_IF_ERROR(
+        CheckColumnNamesHash(version_, slot.request.column_names_hash(), "column_names_hash"));
   }
   PHIMAP_ASSIGN_OR_RETURN(slot.rows, ExamplesFromProto(slot.request.examples()));
   slot.field = RowsField(slot.rows.kind());

@@ -79,7 +79,8 @@ absl::StatusOr<CertifiedVersion> ArtifactImport::Finish(absl::string_view digest
   // The version stands whether or not its name can be read now; the registry logs that.
   registry.CatchUp().IgnoreError();
   return CertifiedVersion{std::move(record), std::move(review->certificate),
-                          review->provenance.standardize, review->provenance.seed};
+                          review->provenance.standardize, review->provenance.seed,
+                          std::move(review->provenance.column_names)};
 }
 
 }  // namespace phimap

@@ -55,15 +55,16 @@ absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegis
     PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(live.certificate()));
     version.standardize = live.standardize();
     version.seed = live.seed();
+    version.column_names = live.columns().names();
     return version;
   }
   // Held until the certificate is decoded.
   MemoryBudget::Reservation share;
-  PHIMAP_ASSIGN_OR_RETURN(const ArtifactFacts facts,
-                          ReadFacts(store, version.record, memory, share));
+  PHIMAP_ASSIGN_OR_RETURN(ArtifactFacts facts, ReadFacts(store, version.record, memory, share));
   PHIMAP_ASSIGN_OR_RETURN(version.certificate, DecodeCertificate(facts.certificate));
   version.standardize = facts.provenance.standardize;
   version.seed = facts.provenance.seed;
+  version.column_names = std::move(facts.provenance.column_names);
   return version;
 }
 

@@ -3,6 +3,8 @@
 #define PHIMAP_SERVER_VERSIONS_VERSION_READER_H_
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
@@ -19,6 +21,7 @@ struct CertifiedVersion {
   // As in the spec that it was built from.
   bool standardize = false;
   uint64_t seed = 0;
+  std::vector<std::string> column_names = {};
 };
 
 // The version that `reference` means now. Of a version that is live nothing is read again; of any

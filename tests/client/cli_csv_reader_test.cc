@@ -68,7 +68,7 @@ TEST_F(CsvReaderTest, LabelColumnIsLeftOutAndKept) {
   auto reader = Open("x,class,y\n1,\"A, or B\",2\n3,C,4\n", "class");
   ASSERT_TRUE(reader.ok()) << reader.status();
   (*reader)->KeepLabels();
-  EXPECT_THAT((*reader)->input_names(), ElementsAre("x", "y"));
+  EXPECT_THAT((*reader)->column_names(), ElementsAre("x", "y"));
   const auto block = (*reader)->NextRows(10);
   ASSERT_TRUE(block.ok());
   EXPECT_EQ(block->rows, 2);

@@ -1,0 +1,47 @@
+// Which columns of a file with a header are inputs, in which order, and what becomes of the others.
+#ifndef PHIMAP_CLIENT_CLI_COLUMN_CHOICE_H_
+#define PHIMAP_CLIENT_CLI_COLUMN_CHOICE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace phimap::cli {
+
+// What a command was told.
+struct ColumnChoice {
+  // --columns: the inputs, in this order; empty: all that nobody names otherwise, as they stand.
+  std::vector<std::string> columns = {};
+  // --exclude: no inputs.
+  std::vector<std::string> exclude = {};
+  // --label: no input; empty for none.
+  std::string label = {};
+  // --passthrough: no inputs, but carried to the output.
+  std::vector<std::string> passthrough = {};
+  // Of the version that maps the rows; empty: its columns have no names, or there is none yet.
+  std::vector<std::string> of_version = {};
+  // The same for messages: "letters@prod".
+  std::string reference = {};
+};
+
+// Places in the header, from 0.
+struct ChosenColumns {
+  // In the order of the rows.
+  std::vector<int> inputs;
+  // -1: none.
+  int label = -1;
+  std::vector<int> passthrough;
+  // Not among the version's, and nobody said what they are.
+  std::vector<int> left_out;
+};
+
+// kInvalidArgument, with the columns of the file: a name that is not in the header, or is given two
+// meanings; inputs that are not called as the version's (client/cpp/column_names.h), in its order.
+// Columns that the version does not have are left out, if it has names. `file` is for messages.
+absl::StatusOr<ChosenColumns> ChooseColumns(const std::vector<std::string>& header,
+                                            const ColumnChoice& choice, const std::string& file);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COLUMN_CHOICE_H_

@@ -1,0 +1,56 @@
+// Cells that go from the input to the output beside the rows that are mapped.
+#ifndef PHIMAP_CLIENT_CLI_PASSTHROUGH_CELLS_H_
+#define PHIMAP_CLIENT_CLI_PASSTHROUGH_CELLS_H_
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace phimap::cli {
+
+// Appends a cell to a line of CSV, in quotes where it needs them, and a comma.
+inline void AppendCsvCell(absl::string_view cell, std::string& line) {
+  if (cell.find_first_of(",\"\r\n") == absl::string_view::npos) {
+    line.append(cell.data(), cell.size());
+  } else {
+    line.push_back('"');
+    for (const char c : cell) line.append(c == '"' ? 2 : 1, c);
+    line.push_back('"');
+  }
+  line.push_back(',');
+}
+
+// A reader puts in the cells of each row, a writer takes them out in the same order; what is under
+// way between the two is what a transform has in flight. Thread-safe.
+class PassthroughCells {
+ public:
+  // What the columns are called, as the start of a line: "id,name,".
+  void SetHeader(std::string header) { header_ = std::move(header); }
+  const std::string& header() const { return header_; }
+
+  // Of the next row, as the start of its line.
+  void Push(std::string cells) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    rows_.push_back(std::move(cells));
+  }
+  // REQUIRES: its row was read.
+  std::string Pop() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::string cells = std::move(rows_.front());
+    rows_.pop_front();
+    return cells;
+  }
+
+ private:
+  // Written before anybody reads it.
+  std::string header_;
+  std::mutex mutex_;
+  std::deque<std::string> rows_;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_PASSTHROUGH_CELLS_H_

@@ -1,0 +1,25 @@
+// What people are told when columns are not called as a version's are.
+#ifndef PHIMAP_CLIENT_CPP_COLUMN_NAMES_H_
+#define PHIMAP_CLIENT_CPP_COLUMN_NAMES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::client {
+
+// kInvalidArgument (reason WRONG_COLUMN_NAMES, field "columns"): how the columns that came differ
+// from those of `reference`, and both lists. `then` ends the message: what to do. REQUIRES: they
+// differ.
+absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
+                           const std::vector<std::string>& came, absl::string_view then);
+
+// Names of `names` that are not among `others`, in their order.
+std::vector<std::string> NamesNotAmong(const std::vector<std::string>& names,
+                                       const std::vector<std::string>& others);
+
+}  // namespace phimap::client
+
+#endif  // PHIMAP_CLIENT_CPP_COLUMN_NAMES_H_

@@ -1,0 +1,39 @@
+// The names of a version's columns as calls compare them: by one number, whatever their length.
+#ifndef PHIMAP_EXCHANGE_NAMED_COLUMNS_H_
+#define PHIMAP_EXCHANGE_NAMED_COLUMNS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phimap {
+
+// The number that stands for names in this order: the first 8 bytes, little-endian, of the SHA-256
+// of all names, each as its length in bytes (32 bits, little-endian) and its bytes; 1 in the place
+// of 0; 0 for no names.
+uint64_t ColumnNamesHash(const std::vector<std::string>& names);
+
+// The names for people: quoted, in order, and how many are left out if they are many.
+std::string ShownColumnNames(const std::vector<std::string>& names);
+
+// Immutable.
+class NamedColumns {
+ public:
+  NamedColumns() = default;
+  explicit NamedColumns(std::vector<std::string> names)
+      : names_(std::move(names)), hash_(ColumnNamesHash(names_)) {}
+
+  // Empty: the columns have no names.
+  const std::vector<std::string>& names() const { return names_; }
+  uint64_t hash() const { return hash_; }
+  int64_t memory_bytes() const;
+
+ private:
+  std::vector<std::string> names_;
+  uint64_t hash_ = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_EXCHANGE_NAMED_COLUMNS_H_
