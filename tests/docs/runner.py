@@ -11,7 +11,7 @@ page shows.
 | text | not for copying: a table, a picture. It must not look like commands |
 
 tests/docs/page.py says how a page marks a block that cannot run, a file, and what runs unseen. A server runs at
-127.0.0.1:7450; OTHER is a second one.
+127.0.0.1:7450; OTHER is a second one. What a page serves at 127.0.0.1:8000 to 8999 gets a free port.
 """
 
 import contextlib
@@ -71,7 +71,7 @@ class Runner:
         # What the page says, and what stands for it here.
         self._places = {"/tmp/": f"{self.folder}/tmp/", "/var/lib/": f"{self.folder}/tmp/", "dns:///phimap:7450":
                         self._server.address, "127.0.0.1:7450": self._server.address,
-                        "127.0.0.1:7451": self._server.http_address, "127.0.0.1:8000": f"127.0.0.1:{_free_port()}"}
+                        "127.0.0.1:7451": self._server.http_address}
         self._names = {"__name__": "__main__"}
         self._enter_checkout()
         self._shell = Shell(self.checkout, os.environ)
@@ -124,7 +124,7 @@ class Runner:
             said, code = self._start(text), 0
         else:
             said, code = self._shell.run(text)
-        said = self._there(said)
+        said = self._there(said if not said or said.endswith("\n") else f"{said}\n")
         told = re.search(r"^\[exit code (\d+)\]\n\Z", command.said, re.M)
         if told:
             said += f"[exit code {code}]\n"
@@ -221,6 +221,8 @@ class Runner:
         if "OTHER" in text and self._other is None:
             self._other = self._closing.enter_context(contextlib.closing(server.Server()))
             self._places["OTHER"] = self._other.address
+        for address in re.findall(r"127\.0\.0\.1:8\d{3}\b", text):
+            self._places.setdefault(address, f"127.0.0.1:{_free_port()}")
         for said, here in self._places.items():
             text = text.replace(said, here)
         return text
