@@ -15,6 +15,7 @@ import page as pages
 os.environ.setdefault("PHIMAPD", str(pages.SOURCE / "build/server/phimapd"))
 os.environ.setdefault("PHIMAP", str(pages.SOURCE / "build/client/cli/phimap"))
 sys.path.append(str(pages.SOURCE / "tests/deploy"))
+import links
 import printed
 import runner
 
@@ -28,7 +29,7 @@ def update(page, differences):
 
 def main(name, updating=False):
     page = pages.read(name)
-    faults = pages.oddities(page)
+    faults = pages.oddities(page) + links.faults(page)
     running = runner.Runner(page)
     try:
         running.run()

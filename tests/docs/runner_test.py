@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import unittest
 
+import links
 import page as pages
 import printed
 import runner
@@ -45,6 +46,20 @@ class PageTest(unittest.TestCase):
                      "- list\n\n  ```\n  phimap list\n  ```\n", "~~~\nphimap list\n~~~\n",
                      block("one\n", mark="<!-- not run -->\n"), "<!-- run python: one -->\n"):
             self.assertEqual(len(pages.oddities(self.page(text))), 1, text)
+
+
+class LinksTest(unittest.TestCase):
+    def faults(self, text):
+        return links.faults(pages.Page(pages.SOURCE / "docs/page.md", text))
+
+    def test_links_that_lead_somewhere_are_right(self):
+        text = "# One, `two`\n<a id=\"three\"></a> [a](#one-two) [a](#three) [b](api.md#client) [c](../README.md) [d](https://example.org/#none) `[e](f)`\n"
+        self.assertEqual(self.faults(text.replace("#client", "")), [])
+        self.assertEqual(self.faults(text), ["api.md#client: there is no such heading"])
+
+    def test_links_that_lead_nowhere_are_found(self):
+        for text in ("[a](none.md)\n", "[a](../none.md)\n", "[a](#none)\n", block("# none\n") + "[a](#none)\n", "[a](none.md#none)\n"):
+            self.assertEqual(len(self.faults(text)), 1, text)
 
 
 class PrintedTest(unittest.TestCase):
