@@ -137,11 +137,11 @@ class Runner:
         """Starts a server, and waits until it can be asked. What it writes to standard error goes to a file."""
         body = text.split("#")[0].rstrip().removesuffix("&")
         address = re.search(r"127\.0\.0\.1:(\d+)", body)
-        started = f"{body} 2>> {self.folder}/servers.log &"
+        started = f"{body} 2>> {self.folder}/servers.log"
         if not re.match(r"phimapd\b", text):
             if not address:
                 raise Wrong(f"what is put into the background must name its 127.0.0.1:PORT: {text}")
-            self._shell.run(f"{started.removesuffix('&')} > /dev/null &")
+            self._shell.run(f"{started} > /dev/null &")
             self._await(int(address[1]))
             return ""
         said = self._shell.start(started)

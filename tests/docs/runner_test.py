@@ -139,12 +139,16 @@ class RunnerTest(unittest.TestCase):
                      "$ phimap --server=OTHER show it\nphimap: …\n")
         self.assertEqual(self.run_page(text), [])
 
+    def test_a_command_that_reads_its_input_reads_nothing_and_one_that_moves_takes_the_next_along(self):
+        text = block("$ cat\n$ cd docs && export SET=here\n") + block("$ echo $(basename $PWD) $SET\ndocs here\n")
+        self.assertEqual(self.run_page(text), [])
+
     def test_another_output_is_found(self):
         for said in ("$ echo one\ntwo\n", "$ phimap --help\nanother program\n", "$ phimap show nothing\n…\n[exit code 5]\n"):
             self.assertEqual(self.run_page(block(said)), [said.partition("\n")[2]])
 
     def test_blocks_that_are_wrong_are_found(self):
-        for text in (block("$ false\n"), block("$ true\nphimap: it fails\n"), block("phimap list\n"), block("one\n", "another"),
+        for text in (block("$ false\n"), block("$ true\nphimap: it fails\n"), block("$ phimapd --no-flag &\n"), block("phimap list\n"), block("one\n", "another"),
                      block("false\ntrue\n", "sh"), block("print(1 + 1)  # 3\n", "python"), block("print(1 + 1)\n", "python"),
                      block("raise ValueError\n", "python"), block("{one: 1}\n", "json"), block("one: [1\n", "yaml"),
                      block("rate(phimap_no_such_total[1h])\n", "promql"), block("rate(up)\n", "promql"),

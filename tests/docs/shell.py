@@ -19,8 +19,8 @@ class Shell:
         self._bash.wait()
 
     def run(self, text):
-        """What a command prints, and its exit code."""
-        self._write(f'{text}\necho "<exit $?>"\n')
+        """What a command prints, and its exit code. It cannot read what is written to the shell."""
+        self._write(f'{{ {text}\n}} < /dev/null\necho "<exit $?>"\n')
         printed = ""
         for line in self._bash.stdout:
             code = re.search(r"<exit (\d+)>$", line)
@@ -31,11 +31,11 @@ class Shell:
 
     def run_script(self, text):
         """Several lines, of which each must succeed. What they set and where they go ends with them."""
-        return self.run(f"( set -euo pipefail\n{text}) < /dev/null")
+        return self.run(f"( set -euo pipefail\n{text})")
 
     def start(self, text):
-        """A command that ends in "&": the first line that it prints."""
-        self._write(f"{text}\n")
+        """Puts a command into the background: the first line that it prints, or an empty one if it fails before."""
+        self._write(f"{{ {text} || echo; }} < /dev/null &\n")
         return self._bash.stdout.readline()
 
     def _write(self, text):
