@@ -18,6 +18,7 @@ sys.path.append(str(pages.SOURCE / "tests/deploy"))
 import links
 import printed
 import runner
+import words
 
 
 def update(page, differences):
@@ -29,7 +30,7 @@ def update(page, differences):
 
 def main(name, updating=False):
     page = pages.read(name)
-    faults = pages.oddities(page) + links.faults(page)
+    faults = pages.oddities(page) + links.faults(page) + words.faults_in_sentences(page.text)
     running = runner.Runner(page)
     try:
         running.run()

@@ -47,6 +47,11 @@ class PageTest(unittest.TestCase):
                      block("one\n", mark="<!-- not run -->\n"), "<!-- run python: one -->\n"):
             self.assertEqual(len(pages.oddities(self.page(text))), 1, text)
 
+    def test_commands_within_sentences_are_held_too(self):
+        text = block("$ phimap list --no-flag\n") + "`phimap list --json` and `lab/run` are, `lab/report.py` and `--no-flag` are none.\n"
+        self.assertEqual(words.faults_in_sentences(text), [])
+        self.assertEqual(len(words.faults_in_sentences("`phimap list --no-flag` and `tools/none` are wrong.\n")), 2)
+
 
 class LinksTest(unittest.TestCase):
     def faults(self, text):

@@ -1,4 +1,5 @@
-"""Commands that a page shows and no test can run: whether their programs, flags, files, targets and tests are there."""
+"""Commands that a page shows and no test runs, in blocks and within sentences: whether their programs, flags, files, targets
+and tests are there."""
 
 import os
 import re
@@ -18,6 +19,15 @@ def faults(text):
     found = []
     for words in commands(text):
         found += _faults_of(words)
+    return found
+
+
+def faults_in_sentences(text):
+    """[sentence] of what commands in backquotes get wrong: those that begin with a program of this repository."""
+    found = []
+    for span in re.findall(r"`([^`\n]+)`", re.sub(page.FENCED, "", text, flags=re.M | re.S)):
+        if re.match(r"(phimapd?|(tools|bench|lab|build/bench|build/tests/\S+)/\w+)( |$)", span):
+            found += faults(span)
     return found
 
 
@@ -91,7 +101,7 @@ def _faults_of_names(program, arguments):
                   if not target.startswith("-") and target not in _targets()]
     if program == "lab/run":
         found += [f"{program}: there is no experiment {name}" for name in arguments
-                  if not name.startswith("-") and not (page.SOURCE / f"lab/experiments/{name}.cc").is_file()]
+                  if not name.startswith("-") and not (page.SOURCE / f"lab/results/{name}").is_dir()]
     return found
 
 
