@@ -1,6 +1,6 @@
 """What a page says is printed, and what is.
 
-"…" stands for anything in its line, and a line of it alone for any lines."""
+"…", or "...", stands for anything in its line, and a line of it alone for any lines."""
 
 import re
 
@@ -23,7 +23,7 @@ def _pattern(said):
     """A regular expression. Blanks beside … are part of it: a column may have another width."""
     return "".join(r"(?:.*\n)*?" if line.strip() == "…" else
                    ".*?".join(re.escape(part) for part in re.split(" *… *", line)) + r" *\n"
-                   for line in said.splitlines())
+                   for line in said.replace("...", "…").splitlines())
 
 
 def elided(printed):

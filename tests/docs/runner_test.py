@@ -69,7 +69,7 @@ class LinksTest(unittest.TestCase):
 
 class PrintedTest(unittest.TestCase):
     def test_the_comparison_sees_what_differs(self):
-        for said, out in (("a … c\n", "a b c\n"), ("a\n…\nd\n", "a\nb\nc\nd\n"), ("…\n", ""), ("a …\n", "a \n"),
+        for said, out in (("a … c\n", "a b c\n"), ("a\n…\nd\n", "a\nb\nc\nd\n"), ("…\n", ""), ("a …\n", "a \n"), ("a\n...\n", "a\nb\nc\n"),
                           ("x  … / … y\n", "x  1 / 2 y\n"), ("a.b\n", "a.b\n")):
             self.assertTrue(printed.agrees(said, out), (said, out))
         for said, out in (("a … c\n", "a b d\n"), ("a … c\n", "a b\nc\n"), ("a\n", "a\nb\n"), ("a\n", ""),
