@@ -33,6 +33,7 @@ What the papers print, claim and draw, repeated with phimap's own mappings, lear
 core's public functions, and the last one a running server. `lab/run` writes this page, the CSV files and the figures; do not
 edit it by hand.
 
+<!-- not run: minutes; a test runs all with --quick -->
 ```
 lab/run                  # everything: {minutes} minutes on two cores
 lab/run bbv_table1       # one experiment, and this page anew

@@ -17,7 +17,7 @@ GUIDE = server.SOURCE / "docs/operations.md"
 def commands_of_the_guide():
     """The two blocks of the section: backup and restore."""
     section = re.search(r"^## Backup\n(.*?)^## ", GUIDE.read_text(encoding="utf-8"), re.M | re.S).group(1)
-    return re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
+    return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
 
 
 class RestoreTest(unittest.TestCase):

@@ -1,4 +1,4 @@
-"""docs/api.md, taken apart: sections, tables, blocks of code."""
+"""docs/api.md, taken apart: sections and tables."""
 
 import pathlib
 import re
@@ -40,8 +40,3 @@ def errors():
     """Every row of every table of errors."""
     return [Row(heading, *cells[:3]) for heading, text in sections().items() for cells in table_rows(text)
             if re.fullmatch(r"[A-Z][A-Z0-9_]+", cells[0])]
-
-
-def blocks():
-    """The blocks of code, in their order: (language, text)."""
-    return re.findall(r"^```(\w*)\n(.*?)^```$", API.read_text(encoding="utf-8"), re.M | re.S)
