@@ -12,6 +12,7 @@ messages, of which `phimap.results` makes what calls return.
 from phimap._access import Tls
 from phimap._pins import reference_to
 from phimap._rows_mapper import RowsMapper, rows_mapper
+from phimap._sweep import SweepPoint, read_sweep, sweep
 from phimap.client import Client
 from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
                            Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
@@ -24,6 +25,6 @@ __all__ = [
     "Aborted", "Advice", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
     "DeadlineExceeded", "Error", "Evaluation", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
     "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "RowsMapper", "Tls",
-    "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "reference_to",
-    "rows_mapper",
+    "SweepPoint", "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "read_sweep", "reference_to",
+    "rows_mapper", "sweep",
 ]
