@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from phimap.progress import ProgressArgument
+from phimap.sklearn._clients import Ttl
 from phimap.sklearn._mapping import Mapping
 
 
@@ -17,7 +18,7 @@ class F1(Mapping):
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
                  serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
-                 ttl: float | None = None, server: str | None = None, timeout: float | None = None,
+                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -50,8 +51,8 @@ class F2(Mapping):
         mapping: its name on the server, to which each `fit` adds a version; None is a fresh name.
         version: of a mapping that is stored, as "letters@prod": `fit` looks it up and builds nothing. The parameters
             above then describe it.
-        ttl: seconds after its last use when the server deletes what `fit` built; None is 7 days without `mapping`, and
-            never with it.
+        ttl: how long after its last use the server deletes what `fit` built, in seconds or a timedelta; None is 7 days
+            without `mapping`, and never with it.
         server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or the local server.
         timeout: seconds for each `fit` and each `transform`.
         progress: a function that takes phimap.Progress, or True for a bar on stderr.
@@ -75,7 +76,7 @@ class F2(Mapping):
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  input_dimensions: int | None = None, policy: str | None = None, pool_rows: int | None = None,
                  serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
-                 ttl: float | None = None, server: str | None = None, timeout: float | None = None,
+                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -101,7 +102,7 @@ class F3(Mapping):
                  degree: int | None = None, coef0: float | None = None, standardize: bool = False,
                  seed: int | None = None, random_state: Any = None, input_dimensions: int | None = None,
                  policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 mapping: str | None = None, version: str | None = None, ttl: float | None = None,
+                 mapping: str | None = None, version: str | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -137,7 +138,7 @@ class KernelPCA(Mapping):
                  gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  policy: str | None = None, pool_rows: int | None = None, serving_type: str | None = None,
-                 mapping: str | None = None, version: str | None = None, ttl: float | None = None,
+                 mapping: str | None = None, version: str | None = None, ttl: Ttl | None = None,
                  server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 

@@ -1,6 +1,7 @@
 """What the estimators share: a version that `fit` builds and `transform` applies."""
 from __future__ import annotations
 
+import datetime
 import uuid
 import warnings
 from typing import Any, ClassVar, TypeVar
@@ -16,7 +17,7 @@ from phimap.client import Client
 from phimap.errors import Error, NotFound
 from phimap.results import Certificate
 from phimap.sklearn import _kernel_function
-from phimap.sklearn._clients import client_of, living
+from phimap.sklearn._clients import Ttl, client_of, keep, living
 from phimap.sklearn._kernel import is_precomputed, kernel_text
 from phimap.sklearn._parameters import given, parsed, seed_of, word
 
@@ -105,7 +106,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Keeps the version on the server, for ever: without this, one that was built without a name is deleted when it has
         not been used for its time to live."""
         check_is_fitted(self)
-        client_of(self.server).keep(self.reference_)  # type: ignore[attr-defined]
+        keep(client_of(self.server), self.reference_)
         self.ttl_ = None
         return self
 
@@ -277,6 +278,7 @@ def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
     return _kernel_function.values(function, rows, rows)
 
 
-def _duration(seconds: float) -> str:
+def _duration(ttl: Ttl) -> str:
     """As "7 days"."""
+    seconds = ttl.total_seconds() if isinstance(ttl, datetime.timedelta) else ttl
     return f"{seconds / 86_400:g} days" if seconds >= 2 * 86_400 else f"{seconds:g} s"

@@ -5,6 +5,7 @@ import numbers
 from typing import Any, ClassVar
 
 from phimap.progress import ProgressArgument
+from phimap.sklearn._clients import Ttl
 from phimap.sklearn._mapping import Mapping
 
 
@@ -33,7 +34,7 @@ class FourierFeatures(Mapping):
                  orthogonal: bool = False, kernel: Any = "rbf", gamma: float | str | None = None,
                  standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  pool_rows: int | None = None, serving_type: str | None = None, mapping: str | None = None,
-                 version: str | None = None, ttl: float | None = None, server: str | None = None,
+                 version: str | None = None, ttl: Ttl | None = None, server: str | None = None,
                  timeout: float | None = None, progress: ProgressArgument = None) -> None:
         self._store(locals())
 
@@ -67,7 +68,7 @@ class RandomProjection(Mapping):
     def __init__(self, dimensions: int | None = None, *, n_components: int | None = None, projection: str | None = None,
                  kernel: Any = "linear", standardize: bool = False, seed: int | None = None, random_state: Any = None,
                  serving_type: str | None = None, mapping: str | None = None, version: str | None = None,
-                 ttl: float | None = None, server: str | None = None, timeout: float | None = None,
+                 ttl: Ttl | None = None, server: str | None = None, timeout: float | None = None,
                  progress: ProgressArgument = None) -> None:
         self._store(locals())
 
