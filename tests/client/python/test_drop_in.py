@@ -150,3 +150,26 @@ def test_an_estimator_with_a_name_pickles_silently(phimapd, rows):
         warnings.simplefilter("error")
         fitted = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
         pickle.loads(pickle.dumps(fitted))
+
+
+def test_one_that_an_earlier_release_pickled_has_the_defaults_of_later_parameters(phimapd, rows):
+    fitted = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
+    state = {name: value for name, value in fitted.__getstate__().items()
+             if name not in ("n_components", "gamma", "degree", "coef0", "random_state", "ttl", "ttl_")}
+    old = F2.__new__(F2)
+    old.__setstate__(state)
+    assert (old.transform(rows) == fitted.transform(rows)).all() and repr(old) == repr(fitted)
+    assert clone(old).get_params() == fitted.get_params()
+
+
+def test_a_subclass_may_have_parameters_of_its_own(phimapd, rows):
+    class Doubled(F2):
+        def __init__(self, n_components=None, factor=2, server=None):
+            super().__init__(n_components=n_components, server=server)
+            self.factor = factor
+
+        def transform(self, X):
+            return self.factor * super().transform(X)
+
+    doubled = clone(Doubled(n_components=6, server=phimapd.address)).fit(rows)
+    assert (doubled.transform(rows) == 2 * F2(6, server=phimapd.address).fit_transform(rows)).all()

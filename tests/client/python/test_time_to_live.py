@@ -1,5 +1,6 @@
-"""What an estimator without a name leaves on the server, and for how long."""
+"""What an estimator leaves on the server, for how long, and that a model finds it again."""
 import inspect
+import io
 import pickle
 import uuid
 import warnings
@@ -52,3 +53,17 @@ def test_a_grid_leaves_one_version_that_is_kept(phimapd, client, rows):
             for version in client.list_versions(mapping.name)]
     kept = [phimap.reference_to(version) for version in made if not version.message.HasField("expire_time")]
     assert len(made) == 19 and kept == [search.best_estimator_["f2"].reference_]
+
+
+def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_number(phimapd, client, rows):
+    name = f"m-{uuid.uuid4().hex}"
+    fitted = F2(5, mapping=name, server=phimapd.address).fit(rows)
+    expected, pickled, artifact = fitted.transform(rows), pickle.dumps(fitted), io.BytesIO()
+    client.export_(fitted.reference_, artifact)
+    client.delete_version(name, 1)
+    client.build(name, rows, spec="f1(landmarks=3)")
+    artifact.seek(0)
+    assert client.import_(name, artifact).ref.number == 3
+    found = pickle.loads(pickled)
+    assert (found.transform(rows) == expected).all()
+    assert found.keep().certificate().landmarks == 5

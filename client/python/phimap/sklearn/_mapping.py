@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import uuid
 import warnings
 from typing import Any, ClassVar, TypeVar
@@ -15,7 +16,7 @@ from phimap._pins import reference_to
 from phimap._rows import strings_of
 from phimap.client import Client
 from phimap.errors import Error, NotFound
-from phimap.results import Certificate
+from phimap.results import Certificate, Version
 from phimap.sklearn import _kernel_function
 from phimap.sklearn._clients import Ttl, client_of, keep, living
 from phimap.sklearn._kernel import is_precomputed, kernel_text
@@ -50,8 +51,9 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _store(self, parameters: dict[str, Any]) -> None:
         """Sets the parameters of __init__, as they were given: `locals()` of it."""
-        for name in self._get_param_names():
-            setattr(self, name, parameters[name])
+        for name, value in parameters.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
         """Builds a version from the rows of X, or from the texts that X is a list of if the kernel is one of strings; with
@@ -100,13 +102,13 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def certificate(self) -> Certificate:
         """What was measured about the version when it was built."""
         check_is_fitted(self)
-        return client_of(self.server).get_version(self.reference_).certificate
+        return self._version().certificate
 
     def keep(self: _Self) -> _Self:
         """Keeps the version on the server, for ever: without this, one that was built without a name is deleted when it has
         not been used for its time to live."""
         check_is_fitted(self)
-        keep(client_of(self.server), self.reference_)
+        keep(client_of(self.server), reference_to(self._version()))
         self.ttl_ = None
         return self
 
@@ -148,6 +150,12 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                           stacklevel=2)
         return super().__getstate__()
 
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        # One that an earlier release pickled knows no parameter that came later.
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            self.__dict__.setdefault(name, parameter.default)
+
     @classmethod
     def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
         """An estimator that is fitted already: with a stored version, as "letters@3", "letters@prod" or "letters".
@@ -176,9 +184,22 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if version.input_columns != columns:
             raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
                              f"{version.input_columns} features as input")
+        self.ttl_ = None
         return self._use(version)
 
-    def _use(self: _Self, version: Any) -> _Self:
+    def _version(self) -> Version:
+        """The one that was fitted. Where its number is gone, or another version's, since it was imported there, it is found by
+        its digest."""
+        client = client_of(self.server)
+        try:
+            version = client.get_version(self.reference_)
+            if version.ref.digest == self.digest_:
+                return version
+        except NotFound:
+            pass
+        return client.get_version(f"{self.reference_.partition('@')[0]}@sha256:{self.digest_}")
+
+    def _use(self: _Self, version: Version) -> _Self:
         # What belongs to a fit before, with another kernel.
         for attribute in ("components_", "component_indices_"):
             self.__dict__.pop(attribute, None)
