@@ -6,22 +6,25 @@
         version = client.build("letters", rows, spec="f2(landmarks=500)", kernel="rbf(gamma=scale)", standardize=True)
         features = client.transform("letters", rows)
 
-`phimap.aio` has the same for asyncio, `phimap.sklearn` estimators for scikit-learn, `phimap.v1` the generated messages
-that calls return.
+`phimap.aio` has the same for asyncio, `phimap.sklearn` estimators for scikit-learn, `phimap.v1` the generated
+messages, of which `phimap.results` makes what calls return.
 """
 from phimap._access import Tls
 from phimap._pins import reference_to
 from phimap._rows_mapper import RowsMapper, rows_mapper
+from phimap._sweep import SweepPoint, read_sweep, sweep
 from phimap.client import Client
 from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, DeadlineExceeded, Error, FailedPrecondition,
                            Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
                            Unauthenticated, Unavailable, Unimplemented)
 from phimap.progress import Progress, ProgressBar
-from phimap.v1.mapping_pb2 import Alias, BuildJob, Certificate, Mapping, MappingSpec, Version, VersionRef
+from phimap.results import Advice, Alias, BuildJob, Certificate, Evaluation, Mapping, Version
+from phimap.v1.mapping_pb2 import MappingSpec, VersionRef
 
 __all__ = [
-    "Aborted", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
-    "DeadlineExceeded", "Error", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
+    "Aborted", "Advice", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
+    "DeadlineExceeded", "Error", "Evaluation", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
     "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "RowsMapper", "Tls",
-    "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "reference_to", "rows_mapper",
+    "SweepPoint", "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "read_sweep", "reference_to",
+    "rows_mapper", "sweep",
 ]

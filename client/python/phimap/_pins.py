@@ -10,9 +10,9 @@ from phimap.v1 import mapping_pb2 as mapping_pb
 _REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
 
 
-def reference_to(version: mapping_pb.Version | mapping_pb.VersionRef) -> str:
-    """As "letters@3"."""
-    ref = version.ref if isinstance(version, mapping_pb.Version) else version
+def reference_to(version: Any) -> str:
+    """As "letters@3", of a Version or a VersionRef."""
+    ref = getattr(version, "ref", version)
     return f"{ref.mapping}@{ref.number}"
 
 

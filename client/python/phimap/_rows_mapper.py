@@ -14,6 +14,7 @@ from phimap._engine import process_engine
 from phimap._pins import reference_to
 from phimap.client import Client
 from phimap.errors import FailedPrecondition, Unimplemented
+from phimap.results import Version
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 _lock = threading.Lock()
@@ -58,7 +59,7 @@ class RowsMapper:
     again with the same rows gives the same bits, so a task may be repeated.
     """
 
-    def __init__(self, version: mapping_pb.Version, server: str | None, channels: int) -> None:
+    def __init__(self, version: Version, server: str | None, channels: int) -> None:
         self.reference = reference_to(version)
         self.digest: str = version.ref.digest
         # Of the features.
@@ -96,7 +97,7 @@ class EngineRowsMapper(RowsMapper):
     The features have the bits of the server's. Needs libphimap_engine where it is called.
     """
 
-    def __init__(self, version: mapping_pb.Version, server: str | None, artifact: bytes) -> None:
+    def __init__(self, version: Version, server: str | None, artifact: bytes) -> None:
         super().__init__(version, server, 1)
         self._artifact = artifact
 
@@ -125,7 +126,7 @@ def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1,
         return EngineRowsMapper(version, server, artifact.getvalue())
 
 
-def _check_executable(version: mapping_pb.Version) -> None:
+def _check_executable(version: Version) -> None:
     """What the library would refuse, said before anything is exported."""
     if re.search(r"\b(service|precomputed)\(", version.kernel_text):
         raise FailedPrecondition(

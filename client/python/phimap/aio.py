@@ -20,7 +20,7 @@ from phimap._retry import BUILD, Deadline
 from phimap._rows import async_source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -59,7 +59,7 @@ class AsyncClient:
     async def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec,
                     kernel: str | None = None, standardize: bool = False, seed: int = 0,
                     build_id: str | uuid.UUID | None = None, timeout: float | None = None,
-                    progress: ProgressArgument = None) -> mapping_pb.Version:
+                    progress: ProgressArgument = None) -> Version:
         connection = self._connection
         connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
@@ -68,17 +68,17 @@ class AsyncClient:
             session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
-            return await _aio_calls.build(connection, session, source, deadline)
+            return Version(await _aio_calls.build(connection, session, source, deadline))
 
-    async def get_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+    async def get_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
         request = service_pb.GetBuildRequest(mapping=mapping, build_id=str(build_id))
         return await self._call("GetBuild", request)
 
-    async def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+    async def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
         request = service_pb.CancelBuildRequest(mapping=mapping, build_id=str(build_id))
         return await self._call("CancelBuild", request)
 
-    async def list_builds(self, mapping: str = "") -> list[mapping_pb.BuildJob]:
+    async def list_builds(self, mapping: str = "") -> list[BuildJob]:
         request = service_pb.ListBuildsRequest(mapping=mapping)
         return list((await self._call("ListBuilds", request)).builds)
 
@@ -131,7 +131,7 @@ class AsyncClient:
     async def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str = "linear_svm(C=1)",
                        held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
                        expected_digest: str = "", timeout: float | None = None,
-                       progress: ProgressArgument = None) -> evaluation_pb.Evaluation:
+                       progress: ProgressArgument = None) -> Evaluation:
         connection = self._connection
         connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
@@ -139,7 +139,7 @@ class AsyncClient:
         spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
         with _progress.observing(progress) as observer:
             session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
-            return await _aio_calls.evaluate(connection, session, source, Deadline(timeout))
+            return Evaluation(await _aio_calls.evaluate(connection, session, source, Deadline(timeout)))
 
     def unpin(self, mapping: str) -> None:
         self._pins.forget(mapping)
@@ -150,30 +150,30 @@ class AsyncClient:
 
     # Finding.
 
-    async def list_mappings(self) -> list[mapping_pb.Mapping]:
-        return await self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")
+    async def list_mappings(self) -> list[Mapping]:
+        return list(map(result_of, await self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")))
 
-    async def get_mapping(self, mapping: str) -> mapping_pb.Mapping:
+    async def get_mapping(self, mapping: str) -> Mapping:
         return await self._call("GetMapping", service_pb.GetMappingRequest(mapping=mapping))
 
-    async def list_versions(self, mapping: str) -> list[mapping_pb.Version]:
-        return await self._connection.pages(
-            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")
+    async def list_versions(self, mapping: str) -> list[Version]:
+        return list(map(result_of, await self._connection.pages(
+            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
 
-    async def get_version(self, reference: str) -> mapping_pb.Version:
+    async def get_version(self, reference: str) -> Version:
         pinned = self._pins.resolve(reference)[0]
         return await self._call("GetVersion", service_pb.GetVersionRequest(reference=pinned))
 
     async def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                      classes: int = 0, distortion: float = 0.0,
-                     kernel_error: float = 0.0) -> service_pb.AdviseResponse:
+                     kernel_error: float = 0.0) -> Advice:
         return await self._call("Advise", service_pb.AdviseRequest(
             margin=margin, error=error, confidence=confidence, alpha=alpha, points=points, classes=classes,
             distortion=distortion, kernel_error=kernel_error))
 
     # Managing.
 
-    async def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> mapping_pb.Alias:
+    async def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> Alias:
         request = service_pb.SetAliasRequest(mapping=mapping, alias=alias, version=version, etag=etag)
         return await self._call("SetAlias", request)
 
@@ -202,10 +202,10 @@ class AsyncClient:
             receiver.finish()
         return ref
 
-    async def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> mapping_pb.Version:
+    async def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> Version:
         """Reads the file in the event loop's own thread."""
         with _files.read(file) as source, ImportRequests(mapping, source) as requests:
             return await self._call("Import", requests, timeout)
 
     async def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        return await self._connection.call(name, request, timeout)
+        return result_of(await self._connection.call(name, request, timeout))

@@ -20,7 +20,7 @@ from phimap._retry import BUILD, Deadline
 from phimap._rows import source_of
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
 from phimap.progress import ProgressArgument
-from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -40,8 +40,8 @@ class Client:
 
     Errors are `phimap.Error`. A call that is interrupted (Ctrl-C) is cancelled on the server too.
 
-    Thread-safe. Not for use after a fork: make a client in each process; one that is used in another process than its
-    own raises RuntimeError.
+    Thread-safe. Not for use after a fork: make a client in each process, or send it one, since it pickles; one that is used in
+    another process than its own raises RuntimeError.
 
     Args:
         server: "HOST:PORT" or "unix:PATH"; None is PHIMAP_SERVER of the environment, or 127.0.0.1:7450. Several servers
@@ -62,6 +62,8 @@ class Client:
     def __init__(self, server: str | None = None, *, channels: int = 1,
                  service_config: str | dict[str, Any] | None = None,
                  tls: Tls | None = None, token: str | None = None, options: Sequence[tuple[str, Any]] = ()) -> None:
+        self._arguments = {"channels": channels, "service_config": service_config, "tls": tls, "token": token,
+                           "options": options}
         self._connection = Connection(server, channels, service_config, tls, token, options)
         self._pins = self._connection.pins
 
@@ -76,6 +78,14 @@ class Client:
         """Ends all connections and the calls on them. A call after it raises RuntimeError."""
         self._connection.close()
 
+    def __reduce__(self) -> Any:
+        """As what it was made with: its copy connects anew, in whatever process it is. A token that a function gives is left
+        out, and the environment of that process asked. What names mean stays."""
+        arguments = dict(self._arguments)
+        if callable(arguments["token"]):
+            arguments["token"] = None
+        return _revived, (self.server, arguments, self.pinned)
+
     def __enter__(self) -> Client:
         return self
 
@@ -86,7 +96,7 @@ class Client:
 
     def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
               standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None,
-              timeout: float | None = None, progress: ProgressArgument = None) -> mapping_pb.Version:
+              timeout: float | None = None, progress: ProgressArgument = None) -> Version:
         """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
 
         The rows are streamed, in bounded memory here and there. If the connection breaks, the build goes on where it
@@ -112,19 +122,19 @@ class Client:
             session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
-            return _calls.build(connection, session, source, deadline)
+            return Version(_calls.build(connection, session, source, deadline))
 
-    def get_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+    def get_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
         """Where a build stands."""
         request = service_pb.GetBuildRequest(mapping=mapping, build_id=str(build_id))
         return self._call("GetBuild", request)
 
-    def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> mapping_pb.BuildJob:
+    def cancel_build(self, mapping: str, build_id: str | uuid.UUID) -> BuildJob:
         """Cancels a build that is not finished. One that is finished is returned as it is."""
         request = service_pb.CancelBuildRequest(mapping=mapping, build_id=str(build_id))
         return self._call("CancelBuild", request)
 
-    def list_builds(self, mapping: str = "") -> list[mapping_pb.BuildJob]:
+    def list_builds(self, mapping: str = "") -> list[BuildJob]:
         """The builds that the server process knows, newest first; of one mapping, or of all."""
         return list(self._call("ListBuilds", service_pb.ListBuildsRequest(mapping=mapping)).builds)
 
@@ -201,9 +211,9 @@ class Client:
     def evaluate(self, reference: str, rows: Any, labels: Iterable[Any], *, learner: str = "linear_svm(C=1)",
                  held_out: float | None = None, folds: int = 0, seed: int = 0, confidence: float = 0.95,
                  expected_digest: str = "", timeout: float | None = None,
-                 progress: ProgressArgument = None) -> evaluation_pb.Evaluation:
+                 progress: ProgressArgument = None) -> Evaluation:
         """Trains a learner on labeled rows mapped by one version, tests it on others, and measures margins. Nothing is
-        stored. What the message says: proto/phimap/v1/evaluation_service.proto.
+        stored. What the answer holds: proto/phimap/v1/evaluation_service.proto.
 
         Args:
             reference: see the class; a bare name is the version it is pinned to, or else the newest, which this does not
@@ -226,7 +236,7 @@ class Client:
         spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
         with _progress.observing(progress) as observer:
             session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
-            return _calls.evaluate(connection, session, source, Deadline(timeout))
+            return Evaluation(_calls.evaluate(connection, session, source, Deadline(timeout)))
 
     def unpin(self, mapping: str) -> None:
         """Forgets which version a name means: the next call finds the newest."""
@@ -239,26 +249,26 @@ class Client:
 
     # Finding.
 
-    def list_mappings(self) -> list[mapping_pb.Mapping]:
+    def list_mappings(self) -> list[Mapping]:
         """All mappings, by name."""
-        return self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")
+        return list(map(result_of, self._connection.pages("ListMappings", service_pb.ListMappingsRequest(), "mappings")))
 
-    def get_mapping(self, mapping: str) -> mapping_pb.Mapping:
+    def get_mapping(self, mapping: str) -> Mapping:
         return self._call("GetMapping", service_pb.GetMappingRequest(mapping=mapping))
 
-    def list_versions(self, mapping: str) -> list[mapping_pb.Version]:
+    def list_versions(self, mapping: str) -> list[Version]:
         """All versions of a mapping, newest first, without certificates."""
-        return self._connection.pages(
-            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")
+        return list(map(result_of, self._connection.pages(
+            "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
 
-    def get_version(self, reference: str) -> mapping_pb.Version:
+    def get_version(self, reference: str) -> Version:
         """One version with its certificate. A bare name is the version it is pinned to, or else the newest, which this
         does not pin."""
         pinned = self._pins.resolve(reference)[0]
         return self._call("GetVersion", service_pb.GetVersionRequest(reference=pinned))
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
-               classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> service_pb.AdviseResponse:
+               classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:
         """How many landmarks and dimensions suffice, by every theorem of the papers. Arguments and answer are described
         in proto/phimap/v1/mapping_service.proto."""
         return self._call("Advise", service_pb.AdviseRequest(
@@ -267,7 +277,7 @@ class Client:
 
     # Managing.
 
-    def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> mapping_pb.Alias:
+    def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> Alias:
         """Points an alias at a version, in one step.
 
         etag: "" always; "*" only if the alias exists; "none" only if it does not; else only if it has that etag. A
@@ -306,10 +316,17 @@ class Client:
             receiver.finish()
         return ref
 
-    def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> mapping_pb.Version:
+    def import_(self, mapping: str, file: File, *, timeout: float | None = None) -> Version:
         """Stores an exported artifact, of a file at a path or one that is open, as a new version of `mapping`."""
         with _files.read(file) as source, ImportRequests(mapping, source) as requests:
             return self._call("Import", requests, timeout)
 
     def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
-        return self._connection.call(name, request, timeout)
+        return result_of(self._connection.call(name, request, timeout))
+
+
+def _revived(server: str, arguments: dict[str, Any], pinned: dict[str, mapping_pb.VersionRef]) -> Client:
+    client = Client(server, **arguments)
+    for name, version in pinned.items():
+        client._pins.observe(name, version)
+    return client

@@ -21,6 +21,7 @@ from phimap._rows_mapper import RowsMapper, rows_mapper
 from phimap._sample import Sample, merge, row_count, sample_part
 from phimap.client import Client
 from phimap.progress import ProgressArgument
+from phimap.results import Version
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 # Rows of a sample, unless its caller says: the deviation of a normal column is then off by 0.22 % (one sigma).
@@ -88,7 +89,7 @@ def sample(data: Any, *, rows: int | None = None, seed: int = 0) -> Sample:
 def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
           standardize: bool = False, seed: int = 0, sample_rows: int | None = None, server: str | None = None,
           build_id: str | uuid.UUID | None = None, timeout: float | None = None,
-          progress: ProgressArgument = None) -> mapping_pb.Version:
+          progress: ProgressArgument = None) -> Version:
     """Builds a version of `mapping` from a uniform sample of the rows of `data`; see `sample`.
 
     The server sees the sample and nothing else. Its certificate speaks of the sample: `stream_rows` is the number of rows

@@ -8,6 +8,7 @@ import phimap
 import phimap.sklearn
 from phimap._access import Tls, access_of, stays_on_this_machine
 from phimap.aio import AsyncClient
+from phimap.sklearn._clients import forget_clients
 from phimapd import Phimapd
 
 ADMIN, READER = "a" * 20, "r" * 20
@@ -60,11 +61,11 @@ def test_estimators_take_access_from_the_environment_and_never_keep_it(guarded, 
     monkeypatch.setenv("PHIMAP_TLS_CA", tls.ca_file)
     monkeypatch.setenv("PHIMAP_TLS_SERVER_NAME", "phimap.test")
     monkeypatch.setenv("PHIMAP_TOKEN", ADMIN)
-    phimap.sklearn._client_of.cache_clear()
+    forget_clients()
     estimator = phimap.sklearn.F2(5, server=guarded.address).fit(rows)
     assert estimator.transform(rows).shape == (300, 5)
     assert ADMIN not in repr(vars(estimator))
-    phimap.sklearn._client_of.cache_clear()
+    forget_clients()
 
 
 def test_estimators_see_a_token_that_was_replaced(guarded, tls, rows, monkeypatch):

@@ -88,6 +88,12 @@ def test_projections_err_as_scikit_learns_do(phimapd, rows):
     assert 0.7 * sparse < rms(projections(phimapd, projection="sparse"), rows, exact) < 1.4 * sparse
 
 
+def test_an_odd_number_of_features_has_phases(phimapd, rows):
+    odd = FourierFeatures(n_components=7, gamma=1, server=phimapd.address).fit(rows)
+    assert odd.transform(rows).shape == (300, 7) and "form=phase" in odd.mapping_text_
+    assert "form=sincos" in FourierFeatures(n_components=6, gamma=1, server=phimapd.address).fit(rows).mapping_text_
+
+
 def test_orthonormal_rows_of_full_size_are_a_rotation(phimapd, rows):
     features = RandomProjection(5, projection="orthonormal", server=phimapd.address).fit_transform(rows)
     # float32 of sums of 5 products of numbers under 5.
@@ -122,7 +128,7 @@ def test_a_pipeline_learns_what_is_not_linear(phimapd, rows):
 
 def test_what_does_not_go_together_is_a_value_error(phimapd, rows):
     for estimator, message in (
-            (FourierFeatures(7), "even number, got 7"), (FourierFeatures(6, kernel="linear()"), "rbf"),
+            (FourierFeatures(7, form="sincos"), "even number, got 7"), (FourierFeatures(6, kernel="linear()"), "rbf"),
             (FourierFeatures(6, form="sine"), "form is one of phase, sincos"),
             (RandomProjection(6, kernel="rbf(gamma=1)"), "linear")):
         with pytest.raises(ValueError, match=message):

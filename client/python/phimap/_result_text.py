@@ -1,0 +1,182 @@
+"""Results in words: a line for each, and the facts that its text and its table show."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phimap.v1 import mapping_pb2 as mapping_pb
+
+Facts = list[tuple[str, str]]
+
+# More numbers or entries than these are counted, not shown.
+_MOST_SHOWN = 6
+
+
+def title_of(result: Any) -> str:
+    return _titles.get(_kind(result), _kind)(result)
+
+
+def facts_of(result: Any) -> Facts:
+    """What is worth knowing, by name; nothing of a result that has no words of its own."""
+    facts = _facts[_kind(result)](result) if _kind(result) in _facts else []
+    return [(name, value) for name, value in facts if value]
+
+
+def line_of(result: Any) -> str:
+    """As <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
+    kind = _kind(result)
+    if kind not in _lines:
+        return _fields(result)
+    return f"<{kind} {_lines[kind](result)}>".replace(" : ", ": ")
+
+
+def reference(ref: Any) -> str:
+    return f"{ref.mapping}@{ref.number}" if ref.mapping else ""
+
+
+def number(value: float | None) -> str:
+    """Three digits, or nothing."""
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.3g} %"
+
+
+def _kind(result: Any) -> str:
+    return type(result).__name__ if type(result).__name__ != "Result" else str(result.message.DESCRIPTOR.name)
+
+
+def _fields(result: Any) -> str:
+    """Of any message: what is set, with long lists counted."""
+    parts = []
+    for field, value in result.message.ListFields():
+        if field.label == field.LABEL_REPEATED and len(value) > _MOST_SHOWN:
+            shown = f"<{len(value)} of them>"
+        elif isinstance(value, bytes):
+            shown = f"<{len(value)} bytes>"
+        else:
+            shown = repr(getattr(result, field.name)) if field.message_type else repr(value)
+        parts.append(f"{field.name}={' '.join(shown.split())}")
+    return f"{_kind(result)}({', '.join(parts)})"
+
+
+def _shape(version: Any) -> str:
+    kind = "float64" if version.serving_type == mapping_pb.SERVING_TYPE_FLOAT64 else "float32"
+    columns = f"{version.input_columns:,}" if version.input_columns else "texts"
+    return f"{columns} → {version.output_columns:,} {kind}"
+
+
+def _size(size_bytes: int) -> str:
+    size = float(size_bytes)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            break
+        size /= 1024
+    else:
+        unit = "GiB"
+    return f"{size:.4g} {unit}"
+
+
+def _time(stamp: Any) -> str:
+    return f"{stamp.ToDatetime():%Y-%m-%d %H:%M:%S} UTC" if stamp.seconds else ""
+
+
+def _error(error: Any) -> str:
+    return f"{number(error.mean)} mean, {number(error.max)} max, of at most {number(error.scale)}"
+
+
+def _version_line(version: Any) -> str:
+    return f"{reference(version.ref)}: {version.mapping_text} of {version.kernel_text}, {_shape(version)}"
+
+
+def _version_facts(version: Any) -> Facts:
+    facts = [("mapping", version.mapping_text), ("kernel", version.kernel_text), ("columns", _shape(version)),
+             ("size", _size(version.artifact_size_bytes)), ("created", _time(version.create_time)),
+             ("digest", version.ref.digest), ("imported", "yes" if version.imported else "")]
+    if version.message.HasField("certificate"):
+        facts += _certificate_facts(version.certificate)
+    return facts
+
+
+def _certificate_line(certificate: Any) -> str:
+    said = [f"of {certificate.stream_rows:,} rows"]
+    said += [f"{name} {value}" for name, value in _certificate_facts(certificate)[3:7] if value]
+    return ", ".join(said)
+
+
+def _certificate_facts(certificate: Any) -> Facts:
+    has = certificate.message.HasField
+    kept = f"{number(certificate.rank)} of {certificate.landmarks:,}" if certificate.rank is not None else ""
+    return [("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
+            ("landmarks", number(certificate.landmarks) if certificate.landmarks else ""), ("rank", kept),
+            ("not captured", percent(certificate.held_out_trace_residual)),
+            ("kernel error", _error(certificate.kernel_error) if has("kernel_error") else ""),
+            ("serving error", _error(certificate.serving_error) if has("serving_error") else ""),
+            ("policy", certificate.policy), ("theorem", " ".join(certificate.theorem.split())),
+            *(("warning", warning) for warning in certificate.warnings)]
+
+
+def _margin(certified: Any) -> str:
+    coming = f", {number(certified.margin)} of rows to come" if (certified.margin or 0) > 0 else ""
+    return f"at least {number(certified.rows_margin)} of all but {percent(certified.alpha)} of these rows{coming}"
+
+
+def _evaluation_line(evaluation: Any) -> str:
+    return (f"{reference(evaluation.version)}: error {percent(evaluation.error)} ± {percent(evaluation.error_standard_error)} "
+            f"of {evaluation.tested_rows:,} tested rows, {evaluation.learner}")
+
+
+def _evaluation_facts(evaluation: Any) -> Facts:
+    split = f"{len(evaluation.folds)} folds" if len(evaluation.folds) > 1 else f"{percent(evaluation.held_out)} held out"
+    median = evaluation.margin_quantiles[50] if evaluation.margin_quantiles else None
+    certified = [item for item in evaluation.certified_margins if item.rows_margin > 0][:1]
+    return [("learner", evaluation.learner), ("rows", f"{evaluation.rows:,}, {split}"),
+            ("error", f"{percent(evaluation.error)} ± {percent(evaluation.error_standard_error)}  "
+                      f"{evaluation.errors:,} of {evaluation.tested_rows:,} tested rows"),
+            ("classes", _classes(evaluation.classes)), ("margin", f"{number(median)} median" if median is not None else ""),
+            *(("certified margin", _margin(item)) for item in certified),
+            *(("warning", warning) for warning in evaluation.warnings)]
+
+
+def _classes(classes: Any) -> str:
+    shown = ", ".join(f"{one.label} ({one.rows:,})" for one in classes[:_MOST_SHOWN])
+    return shown + (f" and {len(classes) - _MOST_SHOWN} more" if len(classes) > _MOST_SHOWN else "")
+
+
+def _mapping_line(mapping: Any) -> str:
+    aliases = "".join(f", {alias.name} is {alias.version}" for alias in mapping.aliases)
+    return f"{mapping.name}: {mapping.version_count:,} versions, newest {mapping.newest_version}{aliases}"
+
+
+def _alias_line(alias: Any) -> str:
+    before = f", before {alias.previous_version}" if alias.previous_version else ""
+    return f"{alias.name}: version {alias.version}{before}"
+
+
+def _job_line(job: Any) -> str:
+    state = mapping_pb.BuildJob.State.Name(job.state).lower()
+    done = f" {job.phase} {job.fraction:.0%}" if job.state == mapping_pb.BuildJob.COMPUTING else ""
+    result = f", {reference(job.version)}" if job.message.HasField("version") else ""
+    failed = f", {job.error_message}" if job.error_message else ""
+    return f"{job.mapping} {job.build_id}: {state}{done}{result}{failed}"
+
+
+def _advice_facts(advice: Any) -> Facts:
+    lines = [(line.what, f"{_counted(line.dimensions, 'dimensions')}{_counted(line.landmarks, 'landmarks')}"
+              f"{line.source}, {line.tier}") for line in advice.lines if line.dimensions]
+    return [("verdict", advice.verdict), ("proposal", advice.proposal), *lines]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}, " if count else ""
+
+
+_lines: dict[str, Callable[[Any], str]] = {
+    "Version": _version_line, "Certificate": _certificate_line, "Evaluation": _evaluation_line, "Mapping": _mapping_line,
+    "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.proposal or advice.verdict}
+_facts: dict[str, Callable[[Any], Facts]] = {
+    "Version": _version_facts, "Certificate": _certificate_facts, "Evaluation": _evaluation_facts, "Advice": _advice_facts}
+_titles: dict[str, Callable[[Any], str]] = {
+    "Version": lambda version: reference(version.ref),
+    "Evaluation": lambda evaluation: f"Evaluation of {reference(evaluation.version)}"}

@@ -1,0 +1,276 @@
+"""Pictures of certificates, evaluations and sweeps, after scikit-learn's displays. Needs matplotlib.
+
+    from phimap.plot import CertificateDisplay
+
+    CertificateDisplay.from_version(client.get_version("letters@prod"))
+
+A `from_…` constructor draws at once and returns the display, whose `plot` draws it again elsewhere; `figure_` and `ax_` are
+what was drawn on. Text and axes have the colours of matplotlib's style, and lines have ones that can be seen on white and
+on black: `plt.style.use("dark_background")` is enough for a dark page.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phimap._pins import reference_to
+from phimap._sweep import SweepPoint, read_sweep
+
+__all__ = ["CertificateDisplay", "MarginDisplay", "SweepDisplay"]
+
+# Seen on white and on black, and told apart without red and green.
+_COLOURS = ("#3b8bd0", "#cf7a1e", "#2aa57a", "#b56bb0", "#c9563c", "#8f8f3a")
+_PLAIN, _BOUND, _THIRD = _COLOURS[:3]
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot
+    except ImportError as error:
+        raise ImportError("phimap.plot needs matplotlib: python3-matplotlib on Debian, or pip install matplotlib") from error
+    return matplotlib.pyplot
+
+
+def _axes(ax: Any, count: int, width: float) -> Any:
+    """`count` axes side by side: those that are given, a single one divided, or those of a new figure."""
+    if ax is None:
+        _, axes = _pyplot().subplots(1, count, figsize=(width * count, 3.6), squeeze=False, layout="constrained")
+        return axes[0]
+    if isinstance(ax, (list, tuple, np.ndarray)):
+        axes = np.ravel(np.asarray(ax, dtype=object))
+        if len(axes) != count:
+            raise ValueError(f"ax: expected 1 or {count} axes, got {len(axes)}")
+        return axes
+    if count == 1:
+        return np.asarray([ax], dtype=object)
+    grid = ax.get_subplotspec().subgridspec(1, count, wspace=0.35)
+    ax.set_axis_off()
+    return np.asarray([ax.figure.add_subplot(cell) for cell in grid], dtype=object)
+
+
+def _finish(ax: Any, title: str, x: str, y: str) -> None:
+    ax.set(title=title, xlabel=x, ylabel=y)
+    ax.grid(True, alpha=0.25, linewidth=0.6)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+class CertificateDisplay:
+    """What the landmarks of a version keep of its kernel: the spectrum with the share that is captured, the pivots, and what
+    of new rows is left out. Of F2 and F3.
+
+    Args:
+        eigenvalues: of K on rows of the sample, as shares of their sum, falling.
+        captured: the share of that sum that lies in the landmarks' span.
+        pivots: what share of its own K(x, x) each landmark had left when it was chosen.
+        tolerance: at and under this share a landmark is dropped.
+        residuals: shares of K(x, x) of held-out rows that are not captured, by name.
+        name: of the version.
+
+    Attributes:
+        figure_, ax_: the figure, and an array of its three axes.
+    """
+
+    def __init__(self, *, eigenvalues: Sequence[float], captured: float, pivots: Sequence[float], tolerance: float,
+                 residuals: dict[str, float], name: str = "") -> None:
+        self.eigenvalues = eigenvalues
+        self.captured = captured
+        self.pivots = pivots
+        self.tolerance = tolerance
+        self.residuals = residuals
+        self.name = name
+
+    @classmethod
+    def from_version(cls, version: Any, *, ax: Any = None) -> CertificateDisplay:
+        """Of a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
+        certificate = version.certificate
+        if not (certificate.HasField("spectrum") and len(certificate.pivots)):
+            raise ValueError(f"{reference_to(version)} is {version.mapping_text}: its certificate has no spectrum and pivots, "
+                             "which are measured of F2 and F3, when 20 rows or more are held out; Client.get_version has the "
+                             "certificate, Client.list_versions leaves it out")
+        spectrum = certificate.spectrum
+        residuals = {"all rows": certificate.held_out_trace_residual}
+        if certificate.HasField("residual_share"):
+            share = certificate.residual_share
+            residuals |= {"median row": share.median, "95 % quantile": share.quantile_95}
+        display = cls(
+            eigenvalues=[value / spectrum.trace for value in spectrum.eigenvalues],
+            captured=1 - spectrum.residual / spectrum.trace, pivots=list(certificate.pivots),
+            tolerance=certificate.tolerance,
+            residuals={name: value for name, value in residuals.items() if value is not None}, name=reference_to(version))
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> CertificateDisplay:
+        """Draws on three axes: on those that are given, in place of a single one, or on a new figure."""
+        axes = _axes(ax, 3, 4.0)
+        self._plot_spectrum(axes[0])
+        self._plot_pivots(axes[1])
+        self._plot_residuals(axes[2])
+        self.ax_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _plot_spectrum(self, ax: Any) -> None:
+        places = np.arange(1, len(self.eigenvalues) + 1)
+        ax.semilogy(places, np.maximum(self.eigenvalues, 1e-12), color=_PLAIN, label="eigenvalue")
+        left = 1 - self.captured
+        if left > 0:
+            ax.axhline(left, color=_BOUND, linestyle="--", label=f"not captured: {100 * left:.2g} %")
+        ax.legend(frameon=False)
+        title = f"Spectrum: {100 * self.captured:.3g} % captured"
+        _finish(ax, title, f"eigenvalue{f' of {self.name}' if self.name else ''}", "share of their sum")
+
+    def _plot_pivots(self, ax: Any) -> None:
+        ax.semilogy(np.arange(1, len(self.pivots) + 1), self.pivots, color=_PLAIN, label="pivot")
+        if self.tolerance > 0:
+            ax.axhline(self.tolerance, color=_BOUND, linestyle="--", label="dropped below")
+        ax.legend(frameon=False)
+        _finish(ax, f"Pivots of {len(self.pivots):,} landmarks", "landmark kept", "share of its K(x, x) left")
+
+    def _plot_residuals(self, ax: Any) -> None:
+        names = list(self.residuals)[::-1]
+        values = [100 * self.residuals[name] for name in names]
+        ax.barh(names, values, color=_THIRD, height=0.5)
+        for place, value in enumerate(values):
+            ax.annotate(f"{value:.3g} %", (value, place), xytext=(4, 0), textcoords="offset points", va="center")
+        ax.set_xlim(0, 1.3 * max([*values, 1e-9]))
+        _finish(ax, "Not captured of held-out rows", "% of K(x, x)", "")
+
+
+class MarginDisplay:
+    """How the margins of tested rows are distributed, and which margin is certified.
+
+    Args:
+        margins: 101 quantiles, at 0, 0.01 … 1.
+        certified: (share α, margin): at most a share α of the rows that came has a smaller margin under one separator.
+        certified_to_come: the same of rows still to come, with the evaluation's confidence.
+        confidence: of that.
+        space: "kernel" or "features": where the margins are measured.
+        name: of the learner and version.
+
+    Attributes:
+        figure_, ax_: the figure and its axes.
+    """
+
+    def __init__(self, *, margins: Sequence[float], certified: Sequence[tuple[float, float]] = (),
+                 certified_to_come: Sequence[tuple[float, float]] = (), confidence: float = 0.95,
+                 space: str = "features", name: str = "") -> None:
+        self.margins = margins
+        self.certified = certified
+        self.certified_to_come = certified_to_come
+        self.confidence = confidence
+        self.space = space
+        self.name = name
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Any, *, ax: Any = None) -> MarginDisplay:
+        """Of an Evaluation: in the kernel's own space where it has margins there (of F2), or else in the features'."""
+        in_kernel = bool(len(evaluation.kernel_margin_quantiles))
+        margins = evaluation.kernel_margin_quantiles if in_kernel else evaluation.margin_quantiles
+        if not len(margins):
+            raise ValueError(f"{evaluation.learner} has no weight vector, so there are no margins to show; linear_svm(C=1) "
+                             "has one")
+        items = evaluation.certified_margins
+        display = cls(
+            margins=list(margins), certified=[(item.alpha, item.rows_margin) for item in items if item.rows_margin > 0],
+            certified_to_come=[(item.alpha, item.margin) for item in items
+                               if item.HasField("margin") and item.margin > 0],
+            confidence=evaluation.confidence, space="kernel" if in_kernel else "features",
+            name=f"{evaluation.learner} on {reference_to(evaluation.version)}")
+        return display.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> MarginDisplay:
+        [ax] = _axes(ax, 1, 6.0)
+        shares = np.linspace(0, 1, len(self.margins))
+        ax.plot(self.margins, shares, color=_PLAIN, label="tested rows")
+        wrong = float(np.mean(np.asarray(self.margins) < 0))
+        ax.axvline(0, color=_PLAIN, linewidth=0.8, alpha=0.6)
+        ax.fill_between(self.margins, 0, shares, where=np.asarray(self.margins) <= 0, color=_COLOURS[4], alpha=0.35,
+                        label=f"put into a wrong class: about {100 * wrong:.2g} %" if wrong else None)
+        for bounds, colour, mark, label in (
+                (self.certified, _BOUND, "o", "certified of these rows"),
+                (self.certified_to_come, _THIRD, "s", f"certified of rows to come ({100 * self.confidence:g} %)")):
+            if bounds:
+                ax.plot([margin for _, margin in bounds], [alpha for alpha, _ in bounds], mark, color=colour, markersize=5,
+                        label=label)
+        ax.legend(frameon=False, loc="upper left")
+        _finish(ax, self.name, f"margin in the space of the {self.space}", "share of rows with less")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+# What a sweep shows, and how its axis is named.
+_QUANTITIES = {"error": "error", "accuracy": "accuracy", "microseconds_per_row": "microseconds a row",
+               "kernel_error_mean": "mean kernel error"}
+
+
+class SweepDisplay:
+    """A learner's error, and what a row takes, over the landmarks, with a line for each mapping, policy and kernel.
+
+    Args:
+        points: of `phimap.sweep`. Those that differ in their seed alone are averaged.
+
+    Attributes:
+        figure_, ax_: the figure, and an array of its axes.
+    """
+
+    def __init__(self, *, points: Iterable[SweepPoint]) -> None:
+        self.points = list(points)
+        if not self.points:
+            raise ValueError("points: expected those of a sweep, got none")
+
+    @classmethod
+    def from_sweep(cls, points: Iterable[SweepPoint], *, ax: Any = None,
+                   quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
+        """Of what `phimap.sweep` returned."""
+        return cls(points=points).plot(ax=ax, quantities=quantities)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, ax: Any = None,
+                  quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
+        """Of a file that `phimap.sweep` or `phimap sweep` wrote."""
+        return cls(points=read_sweep(path)).plot(ax=ax, quantities=quantities)
+
+    def plot(self, ax: Any = None, quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
+        """One of the axes for each quantity: "error", "accuracy", "microseconds_per_row" or "kernel_error_mean"."""
+        for quantity in quantities:
+            if quantity not in _QUANTITIES:
+                raise ValueError(f"quantities: expected of {', '.join(_QUANTITIES)}, got {quantity!r}")
+        axes = _axes(ax, len(quantities), 5.0)
+        over = "landmarks" if all(point.landmarks for point in self.points) else "output_columns"
+        for one, quantity in zip(axes, quantities):
+            for place, (name, points) in enumerate(self._series().items()):
+                self._plot_line(one, points, over, quantity, name, _COLOURS[place % len(_COLOURS)])
+            _finish(one, "", "landmarks" if over == "landmarks" else "features", _QUANTITIES[quantity])
+            one.locator_params(axis="x", integer=True)
+            if quantity != "accuracy":
+                one.set_ylim(bottom=0)
+        axes[0].legend(frameon=False)
+        self.ax_, self.figure_ = axes, axes[0].figure
+        return self
+
+    def _series(self) -> dict[str, list[SweepPoint]]:
+        """The points of each line, named by what tells the lines apart."""
+        found: dict[tuple[Any, ...], list[SweepPoint]] = {}
+        for point in self.points:
+            found.setdefault((point.mapping, point.policy, point.kernel, point.learner), []).append(point)
+        differs = [len(set(column)) > 1 for column in zip(*found)]
+        differs[0] = True  # the mapping is always said
+        return {", ".join(str(part) for part, shown in zip(key, differs) if shown and part is not None): points
+                for key, points in found.items()}
+
+    @staticmethod
+    def _plot_line(ax: Any, points: list[SweepPoint], over: str, quantity: str, name: str, colour: str) -> None:
+        by_place: dict[int, list[SweepPoint]] = {}
+        for point in points:
+            if getattr(point, quantity) is not None:
+                by_place.setdefault(getattr(point, over), []).append(point)
+        places = sorted(by_place)
+        means = [float(np.mean([getattr(point, quantity) for point in by_place[place]])) for place in places]
+        bars = None
+        if quantity in ("error", "accuracy"):  # the mean of n such errors has a standard error of their root mean square / √n
+            bars = [float(np.linalg.norm([point.error_standard_error for point in by_place[place]]) / len(by_place[place]))
+                    for place in places]
+        ax.errorbar(places, means, yerr=bars, color=colour, marker="o", markersize=4, capsize=2, label=name)

@@ -1,0 +1,150 @@
+"""What calls return: messages of the API that print as short text, and as tables in notebooks."""
+from __future__ import annotations
+
+import html
+from typing import Any, ClassVar
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from phimap import _result_text
+from phimap.v1 import evaluation_service_pb2 as evaluation_pb
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+__all__ = ["Advice", "Alias", "BuildJob", "Certificate", "Evaluation", "Mapping", "Result", "Version", "result_of"]
+
+
+class Result:
+    """A message that cannot be changed. Its fields are attributes: a message in it is a Result, a repeated field a tuple, and
+    a number that was not measured is None. `HasField`, `SerializeToString` and the like are the message's, and `message` is
+    the message itself. `result == other` is whether the content is the same, of a Result or a message. Pickles. Thread-safe.
+    """
+
+    __slots__ = ("message",)
+    # The message's class, and the results by their message's full name.
+    kind: ClassVar[Any] = None
+    _kinds: ClassVar[dict[str, type[Result]]] = {}
+    # Results have content, and no identity.
+    __hash__ = None  # type: ignore[assignment]
+
+    message: Any
+
+    def __init__(self, message: Any = None, **fields: Any) -> None:
+        object.__setattr__(self, "message", self.kind(**fields) if message is None else message)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Result._kinds[cls.kind.DESCRIPTOR.full_name] = cls
+        for enum in cls.kind.DESCRIPTOR.enum_types:
+            for value in enum.values:
+                setattr(cls, value.name, value.number)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "message" or name.startswith("__"):  # one that is being copied has none yet, and copies itself
+            raise AttributeError(name)
+        field = self.message.DESCRIPTOR.fields_by_name.get(name)
+        value = getattr(self.message, name)
+        if field is None:
+            return value
+        if field.label == FieldDescriptor.LABEL_REPEATED:
+            return tuple(map(result_of, value))
+        if _is_optional(field) and not self.message.HasField(name):
+            return None
+        return result_of(value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name}: a {type(self).__name__} is what the server answered, and cannot be changed")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.message.DESCRIPTOR.fields_by_name]
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.message == (other.message if isinstance(other, Result) else other))
+
+    def __reduce__(self) -> Any:
+        return _revived, (type(self.message), self.message.SerializeToString())
+
+    def __repr__(self) -> str:
+        return _result_text.line_of(self)
+
+    def __str__(self) -> str:
+        facts = _result_text.facts_of(self)
+        if not facts:
+            return repr(self)
+        width = max(len(name) for name, _ in facts)
+        return "\n".join([_result_text.title_of(self), *(f"  {name:{width}}  {value}" for name, value in facts)])
+
+    def _repr_html_(self) -> str:
+        facts = _result_text.facts_of(self) or [("", repr(self))]
+        # Without colours: a notebook may be light or dark.
+        cells = "".join(f'<tr><th style="text-align:left">{html.escape(name)}</th>'
+                        f'<td style="text-align:left">{html.escape(value)}</td></tr>' for name, value in facts)
+        return f"<table><caption>{html.escape(_result_text.title_of(self))}</caption>{cells}</table>"
+
+
+class Version(Result):
+    """One version of a mapping, with its certificate where one was asked for."""
+
+    __slots__ = ()
+    kind = mapping_pb.Version
+
+
+class Certificate(Result):
+    """What was measured about a version when it was built."""
+
+    __slots__ = ()
+    kind = mapping_pb.Certificate
+
+
+class Evaluation(Result):
+    """How well a learner does on a version's features, and by which margin."""
+
+    __slots__ = ()
+    kind = evaluation_pb.Evaluation
+
+
+class Mapping(Result):
+    """A name and what it holds."""
+
+    __slots__ = ()
+    kind = mapping_pb.Mapping
+
+
+class Alias(Result):
+    """A name for a version that can be moved."""
+
+    __slots__ = ()
+    kind = mapping_pb.Alias
+
+
+class BuildJob(Result):
+    """A build and where it stands."""
+
+    __slots__ = ()
+    kind = mapping_pb.BuildJob
+
+
+class Advice(Result):
+    """How many landmarks and dimensions suffice."""
+
+    __slots__ = ()
+    kind = service_pb.AdviseResponse
+
+
+def result_of(value: Any) -> Any:
+    """The Result of a message of the API. Anything else, times and references to versions among it, is left as it is."""
+    if not isinstance(value, Message) or isinstance(value, mapping_pb.VersionRef):
+        return value
+    if value.DESCRIPTOR.file.package != "phimap.v1":
+        return value
+    return Result._kinds.get(value.DESCRIPTOR.full_name, Result)(value)
+
+
+def _is_optional(field: Any) -> bool:
+    """A single value, not a message, of which the message knows whether it is there."""
+    return field.message_type is None and field.containing_oneof is not None
+
+
+def _revived(kind: Any, content: bytes) -> Any:
+    return result_of(kind.FromString(content))

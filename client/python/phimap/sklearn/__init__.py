@@ -1,0 +1,30 @@
+"""Estimators for scikit-learn whose mapping is built and applied by a phimapd.
+
+    from phimap.sklearn import F2
+
+    model = make_pipeline(F2(n_components=500, standardize=True), LinearSVC()).fit(X, y)
+
+`fit` builds a version on the server and `transform` calls it. A fitted estimator holds the version's reference and digest
+and nothing of a connection, so it pickles; whoever loads it needs the server, with the version still there. A version that
+was built without a name is deleted when nobody has used it for a week: `mapping=` gives it a name, and `keep()` keeps it.
+"""
+from __future__ import annotations
+
+from phimap._pins import reference_to
+from phimap.sklearn._clients import client_of
+from phimap.sklearn._landmark_mappings import F1, F2, F3, KernelPCA
+from phimap.sklearn._mapping import Mapping
+from phimap.sklearn._parameters import parsed
+from phimap.sklearn._random_mappings import FourierFeatures, RandomProjection
+
+__all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelPCA", "RandomProjection", "from_version"]
+
+
+def from_version(reference: str, *, server: str | None = None) -> Mapping:
+    """The estimator, of whichever class it is, that applies a stored version. See F2.from_version."""
+    version = client_of(server).get_version(reference)
+    family = parsed(version.mapping_text)[0]
+    if family not in Mapping.families:
+        raise ValueError(f"{reference_to(version)} is {version.mapping_text}: there are estimators for "
+                         f"{', '.join(Mapping.families)}; phimap.Client.transform applies any mapping")
+    return Mapping.families[family].from_version(reference, server=server)

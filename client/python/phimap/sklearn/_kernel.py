@@ -1,0 +1,50 @@
+"""Kernels by scikit-learn's names, as the server's text."""
+from __future__ import annotations
+
+from typing import Any
+
+from phimap.sklearn._parameters import word
+
+# What scikit-learn calls a kernel, and which parameters it has. Others are ignored, as Nystroem ignores them: a grid may
+# hold several kernels.
+_NAMED = {"rbf": ("gamma",), "laplacian": ("gamma",), "poly": ("degree", "gamma", "coef0"),
+          "polynomial": ("degree", "gamma", "coef0"), "sigmoid": ("gamma", "coef0"), "linear": (), "cosine": ()}
+_DEFAULTS = {"degree": 3, "coef0": 1}
+_NOT_HERE = {"chi2": "chi2_kernel", "additive_chi2": "additive_chi2_kernel"}
+# Nystroem's word, and the server's.
+_PRECOMPUTED = ("precomputed", "precomputed()")
+
+
+def is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel in _PRECOMPUTED
+
+
+def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
+    """`kernel` as the server has it, for rows of as many columns.
+
+    A name of scikit-learn's means what it means there: gamma=None is 1/columns, degree 3, coef0 1. Any other text is the
+    server's, and holds its parameters itself: ValueError if `parameters` say something too.
+    """
+    said = {name: value for name, value in parameters.items() if value is not None}
+    if callable(kernel) or is_precomputed(kernel):
+        _refuse(said, kernel, "its values come from you, and nothing here can change them")
+        return "precomputed()"
+    if not isinstance(kernel, str):
+        return kernel  # refused where it would be sent
+    if kernel in _NOT_HERE:
+        raise ValueError(f"kernel={kernel!r} is none of phimap's; kernel=sklearn.metrics.pairwise.{_NOT_HERE[kernel]} has its "
+                         "values computed here and sent")
+    if kernel not in _NAMED:
+        _refuse(said, kernel, "a text that is not one of scikit-learn's names holds its parameters itself, as "
+                              "'rbf(gamma=0.1)'")
+        return kernel
+    defaults = _DEFAULTS | {"gamma": 1 / max(columns, 1)}
+    values = {name: said.get(name, defaults[name]) for name in _NAMED[kernel]}
+    name = "poly" if kernel == "polynomial" else kernel
+    return f"{name}({', '.join(f'{parameter}={word(value)}' for parameter, value in values.items())})"
+
+
+def _refuse(said: dict[str, Any], kernel: Any, why: str) -> None:
+    if said:
+        both = ", ".join(f"{name}={value!r}" for name, value in said.items())
+        raise ValueError(f"{both} and kernel={kernel!r} are both set: {why}")

@@ -1,0 +1,305 @@
+"""What the estimators share: a version that `fit` builds and `transform` applies."""
+from __future__ import annotations
+
+import datetime
+import inspect
+import uuid
+import warnings
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from phimap._access import server_or_default
+from phimap._pins import reference_to
+from phimap._rows import strings_of
+from phimap.client import Client
+from phimap.errors import Error, NotFound
+from phimap.results import Certificate, Version
+from phimap.sklearn import _kernel_function
+from phimap.sklearn._clients import Ttl, client_of, keep, living
+from phimap.sklearn._kernel import is_precomputed, kernel_text
+from phimap.sklearn._parameters import given, parsed, seed_of, word
+
+# Parameters that the text names otherwise: scikit-learn takes what has a `sparsify` for a linear model.
+_TEXT_NAMES = {"gram_sparsify": "sparsify"}
+# Of a kernel that has one of scikit-learn's names.
+_KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
+# Seconds after its last use, of what is built without a name.
+_DEFAULT_TTL = 7 * 86_400.0
+
+_Self = TypeVar("_Self", bound="Mapping")
+
+
+class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the estimators share; F2 describes it."""
+
+    # The estimators, by the name of their mapping.
+    families: ClassVar[dict[str, type[Mapping]]] = {}
+
+    # The mapping's name in its text, and its parameters there.
+    _family = ""
+    _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
+    # What n_components is another name of, and parameters that are None until `fit` and then this.
+    _components = "landmarks"
+    _defaults: ClassVar[dict[str, Any]] = {"landmarks": 100}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Mapping.families.setdefault(cls._family, cls)
+
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Sets the parameters of __init__, as they were given: `locals()` of it."""
+        for name, value in parameters.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def fit(self: _Self, X: Any, y: Any = None) -> _Self:
+        """Builds a version from the rows of X, or from the texts that X is a list of if the kernel is one of strings; with
+        the parameter `version`, looks that one up. y is ignored."""
+        X = self._validated(X, reset=True)
+        rows, columns = (len(X), 0) if isinstance(X, list) else X.shape
+        client = client_of(self.server)
+        if self.version is not None:
+            return self._look_up(client, columns)
+        spec, seed = self._text(rows), seed_of(self.seed, self.random_state)
+        kernel = kernel_text(self.kernel, {name: getattr(self, name, None) for name in _KERNEL_PARAMETERS}, columns)
+        pool = self._pool(rows, seed) if callable(self.kernel) else None
+        sent = X if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
+        mapping, fresh = (self.mapping, False) if self.mapping is not None else (self._fresh_name(), True)
+        ttl = self.ttl if self.ttl is not None else _DEFAULT_TTL if fresh else None
+        version = client.build(mapping, sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed,
+                               timeout=self.timeout, progress=self.progress, **living(ttl))
+        self.made_ = (client.server, mapping, None if fresh else version.ref.number)
+        self.ttl_ = living(ttl).get("ttl")
+        self._use(version)
+        if pool is not None or is_precomputed(self.kernel):
+            chosen = np.asarray(version.certificate.landmark_rows, dtype=np.intp)
+            self.component_indices_ = chosen if pool is None else pool[chosen]
+        if pool is not None:
+            self.components_ = _kernel_function.taken(X, self.component_indices_)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray[Any, Any]:
+        """The features of X, in the version's serving type: an array of its own, to write to."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        if hasattr(self, "components_"):
+            X = _kernel_function.blocks(self.kernel, X, self.components_)
+        elif hasattr(self, "component_indices_"):
+            X = X[:, self.component_indices_]
+        features = client_of(self.server).transform(
+            self.reference_, X, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
+        # The client's are a read-only view of the message; a scaler with copy=False that follows writes to them.
+        return features if features.flags.writeable else features.copy()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
+        """"f2_0", "f2_1" …; input_features is only checked against what `fit` saw."""
+        count = len(super().get_feature_names_out(input_features))
+        return np.asarray([f"{self._family}_{i}" for i in range(count)], dtype=object)
+
+    def certificate(self) -> Certificate:
+        """What was measured about the version when it was built."""
+        check_is_fitted(self)
+        return self._version().certificate
+
+    def keep(self: _Self) -> _Self:
+        """Keeps the version on the server, for ever: without this, one that was built without a name is deleted when it has
+        not been used for its time to live."""
+        check_is_fitted(self)
+        keep(client_of(self.server), reference_to(self._version()))
+        self.ttl_ = None
+        return self
+
+    def delete(self) -> None:
+        """Deletes from the server what `fit` made there, and forgets it: the mapping if its name was a fresh one, else
+        the version that was built last. A version that was only looked up stays. Copies of this estimator, pickled or
+        not, can transform no longer."""
+        made = getattr(self, "made_", None)
+        if made is not None:
+            server, mapping, number = made
+            try:
+                if number is None:
+                    client_of(server).delete_mapping(mapping)
+                else:
+                    client_of(server).delete_version(mapping, number)
+            except NotFound:
+                pass  # which is what was asked for
+        # Not before: a call that failed can be made again.
+        for attribute in _FITTED:
+            self.__dict__.pop(attribute, None)
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self.delete()
+        except Error as failed:
+            # What ended the block says more than that nothing could be deleted after it.
+            if error is None:
+                raise
+            warnings.warn(f"what fit made was not deleted: {failed}", stacklevel=2)
+
+    def __getstate__(self) -> Any:
+        ttl = getattr(self, "ttl_", None)
+        if ttl is not None:
+            warnings.warn(f"{self.reference_} is deleted when nobody has used it for {_duration(ttl)}, and what is pickled "
+                          f"here is worthless then: keep() keeps it, and so does fitting with mapping=", UserWarning,
+                          stacklevel=2)
+        return super().__getstate__()
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        # One that an earlier release pickled knows no parameter that came later.
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            self.__dict__.setdefault(name, parameter.default)
+
+    @classmethod
+    def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
+        """An estimator that is fitted already: with a stored version, as "letters@3", "letters@prod" or "letters".
+
+        It is the version that the reference means now; an alias that moves later does not change what a model was
+        trained on. `fit` (in a Pipeline, or of a clone) looks the reference up again and builds nothing.
+        """
+        version = client_of(server).get_version(reference)
+        family, parameters = parsed(version.mapping_text)
+        if family != cls._family:
+            raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…)"
+                             + (f": use {Mapping.families[family].__name__}" if family in Mapping.families else ""))
+        named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
+        known = {name: value for name, value in named.items() if value is not None}
+        estimator = cls(**known, kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
+                        version=reference, server=server)
+        if version.input_columns > 0:
+            estimator.n_features_in_ = version.input_columns
+        return estimator._use(version)
+
+    def _look_up(self: _Self, client: Client, columns: int) -> _Self:
+        if callable(self.kernel):
+            raise ValueError(f"version={self.version!r} and a function as kernel are both set: a version does not hold the rows "
+                             "that the function would have to be called with")
+        version = client.get_version(self.version)
+        if version.input_columns != columns:
+            raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
+                             f"{version.input_columns} features as input")
+        self.ttl_ = None
+        return self._use(version)
+
+    def _version(self) -> Version:
+        """The one that was fitted. Where its number is gone, or another version's, since it was imported there, it is found by
+        its digest."""
+        client = client_of(self.server)
+        try:
+            version = client.get_version(self.reference_)
+            if version.ref.digest == self.digest_:
+                return version
+        except NotFound:
+            pass
+        return client.get_version(f"{self.reference_.partition('@')[0]}@sha256:{self.digest_}")
+
+    def _use(self: _Self, version: Version) -> _Self:
+        # What belongs to a fit before, with another kernel.
+        for attribute in ("components_", "component_indices_"):
+            self.__dict__.pop(attribute, None)
+        self.reference_ = reference_to(version)
+        self.digest_ = version.ref.digest
+        self.kernel_ = version.kernel_text
+        self.mapping_text_ = version.mapping_text
+        self._n_features_out = version.output_columns
+        return self
+
+    def _fresh_name(self) -> str:
+        """That of the fit before, which built another version of the mapping, or a new one."""
+        server, mapping, number = getattr(self, "made_", (None, "", 0))
+        if server == server_or_default(self.server) and number is None:
+            return str(mapping)
+        return f"{self._family.replace('_', '-')}-{uuid.uuid4().hex}"
+
+    def _values(self) -> dict[str, Any]:
+        """The parameters of the text, with aliases and defaults resolved."""
+        values = {name: getattr(self, name) for name in self._text_parameters}
+        values[self._components] = given(self._components, values[self._components], "n_components", self.n_components)
+        for name, value in self._defaults.items():
+            if values[name] is None:
+                values[name] = value
+        return values
+
+    def _text(self, rows: int) -> str:
+        """The mapping in its text form, within what the rows allow."""
+        values = self._values()
+        for name, limit in self._limits(rows):
+            if isinstance(values[name], (int, np.integer)) and values[name] > limit:
+                said = "n_components" if name == self._components and self.n_components is not None else name
+                warnings.warn(f"{said}={values[name]} is more than {type(self).__name__} can have from {rows} rows: "
+                              f"{limit} are used", UserWarning, stacklevel=3)
+                values[name] = limit
+        for name, value in values.items():
+            if not (value is None or isinstance(value, (str, int, float, np.number, np.bool_))):
+                raise TypeError(f"{name}: expected a number or a name, got {value!r}")
+        words = ", ".join(f"{_TEXT_NAMES.get(name, name)}={word(value)}" for name, value in values.items()
+                          if value is not None)
+        return f"{self._family}({words})"
+
+    def _pool(self, rows: int, seed: Any) -> np.ndarray[Any, Any]:
+        """Rows whose Gram matrix is sent."""
+        landmarks = min(self._values().get("landmarks", 1), rows)
+        return _kernel_function.pool_of(rows, landmarks, getattr(self, "pool_rows", None), seed,
+                                        getattr(self, "policy", None) == "given")
+
+    def _limits(self, rows: int) -> list[tuple[str, int]]:
+        """Parameters that the rows bound, each with its bound."""
+        return [("landmarks", self._landmark_limit(rows))]
+
+    def _landmark_limit(self, rows: int) -> int:
+        """Rows that are given as landmarks are nothing else, and the server wants one more."""
+        return max(rows - 1, 1) if getattr(self, "policy", None) == "given" else rows
+
+    def _least_rows(self) -> int:
+        """Rows that `fit` needs."""
+        return 1
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        if (texts := strings_of(X)) is not None:
+            # As of scikit-learn's own vectorizers: such an X has no features that were seen.
+            for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
+                self.__dict__.pop(attribute, None)
+            return texts
+        # Rows that the server would refuse are refused here, in scikit-learn's own words.
+        how = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "reset": reset,
+               "ensure_min_samples": self._least_rows() if reset else 1}
+        if hasattr(self, "_validate_data"):
+            return self._validate_data(X, **how)
+        from sklearn.utils.validation import validate_data  # what replaced it in scikit-learn 1.6
+
+        return validate_data(self, X, **how)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "reference_")
+
+    # The features are of the version's type, whatever the rows are of. A Gram matrix is split along both sides.
+    def _more_tags(self) -> dict[str, Any]:
+        return {"preserves_dtype": [], "pairwise": is_precomputed(self.kernel)}
+
+    def __sklearn_tags__(self) -> Any:  # the same for scikit-learn 1.6
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        return tags
+
+
+# Attributes that `fit` and `from_version` set.
+_FITTED = ("made_", "ttl_", "reference_", "digest_", "kernel_", "mapping_text_", "components_", "component_indices_",
+           "_n_features_out", "n_features_in_", "feature_names_in_")
+
+
+def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
+    return _kernel_function.values(function, rows, rows)
+
+
+def _duration(ttl: Ttl) -> str:
+    """As "7 days"."""
+    seconds = ttl.total_seconds() if isinstance(ttl, datetime.timedelta) else ttl
+    return f"{seconds / 86_400:g} days" if seconds >= 2 * 86_400 else f"{seconds:g} s"

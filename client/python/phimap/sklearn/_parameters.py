@@ -1,0 +1,59 @@
+"""Parameters of estimators: aliases, seeds, and the words that the server's text forms have for values."""
+from __future__ import annotations
+
+import numbers
+import re
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+# As "f2(landmarks=500, policy=uniform)".
+_MAPPING_TEXT = re.compile(r"(\w+)\((.*)\)")
+_PARAMETER = re.compile(r"(\w+)=([^,()]+(?:\([^()]*\))?)")
+
+
+def given(name: str, value: Any, alias: str, other: Any) -> Any:
+    """The value of a parameter that has two names; None if neither is set. ValueError if both are."""
+    if value is not None and other is not None:
+        raise ValueError(f"{name}={value!r} and {alias}={other!r} are the same parameter: set one of them")
+    return other if value is None else value
+
+
+def seed_of(seed: Any, random_state: Any) -> Any:
+    """What the server draws with: 0 unless one of the two says otherwise. A RandomState is drawn from."""
+    value = given("seed", seed, "random_state", random_state)
+    if value is None:
+        return 0
+    if isinstance(value, numbers.Integral) or random_state is None:
+        return value
+    return int(check_random_state(value).randint(2**31 - 1))
+
+
+def word(value: Any) -> str:
+    """A value as the text forms have it, exactly."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(value).lower()
+    if isinstance(value, np.generic):
+        value = value.item()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def parsed(mapping_text: str) -> tuple[str, dict[str, Any]]:
+    """Family and parameters of the canonical text of a mapping."""
+    found = _MAPPING_TEXT.fullmatch(mapping_text)
+    if not found:
+        return mapping_text, {}
+    return found[1], {name: _value(text) for name, text in _PARAMETER.findall(found[2])}
+
+
+def _value(text: str) -> Any:
+    """The parameter of a word that `word` could have made."""
+    if text in ("false", "true"):
+        return text == "true"
+    if text.isdecimal():
+        return int(text)
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,76 @@
+"""What calls return: short text, tables for notebooks, and the fields as attributes."""
+import copy
+import pickle
+import uuid
+
+import pytest
+
+import phimap
+from phimap.results import Result, result_of
+from phimap.v1 import mapping_pb2 as mapping_pb
+from phimap.v1 import mapping_service_pb2 as service_pb
+
+
+@pytest.fixture
+def version(client, rows):
+    return client.build(f"m-{uuid.uuid4().hex}", rows, spec="f2(landmarks=30)", kernel="rbf(gamma=0.5)")
+
+
+@pytest.fixture
+def evaluation(client, version, rows):
+    return client.evaluate(phimap.reference_to(version), rows, ["in" if row[0] < 0.5 else "<out>" for row in rows])
+
+
+def test_a_version_is_a_line_a_text_and_a_table(version):
+    name = phimap.reference_to(version)
+    assert repr(version).startswith(f"<Version {name}: f2(landmarks=30, ") and repr(version).endswith("5 → 30 float32>")
+    lines = str(version).splitlines()
+    assert lines[0] == name and 8 < len(lines) < 20 and max(map(len, lines[:10])) < 130
+    assert any(line.split() == ["rank", "30", "of", "30"] for line in lines)
+    assert "not captured" in str(version) and "eigenvalues" not in str(version)
+    page = version._repr_html_()
+    assert page.count("<tr>") == len(lines) - 1 and f"<caption>{name}</caption>" in page
+
+
+def test_the_other_results_are_short_too(client, version, evaluation):
+    name = version.ref.mapping
+    alias = client.set_alias(name, "prod", 1)
+    [job] = client.list_builds(name)
+    advice = client.advise(margin=0.2, error=0.1, confidence=0.95)
+    assert repr(alias) == "<Alias prod: version 1>"
+    assert repr(client.get_mapping(name)) == f"<Mapping {name}: 1 versions, newest 1, prod is 1>"
+    assert repr(job).startswith(f"<BuildJob {name} ") and f": done, {name}@1" in repr(job)
+    assert repr(version.certificate).startswith("<Certificate of 300 rows, rank 30 of 30, not captured")
+    assert "verdict" in str(advice) and "<th" in advice._repr_html_()
+    assert len(repr(version.certificate.spectrum)) < 1000 and "eigenvalues=<64 of them>" in repr(version.certificate.spectrum)
+    assert "tested rows" in repr(evaluation) and "&lt;out&gt;" in evaluation._repr_html_()
+    for result in (alias, job, advice, evaluation, version.certificate, version):
+        assert len(str(result).splitlines()) < 40
+
+
+def test_fields_are_attributes_and_what_was_not_measured_is_none(client, version, rows):
+    certificate = version.certificate
+    assert certificate.rank == 30 and certificate.kernel_error.mean > 0 and len(certificate.pivots) == 30
+    assert isinstance(certificate.pivots, tuple) and isinstance(certificate.spectrum.effective_dimensions[0], Result)
+    assert certificate.HasField("rank") and "rank" in dir(certificate)
+    f1 = client.build(f"m-{uuid.uuid4().hex}", rows, spec="f1(landmarks=5)")
+    assert f1.certificate.rank is None and f1.certificate.landmarks == 5
+    with pytest.raises(AttributeError):
+        certificate.no_such_field
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        version.ref = None
+
+
+def test_equal_content_is_equal_and_pickles_and_copies(client, version):
+    again = client.get_version(phimap.reference_to(version))
+    assert again == version and again == version.message
+    assert again != phimap.Version() and phimap.Version() == mapping_pb.Version()
+    for other in (pickle.loads(pickle.dumps(version)), copy.deepcopy(version)):
+        assert other == version and type(other) is phimap.Version
+    assert phimap.BuildJob.CANCELLED == mapping_pb.BuildJob.CANCELLED
+
+
+def test_a_message_without_words_of_its_own_shows_its_fields():
+    job = service_pb.GetBuildRequest(mapping="m", build_id="x")
+    assert repr(result_of(job)) == str(result_of(job)) == "GetBuildRequest(mapping='m', build_id='x')"
+    assert result_of(3) == 3

@@ -1,0 +1,69 @@
+"""What an estimator leaves on the server, for how long, and that a model finds it again."""
+import inspect
+import io
+import pickle
+import uuid
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+import phimap
+from phimap.sklearn import F2
+
+pytestmark = pytest.mark.skipif("ttl" not in inspect.signature(phimap.Client.build).parameters,
+                                reason="versions have no time to live")
+
+
+def expires(client, estimator):
+    return client.get_version(estimator.reference_).message.HasField("expire_time")
+
+
+def test_without_a_name_there_is_a_week_and_with_one_for_ever(phimapd, client, rows):
+    unnamed = F2(5, server=phimapd.address).fit(rows)
+    named = F2(5, mapping=f"m-{uuid.uuid4().hex}", server=phimapd.address).fit(rows)
+    asked = F2(5, mapping=f"m-{uuid.uuid4().hex}", ttl=3600, server=phimapd.address).fit(rows)
+    assert (expires(client, unnamed), expires(client, named), expires(client, asked)) == (True, False, True)
+    assert (unnamed.ttl_, named.ttl_, asked.ttl_) == (7 * 86_400, None, 3600)
+    assert unnamed.ttl is None and clone(asked).ttl == 3600
+
+
+def test_pickling_what_will_be_deleted_warns_until_it_is_kept(phimapd, client, rows):
+    fitted = F2(5, server=phimapd.address).fit(rows)
+    with pytest.warns(UserWarning, match=r"f2-\w+@1 is deleted when nobody has used it for 7 days.*keep\(\) keeps it"):
+        pickle.dumps(fitted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.dumps(fitted.keep())
+        pickle.dumps(F2(5))  # not fitted: there is nothing to lose
+    assert not expires(client, fitted)
+
+
+def test_a_grid_leaves_one_version_that_is_kept(phimapd, client, rows):
+    labels = (np.linalg.norm(rows, axis=1) > 2).astype(int)
+    before = {mapping.name for mapping in client.list_mappings()}
+    model = make_pipeline(F2(server=phimapd.address), LinearSVC(dual=False))
+    search = GridSearchCV(model, {"f2__n_components": [5, 9, 20], "f2__gamma": [0.1, 1.0]}, cv=3).fit(rows, labels)
+    search.best_estimator_["f2"].keep()
+    made = [version for mapping in client.list_mappings() if mapping.name not in before
+            for version in client.list_versions(mapping.name)]
+    kept = [phimap.reference_to(version) for version in made if not version.message.HasField("expire_time")]
+    assert len(made) == 19 and kept == [search.best_estimator_["f2"].reference_]
+
+
+def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_number(phimapd, client, rows):
+    name = f"m-{uuid.uuid4().hex}"
+    fitted = F2(5, mapping=name, server=phimapd.address).fit(rows)
+    expected, pickled, artifact = fitted.transform(rows), pickle.dumps(fitted), io.BytesIO()
+    client.export_(fitted.reference_, artifact)
+    client.delete_version(name, 1)
+    client.build(name, rows, spec="f1(landmarks=3)")
+    artifact.seek(0)
+    assert client.import_(name, artifact).ref.number == 3
+    found = pickle.loads(pickled)
+    assert (found.transform(rows) == expected).all()
+    assert found.keep().certificate().landmarks == 5
