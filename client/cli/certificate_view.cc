@@ -11,6 +11,7 @@
 #include "client/cli/number_text.h"
 #include "client/cli/paragraph.h"
 #include "client/cli/spectrum_view.h"
+#include "exchange/named_columns.h"
 
 namespace phimap::cli {
 namespace {
