@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
@@ -15,13 +16,12 @@
 namespace phimap::cli {
 namespace {
 
-absl::Status CheckBuildArguments(const BuildArguments& arguments) {
-  if (arguments.input.path.empty()) return absl::InvalidArgumentError("--input is required");
+absl::Status CheckBuildArguments(const BuildArguments& arguments, const InputArguments& input) {
   if (arguments.rows != 0) {
     return absl::InvalidArgumentError("--rows is for --dry-run; a build counts them");
   }
-  if (arguments.input.columns == 0) return absl::OkStatus();
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(arguments.input));
+  if (input.columns == 0) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
   if (format == FileFormat::kSvmlight) return absl::OkStatus();
   return absl::InvalidArgumentError(
       "--columns is for --dry-run and for svmlight; other files say how many they have");
@@ -46,12 +46,12 @@ struct InputShape {
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
   InputShape shape{arguments.rows, arguments.input.columns};
   if (shape.rows != 0 && shape.columns != 0) return shape;
-  if (arguments.input.path.empty()) {
+  if (arguments.input.paths.empty() && arguments.input.more_paths.empty()) {
     return absl::InvalidArgumentError(
         "--dry-run needs --input, or --rows and --columns in its place");
   }
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source,
-                          OpenRows(arguments.input, cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source, OpenRows(input, cancel));
   if (shape.columns == 0) shape.columns = source->columns();
   if (shape.rows != 0) return shape;
   if (source->row_count().has_value()) {
@@ -87,14 +87,17 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
                                      .standardize = arguments.standardize,
                                      .seed = seed};
   if (arguments.dry_run) return RunDryRun(arguments, options, context);
-  PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
+  PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments, input));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
-                          OpenRows(arguments.input, context.cancel));
+                          OpenRows(input, context.cancel));
   absl::StatusOr<v1::Version> version;
   {
     ProgressBar bar(context.console);
     const auto show = [&](const client::BuildProgress& progress) {
-      bar.Update(StateOf(progress, arguments.name, rows->row_count()));
+      ProgressState state = StateOf(progress, arguments.name, rows->row_count());
+      state.share_read = rows->share_read();
+      bar.Update(std::move(state));
     };
     version = context.client.Build(options, *rows, show, &context.cancel);
   }

@@ -24,14 +24,15 @@ bool IsNumber(const std::string& cell) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<InputFile> file,
-                                                           const std::string& label) {
-  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(file), label));
+                                                           const std::string& label,
+                                                           char delimiter) {
+  std::unique_ptr<CsvReader> reader(new CsvReader(std::move(file), label, delimiter));
   PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
 }
 
-CsvReader::CsvReader(std::unique_ptr<InputFile> file, std::string label)
-    : file_(std::move(file)), label_(std::move(label)), tokenizer_(*file_) {}
+CsvReader::CsvReader(std::unique_ptr<InputFile> file, std::string label, char delimiter)
+    : file_(std::move(file)), label_(std::move(label)), tokenizer_(*file_, delimiter) {}
 
 absl::Status CsvReader::ReadHeader() {
   PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
@@ -149,13 +150,21 @@ absl::Status CsvReader::AppendRow(std::vector<double>& values) {
 }
 
 absl::Status CsvReader::CellError(int column, absl::string_view message) const {
-  // Line 2 is where a label that nobody named shows.
-  const std::string hint =
-      label_.empty() && record_.line() == 2
-          ? absl::StrCat("; if the column is not an input, say --label=", header_[column])
-          : "";
   return LineError(record_.line(), absl::StrCat("column ", column + 1, " (", header_[column],
-                                                "): ", message, hint));
+                                                "): ", message, HintAt(column)));
+}
+
+std::string CsvReader::HintAt(int column) const {
+  // Line 2 is where it shows.
+  if (record_.line() != 2) return "";
+  const size_t other = header_.size() == 1 ? header_[0].find_first_of(";\t|,") : std::string::npos;
+  if (other != std::string::npos) {
+    const std::string delimiter = header_[0][other] == '\t' ? "tab" : header_[0].substr(other, 1);
+    return absl::StrCat("; if the cells are parted by ", delimiter, ", say --delimiter='",
+                        delimiter, "'");
+  }
+  if (!label_.empty()) return "";
+  return absl::StrCat("; if the column is not an input, say --label=", header_[column]);
 }
 
 absl::Status CsvReader::LineError(int64_t line, absl::string_view message) const {

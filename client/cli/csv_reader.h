@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,8 @@ class CsvReader : public client::LabeledRowSource {
   // header whose cells are all numbers is refused: it is a first row, and dropping it silently
   // would be worse.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(std::unique_ptr<InputFile> file,
-                                                         const std::string& label);
+                                                         const std::string& label,
+                                                         char delimiter = ',');
 
   int32_t columns() const override { return columns_; }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
@@ -38,7 +40,10 @@ class CsvReader : public client::LabeledRowSource {
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
 
+  // Names of all columns.
+  const std::vector<std::string>& header() const { return header_; }
   // Names of the input columns; the label is not among them.
   std::vector<std::string> input_names() const;
   // Kept only after KeepLabels.
@@ -46,7 +51,7 @@ class CsvReader : public client::LabeledRowSource {
   void KeepLabels() { keep_labels_ = true; }
 
  private:
-  CsvReader(std::unique_ptr<InputFile> file, std::string label);
+  CsvReader(std::unique_ptr<InputFile> file, std::string label, char delimiter);
 
   absl::Status ReadHeader();
   absl::Status CheckNamesDiffer() const;
@@ -57,6 +62,8 @@ class CsvReader : public client::LabeledRowSource {
   absl::StatusOr<bool> SkipBlankEnd();
   absl::Status AppendRow(std::vector<double>& values);
   absl::Status CellError(int column, absl::string_view message) const;
+  // What to try if a cell is not a number; empty if there is nothing to guess.
+  std::string HintAt(int column) const;
   absl::Status LineError(int64_t line, absl::string_view message) const;
 
   const std::unique_ptr<InputFile> file_;

@@ -13,14 +13,16 @@ namespace phimap::cli {
 // same float32 or float64. Lines end with LF.
 class CsvWriter : public RowWriter {
  public:
-  explicit CsvWriter(std::unique_ptr<OutputFile> file) : file_(std::move(file)) {}
+  // `started`: the file holds the header already, and stands behind its last row.
+  explicit CsvWriter(std::unique_ptr<OutputFile> file, bool started = false)
+      : file_(std::move(file)), started_(started) {}
 
   absl::Status Append(const client::RowBlock& block) override;
   absl::Status Finish() override { return file_->Commit(); }
 
  private:
   const std::unique_ptr<OutputFile> file_;
-  bool started_ = false;
+  bool started_;
 };
 
 }  // namespace phimap::cli

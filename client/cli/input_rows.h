@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -16,10 +17,14 @@
 namespace phimap::cli {
 
 struct InputArguments {
-  // "-" is standard input.
-  std::string path;
+  // Paths and patterns; "-" is standard input. Several files are one stream.
+  std::vector<std::string> paths;
+  // The same, named without --input; WithFiles puts them behind `paths`.
+  std::vector<std::string> more_paths;
   // "csv", "npy", "svmlight", "text" or empty: by the extension.
   std::string format;
+  // Of csv: one character, or "tab"; empty: a comma, or a tab in files named .tsv.
+  std::string delimiter;
   // Of csv: the column that is not an input; empty for none.
   std::string label;
   // Of csv: the column of texts, which are then the examples; empty: rows of numbers.
@@ -30,14 +35,22 @@ struct InputArguments {
   bool zero_based = false;
 };
 
+// With all files that are named, those that patterns match among them, in `paths`. kInvalidArgument
+// if there is none.
+absl::StatusOr<InputArguments> WithFiles(InputArguments input);
+
+// The format of all its files; kInvalidArgument if they are not of one. REQUIRES: WithFiles.
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
+
+// kInvalidArgument if one of the files is the output, as RefuseOverwritingInput says.
+absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output);
 
 // With `columns` set to those of the version, where the format does not tell them and nobody has.
 absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
                                              absl::string_view reference);
 
-// A reader. `cancel` ends what it reads before it returns. Errors: kInvalidArgument for options of
-// another format.
+// A reader of all files, one after the other. `cancel` ends what it reads before it returns.
+// Errors: kInvalidArgument for options of another format. REQUIRES: WithFiles.
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
                                                             client::CancelToken& cancel);
 
