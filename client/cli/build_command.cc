@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
@@ -16,7 +17,6 @@ namespace phimap::cli {
 namespace {
 
 absl::Status CheckBuildArguments(const BuildArguments& arguments) {
-  if (arguments.input.path.empty()) return absl::InvalidArgumentError("--input is required");
   if (arguments.rows != 0) {
     return absl::InvalidArgumentError("--rows is for --dry-run; a build counts them");
   }
@@ -41,17 +41,18 @@ struct InputShape {
 // What was given, and for the rest what the input has.
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
   InputShape shape{arguments.rows};
-  InputArguments input = arguments.input;
+  InputArguments named = arguments.input;
   // A number is how many there are, whatever the file.
-  if (const absl::StatusOr<int32_t> count = CountOfColumns(input.columns_given); count.ok()) {
+  if (const absl::StatusOr<int32_t> count = CountOfColumns(named.columns_given); count.ok()) {
     shape.columns = *count;
-    input.columns_given.clear();
+    named.columns_given.clear();
   }
   if (shape.rows != 0 && shape.columns != 0) return shape;
-  if (input.path.empty()) {
+  if (arguments.input.paths.empty() && arguments.input.more_paths.empty()) {
     return absl::InvalidArgumentError(
         "--dry-run needs --input, or --rows and --columns in its place");
   }
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(std::move(named)));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> source, OpenRows(input, cancel));
   if (shape.columns == 0) shape.columns = source->columns();
   if (shape.rows != 0) return shape;
@@ -88,14 +89,17 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
                                      .standardize = arguments.standardize,
                                      .seed = seed};
   if (arguments.dry_run) return RunDryRun(arguments, options, context);
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
   PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
-                          OpenRows(arguments.input, context.cancel));
+                          OpenRows(input, context.cancel));
   absl::StatusOr<v1::Version> version;
   {
     ProgressBar bar(context.console);
     const auto show = [&](const client::BuildProgress& progress) {
-      bar.Update(StateOf(progress, arguments.name, rows->row_count()));
+      ProgressState state = StateOf(progress, arguments.name, rows->row_count());
+      state.share_read = rows->share_read();
+      bar.Update(std::move(state));
     };
     version = context.client.Build(options, *rows, show, &context.cancel);
   }

@@ -23,25 +23,26 @@ bool IsNumber(const std::string& cell) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(
-    std::unique_ptr<InputFile> file, ColumnChoice choice,
+    std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
     std::shared_ptr<PassthroughCells> passthrough) {
   std::unique_ptr<CsvReader> reader(
-      new CsvReader(std::move(file), std::move(choice), std::move(passthrough)));
+      new CsvReader(std::move(file), std::move(choice), delimiter, std::move(passthrough)));
   PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
   return reader;
 }
 
 absl::StatusOr<std::unique_ptr<CsvReader>> CsvReader::Open(std::unique_ptr<InputFile> file,
-                                                           const std::string& label) {
-  return Open(std::move(file), ColumnChoice{.label = label});
+                                                           const std::string& label,
+                                                           char delimiter) {
+  return Open(std::move(file), ColumnChoice{.label = label}, delimiter);
 }
 
-CsvReader::CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice,
+CsvReader::CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
                      std::shared_ptr<PassthroughCells> passthrough)
     : file_(std::move(file)),
       choice_(std::move(choice)),
       passthrough_(std::move(passthrough)),
-      tokenizer_(*file_) {}
+      tokenizer_(*file_, delimiter) {}
 
 absl::Status CsvReader::ReadHeader() {
   PHIMAP_ASSIGN_OR_RETURN(const bool any, tokenizer_.Next(record_));
@@ -148,11 +149,7 @@ absl::Status CsvReader::AppendRow(std::vector<double>& values) {
     values.push_back(value);
   }
   if (keep_labels_ && chosen_.label >= 0) PHIMAP_RETURN_IF_ERROR(KeepLabel());
-  if (passthrough_ == nullptr) return absl::OkStatus();
-  std::string cells;
-  for (const int i : chosen_.passthrough) AppendCsvCell(record_.cell(i), cells);
-  passthrough_->Push(std::move(cells));
-  return absl::OkStatus();
+  return passthrough_ == nullptr ? absl::OkStatus() : PassCellsThrough();
 }
 
 absl::Status CsvReader::KeepLabel() {
@@ -162,15 +159,37 @@ absl::Status CsvReader::KeepLabel() {
   return absl::OkStatus();
 }
 
+absl::Status CsvReader::PassCellsThrough() {
+  std::string cells;
+  for (const int i : chosen_.passthrough) {
+    const absl::string_view cell = record_.cell(i);
+    // A line of the output is a row: what goes on after a stop counts them.
+    if (cell.find_first_of("\r\n") != absl::string_view::npos) {
+      return CellError(i, "expected a cell of one line for --passthrough");
+    }
+    AppendCsvCell(cell, cells);
+  }
+  passthrough_->Push(std::move(cells));
+  return absl::OkStatus();
+}
+
 absl::Status CsvReader::CellError(int column, absl::string_view message) const {
-  // Line 2 is where a label that nobody named shows.
-  const std::string hint =
-      choice_.label.empty() && record_.line() == 2
-          ? absl::StrCat("; if the column is not an input, say --label=", header_[column],
-                         " or --exclude=", header_[column])
-          : "";
   return LineError(record_.line(), absl::StrCat("column ", column + 1, " (", header_[column],
-                                                "): ", message, hint));
+                                                "): ", message, HintAt(column)));
+}
+
+std::string CsvReader::HintAt(int column) const {
+  // Line 2 is where it shows.
+  if (record_.line() != 2) return "";
+  const size_t other = header_.size() == 1 ? header_[0].find_first_of(";\t|,") : std::string::npos;
+  if (other != std::string::npos) {
+    const std::string delimiter = header_[0][other] == '\t' ? "tab" : header_[0].substr(other, 1);
+    return absl::StrCat("; if the cells are parted by ", delimiter, ", say --delimiter='",
+                        delimiter, "'");
+  }
+  if (!choice_.label.empty()) return "";
+  return absl::StrCat("; if the column is not an input, say --label=", header_[column],
+                      " or --exclude=", header_[column]);
 }
 
 absl::Status CsvReader::LineError(int64_t line, absl::string_view message) const {

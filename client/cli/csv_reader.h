@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,15 +28,16 @@ namespace phimap::cli {
 // Thread-safety: as RowSource.
 class CsvReader : public client::LabeledRowSource {
  public:
-  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along;
-  // null if it carries none. A header whose cells are all numbers is refused: it is a first row,
-  // and dropping it silently would be worse.
+  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along; null
+  // if it carries none. A header whose cells are all numbers is refused: it is a first row, and
+  // dropping it silently would be worse.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
-      std::unique_ptr<InputFile> file, ColumnChoice choice,
+      std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
       std::shared_ptr<PassthroughCells> passthrough = nullptr);
   // All columns but `label` are inputs; empty for none.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(std::unique_ptr<InputFile> file,
-                                                         const std::string& label);
+                                                         const std::string& label,
+                                                         char delimiter = ',');
 
   int32_t columns() const override { return static_cast<int32_t>(chosen_.inputs.size()); }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
@@ -44,7 +46,10 @@ class CsvReader : public client::LabeledRowSource {
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
 
+  // Names of all columns.
+  const std::vector<std::string>& header() const { return header_; }
   // Of the inputs, in the order of the rows.
   std::vector<std::string> column_names() const override;
   // Columns that are no inputs because the version has none of that name.
@@ -54,7 +59,7 @@ class CsvReader : public client::LabeledRowSource {
   void KeepLabels() { keep_labels_ = true; }
 
  private:
-  CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice,
+  CsvReader(std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
             std::shared_ptr<PassthroughCells> passthrough);
 
   absl::Status ReadHeader();
@@ -66,8 +71,11 @@ class CsvReader : public client::LabeledRowSource {
   absl::StatusOr<bool> SkipBlankEnd();
   absl::Status AppendRow(std::vector<double>& values);
   absl::Status KeepLabel();
+  absl::Status PassCellsThrough();
   std::vector<std::string> NamesAt(const std::vector<int>& places) const;
   absl::Status CellError(int column, absl::string_view message) const;
+  // What to try if a cell is not a number; empty if there is nothing to guess.
+  std::string HintAt(int column) const;
   absl::Status LineError(int64_t line, absl::string_view message) const;
 
   const std::unique_ptr<InputFile> file_;

@@ -14,7 +14,8 @@ constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
 }  // namespace
 
-CsvTokenizer::CsvTokenizer(InputFile& file) : file_(file), buffer_(kBufferSizeBytes) {}
+CsvTokenizer::CsvTokenizer(InputFile& file, char delimiter)
+    : file_(file), delimiter_(delimiter), buffer_(kBufferSizeBytes) {}
 
 absl::Status CsvTokenizer::Rewind() {
   PHIMAP_RETURN_IF_ERROR(file_.Rewind());
@@ -61,6 +62,7 @@ absl::StatusOr<bool> CsvTokenizer::Next(CsvRecord& record) {
   record.line_ = line_;
   state_ = State::kCellStart;
   while (true) {
+    TakePlain(record);
     PHIMAP_ASSIGN_OR_RETURN(const int byte, NextByte());
     if (byte < 0) return EndFile(record);
     PHIMAP_ASSIGN_OR_RETURN(const Step step, Take(static_cast<char>(byte), record));
@@ -70,6 +72,27 @@ absl::StatusOr<bool> CsvTokenizer::Next(CsvRecord& record) {
                                       : ErrorAt(record.line_, "a record is longer than 16 MiB");
     }
   }
+}
+
+// Such cells are nearly all of a file; a run of characters is appended at once.
+void CsvTokenizer::TakePlain(CsvRecord& record) {
+  if (state_ != State::kCellStart && state_ != State::kPlain) return;
+  const char* const end = buffer_.data() + size_;
+  const char* begin = buffer_.data() + position_;
+  while (true) {
+    const char* next = begin;
+    while (next != end && *next != delimiter_ && *next != '\n' && *next != '\r' && *next != '"') {
+      ++next;
+    }
+    record.text_.append(begin, next);
+    if (next != begin) state_ = State::kPlain;
+    begin = next;
+    if (begin == end || *begin != delimiter_) break;
+    record.ends_.push_back(record.text_.size());
+    state_ = State::kCellStart;
+    ++begin;
+  }
+  position_ = begin - buffer_.data();
 }
 
 absl::StatusOr<CsvTokenizer::Step> CsvTokenizer::Take(char c, CsvRecord& record) {
@@ -91,7 +114,7 @@ absl::StatusOr<CsvTokenizer::Step> CsvTokenizer::Take(char c, CsvRecord& record)
 }
 
 absl::StatusOr<CsvTokenizer::Step> CsvTokenizer::TakeUnquoted(char c, CsvRecord& record) {
-  if (c == ',') {
+  if (c == delimiter_) {
     record.ends_.push_back(record.text_.size());
     state_ = State::kCellStart;
     return Step::kMore;

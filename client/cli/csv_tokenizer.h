@@ -35,15 +35,15 @@ class CsvRecord {
   bool quoted_ = false;
 };
 
-// Reads records: cells parted by commas, lines ended by LF or CRLF, cells in "…" with "" for a
-// quote, which may hold commas and line ends. A byte order mark at the start is skipped. A record
-// has at most 16 MiB, so that a quote that is never closed does not swallow a large file.
+// Reads records: cells parted by a delimiter, lines ended by LF or CRLF, cells in "…" with "" for a
+// quote, which may hold delimiters and line ends. A byte order mark at the start is skipped. A
+// record has at most 16 MiB, so that a quote that is never closed does not swallow a large file.
 //
 // Thread-safety: one thread.
 class CsvTokenizer {
  public:
   // REQUIRES: `file` outlives the tokenizer.
-  explicit CsvTokenizer(InputFile& file);
+  explicit CsvTokenizer(InputFile& file, char delimiter = ',');
 
   // The next record; false at the end. Errors name the line.
   absl::StatusOr<bool> Next(CsvRecord& record);
@@ -58,6 +58,8 @@ class CsvTokenizer {
   absl::StatusOr<int> NextByte();
   absl::Status Fill();
   absl::Status SkipByteOrderMark();
+  // Takes what is read already of a cell without quotes, up to the first character that ends it.
+  void TakePlain(CsvRecord& record);
   absl::StatusOr<Step> Take(char c, CsvRecord& record);
   absl::StatusOr<Step> TakeUnquoted(char c, CsvRecord& record);
   absl::StatusOr<Step> EndLine(CsvRecord& record);
@@ -65,6 +67,7 @@ class CsvTokenizer {
   absl::Status ErrorAt(int64_t line, absl::string_view message) const;
 
   InputFile& file_;
+  const char delimiter_;
   std::vector<char> buffer_;
   size_t position_ = 0;
   size_t size_ = 0;

@@ -16,9 +16,10 @@ namespace phimap::cli {
 class CsvWriter : public RowWriter {
  public:
   // Each line begins with the cells that `passthrough` has for its row; null: with its features.
+  // `started`: the file holds the header already, and stands behind its last row.
   explicit CsvWriter(std::unique_ptr<OutputFile> file,
-                     std::shared_ptr<PassthroughCells> passthrough = nullptr)
-      : file_(std::move(file)), passthrough_(std::move(passthrough)) {}
+                     std::shared_ptr<PassthroughCells> passthrough = nullptr, bool started = false)
+      : file_(std::move(file)), passthrough_(std::move(passthrough)), started_(started) {}
 
   absl::Status Append(const client::RowBlock& block) override;
   absl::Status Finish() override { return file_->Commit(); }
@@ -26,7 +27,7 @@ class CsvWriter : public RowWriter {
  private:
   const std::unique_ptr<OutputFile> file_;
   const std::shared_ptr<PassthroughCells> passthrough_;
-  bool started_ = false;
+  bool started_;
 };
 
 }  // namespace phimap::cli

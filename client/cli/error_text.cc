@@ -107,6 +107,22 @@ std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
   return absl::StrCat(PlaceOf(detail, command), message);
 }
 
+// More columns than a version has are mostly a label or an id that was not left out.
+std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
+  if (detail.reason != "WRONG_COLUMNS" || command != "transform") return "";
+  const auto expected = detail.metadata.find("expected");
+  const auto actual = detail.metadata.find("actual");
+  if (expected == detail.metadata.end() || actual == detail.metadata.end()) return "";
+  int64_t columns = 0;
+  int64_t came = 0;
+  const bool numbers =
+      absl::SimpleAtoi(expected->second, &columns) && absl::SimpleAtoi(actual->second, &came);
+  if (!numbers || came <= columns) return "";
+  return absl::StrCat("  ", came, " columns came, ", came - columns,
+                      " more than the version maps; of a CSV file --exclude=COLUMN leaves out "
+                      "a label or an id, and --passthrough=COLUMN carries it along\n");
+}
+
 }  // namespace
 
 std::string ErrorText(const absl::Status& status, absl::string_view server,
@@ -124,6 +140,7 @@ std::string ErrorText(const absl::Status& status, absl::string_view server,
                                   command.empty() ? std::string(status.message())
                                                   : InWordsOf(command, *detail, status.message()),
                                   "\n");
+  absl::StrAppend(&text, ColumnsHint(*detail, command));
   if (detail->retry_delay_ms > 0) {
     absl::StrAppend(&text, "  try again in ", (detail->retry_delay_ms + 999) / 1000, " s\n");
   }

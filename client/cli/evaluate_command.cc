@@ -32,9 +32,10 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
                                         .folds = arguments.folds,
                                         .seed = seed,
                                         .confidence = arguments.confidence};
-  PHIMAP_ASSIGN_OR_RETURN(
-      const InputArguments input,
-      WithColumnsOf(arguments.input, context.client, arguments.reference, *context.console.stream));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
+                          WithColumnsOf(files, context.client, arguments.reference,
+                                        *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
                           OpenLabeledRows(input, context.cancel));
   NoteColumnsLeftOut(*rows, *context.console.stream);
@@ -42,7 +43,10 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
   {
     ProgressBar bar(context.console);
     const auto show = [&](const client::EvaluateProgress& progress) {
-      bar.Update(StateOf(progress, arguments.reference));
+      ProgressState state = StateOf(progress, arguments.reference);
+      state.total_rows = rows->row_count();
+      state.share_read = rows->share_read();
+      bar.Update(std::move(state));
     };
     evaluation = context.client.Evaluate(options, *rows, show, &context.cancel);
   }

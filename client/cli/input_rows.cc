@@ -1,14 +1,19 @@
 #include "client/cli/input_rows.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/csv_reader.h"
 #include "client/cli/input_file.h"
+#include "client/cli/input_paths.h"
 #include "client/cli/npy_reader.h"
+#include "client/cli/output_file.h"
+#include "client/cli/row_sequence.h"
 #include "client/cli/svmlight_reader.h"
 #include "client/cli/text_column_reader.h"
 #include "client/cli/text_lines_reader.h"
@@ -25,7 +30,7 @@ absl::string_view NoNamesOf(FileFormat format) {
     case FileFormat::kNpy:
       return "the columns of npy have no names";
     case FileFormat::kSvmlight:
-      return "those of svmlight have numbers; its labels are what its lines begin with";
+      return "those of svmlight have numbers, and its labels are what its lines begin with";
     case FileFormat::kText:
       return "a file of texts has neither columns nor labels";
     case FileFormat::kCsv:
@@ -34,17 +39,23 @@ absl::string_view NoNamesOf(FileFormat format) {
   return "";
 }
 
-absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
-  const std::pair<const char*, bool> of_names[] = {
+absl::Status CheckNamingOptions(const InputArguments& input, FileFormat format) {
+  if (format == FileFormat::kCsv) return absl::OkStatus();
+  const std::pair<const char*, bool> options[] = {
       {"--label", !input.choice.label.empty()},
       {"--exclude", !input.choice.exclude.empty()},
       {"--passthrough", !input.choice.passthrough.empty()},
       {"--columns", !input.columns_given.empty() && format != FileFormat::kSvmlight}};
-  for (const auto& [option, given] : of_names) {
-    if (!given || format == FileFormat::kCsv) continue;
+  for (const auto& [option, given] : options) {
+    if (!given) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(option, " names a column of a CSV file; ", NoNamesOf(format)));
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
+  PHIMAP_RETURN_IF_ERROR(CheckNamingOptions(input, format));
   if (format != FileFormat::kCsv && !input.text.empty()) {
     return absl::InvalidArgumentError(
         "--text names a column of a CSV file; of a file with a text on each line say "
@@ -56,6 +67,9 @@ absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
     return absl::InvalidArgumentError(
         "--text takes one column for the examples; --columns, --exclude and --passthrough are of "
         "rows of numbers");
+  }
+  if (format != FileFormat::kCsv && !input.delimiter.empty()) {
+    return absl::InvalidArgumentError("--delimiter is of CSV files, whose cells it parts");
   }
   if (format != FileFormat::kSvmlight && input.zero_based) {
     return absl::InvalidArgumentError("--zero-based is of svmlight files, which have indices");
@@ -69,52 +83,153 @@ ColumnChoice ChoiceOf(const InputArguments& input) {
   return choice;
 }
 
-struct OpenedInput {
-  FileFormat format;
-  std::unique_ptr<InputFile> file;
-};
-
-absl::StatusOr<OpenedInput> OpenFile(const InputArguments& input) {
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
-  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(input.path));
-  return OpenedInput{format, std::move(file)};
-}
-
-absl::StatusOr<std::unique_ptr<SvmlightReader>> OpenSvmlight(std::unique_ptr<InputFile> file,
-                                                             const InputArguments& input,
-                                                             client::CancelToken& cancel) {
-  int32_t columns = input.columns;
-  if (!input.columns_given.empty()) {
-    PHIMAP_ASSIGN_OR_RETURN(columns, CountOfColumns(input.columns_given));
+absl::StatusOr<char> DelimiterOf(const InputArguments& input, const std::string& path) {
+  const std::string& named = input.delimiter;
+  if (named.empty()) {
+    return absl::EndsWithIgnoreCase(WithoutCompression(path), ".tsv") ? '\t' : ',';
   }
-  return SvmlightReader::Open(std::move(file), {columns, input.zero_based}, cancel);
+  if (named == "tab" || named == "\\t") return '\t';
+  const bool usable = named.size() == 1 && !absl::ascii_isalnum(named[0]) &&
+                      absl::ascii_isascii(named[0]) &&
+                      absl::string_view("\"\r\n.+-").find(named[0]) == absl::string_view::npos;
+  if (usable) return named[0];
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--delimiter: expected one character that is in no number, as ';' or '|', or tab; got '",
+      named, "'"));
 }
 
-// Of a version whose columns have no names, more of the file than it maps.
-absl::Status CheckCount(const InputArguments& input, const CsvReader& rows) {
-  if (!input.choice.of_version.empty() || input.columns == 0) return absl::OkStatus();
-  if (rows.columns() <= input.columns) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(input.path, ": ", rows.columns(), " columns came, and ", input.choice.reference,
-                   " maps ", input.columns,
-                   ", which have no names; leave out what is no input, as a label or an id, with "
-                   "--exclude=NAME, or carry it along with --passthrough=NAME. The columns are ",
-                   ShownColumnNames(rows.column_names())));
+absl::StatusOr<OpenedRows> OpenCsv(std::unique_ptr<InputFile> file, const std::string& path,
+                                   const InputArguments& input, bool keep_labels) {
+  PHIMAP_ASSIGN_OR_RETURN(const char delimiter, DelimiterOf(input, path));
+  if (!input.text.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        std::unique_ptr<TextColumnReader> reader,
+        TextColumnReader::Open(std::move(file), input.text, input.choice.label, delimiter));
+    TextColumnReader* const labels = reader.get();
+    return OpenedRows{std::move(reader), labels, labels->header()};
+  }
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
+                          CsvReader::Open(std::move(file), ChoiceOf(input), delimiter,
+                                          input.passthrough));
+  if (keep_labels) reader->KeepLabels();
+  CsvReader* const labels = reader.get();
+  std::vector<std::string> left_out = labels->left_out();
+  return OpenedRows{std::move(reader), labels, labels->header(), {}, std::move(left_out)};
 }
 
-absl::StatusOr<std::unique_ptr<CsvReader>> OpenCsv(std::unique_ptr<InputFile> file,
-                                                   const InputArguments& input) {
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> rows,
-                          CsvReader::Open(std::move(file), ChoiceOf(input), input.passthrough));
-  PHIMAP_RETURN_IF_ERROR(CheckCount(input, *rows));
-  return rows;
+// Of svmlight: what the command line says, else the version, else 0.
+absl::StatusOr<int32_t> ColumnsOfRows(const InputArguments& input) {
+  if (input.columns_given.empty()) return input.columns;
+  return CountOfColumns(input.columns_given);
+}
+
+absl::StatusOr<OpenedRows> OpenSvmlight(std::unique_ptr<InputFile> file,
+                                        const InputArguments& input, bool keep_labels,
+                                        client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(const int32_t columns, ColumnsOfRows(input));
+  PHIMAP_ASSIGN_OR_RETURN(
+      std::unique_ptr<SvmlightReader> reader,
+      SvmlightReader::Open(std::move(file), {columns, input.zero_based}, cancel));
+  if (keep_labels) reader->KeepLabels();
+  SvmlightReader* const labels = reader.get();
+  return OpenedRows{std::move(reader), labels};
+}
+
+absl::StatusOr<OpenedRows> OpenFile(const InputArguments& input, FileFormat format,
+                                    const std::string& path, bool keep_labels,
+                                    client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(path));
+  switch (format) {
+    case FileFormat::kCsv:
+      return OpenCsv(std::move(file), path, input, keep_labels);
+    case FileFormat::kNpy: {
+      PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<NpyReader> reader, NpyReader::Open(std::move(file)));
+      const client::FloatType type = reader->type();
+      return OpenedRows{std::move(reader), nullptr, {}, type};
+    }
+    case FileFormat::kText:
+      return OpenedRows{std::make_unique<TextLinesReader>(std::move(file))};
+    case FileFormat::kSvmlight:
+      break;
+  }
+  return OpenSvmlight(std::move(file), input, keep_labels, cancel);
+}
+
+// The largest of what the files need, each of which is read for it.
+absl::StatusOr<int32_t> ColumnsOfAll(const InputArguments& input, client::CancelToken& cancel) {
+  int32_t columns = 0;
+  for (const std::string& path : input.paths) {
+    PHIMAP_ASSIGN_OR_RETURN(const OpenedRows opened, OpenFile(input, FileFormat::kSvmlight, path,
+                                                              /*keep_labels=*/false, cancel));
+    columns = std::max(columns, opened.rows->columns());
+  }
+  return columns;
+}
+
+absl::StatusOr<std::unique_ptr<RowSequence>> OpenAll(InputArguments input, FileFormat format,
+                                                     bool keep_labels,
+                                                     client::CancelToken& cancel) {
+  if (format == FileFormat::kSvmlight && input.columns == 0 && input.columns_given.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(input.columns, ColumnsOfAll(input, cancel));
+  }
+  std::vector<std::string> paths = input.paths;
+  return RowSequence::Open(std::move(paths), [input = std::move(input), format, keep_labels,
+                                              &cancel](const std::string& path) {
+    return OpenFile(input, format, path, keep_labels, cancel);
+  });
+}
+
+absl::Status CheckHasLabels(const InputArguments& input, FileFormat format) {
+  if (format == FileFormat::kNpy) {
+    return absl::InvalidArgumentError(
+        "--input: expected a CSV file, which has a column of labels, or svmlight; the columns of "
+        "npy have no names");
+  }
+  if (format == FileFormat::kText) {
+    return absl::InvalidArgumentError(
+        "--input: a file of texts has no labels; expected a CSV file with a column of texts and "
+        "one of labels: --text=COLUMN --label=COLUMN");
+  }
+  if (format == FileFormat::kCsv && input.choice.label.empty()) {
+    return absl::InvalidArgumentError("--label is required of a CSV file: the column of labels");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
+absl::StatusOr<InputArguments> WithFiles(InputArguments input) {
+  input.paths.insert(input.paths.end(), input.more_paths.begin(), input.more_paths.end());
+  input.more_paths.clear();
+  if (input.paths.empty()) {
+    return absl::InvalidArgumentError("--input is required: a file of rows, or several");
+  }
+  PHIMAP_ASSIGN_OR_RETURN(input.paths, FilesNamed(input.paths));
+  return input;
+}
+
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input) {
-  return FormatOf(input.path, input.format, "--format");
+  std::optional<FileFormat> format;
+  for (const std::string& path : input.paths) {
+    const absl::string_view name = WithoutCompression(path);
+    const bool tabs = input.format.empty() && absl::EndsWithIgnoreCase(name, ".tsv");
+    PHIMAP_ASSIGN_OR_RETURN(const FileFormat its,
+                            tabs ? FileFormat::kCsv : FormatOf(name, input.format, "--format"));
+    if (format.has_value() && *format != its) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--input: the files of one stream have one format; by their names, ",
+                       input.paths[0], " and ", path, " have two; if they have one, say --format"));
+    }
+    format = its;
+  }
+  return *format;
+}
+
+absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output) {
+  for (const std::string& path : input.paths) {
+    PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(path, output));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given) {
@@ -135,28 +250,29 @@ absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Clien
   PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
   PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(reference));
   input.choice.reference = std::string(reference);
-  input.columns = version.input_columns();
-  if (format == FileFormat::kSvmlight && input.columns == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("version ", version.ref().number(), " of \"", version.ref().mapping(),
-                     "\" does not map rows of numbers, which are what svmlight files hold"));
+  if (format == FileFormat::kSvmlight) {
+    input.columns = version.input_columns();
+    if (input.columns == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("version ", version.ref().number(), " of \"", version.ref().mapping(),
+                       "\" does not map rows of numbers, which are what svmlight files hold"));
+    }
   }
-  // Rows of kernel values may have K(x, x) as one column more.
-  if (absl::StartsWith(version.kernel_text(), "precomputed(")) input.columns = 0;
   if (format == FileFormat::kCsv) {
     input.choice.of_version.assign(version.column_names().begin(), version.column_names().end());
   } else if (version.column_names_size() > 0) {
-    notes << "note: " << NoNamesOf(format) << ", so it is not checked that they are those of "
+    notes << "note: " << NoNamesOf(format) << ", so nobody checks that they are those of "
           << reference << ", in its order" << std::endl;
   }
   return input;
 }
 
 void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes) {
-  const auto* const csv = dynamic_cast<const CsvReader*>(&rows);
-  if (csv == nullptr || csv->left_out().empty()) return;
-  const std::vector<std::string> names = csv->left_out();
-  notes << "note: " << names.size() + csv->column_names().size() << " columns came; "
+  std::vector<std::string> names;
+  if (const auto* const file = dynamic_cast<const CsvReader*>(&rows)) names = file->left_out();
+  if (const auto* const files = dynamic_cast<const RowSequence*>(&rows)) names = files->left_out();
+  if (names.empty()) return;
+  notes << "note: " << rows.column_names().size() + names.size() << " columns came; "
         << ShownColumnNames(names) << (names.size() == 1 ? " is" : " are")
         << " not among the version's and left out (--passthrough=NAME carries a column along, "
            "--exclude=NAME says that this is meant)"
@@ -165,53 +281,20 @@ void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes) {
 
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
                                                             client::CancelToken& cancel) {
-  PHIMAP_ASSIGN_OR_RETURN(OpenedInput opened, OpenFile(input));
-  switch (opened.format) {
-    case FileFormat::kCsv:
-      if (!input.text.empty()) {
-        return TextColumnReader::Open(std::move(opened.file), input.text, input.choice.label);
-      }
-      return OpenCsv(std::move(opened.file), input);
-    case FileFormat::kNpy:
-      return NpyReader::Open(std::move(opened.file));
-    case FileFormat::kText:
-      return std::make_unique<TextLinesReader>(std::move(opened.file));
-    case FileFormat::kSvmlight:
-      break;
-  }
-  return OpenSvmlight(std::move(opened.file), input, cancel);
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
+  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
+  if (input.paths.size() > 1) return OpenAll(input, format, /*keep_labels=*/false, cancel);
+  PHIMAP_ASSIGN_OR_RETURN(OpenedRows opened, OpenFile(input, format, input.paths[0],
+                                                      /*keep_labels=*/false, cancel));
+  return std::move(opened.rows);
 }
 
 absl::StatusOr<std::unique_ptr<client::LabeledRowSource>> OpenLabeledRows(
     const InputArguments& input, client::CancelToken& cancel) {
-  PHIMAP_ASSIGN_OR_RETURN(OpenedInput opened, OpenFile(input));
-  if (opened.format == FileFormat::kSvmlight) {
-    PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SvmlightReader> reader,
-                            OpenSvmlight(std::move(opened.file), input, cancel));
-    reader->KeepLabels();
-    return reader;
-  }
-  if (opened.format == FileFormat::kNpy) {
-    return absl::InvalidArgumentError(
-        "--input: expected a CSV file, which has a column of labels, or svmlight; the columns of "
-        "npy have no names");
-  }
-  if (opened.format == FileFormat::kText) {
-    return absl::InvalidArgumentError(
-        "--input: a file of texts has no labels; expected a CSV file with a column of texts and "
-        "one "
-        "of labels: --text=COLUMN --label=COLUMN");
-  }
-  if (input.choice.label.empty()) {
-    return absl::InvalidArgumentError("--label is required of a CSV file: the column of labels");
-  }
-  if (!input.text.empty()) {
-    return TextColumnReader::Open(std::move(opened.file), input.text, input.choice.label);
-  }
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
-                          OpenCsv(std::move(opened.file), input));
-  reader->KeepLabels();
-  return reader;
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
+  PHIMAP_RETURN_IF_ERROR(CheckHasLabels(input, format));
+  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
+  return OpenAll(input, format, /*keep_labels=*/true, cancel);
 }
 
 }  // namespace phimap::cli

@@ -20,17 +20,21 @@
 namespace phimap::cli {
 
 struct InputArguments {
-  // "-" is standard input.
-  std::string path;
+  // Paths and patterns; "-" is standard input. Several files are one stream.
+  std::vector<std::string> paths;
+  // The same, named without --input; WithFiles puts them behind `paths`.
+  std::vector<std::string> more_paths;
   // "csv", "npy", "svmlight", "text" or empty: by the extension.
   std::string format;
+  // Of csv: one character, or "tab"; empty: a comma, or a tab in files named .tsv.
+  std::string delimiter;
   // Of csv: which columns are inputs. Its `columns` are taken from columns_given.
   ColumnChoice choice = {};
   // --columns as given: of csv the names of the inputs, of svmlight the number of them.
   std::vector<std::string> columns_given = {};
   // Of csv: the column of texts, which are then the examples; empty: rows of numbers.
   std::string text;
-  // Numbers of a row: of svmlight, 0: what the file has.
+  // Of svmlight: numbers of a row, unless columns_given says it; 0: what the file has.
   int32_t columns = 0;
   // Of svmlight: the first index is 0.
   bool zero_based = false;
@@ -38,22 +42,30 @@ struct InputArguments {
   std::shared_ptr<PassthroughCells> passthrough = nullptr;
 };
 
+// With all files that are named, those that patterns match among them, in `paths`. kInvalidArgument
+// if there is none.
+absl::StatusOr<InputArguments> WithFiles(InputArguments input);
+
+// The format of all its files; kInvalidArgument if they are not of one. REQUIRES: WithFiles.
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
+
+// kInvalidArgument if one of the files is the output, as RefuseOverwritingInput says.
+absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output);
 
 // `given` as a number of columns. kInvalidArgument unless it is one, 1..65536.
 absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
 
-// With what the version says of its columns: the number, of formats that do not tell it, unless
-// --columns does; the names, of formats that have them. `notes` is told, for people, what is not
-// checked.
+// With what the version says of its columns: the number, of formats that do not tell it; the names,
+// of formats that have them. `notes` is told, for people, what is not checked.
 absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
                                              absl::string_view reference, std::ostream& notes);
 
-// Tells `notes` which columns of `rows` are not mapped though nobody said so.
+// Tells `notes` which columns of `rows`, which OpenRows or OpenLabeledRows opened, are not mapped
+// though nobody said so.
 void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes);
 
-// A reader. `cancel` ends what it reads before it returns. Errors: kInvalidArgument for options of
-// another format.
+// A reader of all files, one after the other. `cancel` ends what it reads before it returns.
+// Errors: kInvalidArgument for options of another format. REQUIRES: WithFiles.
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
                                                             client::CancelToken& cancel);
 

@@ -59,17 +59,24 @@ struct Arguments {
   AdminArguments admin;
 };
 
-constexpr char kInputHelp[] =
-    "File of rows, by its extension csv, npy, svmlight or txt (a text on each line); - is standard "
-    "input and needs --format";
-
-void AddInputFormat(CLI::App& command, InputArguments& input, const char* label_help) {
+void AddInput(CLI::App& command, InputArguments& input, const char* label_help) {
+  // One value an occurrence: what follows it may be the NAME.
+  command
+      .add_option("--input", input.paths,
+                  "File of rows, by its extension csv, tsv, npy, svmlight or txt (a text on each "
+                  "line), compressed by gzip or zstd or not; several, and patterns such as "
+                  "'day-*.csv.gz', are one stream; - is standard input and needs --format")
+      ->allow_extra_args(false);
+  command.add_option("FILE", input.more_paths, "The same as --input=FILE");
   command
       .add_option(
           "--format", input.format,
           "Format of the input: csv (with a header), npy, svmlight (sparse rows), or text (one "
           "on each line, for kernels of strings)")
       ->check(CLI::IsMember({"csv", "npy", "svmlight", "text"}));
+  command.add_option("--delimiter", input.delimiter,
+                     "What parts the cells of a CSV file, as ';' or tab; a comma unless given, and "
+                     "a tab in files named .tsv");
   command.add_option("--text", input.text,
                      "Column of the CSV file that holds texts, which are the examples");
   command.add_option("--label", input.choice.label, label_help);
@@ -87,8 +94,7 @@ constexpr char kColumnsHelp[] =
 void AddBuild(CLI::App& app, BuildArguments& build) {
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
   command->add_option("NAME", build.name, "Name of the mapping")->required();
-  command->add_option("--input", build.input.path, kInputHelp);
-  AddInputFormat(*command, build.input, kLabelHelp);
+  AddInput(*command, build.input, kLabelHelp);
   command
       ->add_option("--mapping", build.mapping,
                    "As in 'f2(landmarks=500)', 'fourier(dimensions=512)' or "
@@ -120,7 +126,6 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
   command
       ->add_option("NAME[@VERSION]", transform.reference, "A mapping, newest version unless named")
       ->required();
-  command->add_option("--input", transform.input.path, kInputHelp)->required();
   command
       ->add_option(
           "--output", transform.output,
@@ -133,15 +138,17 @@ void AddTransform(CLI::App& app, TransformArguments& transform) {
           "Format of the output: csv or npy. Unless given, what has no extension, as a pipe, is "
           "written as the input is, or as csv; another extension is refused")
       ->check(CLI::IsMember({"csv", "npy"}));
-  AddInputFormat(*command, transform.input, kLabelHelp);
+  AddInput(*command, transform.input, kLabelHelp);
   command->add_option("--columns", transform.input.columns_given, kColumnsHelp)->delimiter(',');
-  command->add_option(
-      "--passthrough", transform.input.choice.passthrough,
-      "Column of the CSV file that is carried to the CSV output as it is, such as an "
-      "id; may be repeated");
+  command->add_option("--passthrough", transform.input.choice.passthrough,
+                      "Column of the CSV file that is carried to the CSV output as it is, such as an "
+                      "id; may be repeated");
   command->add_flag("--residual", transform.residual,
                     "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
                     "of each row; of f2 only");
+  command->add_flag("--resume", transform.resume,
+                    "Keep the rows that are done in OUTPUT.partial if it is stopped; the same "
+                    "command goes on from there, to the same bytes, with the same version");
   command
       ->add_option("--timeout", transform.timeout_seconds,
                    "Seconds for all rows together; no limit unless given")
@@ -202,10 +209,9 @@ void AddEvaluate(CLI::App& app, EvaluateArguments& evaluate) {
       ->add_option("NAME[@VERSION]", evaluate.reference,
                    "A mapping, newest version unless named; its features are learnt from")
       ->required();
-  command->add_option("--input", evaluate.input.path, kInputHelp)->required();
-  AddInputFormat(*command, evaluate.input,
-                 "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
-                 "front");
+  AddInput(*command, evaluate.input,
+           "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
+           "front");
   command->add_option("--columns", evaluate.input.columns_given, kColumnsHelp)->delimiter(',');
   command
       ->add_option("--learner", evaluate.learner,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,8 @@ constexpr absl::string_view kMagic("\x93NUMPY", 6);
 // NumPy's own headers have 64 to 128 bytes; more than this is not an array of numbers.
 constexpr size_t kMaxHeaderSizeBytes = 64 << 10;
 constexpr int64_t kMaxColumns = 65'536;  // The API's limit.
+// Rows of Fortran order that are read together: long runs of each column, even of many.
+constexpr int64_t kStripeSizeBytes = 16 << 20;
 
 absl::Status BadHeader(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
@@ -41,13 +44,6 @@ absl::StatusOr<absl::string_view> ValueOf(absl::string_view dictionary, absl::st
     return BadHeader(absl::StrCat("the value of ", quoted, " in its header has no end"));
   }
   return absl::StripAsciiWhitespace(rest.substr(0, end));
-}
-
-absl::StatusOr<client::FloatType> ParseType(absl::string_view text) {
-  if (text == "'<f4'") return client::FloatType::kFloat32;
-  if (text == "'<f8'") return client::FloatType::kFloat64;
-  return BadHeader(absl::StrCat("expected values of type '<f4' or '<f8', got ", text,
-                                "; convert with array.astype('<f4') or array.astype('<f8')"));
 }
 
 absl::Status ParseShape(absl::string_view text, NpyHeader& header) {
@@ -85,15 +81,15 @@ absl::Status ParseShape(absl::string_view text, NpyHeader& header) {
 absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text) {
   NpyHeader header;
   PHIMAP_ASSIGN_OR_RETURN(const absl::string_view descr, ValueOf(text, "descr"));
-  PHIMAP_ASSIGN_OR_RETURN(header.type, ParseType(descr));
+  PHIMAP_ASSIGN_OR_RETURN(header.type, ParseNpyType(descr));
   PHIMAP_ASSIGN_OR_RETURN(const absl::string_view order, ValueOf(text, "fortran_order"));
   PHIMAP_ASSIGN_OR_RETURN(const absl::string_view shape, ValueOf(text, "shape"));
   PHIMAP_RETURN_IF_ERROR(ParseShape(shape, header));
-  if (order != "False") {
-    return BadHeader(
-        "expected values row by row (C order), got column by column (Fortran order); "
-        "convert with numpy.ascontiguousarray(array)");
+  if (order != "False" && order != "True") {
+    return BadHeader(absl::StrCat("its fortran_order is neither True nor False: ", order));
   }
+  // Of one row or one column, both orders are one.
+  header.by_column = order == "True" && header.rows > 1 && header.columns > 1;
   return header;
 }
 
@@ -129,8 +125,13 @@ absl::Status NpyReader::ReadHeader() {
   const absl::StatusOr<NpyHeader> header = ParseNpyDictionary(dictionary);
   if (!header.ok()) return Error(header.status().message());
   header_ = *header;
+  header_size_bytes_ = 8 + width + header_bytes;
   next_row_ = 0;
-  return absl::OkStatus();
+  stripe_begin_ = stripe_rows_ = 0;
+  if (!header_.by_column || file_->CanSeek()) return absl::OkStatus();
+  return Error(
+      "its values lie column by column (Fortran order), which only a file that is not compressed "
+      "can be read by; convert with numpy.ascontiguousarray(array)");
 }
 
 absl::StatusOr<size_t> NpyReader::ReadUpTo(char* buffer, size_t size) {
@@ -144,7 +145,7 @@ absl::StatusOr<size_t> NpyReader::ReadUpTo(char* buffer, size_t size) {
 }
 
 absl::StatusOr<client::ExampleBlock> NpyReader::Next(const client::BlockLimits& limits) {
-  return NextRows(limits.RowsOf(header_.columns * client::ValueSizeBytes(header_.type)));
+  return NextRows(limits.RowsOf(header_.columns * client::ValueSizeBytes(type())));
 }
 
 absl::StatusOr<client::RowBlock> NpyReader::NextRows(int32_t max_rows) {
@@ -154,19 +155,81 @@ absl::StatusOr<client::RowBlock> NpyReader::NextRows(int32_t max_rows) {
     return client::RowBlock{};
   }
   client::RowBlock block{
-      .type = header_.type, .rows = static_cast<int32_t>(rows), .columns = header_.columns};
-  const size_t row_bytes = header_.columns * client::ValueSizeBytes(header_.type);
-  block.values_le.resize(rows * row_bytes);
-  PHIMAP_ASSIGN_OR_RETURN(const size_t size,
-                          ReadUpTo(block.values_le.data(), block.values_le.size()));
-  if (size < block.values_le.size()) {
-    return Error(absl::StrCat("its header says ", header_.rows, " rows, but the file ends in row ",
-                              next_row_ + static_cast<int64_t>(size / row_bytes),
-                              " (counted from 0)"));
+      .type = type(), .rows = static_cast<int32_t>(rows), .columns = header_.columns};
+  PHIMAP_ASSIGN_OR_RETURN(std::string stored,
+                          header_.by_column ? ReadRowsByColumn(rows) : ReadRows(rows));
+  if (header_.type == NpyType::kFloat32 || header_.type == NpyType::kFloat64) {
+    block.values_le = std::move(stored);
+  } else {
+    const std::optional<int64_t> inexact = CastExactly(header_.type, stored, block.values_le);
+    if (inexact.has_value()) return Inexact(stored, *inexact);
   }
   PHIMAP_RETURN_IF_ERROR(CheckFinite(block));
   next_row_ += rows;
   return block;
+}
+
+absl::StatusOr<std::string> NpyReader::ReadRows(int64_t rows) {
+  std::string stored(rows * header_.columns * StoredSizeBytes(header_.type), '\0');
+  PHIMAP_ASSIGN_OR_RETURN(const size_t size, ReadUpTo(stored.data(), stored.size()));
+  if (size < stored.size()) return CutOff(size);
+  return stored;
+}
+
+absl::Status NpyReader::CutOff(size_t bytes) const {
+  const size_t row_bytes = header_.columns * StoredSizeBytes(header_.type);
+  return Error(absl::StrCat("its header says ", header_.rows, " rows, but the file ends in row ",
+                            next_row_ + static_cast<int64_t>(bytes / row_bytes),
+                            " (counted from 0)"));
+}
+
+absl::StatusOr<std::string> NpyReader::ReadRowsByColumn(int64_t rows) {
+  const int64_t value_bytes = StoredSizeBytes(header_.type);
+  std::string stored(rows * header_.columns * value_bytes, '\0');
+  for (int64_t done = 0; done < rows;) {
+    const int64_t row = next_row_ + done;
+    if (row >= stripe_begin_ + stripe_rows_) {
+      stripe_begin_ = row;
+      PHIMAP_RETURN_IF_ERROR(ReadStripe());
+    }
+    const int64_t count = std::min(rows - done, stripe_begin_ + stripe_rows_ - row);
+    for (int64_t column = 0; column < header_.columns; ++column) {
+      const char* from =
+          stripe_.data() + (column * stripe_rows_ + row - stripe_begin_) * value_bytes;
+      char* to = stored.data() + (done * header_.columns + column) * value_bytes;
+      for (int64_t i = 0; i < count; ++i, from += value_bytes) {
+        std::memcpy(to + i * header_.columns * value_bytes, from, value_bytes);
+      }
+    }
+    done += count;
+  }
+  return stored;
+}
+
+absl::Status NpyReader::ReadStripe() {
+  const int64_t value_bytes = StoredSizeBytes(header_.type);
+  const int64_t row_bytes = header_.columns * value_bytes;
+  stripe_rows_ = std::clamp<int64_t>(kStripeSizeBytes / row_bytes, 1, header_.rows - stripe_begin_);
+  stripe_.resize(stripe_rows_ * row_bytes);
+  const size_t run_bytes = stripe_rows_ * value_bytes;
+  for (int64_t column = 0; column < header_.columns; ++column) {
+    const int64_t offset =
+        header_size_bytes_ + (column * header_.rows + stripe_begin_) * value_bytes;
+    PHIMAP_ASSIGN_OR_RETURN(const size_t size,
+                            file_->ReadAt(offset, stripe_.data() + column * run_bytes, run_bytes));
+    if (size == run_bytes) continue;
+    return Error(absl::StrCat("its header says ", header_.columns, " columns of ", header_.rows,
+                              " values, but the file ends in column ", column,
+                              " (counted from 0)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NpyReader::Inexact(const std::string& stored, int64_t place) const {
+  return Error(absl::StrCat("the integer ", IntegerText(header_.type, stored, place), " at array[",
+                            next_row_ + place / header_.columns, ", ", place % header_.columns,
+                            "] has no float64 of its value; numbers that may be rounded are "
+                            "written with array.astype('<f8'), and an id is no input"));
 }
 
 absl::Status NpyReader::CheckFinite(const client::RowBlock& block) const {
@@ -183,7 +246,10 @@ absl::Status NpyReader::CheckFinite(const client::RowBlock& block) const {
 
 absl::Status NpyReader::CheckAtEnd() {
   char extra;
-  PHIMAP_ASSIGN_OR_RETURN(const size_t size, file_->Read(&extra, 1));
+  const int64_t end =
+      header_size_bytes_ + header_.rows * header_.columns * StoredSizeBytes(header_.type);
+  PHIMAP_ASSIGN_OR_RETURN(const size_t size, header_.by_column ? file_->ReadAt(end, &extra, 1)
+                                                               : file_->Read(&extra, 1));
   if (size == 0) return absl::OkStatus();
   return Error(absl::StrCat("its header says ", header_.rows, " rows, but more bytes follow them"));
 }

@@ -9,8 +9,6 @@
 namespace phimap::cli {
 namespace {
 
-// A multiple of 64, as the format asks; room for the longest shape.
-constexpr size_t kHeaderSizeBytes = 128;
 constexpr size_t kPrefixSizeBytes = 10;
 
 }  // namespace
@@ -18,12 +16,12 @@ constexpr size_t kPrefixSizeBytes = 10;
 std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns) {
   const char* descr = type == client::FloatType::kFloat32 ? "<f4" : "<f8";
   std::string header("\x93NUMPY\x01\x00", 8);
-  header.push_back(static_cast<char>(kHeaderSizeBytes - kPrefixSizeBytes));
+  header.push_back(static_cast<char>(kNpyHeaderSizeBytes - kPrefixSizeBytes));
   header.push_back('\0');
   absl::StrAppend(&header, "{'descr': '", descr, "', 'fortran_order': False, 'shape': (", rows,
                   ", ", columns, "), }");
-  PHIMAP_CHECK(header.size() < kHeaderSizeBytes);
-  header.resize(kHeaderSizeBytes - 1, ' ');
+  PHIMAP_CHECK(header.size() < static_cast<size_t>(kNpyHeaderSizeBytes));
+  header.resize(kNpyHeaderSizeBytes - 1, ' ');
   header.push_back('\n');
   return header;
 }
@@ -37,6 +35,16 @@ absl::StatusOr<std::unique_ptr<NpyWriter>> NpyWriter::Open(std::unique_ptr<Outpu
         "go back; write to a file, or use --output-format=csv"));
   }
   return std::unique_ptr<NpyWriter>(new NpyWriter(std::move(file), row_count));
+}
+
+std::unique_ptr<NpyWriter> NpyWriter::Continue(std::unique_ptr<OutputFile> file,
+                                               std::optional<int64_t> row_count,
+                                               const NpyHeader& header, int64_t rows) {
+  std::unique_ptr<NpyWriter> writer(new NpyWriter(std::move(file), row_count));
+  writer->type_ = SentType(header.type);
+  writer->columns_ = header.columns;
+  writer->rows_ = rows;
+  return writer;
 }
 
 absl::Status NpyWriter::Append(const client::RowBlock& block) {

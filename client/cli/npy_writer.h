@@ -8,12 +8,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/cli/npy_reader.h"
 #include "client/cli/output_file.h"
 #include "client/cli/row_writer.h"
 
 namespace phimap::cli {
 
-// The first 128 bytes of a version 1.0 file.
+// A multiple of 64, as the format asks; room for the longest shape.
+inline constexpr int64_t kNpyHeaderSizeBytes = 128;
+
+// The header of a version 1.0 file.
 std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns);
 
 // A two-dimensional array, little-endian f4 or f8, row by row.
@@ -24,6 +28,10 @@ class NpyWriter : public RowWriter {
  public:
   static absl::StatusOr<std::unique_ptr<NpyWriter>> Open(std::unique_ptr<OutputFile> file,
                                                          std::optional<int64_t> row_count);
+  // Goes on with a file that holds a header and so many rows, and stands behind them.
+  static std::unique_ptr<NpyWriter> Continue(std::unique_ptr<OutputFile> file,
+                                             std::optional<int64_t> row_count,
+                                             const NpyHeader& header, int64_t rows);
 
   absl::Status Append(const client::RowBlock& block) override;
   // kInternal if other rows came than Open was told.

@@ -1,6 +1,7 @@
 #include "client/cli/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -73,6 +74,30 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Open(const std::string& 
   return file;
 }
 
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::OpenPartial(const std::string& partial,
+                                                                    const std::string& path,
+                                                                    bool keep) {
+  std::unique_ptr<OutputFile> file(new OutputFile(-1, partial));
+  file->fd_ = open(partial.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file->fd_ < 0) return CannotWrite(partial);
+  file->owned_ = true;
+  if (flock(file->fd_, LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another process writes ", partial, "; wait for it, or end it"));
+  }
+  file->target_ = path;
+  file->temporary_ = partial;
+  file->kept_ = keep;
+  file->start_ = 0;
+  return file;
+}
+
+absl::Status OutputFile::CutOff(int64_t size) {
+  PHIMAP_CHECK(!temporary_.empty());
+  if (ftruncate(fd_, size) != 0) return Failed("cutting off");
+  return lseek(fd_, size, SEEK_SET) == size ? absl::OkStatus() : Failed("seeking in");
+}
+
 absl::Status OutputFile::OpenTemporary(const std::string& path) {
   // A symbolic link stays one: what it points to is replaced.
   std::error_code error;
@@ -94,7 +119,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
 
 OutputFile::~OutputFile() {
   if (owned_ && fd_ >= 0) close(fd_);
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  if (!temporary_.empty() && !kept_) unlink(temporary_.c_str());
 }
 
 absl::Status OutputFile::Append(absl::string_view bytes) {

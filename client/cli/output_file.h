@@ -20,6 +20,12 @@ class OutputFile {
  public:
   // "-" is standard output. A path that cannot be written is kInvalidArgument.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path);
+  // A file that may be gone on with if it is not committed: `partial` is made unless it is there,
+  // becomes `path` with Commit, and stays without if it is to be kept. kFailedPrecondition while
+  // another process has it open so.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> OpenPartial(const std::string& partial,
+                                                                 const std::string& path,
+                                                                 bool keep);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -31,6 +37,10 @@ class OutputFile {
   bool seekable() const { return start_ >= 0; }
   // Replaces the first bytes that were appended. REQUIRES: seekable().
   absl::Status WriteAtStart(absl::string_view bytes);
+  // From now on the file stays without a Commit. REQUIRES: of OpenPartial, as CutOff.
+  void Keep() { kept_ = true; }
+  // Leaves the first `size` bytes, and goes on behind them.
+  absl::Status CutOff(int64_t size);
   // Makes the file appear under its name, in place of a file that was there. Call once, last.
   absl::Status Commit();
 
@@ -42,6 +52,8 @@ class OutputFile {
   int fd_;
   const std::string name_;
   bool owned_ = false;
+  // Whether temporary_ stays without a Commit.
+  bool kept_ = false;
   // Where the first byte lies; -1 if there is no going back to it.
   int64_t start_ = -1;
   // Empty if written directly.

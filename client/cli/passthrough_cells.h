@@ -2,6 +2,7 @@
 #ifndef PHIMAP_CLIENT_CLI_PASSTHROUGH_CELLS_H_
 #define PHIMAP_CLIENT_CLI_PASSTHROUGH_CELLS_H_
 
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -28,13 +29,28 @@ inline void AppendCsvCell(absl::string_view cell, std::string& line) {
 class PassthroughCells {
  public:
   // What the columns are called, as the start of a line: "id,name,".
-  void SetHeader(std::string header) { header_ = std::move(header); }
-  const std::string& header() const { return header_; }
+  void SetHeader(std::string header) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    header_ = std::move(header);
+  }
+  std::string header() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return header_;
+  }
 
+  // The next `rows` are not mapped: nobody takes out their cells.
+  void Skip(int64_t rows) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    skipped_ = rows;
+  }
   // Of the next row, as the start of its line.
   void Push(std::string cells) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    rows_.push_back(std::move(cells));
+    if (skipped_ > 0) {
+      --skipped_;
+    } else {
+      rows_.push_back(std::move(cells));
+    }
   }
   // REQUIRES: its row was read.
   std::string Pop() {
@@ -45,9 +61,9 @@ class PassthroughCells {
   }
 
  private:
-  // Written before anybody reads it.
+  mutable std::mutex mutex_;
   std::string header_;
-  std::mutex mutex_;
+  int64_t skipped_ = 0;
   std::deque<std::string> rows_;
 };
 

@@ -29,10 +29,18 @@ std::string Bar(double fraction) {
 std::optional<double> FractionOf(const ProgressState& state) {
   double fraction = state.fraction;
   if (state.phase.empty()) {
-    if (state.total_rows.value_or(0) <= 0) return std::nullopt;
+    if (state.total_rows.value_or(0) <= 0) return state.share_read;
     fraction = static_cast<double>(state.rows) / static_cast<double>(*state.total_rows);
   }
   return std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
+}
+
+// The time that the rest takes if it goes on as it went; 0: not known, or too early to tell.
+double SecondsLeft(const ProgressState& state, std::optional<double> fraction, double seconds) {
+  if (!state.phase.empty()) return state.seconds_left;
+  constexpr double kFirstSeconds = 2;
+  if (!fraction.has_value() || *fraction <= 0 || seconds < kFirstSeconds) return 0;
+  return seconds * (1 - *fraction) / *fraction;
 }
 
 // Words of the server's own must not draw on the terminal.
@@ -56,9 +64,10 @@ std::string RenderProgress(const ProgressState& state, int width) {
   const std::optional<double> fraction = FractionOf(state);
   const std::string bar = fraction.has_value() ? Bar(*fraction) : "";
   // What is left tells more than what went by.
-  const bool estimated = state.seconds_left > 0 && state.seconds_left < 1e9;
+  const double seconds_left = SecondsLeft(state, fraction, seconds);
+  const bool estimated = seconds_left > 0 && seconds_left < 1e9;
   const std::string time =
-      estimated ? absl::StrCat("about ", DurationText(std::ceil(state.seconds_left)), " left")
+      estimated ? absl::StrCat("about ", DurationText(std::ceil(seconds_left)), " left")
                 : DurationText(std::max(seconds, 0.0));
 
   const auto join = [&](bool with_rate, bool with_bar, bool with_time) {
@@ -71,8 +80,8 @@ std::string RenderProgress(const ProgressState& state, int width) {
     return absl::StrJoin(parts, "  ");
   };
   for (const auto& [with_rate, with_bar, with_time] :
-       {std::tuple(true, true, true), std::tuple(true, true, false), std::tuple(true, false, false),
-        std::tuple(false, false, false)}) {
+       {std::tuple(true, true, true), std::tuple(!estimated, true, estimated),
+        std::tuple(true, false, false), std::tuple(false, false, false)}) {
     std::string line = join(with_rate, with_bar, with_time);
     if (static_cast<int>(line.size()) <= width) return line;
   }

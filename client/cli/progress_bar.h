@@ -19,6 +19,8 @@ struct ProgressState {
   // Rows sent or mapped so far, and in all if known.
   int64_t rows = 0;
   std::optional<int64_t> total_rows = {};
+  // Where the total is not known: the share of the input's bytes that was read, 0..1.
+  std::optional<double> share_read = {};
   // Once the rows are through: what the server is doing, and the share of it that is done, 0..1.
   // Empty before.
   std::string phase = {};
@@ -29,9 +31,10 @@ struct ProgressState {
 };
 
 // The line, exactly as wide as it needs to be and never over `width` characters; ASCII. While rows
-// flow it shows their number and rate, with a bar if the total is known; then phase, bar and share.
-// Parts that do not fit are left out: the time first, then the bar, then the rate; then the line is
-// cut. Pure.
+// flow it shows their number and rate, with a bar and the time left if the total or the share of
+// the input is known; then phase, bar and share.
+// Parts that do not fit are left out: first the time, or the rate if the time is what is left; then
+// the bar, then the rate; then the line is cut. Pure.
 std::string RenderProgress(const ProgressState& state, int width);
 
 // The state of a build.

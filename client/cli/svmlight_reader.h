@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,7 @@ class SvmlightReader : public client::LabeledRowSource {
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
 
   // Kept only after KeepLabels, which makes a row without one an error. A label that is a number is
   // written in one way: "+1" and "1.0" are "1".

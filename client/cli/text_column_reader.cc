@@ -12,8 +12,9 @@
 namespace phimap::cli {
 
 absl::StatusOr<std::unique_ptr<TextColumnReader>> TextColumnReader::Open(
-    std::unique_ptr<InputFile> file, const std::string& text, const std::string& label) {
-  std::unique_ptr<TextColumnReader> reader(new TextColumnReader(std::move(file)));
+    std::unique_ptr<InputFile> file, const std::string& text, const std::string& label,
+    char delimiter) {
+  std::unique_ptr<TextColumnReader> reader(new TextColumnReader(std::move(file), delimiter));
   PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
   PHIMAP_ASSIGN_OR_RETURN(reader->text_column_, reader->ColumnNamed(text, "--text"));
   if (label.empty()) return reader;

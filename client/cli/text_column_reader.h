@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,18 +27,22 @@ class TextColumnReader : public client::LabeledRowSource {
   // empty.
   static absl::StatusOr<std::unique_ptr<TextColumnReader>> Open(std::unique_ptr<InputFile> file,
                                                                 const std::string& text,
-                                                                const std::string& label);
+                                                                const std::string& label,
+                                                                char delimiter = ',');
 
   int32_t columns() const override { return 0; }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override;
   void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
   std::vector<std::string> TakeLabels() override;
+  // Names of all columns.
+  const std::vector<std::string>& header() const { return header_; }
 
  private:
-  explicit TextColumnReader(std::unique_ptr<InputFile> file)
-      : file_(std::move(file)), tokenizer_(*file_) {}
+  TextColumnReader(std::unique_ptr<InputFile> file, char delimiter)
+      : file_(std::move(file)), tokenizer_(*file_, delimiter) {}
 
   absl::Status ReadHeader();
   absl::StatusOr<int> ColumnNamed(const std::string& name, const char* option) const;

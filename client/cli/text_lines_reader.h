@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -28,6 +29,7 @@ class TextLinesReader : public client::RowSource {
   bool CanRewind() const override { return file_->CanRewind(); }
   absl::Status Rewind() override { return lines_.Rewind(); }
   void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
 
  private:
   const std::unique_ptr<InputFile> file_;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "client/cli/input_rows.h"
 #include "client/cli/number_text.h"
 #include "client/cli/output_file.h"
+#include "client/cli/transform_progress.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
@@ -21,7 +24,8 @@ namespace {
 ProgressState WaitingForServer(ProgressState state) {
   state.phase = "no answer from the server; trying again";
   const double total = static_cast<double>(state.total_rows.value_or(0));
-  state.fraction = total > 0 ? static_cast<double>(state.rows) / total : 0;
+  state.fraction =
+      total > 0 ? static_cast<double>(state.rows) / total : state.share_read.value_or(0);
   return state;
 }
 
@@ -30,52 +34,148 @@ InputArguments WithPassthrough(InputArguments input) {
   return input;
 }
 
+// What is left of an earlier run, with --resume.
+struct Resumed {
+  TransformProgress progress;
+  TransformOrigin origin;
+  // Whether there was one: `origin` names the version that it pinned.
+  bool earlier = false;
+};
+
+absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOrigin origin) {
+  PHIMAP_ASSIGN_OR_RETURN(TransformProgress progress, TransformProgress::At(arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(std::optional<TransformOrigin> earlier, progress.Earlier(origin));
+  if (!earlier.has_value()) return Resumed{std::move(progress), std::move(origin)};
+  return Resumed{std::move(progress), *std::move(earlier), /*earlier=*/true};
+}
+
+// Where rows go, and from which on.
+struct Destination {
+  std::unique_ptr<RowWriter> writer = nullptr;
+  // What the server is asked for, and the digest that it must have unless that is empty.
+  std::string reference;
+  std::string digest = {};
+  int64_t rows_before = 0;
+  // With --resume.
+  std::optional<TransformProgress> progress = {};
+};
+
+absl::StatusOr<Destination> OpenResumable(const TransformArguments& arguments, Resumed resumed,
+                                          const InputArguments& input, FileFormat format,
+                                          std::optional<int64_t> row_count,
+                                          client::Client& client) {
+  TransformOrigin& origin = resumed.origin;
+  if (!resumed.earlier) {
+    PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(arguments.reference));
+    origin.version = absl::StrCat(version.ref().mapping(), "@", version.ref().number());
+    origin.digest = version.ref().digest();
+    PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(origin));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(TransformProgress::Opened opened,
+                          resumed.progress.Open(format, row_count, input.passthrough));
+  return Destination{std::move(opened.writer), origin.version, origin.digest, opened.rows,
+                     std::move(resumed.progress)};
+}
+
+// Maps all of `rows`; `rows_mapped` counts up, from the rows before them.
+absl::StatusOr<client::TransformStreamResult> MapRows(const TransformArguments& arguments,
+                                                      client::RowSource& rows,
+                                                      const Destination& destination,
+                                                      int64_t& rows_mapped,
+                                                      CommandContext& context) {
+  ProgressBar bar(context.console);
+  ProgressState state{.label = arguments.reference};
+  if (rows.row_count().has_value()) state.total_rows = rows_mapped + *rows.row_count();
+  const auto sink = [&](client::RowBlock features) {
+    rows_mapped += features.rows;
+    state.rows = rows_mapped;
+    state.share_read = rows.share_read();
+    bar.Update(state);
+    return destination.writer->Append(features);
+  };
+  client::TransformStreamOptions options{.expected_digest = destination.digest,
+                                         .residual = arguments.residual};
+  options.on_retry = [&](const absl::Status&, absl::Duration) {
+    bar.Update(WaitingForServer(state));
+  };
+  if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
+  return context.client.TransformStream(destination.reference, rows, sink, options,
+                                        &context.cancel);
+}
+
+// What a stopped transform leaves, said before its error.
+void SayWhatIsKept(const Destination& destination, int64_t rows, const Console& console) {
+  if (!destination.progress.has_value()) return;
+  *console.stream << "the features of " << WithThousands(rows) << " rows are kept in "
+                  << destination.progress->partial() << "; the same command goes on from there"
+                  << std::endl;
+}
+
+absl::Status MapAndWrite(const TransformArguments& arguments,
+                         std::unique_ptr<client::RowSource> rows, Destination destination,
+                         CommandContext& context) {
+  const int64_t before = destination.rows_before;
+  if (before > 0) {
+    PHIMAP_ASSIGN_OR_RETURN(rows, RowsBehind(std::move(rows), before, context.cancel));
+  }
+  int64_t rows_mapped = before;
+  std::string version = destination.reference;
+  if (rows != nullptr) {
+    const absl::StatusOr<client::TransformStreamResult> result =
+        MapRows(arguments, *rows, destination, rows_mapped, context);
+    if (!result.ok()) {
+      SayWhatIsKept(destination, rows_mapped, context.console);
+      // Answers come in order and before the error: those rows were in the requests before the one
+      // at fault.
+      return WithInputRow(result.status(), rows_mapped);
+    }
+    version = absl::StrCat(result->version.mapping(), "@", result->version.number());
+  }
+  PHIMAP_RETURN_IF_ERROR(destination.writer->Finish());
+  if (destination.progress.has_value()) destination.progress->End();
+  *context.console.stream << WithThousands(rows_mapped) << " rows mapped by " << version;
+  if (before > 0) *context.console.stream << ", " << WithThousands(before) << " of them before";
+  *context.console.stream << std::endl;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context) {
-  PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat input_format, FormatOf(files));
   PHIMAP_ASSIGN_OR_RETURN(const FileFormat output_format,
                           OutputFormatOf(arguments.output, arguments.output_format, input_format));
-  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
-  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(WithPassthrough(arguments.input), context.client,
-                                        arguments.reference, *context.console.stream));
-  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
-                          OpenRows(input, context.cancel));
-  // Again, now that it is open: /dev/fd/N may have become the input itself.
-  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(arguments.input.path, arguments.output));
-  PHIMAP_ASSIGN_OR_RETURN(
-      const std::unique_ptr<RowWriter> writer,
-      OpenWriter(arguments.output, output_format, rows->row_count(), input.passthrough));
-  NoteColumnsLeftOut(*rows, *context.console.stream);
-  absl::StatusOr<client::TransformStreamResult> result;
-  int64_t rows_mapped = 0;
-  {
-    ProgressBar bar(context.console);
-    ProgressState state{.label = arguments.reference};
-    state.total_rows = rows->row_count();
-    const auto sink = [&](client::RowBlock features) {
-      rows_mapped += features.rows;
-      state.rows = rows_mapped;
-      bar.Update(state);
-      return writer->Append(features);
-    };
-    client::TransformStreamOptions options{.residual = arguments.residual};
-    options.on_retry = [&](const absl::Status&, absl::Duration) {
-      bar.Update(WaitingForServer(state));
-    };
-    if (arguments.timeout_seconds > 0) options.timeout = absl::Seconds(arguments.timeout_seconds);
-    result =
-        context.client.TransformStream(arguments.reference, *rows, sink, options, &context.cancel);
+  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
+  std::optional<Resumed> resumed;
+  if (arguments.resume) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        TransformOrigin origin,
+        OriginOf(arguments.reference, files, output_format, arguments.residual));
+    PHIMAP_ASSIGN_OR_RETURN(resumed, Resume(arguments, std::move(origin)));
   }
-  // Answers come in order and before the error: those rows were in the requests before the one at
-  // fault.
-  if (!result.ok()) return WithInputRow(result.status(), rows_mapped);
-  PHIMAP_RETURN_IF_ERROR(writer->Finish());
-  *context.console.stream << WithThousands(result->rows) << " rows mapped by "
-                          << result->version.mapping() << "@" << result->version.number()
-                          << std::endl;
-  return absl::OkStatus();
+  // The columns are those of the version that answers, also if an alias has moved since.
+  const std::string& reference = resumed.has_value() && resumed->earlier ? resumed->origin.version
+                                                                         : arguments.reference;
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
+                          WithColumnsOf(WithPassthrough(files), context.client, reference,
+                                        *context.console.stream));
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<client::RowSource> rows, OpenRows(input, context.cancel));
+  // Again, now that it is open: /dev/fd/N may have become the input itself.
+  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
+  NoteColumnsLeftOut(*rows, *context.console.stream);
+  Destination destination{.reference = arguments.reference};
+  if (resumed.has_value()) {
+    PHIMAP_ASSIGN_OR_RETURN(destination,
+                            OpenResumable(arguments, *std::move(resumed), input, output_format,
+                                          rows->row_count(), context.client));
+    if (input.passthrough != nullptr) input.passthrough->Skip(destination.rows_before);
+  } else {
+    PHIMAP_ASSIGN_OR_RETURN(
+        destination.writer,
+        OpenWriter(arguments.output, output_format, rows->row_count(), input.passthrough));
+  }
+  return MapAndWrite(arguments, std::move(rows), std::move(destination), context);
 }
 
 }  // namespace phimap::cli

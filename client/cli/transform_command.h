@@ -22,11 +22,14 @@ struct TransformArguments {
   bool residual = false;
   // For all of it; 0: no limit.
   double timeout_seconds = 0;
+  // Keep what is written if it is stopped, and go on from what was kept.
+  bool resume = false;
 };
 
-// Maps the rows of the input and writes their features. A failure leaves no output file. An output
-// that is the input, by any name, or that has an unknown extension, is refused before a row is
-// read. While the server is away its stream is tried again, as client.h says.
+// Maps the rows of the input and writes their features. A failure leaves no output file; with
+// `resume` it leaves the rows that are done, which transform_progress.h keeps. An output that is
+// the input, by any name, or that has an unknown extension, is refused before a row is read. While
+// the server is away its stream is tried again, as client.h says.
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
 
 }  // namespace phimap::cli

@@ -31,8 +31,8 @@ struct BlockLimits {
 // A stream of examples of one kind, of rows of one width and type, that is read once, in order, in
 // blocks. Each example counts as a row.
 //
-// Thread-safety: all functions are called from one thread, except Interrupt, which any thread may
-// call.
+// Thread-safety: all functions are called from one thread, except Interrupt and share_read, which
+// any thread may call.
 class RowSource {
  public:
   virtual ~RowSource() = default;
@@ -47,6 +47,8 @@ class RowSource {
   virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
   // How many rows there are, if that is known before they are read.
   virtual std::optional<int64_t> row_count() const { return std::nullopt; }
+  // Share of the input that was read, 0..1, if that can be told. Any thread may call.
+  virtual std::optional<double> share_read() const { return std::nullopt; }
 
   // Whether Rewind can succeed.
   virtual bool CanRewind() const { return false; }

@@ -1,14 +1,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <future>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/csv_reader.h"
 #include "client/cli/csv_writer.h"
 #include "client/cli/file_format.h"
@@ -74,12 +79,11 @@ TEST_F(NpyTest, ErrorsSayWhatWasExpectedAndHowToConvert) {
       {std::string("\x93NUMPY\x01\x00\x70\x00{", 11), "its header is cut off"},
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12),
        "its header is cut off, or longer than 65536 bytes"},
-      {with("{'descr': '<i8', 'fortran_order': False, 'shape': (2, 3), }"),
-       "expected values of type '<f4' or '<f8', got '<i8'; convert with array.astype('<f4') or "
-       "array.astype('<f8')"},
-      {with("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }"),
-       "expected values row by row (C order), got column by column (Fortran order); convert with "
-       "numpy.ascontiguousarray(array)"},
+      {with("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }"),
+       "expected floats of 2, 4 or 8 bytes, integers or truth values, little-endian, got '>f4'; "
+       "convert with array.astype('<f4') or array.astype('<f8')"},
+      {with("{'descr': '<f4', 'fortran_order': 1, 'shape': (2, 3), }"),
+       "its fortran_order is neither True nor False: 1"},
       {with("{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"),
        "expected a 2-D array, rows × columns, got 1-D with 6 values; array.reshape(1, -1) makes "
        "it one row, array.reshape(-1, 1) one column"},
@@ -107,6 +111,131 @@ TEST_F(NpyTest, ErrorsSayWhatWasExpectedAndHowToConvert) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), EndsWith("rows.npy: " + c.message));
   }
+}
+
+// The bytes of a vector as they stand in a file.
+template <typename T>
+std::string StoredBytes(const std::vector<T>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+std::string NpyOf(const std::string& descr, const std::string& order, int rows, int columns,
+                  const std::string& values) {
+  return NpyBytes(1,
+                  absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", order, ", 'shape': (",
+                               rows, ", ", columns, "), }"),
+                  {}) +
+         values;
+}
+
+TEST_F(NpyTest, EveryTypeIsCastToTheSmallerFloatThatHoldsItsValues) {
+  constexpr double kMost = 9007199254740992;  // 2^53
+  const struct {
+    const char* descr;
+    std::string values;
+    client::FloatType type;
+    std::vector<double> expected;
+  } cases[] = {
+      {"<f2",
+       StoredBytes<uint16_t>({0x3c00, 0xc000, 0x0001, 0x7bff, 0x83ff, 0x8000}),
+       client::FloatType::kFloat32,
+       {1, -2, 0x1p-24, 65'504, -0x3ffp-24, -0.0}},
+      {"|b1", StoredBytes<uint8_t>({0, 1, 1, 0}), client::FloatType::kFloat32, {0, 1, 1, 0}},
+      {"|i1", StoredBytes<int8_t>({-128, 127}), client::FloatType::kFloat32, {-128, 127}},
+      {"|u1", StoredBytes<uint8_t>({0, 255}), client::FloatType::kFloat32, {0, 255}},
+      {"<i2",
+       StoredBytes<int16_t>({-32'768, 32'767}),
+       client::FloatType::kFloat32,
+       {-32'768, 32'767}},
+      {"<u2", StoredBytes<uint16_t>({0, 65'535}), client::FloatType::kFloat32, {0, 65'535}},
+      {"<i4",
+       StoredBytes<int32_t>({INT32_MIN, INT32_MAX}),
+       client::FloatType::kFloat64,
+       {INT32_MIN, INT32_MAX}},
+      {"<u4", StoredBytes<uint32_t>({0, UINT32_MAX}), client::FloatType::kFloat64, {0, UINT32_MAX}},
+      {"<i8",
+       StoredBytes<int64_t>({INT64_MIN, 1L << 53}),
+       client::FloatType::kFloat64,
+       {-0x1p63, kMost}},
+      {"<u8", StoredBytes<uint64_t>({1UL << 63, 7}), client::FloatType::kFloat64, {0x1p63, 7}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.descr);
+    const int columns = 2;
+    const int rows = static_cast<int>(c.expected.size()) / columns;
+    const auto block = ReadAll(NpyOf(c.descr, "False", rows, columns, c.values));
+    ASSERT_TRUE(block.ok()) << block.status();
+    EXPECT_EQ(block->type, c.type);
+    for (int i = 0; i < rows * columns; ++i) {
+      EXPECT_EQ(block->At(i / columns, i % columns), c.expected[i]) << i;
+    }
+  }
+}
+
+TEST_F(NpyTest, AnIntegerThatFloat64DoesNotHoldIsNamedWithItsPlace) {
+  const struct {
+    const char* descr;
+    std::string values;
+    const char* number;
+  } cases[] = {
+      {"<i8", StoredBytes<int64_t>({1, 2, 3, (1L << 53) + 1}), "9007199254740993"},
+      {"<i8", StoredBytes<int64_t>({1, 2, 3, -(1L << 53) - 1}), "-9007199254740993"},
+      {"<i8", StoredBytes<int64_t>({1, 2, 3, INT64_MAX}), "9223372036854775807"},
+      {"<u8", StoredBytes<uint64_t>({1, 2, 3, UINT64_MAX}), "18446744073709551615"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = ReadAll(NpyOf(c.descr, "False", 2, 2, c.values)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("the integer ", c.number,
+                                                         " at array[1, 1] has no float64")));
+  }
+  EXPECT_THAT(
+      ReadAll(NpyOf("<f2", "False", 1, 2, StoredBytes<uint16_t>({0, 0x7c00}))).status().message(),
+      HasSubstr("got inf at array[0, 1]"));
+}
+
+TEST_F(NpyTest, FortranOrderGivesTheRowsOfCOrder) {
+  // Several stripes of 16 MiB, and a last one that is not full.
+  constexpr int kRows = 2'100'001;
+  constexpr int kColumns = 3;
+  std::vector<float> by_row(int64_t{kRows} * kColumns);
+  std::vector<float> by_column(by_row.size());
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kColumns; ++j) {
+      by_row[int64_t{i} * kColumns + j] = by_column[int64_t{j} * kRows + i] =
+          static_cast<float>(i) + static_cast<float>(j) / 4;
+    }
+  }
+  const std::string path =
+      folder_.Write("f.npy", NpyOf("<f4", "True", kRows, kColumns, StoredBytes(by_column)));
+  auto reader = NpyReader::Open(*InputFile::Open(path));
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  for (int time = 0; time < 2; ++time) {
+    std::string values;
+    while (true) {
+      const auto block = (*reader)->NextRows(65'536);
+      ASSERT_TRUE(block.ok()) << block.status();
+      if (block->empty()) break;
+      values += block->values_le;
+    }
+    EXPECT_TRUE(values == StoredBytes(by_row));
+    ASSERT_TRUE((*reader)->Rewind().ok());
+  }
+}
+
+TEST_F(NpyTest, FortranOrderThatCannotBeReadIsNamed) {
+  const std::vector<float> six = {1, 2, 3, 4, 5, 6};
+  EXPECT_THAT(ReadAll(NpyOf("<f4", "True", 2, 4, StoredBytes(six))).status().message(),
+              HasSubstr("4 columns of 2 values, but the file ends in column 3"));
+  EXPECT_THAT(ReadAll(NpyOf("<f4", "True", 2, 2, StoredBytes(six))).status().message(),
+              HasSubstr("but more bytes follow"));
+  const std::string path = folder_.Path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto writer = std::async(std::launch::async, [&] {
+    std::ofstream(path, std::ios::binary) << NpyOf("<f4", "True", 2, 3, StoredBytes(six));
+  });
+  EXPECT_THAT(NpyReader::Open(*InputFile::Open(path)).status().message(),
+              HasSubstr("column by column (Fortran order), which only a file that is not"));
 }
 
 TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {

@@ -35,8 +35,20 @@ TEST(ProgressTest, ShowsRowsAndRateWhileRowsFlow) {
 TEST(ProgressTest, ShowsABarWhenTheTotalIsKnown) {
   ProgressState state = Sending();
   state.total_rows = 24'576;
+  EXPECT_EQ(RenderProgress(state, 100),
+            "letters  [############............] 50%  12,288 rows  6,144 rows/s  about 2 s left");
   EXPECT_EQ(RenderProgress(state, 80),
-            "letters  [############............] 50%  12,288 rows  6,144 rows/s  2 s");
+            "letters  [############............] 50%  12,288 rows  about 2 s left");
+}
+
+TEST(ProgressTest, ShowsTheShareOfTheInputWhereTheTotalIsNotKnown) {
+  ProgressState state = Sending();
+  state.share_read = 0.25;
+  EXPECT_EQ(RenderProgress(state, 100),
+            "letters  [######..................] 25%  12,288 rows  6,144 rows/s  about 6 s left");
+  // Too early to tell.
+  state.elapsed = absl::Seconds(1);
+  EXPECT_THAT(RenderProgress(state, 80), testing::EndsWith("12,288 rows/s  1 s"));
 }
 
 TEST(ProgressTest, ShowsPhaseAndShareOnceRowsAreThrough) {

@@ -1,7 +1,7 @@
 """What users hand in as rows, as a stream of blocks.
 
-Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, scipy.sparse matrices, and iterators of any of
-these (a generator of blocks). For kernels of strings a block is a list of str, or of bytes, or a one-dimensional array
+Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, tables and record batches of Arrow,
+scipy.sparse matrices, and iterators of any of these (a generator of blocks). For kernels of strings a block is a list of str, or of bytes, or a one-dimensional array
 or pandas Series of these. float32 stays float32 and float64 stays float64; float16 becomes float32, every other
 number float64. Nothing is converted or copied here: a block is a view that is written once, into its message.
 """
@@ -50,6 +50,8 @@ def block_of(values: Any, accepts_sparse: bool) -> Block:
         return _DensifiedBlock(values)
     if _is_frame(values):
         return _FrameBlock(values)
+    if _is_arrow(values):
+        return _ArrowBlock(values)
     return _ArrayBlock(_array(values))
 
 
@@ -59,7 +61,7 @@ class _DenseBlock:
     def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
         self._values = values
         self.dtype = dtype
-        self.rows, self.columns = (int(n) for n in values.shape)
+        self.rows, self.columns = _shape(values)
         if self.columns == 0:
             raise InvalidArgument("rows: expected at least 1 column, got 0")
 
@@ -90,6 +92,22 @@ class _FrameBlock(_DenseBlock):
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
         # A missing value of a nullable column becomes NaN, which the server refuses by row and column.
         out[...] = self._values.to_numpy(dtype=self.dtype, na_value=np.nan)
+
+
+class _ArrowBlock(_DenseBlock):
+    """A pyarrow Table or RecordBatch, as Parquet files are read into. It is converted part by part, as a frame is."""
+
+    def __init__(self, table: Any, dtype: np.dtype[Any] | None = None) -> None:
+        super().__init__(table, dtype if dtype is not None else _common_type_of_fields(table.schema))
+
+    def part(self, start: int, stop: int) -> Block:
+        return _ArrowBlock(self._values.slice(start, stop - start), self.dtype)
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        for i, column in enumerate(self._values.columns):
+            # A null becomes NaN, which the server refuses by row and column.
+            values = np.asarray(column)
+            out[:, i] = values if values.dtype != object else [np.nan if v is None else v for v in values]
 
 
 class _DensifiedBlock(_DenseBlock):
@@ -396,16 +414,41 @@ def _common_type(frame: Any) -> np.dtype[Any]:
     return FLOAT32 if types == {FLOAT32} else FLOAT64
 
 
+def _common_type_of_fields(schema: Any) -> np.dtype[Any]:
+    """The same of the columns of Arrow."""
+    types = {_wire_type(_numpy_type_of_arrow(field.type), f"column {field.name!r}") for field in schema}
+    return FLOAT32 if types == {FLOAT32} else FLOAT64
+
+
+def _numpy_type_of_arrow(kind: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(kind.to_pandas_dtype())
+    except (NotImplementedError, TypeError):
+        return np.dtype(object)
+
+
+def _shape(values: Any) -> tuple[int, int]:
+    if _is_arrow(values):
+        return int(values.num_rows), int(values.num_columns)
+    rows, columns = values.shape
+    return int(rows), int(columns)
+
+
 def _numpy_type(dtype: Any) -> np.dtype[Any]:
     """A pandas column's type in numpy's words: its nullable types know theirs, all others are numpy's or no numbers."""
     known = getattr(dtype, "numpy_dtype", dtype)
     return known if isinstance(known, np.dtype) else np.dtype(object)
 
 
-# Whoever hands in a DataFrame or a sparse matrix has imported its package: this client imports neither.
+# Whoever hands in a DataFrame, a table or a sparse matrix has imported its package: this client imports none.
 def _is_frame(values: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(values, pandas.DataFrame)
+
+
+def _is_arrow(values: Any) -> bool:
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(values, (pyarrow.Table, pyarrow.RecordBatch))
 
 
 def _is_series(values: Any) -> bool:

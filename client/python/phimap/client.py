@@ -30,8 +30,8 @@ Features = np.ndarray[Any, np.dtype[Any]]
 class Client:
     """Connections to one phimapd.
 
-    Rows are numpy arrays (or what numpy makes one of), pandas DataFrames, scipy.sparse matrices, or iterators of blocks
-    of these. float32 and float64 travel as they are; other numbers become float64. For kernels of strings they are lists
+    Rows are numpy arrays (or what numpy makes one of), pandas DataFrames, tables of Arrow, scipy.sparse matrices, or
+    iterators of blocks of these. float32 and float64 travel as they are; other numbers become float64. For kernels of strings they are lists
     (or one-dimensional arrays, or Series) of str or of bytes, an example each. Features come back as numpy arrays
     in the version's serving type.
 

@@ -1,0 +1,210 @@
+// Data as it comes: compressed, in several files, and maps that are stopped and go on.
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/e2e/cli_fixture.h"
+
+namespace phimap::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CliDataTest : public CliFixture {
+ protected:
+  void SetUp() override {
+    const ProcessResult built = Phimap({"build", "letters", "--label=label", "--input=" + kLetters,
+                                        "--mapping=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+  }
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
+  ProcessResult Transform(std::vector<std::string> more) {
+    more.insert(more.begin(), {"transform", "letters", "--label=label"});
+    return Phimap(more);
+  }
+  // The command as a shell would start it, under a limit of so many bytes that a file may have: the
+  // write that goes beyond it is done in part, and the next one kills the process.
+  ProcessResult TransformUntilFileSize(int64_t bytes, const std::string& more) {
+    return RunProcess(
+        {"/bin/bash", "-c",
+         absl::StrCat("ulimit -c 0; ulimit -f ", bytes / 1024, "; exec ", PHIMAP_BINARY,
+                      " --server=", server_.address(), " transform letters --label=label ", more)});
+  }
+  bool Exists(const std::string& name) const { return std::filesystem::exists(Path(name)); }
+};
+
+TEST_F(CliDataTest, CompressedRowsOfSeveralFilesGiveTheFeaturesOfOne) {
+  const std::string whole = Transform({"--input=" + kLetters, "--output=-"}).out;
+  ASSERT_GT(whole.size(), 1000);
+  // Three parts, packed in three ways.
+  const std::string split = absl::StrCat(
+      "cd ", folder_.path(), " && head -1 ", kLetters, " > head && tail -n +2 ", kLetters,
+      " | split -l 7000 - body && for i in a b c; do cat head bodya$i > part-$i.csv; done",
+      " && gzip part-b.csv && zstd -q --rm part-c.csv");
+  const ProcessResult done = RunProcess({"/bin/bash", "-c", split});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(Transform({"--input=" + Path("part-*"), "--format=csv", "--output=-"}).out == whole);
+  EXPECT_TRUE(
+      Transform({Path("part-a.csv"), Path("part-b.csv.gz"), Path("part-c.csv.zst"), "--output=-"})
+          .out == whole);
+  EXPECT_TRUE(Transform({"--input=" + Path("part-a.csv"), "--input=" + Path("part-b.csv.gz"),
+                         "--input", Path("part-c.csv.zst"), "--output=-"})
+                  .out == whole);
+  // Standard input too.
+  const ProcessResult packed = RunProcess({"/bin/bash", "-c", "gzip -c " + kLetters});
+  EXPECT_TRUE(
+      Phimap({"transform", "letters", "--label=label", "--input=-", "--format=csv", "--output=-"},
+             packed.out)
+          .out == whole);
+  // A build of the parts is the build of the whole.
+  const auto digest = [&](const std::vector<std::string>& files) {
+    std::vector<std::string> words = {"build", "again", "--label=label",
+                                      "--mapping=f2(landmarks=50)", "--kernel=rbf(gamma=0.1)"};
+    words.insert(words.end(), files.begin(), files.end());
+    const std::string text = Phimap(words).out;
+    const size_t at = text.find("digest");
+    return at == std::string::npos ? text : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(digest({Path("part-*"), "--format=csv"}), digest({kLetters}));
+}
+
+TEST_F(CliDataTest, AKilledTransformGoesOnToTheBytesOfOneRun) {
+  for (const std::string format : {"csv", "npy"}) {
+    SCOPED_TRACE(format);
+    const std::string once = Path("once." + format);
+    ASSERT_EQ(Transform({"--input=" + kLetters, "--output=" + once}).exit_code, 0);
+    const std::string output = Path("resumed." + format);
+    const std::string words = "--resume --input=" + kLetters + " --output=" + output;
+    // Stopped again and again, each time some rows further, in the middle of a row. 0 bytes: before
+    // anything was written.
+    const auto size = static_cast<int64_t>(std::filesystem::file_size(once));
+    for (int part = 0; part < 5; ++part) {
+      const ProcessResult stopped = TransformUntilFileSize(size * part / 5, words);
+      EXPECT_NE(stopped.exit_code, 0);
+      EXPECT_FALSE(std::filesystem::exists(output));
+    }
+    const ProcessResult done = Transform({"--resume", "--input=" + kLetters, "--output=" + output});
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("20,000 rows mapped by letters@1, 1"));
+    EXPECT_TRUE(Read(output) == Read(once));
+    EXPECT_FALSE(std::filesystem::exists(output + ".partial"));
+    EXPECT_FALSE(std::filesystem::exists(output + ".resume"));
+  }
+}
+
+TEST_F(CliDataTest, KillMinusNineLosesNoRow) {
+  // Eight times the file, so that there is time to kill it.
+  std::vector<std::string> files(8, kLetters);
+  std::vector<std::string> words = files;
+  words.push_back("--output=" + Path("once.csv"));
+  ASSERT_EQ(Transform(words).exit_code, 0);
+  words = {PHIMAP_BINARY, "--server=" + server_.address(), "transform", "letters", "--label=label",
+           "--resume",    "--output=" + Path("out.csv")};
+  words.insert(words.end(), files.begin(), files.end());
+  Process process(words);
+  struct stat info = {};
+  while (stat(Path("out.csv.partial").c_str(), &info) != 0 || info.st_size < 4'000'000) {
+    ASSERT_FALSE(Exists("out.csv")) << "it was done before it could be killed";
+  }
+  process.Signal(SIGKILL);
+  EXPECT_EQ(process.Wait().exit_code, -SIGKILL);
+  EXPECT_FALSE(Exists("out.csv"));
+  const ProcessResult done = RunProcess(words);
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("160,000 rows mapped by letters@1, "));
+  EXPECT_TRUE(Read(Path("out.csv")) == Read(Path("once.csv")));
+}
+
+TEST_F(CliDataTest, ATransformThatWroteAllItsRowsOnlyHasToFinish) {
+  const std::string output = Path("out.npy");
+  const std::string words = "--resume --input=" + kLetters + " --output=" + output;
+  ASSERT_EQ(Transform({"--input=" + kLetters, "--output=" + Path("once.npy")}).exit_code, 0);
+  ASSERT_NE(TransformUntilFileSize(100 << 10, words).exit_code, 0);
+  // The row count of npy from CSV is written last.
+  std::string all = Read(Path("once.npy"));
+  const size_t count = all.find("20000");
+  all.replace(count, 5, "0    ");
+  File(all, "out.npy.partial");
+  const ProcessResult done = Transform({"--resume", "--input=" + kLetters, "--output=" + output});
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_TRUE(Read(output) == Read(Path("once.npy")));
+}
+
+TEST_F(CliDataTest, ResumeKeepsTheVersionAndRefusesAnotherInputOrAnotherQuestion) {
+  const std::string input = File(Read(kLetters), "rows.csv");
+  const std::string output = Path("out.csv");
+  ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "1"}).exit_code, 0);
+  const std::string command = absl::StrCat(
+      "ulimit -c 0; ulimit -f 1000; exec ", PHIMAP_BINARY, " --server=", server_.address(),
+      " transform letters@prod --label=label --resume", " --input=", input, " --output=", output);
+  ASSERT_NE(RunProcess({"/bin/bash", "-c", command}).exit_code, 0);
+  ASSERT_TRUE(Exists("out.csv.partial"));
+  const std::string kept = Read(output + ".partial");
+  const auto resume = [&](const std::string& reference, const std::string& more = "--resume") {
+    return Phimap({"transform", reference, "--label=label", "--resume", "--input=" + input,
+                   "--output=" + output, more});
+  };
+  // Another question.
+  const ProcessResult other = resume("letters");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("was computed from something else\n  then: of letters@prod\n"
+                                   "  now:  of letters\n  to begin anew, delete "));
+  EXPECT_THAT(resume("letters@prod", "--residual").err, HasSubstr("now:  --residual yes"));
+  // Another file of that name.
+  const auto time = std::filesystem::last_write_time(input);
+  File(Read(kLetters) + "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,A\n", "rows.csv");
+  EXPECT_THAT(resume("letters@prod").err, HasSubstr("rows.csv, "));
+  File(Read(kLetters), "rows.csv");
+  std::filesystem::last_write_time(input, time);
+  EXPECT_EQ(Read(output + ".partial"), kept);
+  // The alias has moved; the rest comes from the version that the first rows came from.
+  ASSERT_EQ(Phimap({"build", "letters", "--label=label", "--input=" + kLetters,
+                    "--mapping=f2(landmarks=30)", "--kernel=rbf(gamma=0.1)"})
+                .exit_code,
+            0);
+  ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "2"}).exit_code, 0);
+  const ProcessResult done = resume("letters@prod");
+  EXPECT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(Phimap({"transform", "letters@1", "--label=label", "--input=" + input,
+                    "--output=" + Path("once.csv")})
+                .exit_code,
+            0);
+  EXPECT_TRUE(Read(output) == Read(Path("once.csv")));
+}
+
+TEST_F(CliDataTest, ResumeWantsFiles) {
+  EXPECT_THAT(Transform({"--resume", "--input=-", "--format=csv", "--output=" + Path("o.csv")}).err,
+              HasSubstr("--resume: the input must be files"));
+  EXPECT_THAT(Transform({"--resume", "--input=" + kLetters, "--output=-"}).err,
+              HasSubstr("--resume: the output must be a file"));
+  EXPECT_FALSE(Exists("o.csv.partial"));
+  // Nor is anything left if the version is not there.
+  EXPECT_EQ(
+      Phimap({"transform", "none", "--resume", "--input=" + kLetters, "--output=" + Path("o.csv")})
+          .exit_code,
+      3);
+  EXPECT_FALSE(Exists("o.csv.partial"));
+}
+
+TEST_F(CliDataTest, AForgottenLabelIsCounted) {
+  std::string text;
+  for (int i = 0; i < 18; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", "c", i);
+  absl::StrAppend(&text, "\n0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0\n");
+  const ProcessResult result =
+      Phimap({"transform", "letters", "--input=" + File(text), "--output=" + Path("o.csv")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("18 columns came, 2 more than the version maps"));
+  EXPECT_THAT(result.err, HasSubstr("--label=COLUMN leaves out"));
+  const std::string narrow = File("a,b\n1,2\n");
+  EXPECT_THAT(Phimap({"transform", "letters", "--input=" + narrow, "--output=-"}).err,
+              Not(HasSubstr("leaves out")));
+}
+
+}  // namespace
+}  // namespace phimap::e2e
