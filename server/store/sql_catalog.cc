@@ -1,5 +1,6 @@
 #include "server/store/sql_catalog.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 
@@ -12,12 +13,21 @@
 #include "server/store/catalog_errors.h"
 #include "server/store/fleet_member.h"
 #include "server/store/sql_build_claims.h"
+#include "server/store/version_expiry.h"
 
 namespace phimap {
 namespace {
 
 // What is returned equals what is read later.
 absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
+
+// When a version that is used now expires.
+absl::Time ExpiryAfter(absl::Duration ttl, absl::Time now) {
+  return ttl == absl::InfiniteDuration() ? absl::InfiniteFuture() : InMicros(now + ttl);
+}
+
+// Expired versions that are deleted in one transaction: others wait no longer than that.
+constexpr int64_t kExpiredAtOnce = 100;
 
 std::string NewEtag() {
   std::random_device device;
@@ -51,6 +61,14 @@ absl::Status EndClaimOf(SqlSession& session, absl::string_view mapping, absl::st
   return EndClaim(session, mapping, build_id, *claimant);
 }
 
+// What is imported is meant to stay, whatever ttl it was built with.
+absl::Status KeepForEver(SqlSession& session, VersionRecord& version, absl::Time now) {
+  if (version.ttl == absl::InfiniteDuration()) return absl::OkStatus();
+  version.ttl = absl::InfiniteDuration();
+  version.expire_time = absl::InfiniteFuture();
+  return VersionExpiry(session).SetTtl(version.mapping, version.number, version.ttl, now);
+}
+
 bool EtagMatches(absl::string_view expected, const std::optional<AliasRecord>& current) {
   if (expected.empty()) return true;
   if (expected == kNoEtag) return !current.has_value();
@@ -82,7 +100,8 @@ absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64
 }
 
 // Points `moved` at its version, and fills in the rest of it, unless it is there already.
-absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecord& moved) {
+absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord& moved) {
+  CatalogTables tables(session);
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at,
                           tables.GetVersion(moved.mapping, moved.version));
   moved.digest = aimed_at.digest;
@@ -95,6 +114,9 @@ absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecor
   }
   if (current.has_value()) {
     moved.previous_version = current->version;
+    // Where it came from before: from now on nothing keeps that version.
+    PHIMAP_RETURN_IF_ERROR(
+        VersionExpiry(session).Use(moved.mapping, current->previous_version, moved.move_time));
   } else {
     PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> all,
                             tables.AliasesBetween(moved.mapping, moved.mapping));
@@ -102,6 +124,18 @@ absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecor
   }
   PHIMAP_RETURN_IF_ERROR(tables.PutAlias(moved));
   return tables.CountChange(moved.mapping);
+}
+
+// Deletes `versions`, and the mappings that have none left.
+absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& versions) {
+  CatalogTables tables(session);
+  for (const VersionName& version : versions) {
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(version.mapping, version.number));
+    PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(version.mapping));
+    if (newest == 0) PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(version.mapping));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -156,6 +190,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& re
   version.digest = std::string(digest);
   version.artifact_size_bytes = size_bytes;
   version.create_time = InMicros(now);
+  version.expire_time = ExpiryAfter(version.ttl, now);
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
@@ -215,7 +250,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imp
                                 tables.FindDigest(imported.mapping, digest));
         if (there.has_value()) {
           version = *std::move(there);
-          return absl::OkStatus();
+          return KeepForEver(session, version, now);
         }
         PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
         PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
@@ -290,6 +325,12 @@ absl::StatusOr<VersionRecord> SqlCatalog::GetAliasedVersion(absl::string_view ma
   });
 }
 
+absl::StatusOr<VersionRecord> SqlCatalog::GetVersionByDigest(absl::string_view mapping,
+                                                             absl::string_view digest) {
+  return ReadTables<VersionRecord>(
+      [&](CatalogTables& tables) { return tables.GetVersionByDigest(mapping, digest); });
+}
+
 absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl::string_view alias,
                                                  int64_t version, absl::string_view etag,
                                                  absl::Time now) {
@@ -300,8 +341,7 @@ absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl
         moved = {.mapping = std::string(mapping), .name = std::string(alias), .version = version};
         moved.etag = new_etag;
         moved.move_time = InMicros(now);
-        CatalogTables tables(session);
-        return MoveAlias(tables, etag, moved);
+        return MoveAlias(session, etag, moved);
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
         PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
@@ -313,7 +353,7 @@ absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl
 }
 
 absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                     absl::string_view etag) {
+                                     absl::string_view etag, absl::Time now) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
@@ -323,6 +363,10 @@ absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_vie
         PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));
         if (!current.has_value()) return NoSuchAlias(mapping, alias, "alias");
         PHIMAP_RETURN_IF_ERROR(tables.DeleteAlias(mapping, alias));
+        VersionExpiry expiry(session);
+        for (const int64_t number : {current->version, current->previous_version}) {
+          PHIMAP_RETURN_IF_ERROR(expiry.Use(mapping, number, now));
+        }
         return tables.CountChange(mapping);
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
@@ -349,12 +393,15 @@ absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number
       absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
 }
 
-absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping) {
+absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping, Occupied occupied) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
         if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
+        if (occupied == Occupied::kRefuse && record.version_count > 0) {
+          return NotEmpty(mapping, record.version_count);
+        }
         PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
         PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(mapping));
         return tables.CountChange(mapping);
@@ -363,6 +410,72 @@ absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping) {
         return absl::IsNotFound(CatalogTables(session).GetMapping(mapping).status());
       },
       absl::StrCat("mapping ", Quoted(mapping), " was deleted"));
+}
+
+absl::StatusOr<VersionRecord> SqlCatalog::KeepVersion(absl::string_view mapping, int64_t number,
+                                                      absl::Duration ttl, absl::Time now) {
+  VersionRecord version;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_RETURN_IF_ERROR(VersionExpiry(session).SetTtl(mapping, number, ttl, now));
+        PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
+        return absl::OkStatus();
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        const absl::StatusOr<VersionRecord> stored =
+            CatalogTables(session).GetVersion(mapping, number);
+        if (absl::IsNotFound(stored.status())) return false;
+        PHIMAP_RETURN_IF_ERROR(stored.status());
+        return stored->ttl == version.ttl && stored->expire_time == version.expire_time;
+      },
+      absl::StrCat("the ttl of version ", number, " of ", Quoted(mapping), " was set")));
+  return version;
+}
+
+absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used, absl::Time now) {
+  std::vector<VersionName> worth;
+  PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(worth, VersionExpiry(session).WorthRecording(now));
+    return absl::OkStatus();
+  }));
+  std::vector<VersionName> to_record;
+  for (const VersionName& version : used) {
+    if (std::binary_search(worth.begin(), worth.end(), version)) to_record.push_back(version);
+  }
+  if (to_record.empty()) return absl::OkStatus();
+  return database_->WriteAside([&](SqlSession& session) -> absl::Status {
+    VersionExpiry expiry(session);
+    for (const VersionName& version : to_record) {
+      PHIMAP_RETURN_IF_ERROR(expiry.Use(version.mapping, version.number, now));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired(absl::Time now) {
+  std::vector<VersionName> deleted;
+  while (true) {
+    bool any = false;
+    absl::Status done = database_->Read([&](SqlSession& session) -> absl::Status {
+      PHIMAP_ASSIGN_OR_RETURN(any, VersionExpiry(session).AnyExpired(now));
+      return absl::OkStatus();
+    });
+    if (done.ok() && !any) return deleted;
+    std::vector<VersionName> batch;
+    if (done.ok())
+      done = database_->Write(
+          [&](SqlSession& session) -> absl::Status {
+            PHIMAP_ASSIGN_OR_RETURN(batch, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
+            return DeleteAll(session, batch);
+          },
+          // What was not deleted is found expired again.
+          [](SqlSession&) { return true; }, "expired versions were deleted");
+    // The rest is deleted next time; the caller is to know of those that are.
+    if (!done.ok() && deleted.empty()) return done;
+    if (!done.ok()) return deleted;
+    if (batch.empty()) return deleted;  // They were used meanwhile.
+    deleted.insert(deleted.end(), batch.begin(), batch.end());
+  }
 }
 
 }  // namespace phimap
