@@ -16,8 +16,10 @@ struct TimeUnit {
 };
 
 // The largest first, in which a duration is shown. Weeks are read and not shown: people count days.
-constexpr TimeUnit kTimeUnits[] = {
-    {'d', absl::Hours(24)}, {'h', absl::Hours(1)}, {'m', absl::Minutes(1)}, {'s', absl::Seconds(1)}};
+constexpr TimeUnit kTimeUnits[] = {{'d', absl::Hours(24)},
+                                   {'h', absl::Hours(1)},
+                                   {'m', absl::Minutes(1)},
+                                   {'s', absl::Seconds(1)}};
 constexpr TimeUnit kWeek{'w', absl::Hours(7 * 24)};
 // Beyond every limit of the server, and within what a duration holds.
 constexpr double kMostSeconds = 1e12;
@@ -43,9 +45,9 @@ absl::StatusOr<absl::Duration> DurationOf(absl::string_view text, absl::string_v
       absl::SimpleAtod(digits, &number) && number * absl::ToDoubleSeconds(unit) <= kMostSeconds) {
     return number * unit;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": expected a number and a unit of s, m, h, d or w, as in 12h or 7d; got '",
-                   text, "'"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, ": expected a number and a unit of s, m, h, d or w, as in 12h or 7d; got '", text,
+      "'"));
 }
 
 std::string DurationArgumentText(absl::Duration duration) {

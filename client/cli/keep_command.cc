@@ -33,10 +33,10 @@ std::string LifetimeText(const v1::Version& version) {
       absl::Seconds(version.ttl().seconds()) + absl::Nanoseconds(version.ttl().nanos());
   const std::string length = absl::StrCat(DurationArgumentText(ttl), " after its last use");
   if (!version.has_expire_time()) return absl::StrCat(length, ", and while an alias names it");
-  return absl::StrCat(length, ", so far until ",
-                      absl::FormatTime("%Y-%m-%d %H:%M UTC",
-                                       absl::FromUnixSeconds(version.expire_time().seconds()),
-                                       absl::UTCTimeZone()));
+  return absl::StrCat(
+      length, ", so far until ",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixSeconds(version.expire_time().seconds()),
+                       absl::UTCTimeZone()));
 }
 
 }  // namespace phimap::cli

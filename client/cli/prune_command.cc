@@ -100,8 +100,8 @@ absl::Status UnlessGone(const absl::Status& deleted) {
 
 absl::Status Delete(const PrunePlan& plan, CommandContext& context) {
   for (const v1::Version& version : plan.versions) {
-    PHIMAP_RETURN_IF_ERROR(UnlessGone(
-        context.client.DeleteVersion(version.ref().mapping(), version.ref().number())));
+    PHIMAP_RETURN_IF_ERROR(
+        UnlessGone(context.client.DeleteVersion(version.ref().mapping(), version.ref().number())));
   }
   for (const std::string& mapping : plan.emptied) {
     const absl::Status deleted = context.client.DeleteMapping(mapping, /*only_if_empty=*/true);

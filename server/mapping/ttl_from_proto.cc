@@ -11,9 +11,8 @@ namespace phimap {
 absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& ttl,
                                             absl::string_view field) {
   // Microseconds are what is stored.
-  const absl::Duration given =
-      absl::Trunc(absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos()),
-                  absl::Microseconds(1));
+  const absl::Duration given = absl::Trunc(
+      absl::Seconds(ttl.seconds()) + absl::Nanoseconds(ttl.nanos()), absl::Microseconds(1));
   if (given >= kLeastTtl && given <= kLargestTtl) return given;
   const int64_t least = absl::ToInt64Seconds(kLeastTtl);
   const int64_t largest = absl::ToInt64Seconds(kLargestTtl);

@@ -24,8 +24,8 @@ void VersionLifetimes::Start() {
 absl::Status VersionLifetimes::RecordUses() {
   MutexLock lock(&recording_);
   const absl::Time looked = SteadyNow();
-  loaded_.merge(registry_.TakeLoaded());
-  std::set<VersionName> used = loaded_;
+  noted_.merge(registry_.TakeUses());
+  std::set<VersionName> used = noted_;
   for (const VersionHandle& version : registry_.AllLive()) {
     // Not the start of time, which stands for no request.
     const absl::Time last = version.tally().last_request();
@@ -38,7 +38,7 @@ absl::Status VersionLifetimes::RecordUses() {
         store_.RecordUses(std::vector<VersionName>(used.begin(), used.end()));
     if (!recorded.ok()) return recorded;
   }
-  loaded_.clear();
+  noted_.clear();
   recorded_until_ = looked;
   return absl::OkStatus();
 }

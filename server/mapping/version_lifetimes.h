@@ -2,8 +2,9 @@
 // those whose time is over, every minute. It has a thread of its own, and nothing of it is done in
 // a call: the uses are read from what is counted anyway.
 //
-// What a use is: a request that the version was asked to map, or that it was loaded for somebody.
-// One that is evicted between two looks was loaded at most a period before its last use.
+// What a use is: a request that the version was asked to map, an evaluation, or that it was loaded
+// for somebody. One that is evicted between two looks was loaded at most a period before its last
+// use.
 //
 // Where servers share a store each of them deletes: a transaction that finds nothing changes
 // nothing.
@@ -65,7 +66,7 @@ class VersionLifetimes {
   Mutex recording_;
   // Of the uses that are still to be recorded, on the clock of VersionTally.
   absl::Time recorded_until_ ABSL_GUARDED_BY(recording_) = absl::InfinitePast();
-  std::set<VersionName> loaded_ ABSL_GUARDED_BY(recording_);
+  std::set<VersionName> noted_ ABSL_GUARDED_BY(recording_);
 
   Mutex mutex_;
   CondVar stop_;

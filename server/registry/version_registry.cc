@@ -116,9 +116,14 @@ std::vector<VersionHandle> VersionRegistry::AllLive() {
   return handles;
 }
 
-std::set<VersionName> VersionRegistry::TakeLoaded() {
+void VersionRegistry::NoteUse(const VersionHandle& version) {
   MutexLock lock(&mutex_);
-  return std::exchange(loaded_, {});
+  uses_.insert({version.record().mapping, version.record().number});
+}
+
+std::set<VersionName> VersionRegistry::TakeUses() {
+  MutexLock lock(&mutex_);
+  return std::exchange(uses_, {});
 }
 
 void VersionRegistry::EnqueueLoad(const Key& key, LoadTurn turn, Callback done) {
@@ -225,7 +230,7 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
   const auto waiting = waiting_.find(key);
   if (!loaded.ok() && waiting->second.for_readers && !attempt.for_readers) return false;
   if (loaded.ok() && waiting->second.for_readers) {
-    loaded_.insert({(*loaded)->record.mapping, (*loaded)->record.number});
+    uses_.insert({(*loaded)->record.mapping, (*loaded)->record.number});
   }
   waiters = std::move(waiting->second.callbacks);
   waiting_.erase(waiting);

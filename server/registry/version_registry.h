@@ -90,8 +90,11 @@ class VersionRegistry {
   // All versions in memory, by name and number. They count as no more used than before.
   std::vector<VersionHandle> AllLive();
 
-  // The versions that were loaded because somebody asked for them, since the last call of this.
-  std::set<VersionName> TakeLoaded() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whoever uses a version without counting requests of it (VersionTally) says so.
+  void NoteUse(const VersionHandle& version) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The versions of NoteUse, and those that were loaded because somebody asked for them, since the
+  // last call of this.
+  std::set<VersionName> TakeUses() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Asks the store what has become of names: call it after each change, and before the first
   // question. Who holds a version that is gone goes on. Blocking. Errors: those of the store,
@@ -222,8 +225,8 @@ class VersionRegistry {
   // Of versions that were looked up and exist: they do not change, and a database that is away need
   // not be asked for them. By name and number; some are forgotten when they are many.
   std::map<std::pair<std::string, int64_t>, VersionRecord> records_ ABSL_GUARDED_BY(mutex_);
-  // For TakeLoaded.
-  std::set<VersionName> loaded_ ABSL_GUARDED_BY(mutex_);
+  // For TakeUses.
+  std::set<VersionName> uses_ ABSL_GUARDED_BY(mutex_);
   // Calls of CatchUp that began, and how many had when one last failed.
   int64_t catch_ups_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t behind_since_ ABSL_GUARDED_BY(mutex_) = 0;

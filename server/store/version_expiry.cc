@@ -32,8 +32,8 @@ absl::Status VersionExpiry::SetTtl(absl::string_view mapping, int64_t number, ab
       .Run(
           "UPDATE versions SET ttl_us = $1, expire_time_us = $2 "
           "WHERE mapping = $3 AND number = $4",
-          {expires ? absl::ToInt64Microseconds(ttl) : 0, expires ? absl::ToUnixMicros(now + ttl) : 0,
-           mapping, number})
+          {expires ? absl::ToInt64Microseconds(ttl) : 0,
+           expires ? absl::ToUnixMicros(now + ttl) : 0, mapping, number})
       .status();
 }
 
@@ -72,20 +72,19 @@ absl::StatusOr<bool> VersionExpiry::AnyExpired(absl::Time now) {
   return !rows.empty();
 }
 
-absl::StatusOr<std::vector<VersionName>> VersionExpiry::TakeExpired(absl::Time now,
-                                                                    int64_t limit) {
+absl::StatusOr<std::vector<VersionName>> VersionExpiry::TakeExpired(absl::Time now, int64_t limit) {
   // The update locks the rows where a database has such locks, since uses are recorded beside
   // other writers (SqlDatabase::WriteAside). It says again what the inner statement says: a row
   // that somebody else has just changed is looked at anew.
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
-      session_.Run(absl::StrCat("UPDATE versions SET expire_time_us = expire_time_us WHERE ",
-                                kIsExpired,
-                                " AND (mapping, number) IN (SELECT mapping, number FROM versions "
-                                "WHERE ",
-                                kIsExpired, " ORDER BY mapping, number LIMIT $2) ",
-                                "RETURNING mapping, number"),
-                   {absl::ToUnixMicros(now), limit}));
+      session_.Run(
+          absl::StrCat("UPDATE versions SET expire_time_us = expire_time_us WHERE ", kIsExpired,
+                       " AND (mapping, number) IN (SELECT mapping, number FROM versions "
+                       "WHERE ",
+                       kIsExpired, " ORDER BY mapping, number LIMIT $2) ",
+                       "RETURNING mapping, number"),
+          {absl::ToUnixMicros(now), limit}));
   return NamesIn(rows);
 }
 

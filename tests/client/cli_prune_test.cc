@@ -1,5 +1,3 @@
-#include "client/cli/prune_plan.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/duration_argument.h"
+#include "client/cli/prune_plan.h"
 
 namespace phimap::cli {
 namespace {
@@ -98,9 +97,9 @@ TEST(CliDurationTest, ANumberAndAUnit) {
   const struct {
     const char* text;
     absl::Duration duration;
-  } cases[] = {{"90s", absl::Seconds(90)},     {"15m", absl::Minutes(15)},
-               {"12h", absl::Hours(12)},       {"7d", absl::Hours(7 * 24)},
-               {"2w", absl::Hours(14 * 24)},   {"1.5h", absl::Minutes(90)},
+  } cases[] = {{"90s", absl::Seconds(90)},   {"15m", absl::Minutes(15)},
+               {"12h", absl::Hours(12)},     {"7d", absl::Hours(7 * 24)},
+               {"2w", absl::Hours(14 * 24)}, {"1.5h", absl::Minutes(90)},
                {"0d", absl::ZeroDuration()}};
   for (const auto& c : cases) {
     const absl::StatusOr<absl::Duration> read = DurationOf(c.text, "--ttl");

@@ -1,4 +1,5 @@
-// The part of the store's contract that is about digests as names, and about how long versions live.
+// The part of the store's contract that is about digests as names, and about how long versions
+// live.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -62,8 +63,7 @@ TEST_P(StoreContractTest, AVersionIsFoundByItsDigestAndByTheBeginningOfIt) {
     EXPECT_EQ(found->number, 1);
     EXPECT_EQ(found->digest, digest);
   }
-  const absl::Status unknown =
-      store().GetVersionByDigest("letters", std::string(64, '0')).status();
+  const absl::Status unknown = store().GetVersionByDigest("letters", std::string(64, '0')).status();
   EXPECT_TRUE(absl::IsNotFound(unknown));
   EXPECT_EQ(ReasonIn(unknown), "VERSION_NOT_FOUND");
   EXPECT_EQ(DetailOf(unknown)->field, "reference");

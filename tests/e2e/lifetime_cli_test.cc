@@ -19,8 +19,8 @@ class LifetimeCliTest : public CliFixture {
   // Prints what `phimap build` prints.
   std::string Build(const std::string& name, std::vector<std::string> flags = {}) {
     if (rows_.empty()) rows_ = File("a,b\n1,2\n3,4\n5,7\n");
-    std::vector<std::string> words = {"build", name, "--input=" + rows_, "--mapping=f1(landmarks=2)",
-                                      "--kernel=linear()"};
+    std::vector<std::string> words = {"build", name, "--input=" + rows_,
+                                      "--mapping=f1(landmarks=2)", "--kernel=linear()"};
     words.insert(words.end(), flags.begin(), flags.end());
     const ProcessResult built = Phimap(words);
     EXPECT_EQ(built.exit_code, 0) << built.err;
@@ -67,7 +67,8 @@ TEST_F(LifetimeCliTest, ADigestIsAReferenceOfEveryCommand) {
 
 TEST_F(LifetimeCliTest, ATtlIsShownExtendedAndCleared) {
   EXPECT_THAT(Build("m"), Not(HasSubstr("lives")));
-  EXPECT_THAT(Build("m", {"--ttl=7d"}), HasSubstr("lives             7d after its last use, so far"));
+  EXPECT_THAT(Build("m", {"--ttl=7d"}),
+              HasSubstr("lives             7d after its last use, so far"));
   EXPECT_THAT(Out({"list", "m"}), HasSubstr(" (until 20"));
   EXPECT_THAT(Out({"keep", "m@2", "--ttl=36h"}),
               MatchesRegex("m@2 lives 36h after its last use, so far until 20.* UTC\n"));

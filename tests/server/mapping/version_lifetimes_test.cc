@@ -5,12 +5,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/plan/artifact.h"
 #include "gtest/gtest.h"
 #include "server/build/build_manager.h"
 #include "server/sqlite/sqlite_store.h"
+#include "server/store/garbage_collector.h"
 #include "server/sync/steady_time.h"
 #include "tests/server/support/temporary_folder.h"
 #include "tests/support/plans.h"
@@ -85,8 +87,8 @@ class VersionLifetimesTest : public ::testing::Test {
   Logger logger_{LogLevel::kOff};
   VersionRegistry registry_{VersionRegistry::Options(), *store_, metrics_.registry(), logger_};
   TaskPool store_pool_{"store calls", 1, 64};
-  BuildManager builds_{BuildManager::Options(), *store_,         registry_,
-                       store_pool_,             metrics_.build(), logger_};
+  BuildManager builds_{BuildManager::Options(), *store_, registry_, store_pool_,
+                       metrics_.build(),        logger_};
   MappingChanges changes_{*store_, registry_, builds_, logger_};
   VersionLifetimes lifetimes_{*store_, registry_, changes_, logger_};
   int published_ = 0;
@@ -156,6 +158,33 @@ TEST_F(VersionLifetimesTest, UsesThatCouldNotBeWrittenAreWrittenTheNextTime) {
   sqlite3_close(other);
   RecordUses();
   EXPECT_EQ(store_->GetVersion("trial", 1)->expire_time, now_ + kTtl);
+}
+
+// Six candidates, three folds, and the best of them fitted once more: 19 fits, one of which is
+// kept.
+TEST_F(VersionLifetimesTest, OfAGridOfTrialsWhatIsKeptIsLeftAndNothingElse) {
+  for (int fit = 0; fit < 19; ++fit) {
+    PublishRequest request;
+    request.version.mapping = absl::StrCat("f2-", fit);
+    request.version.serving_type = "float32";
+    request.version.ttl = kTtl;
+    request.build_id = "b";
+    request.spec_digest = "spec";
+    ASSERT_TRUE(store_->Publish(request, absl::StrCat("artifact of candidate ", fit % 7)).ok());
+  }
+  ASSERT_TRUE(changes_.KeepVersion("f2-18", 1, absl::InfiniteDuration()).ok());
+  now_ += kTtl;
+  ASSERT_TRUE(lifetimes_.DeleteExpired().ok());
+  const absl::StatusOr<std::vector<MappingRecord>> left = store_->ListMappings("", 100);
+  ASSERT_TRUE(left.ok()) << left.status();
+  ASSERT_EQ(left->size(), 1);
+  EXPECT_EQ(left->front().name, "f2-18");
+  GarbageCollector collector(store_->database(), store_->blobs(), "the test");
+  ASSERT_TRUE(collector.Run(absl::ZeroDuration()).ok());
+  const absl::StatusOr<std::vector<StoredBlob>> blobs = store_->blobs()->List();
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  ASSERT_EQ(blobs->size(), 1);
+  EXPECT_EQ(blobs->front().digest, store_->GetVersion("f2-18", 1)->digest);
 }
 
 TEST_F(VersionLifetimesTest, ItsThreadEndsAtOnceAndWritesTheLastUses) {

@@ -206,14 +206,17 @@ TEST_F(VersionNamesTest, ADigestIsLoadedIfNeedBeAndFoundBeforeTheRegistryHasHear
   EXPECT_EQ(NumberOf("a@sha256:" + digest), 5);
 }
 
-TEST_F(VersionNamesTest, WhatWasLoadedForSomebodyIsToldOnce) {
-  EXPECT_TRUE(registry_->TakeLoaded().empty());
+TEST_F(VersionNamesTest, WhatWasLoadedForSomebodyOrNotedAsUsedIsToldOnce) {
+  EXPECT_TRUE(registry_->TakeUses().empty());
   EXPECT_EQ(NumberOf("a@prod"), 1);
   EXPECT_EQ(NumberOf("a@3"), 3);
   EXPECT_EQ(NumberOf("a@9"), 0);
-  EXPECT_EQ(registry_->TakeLoaded(), (std::set<VersionName>{{"a", 1}, {"a", 3}}));
-  EXPECT_EQ(NumberOf("a@3"), 3);
-  EXPECT_TRUE(registry_->TakeLoaded().empty());
+  EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 1}, {"a", 3}}));
+  const absl::StatusOr<VersionHandle> live = Acquire("a@3");
+  ASSERT_TRUE(live.ok());
+  EXPECT_TRUE(registry_->TakeUses().empty());
+  registry_->NoteUse(*live);
+  EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 3}}));
 }
 
 }  // namespace
