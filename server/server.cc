@@ -407,6 +407,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   PHIMAP_RETURN_IF_ERROR(server->parts_->registry.CatchUp());
   server->parts_->registry.WarmAliases();
   server->parts_->FollowCatalog();
+  server->parts_->mapping_service.KeepLifetimes();
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeMetrics(options));
   PHIMAP_RETURN_IF_ERROR(server->parts_->ServeCalls(options));
   return server;

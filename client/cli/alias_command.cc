@@ -1,13 +1,16 @@
 #include "client/cli/alias_command.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <ostream>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/cli/json_text.h"
 #include "core/status/status_macros.h"
@@ -32,6 +35,21 @@ absl::StatusOr<AliasName> ParseAliasName(const std::string& text) {
         "NAME@ALIAS: expected a mapping and an alias, as in letters@prod, got '", text, "'"));
   }
   return AliasName{text.substr(0, at), text.substr(at + 1)};
+}
+
+absl::StatusOr<v1::Alias> Set(const AliasName& name, const AliasArguments& arguments,
+                              CommandContext& context) {
+  absl::string_view text = arguments.version;
+  if (absl::ConsumePrefix(&text, "sha256:")) {
+    return context.client.SetAliasToDigest(name.mapping, name.alias, text, arguments.etag);
+  }
+  int64_t number = 0;
+  if (absl::SimpleAtoi(text, &number)) {
+    return context.client.SetAlias(name.mapping, name.alias, number, arguments.etag);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "VERSION: expected a number, or sha256: and at least 7 digits of a digest, got '", text,
+      "'"));
 }
 
 absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
@@ -106,10 +124,9 @@ absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) 
     *context.console.stream << arguments.name << " is deleted; its version stays" << std::endl;
     return absl::OkStatus();
   }
-  absl::StatusOr<v1::Alias> moved =
-      arguments.action == "rollback"
-          ? context.client.RollBackAlias(name.mapping, name.alias)
-          : context.client.SetAlias(name.mapping, name.alias, arguments.version, arguments.etag);
+  absl::StatusOr<v1::Alias> moved = arguments.action == "rollback"
+                                        ? context.client.RollBackAlias(name.mapping, name.alias)
+                                        : Set(name, arguments, context);
   PHIMAP_RETURN_IF_ERROR(moved.status());
   return PrintMove(name, *moved, arguments.json, context.out);
 }

@@ -2,7 +2,6 @@
 #ifndef PHIMAP_CLIENT_CLI_ALIAS_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_ALIAS_COMMAND_H_
 
-#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -15,8 +14,8 @@ struct AliasArguments {
   std::string action;
   // "letters@prod"; for list a mapping's name, or empty for all.
   std::string name;
-  // For set.
-  int64_t version = 0;
+  // For set: "7", or "sha256:" and at least 7 digits of a digest.
+  std::string version;
   // For set and delete; empty is unconditional.
   std::string etag;
   bool json = false;

@@ -25,7 +25,7 @@ const std::string& MethodOf(BenchProtocol protocol);
 
 // Rows for a version.
 struct BenchRows {
-  // "name", "name@7" or "name@alias".
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
   absl::string_view reference;
   int32_t rows = 0;
   int32_t columns = 0;

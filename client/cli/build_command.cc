@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
+#include "client/cli/duration_argument.h"
 #include "client/cli/estimate_view.h"
 #include "client/cli/input_rows.h"
 #include "client/cli/json_text.h"
@@ -83,11 +84,16 @@ absl::Status RunDryRun(const BuildArguments& arguments, const client::BuildOptio
 
 absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) {
   PHIMAP_ASSIGN_OR_RETURN(const uint64_t seed, SeedOf(arguments.seed));
+  absl::Duration ttl = absl::InfiniteDuration();
+  if (!arguments.ttl.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(ttl, DurationOf(arguments.ttl, "--ttl"));
+  }
   const client::BuildOptions options{.mapping = arguments.name,
                                      .mapping_text = arguments.mapping,
                                      .kernel_text = arguments.kernel,
                                      .standardize = arguments.standardize,
-                                     .seed = seed};
+                                     .seed = seed,
+                                     .ttl = ttl};
   if (arguments.dry_run) return RunDryRun(arguments, options, context);
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
   PHIMAP_RETURN_IF_ERROR(CheckBuildArguments(arguments));

@@ -20,6 +20,8 @@ struct BuildArguments {
   bool standardize = false;
   // As it was typed: the command line's own conversion would wrap a negative number.
   std::string seed = "0";
+  // How long the version lives after its last use, as in "7d"; empty: for ever.
+  std::string ttl;
   bool json = false;
   // Only say what it would take.
   bool dry_run = false;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "client/cli/golden_vectors.h"
+#include "client/cli/keep_command.h"
 #include "client/cli/number_text.h"
 #include "client/cli/paragraph.h"
 #include "client/cli/spectrum_view.h"
@@ -71,6 +72,7 @@ void RenderHead(std::string& out, absl::string_view title, const v1::Version& ve
                           absl::UTCTimeZone()));
   }
   Line(out, "digest", version.ref().digest());
+  if (version.has_ttl()) Line(out, "lives", LifetimeText(version));
   if (version.imported()) {
     Line(out, "origin", "imported", "what the certificate says was measured elsewhere");
   }

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/status_macros.h"
@@ -26,6 +27,14 @@ absl::Status DeleteAll(const std::string& name, CommandContext& context) {
   return absl::OkStatus();
 }
 
+absl::Status DeleteOne(const std::string& mapping, int64_t version,
+                       const DeleteArguments& arguments, CommandContext& context) {
+  PHIMAP_RETURN_IF_ERROR(
+      context.client.DeleteVersion(mapping, version, arguments.give_up_rollback));
+  *context.console.stream << mapping << "@" << version << " is deleted" << std::endl;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context) {
@@ -37,15 +46,18 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
   }
   const std::string number = reference.substr(at + 1);
   int64_t version = 0;
+  if (absl::StartsWith(number, "sha256:")) {
+    // The number cannot be given to another version meanwhile.
+    PHIMAP_ASSIGN_OR_RETURN(const v1::Version found, context.client.GetVersion(reference));
+    return DeleteOne(found.ref().mapping(), found.ref().number(), arguments, context);
+  }
   if (!std::all_of(number.begin(), number.end(), absl::ascii_isdigit) ||
       !absl::SimpleAtoi(number, &version)) {
-    return Unclear(reference,
-                   "name a version by its number; an alias goes by `phimap alias delete`");
+    return Unclear(
+        reference,
+        "name a version by its number or digest; an alias goes by `phimap alias delete`");
   }
-  PHIMAP_RETURN_IF_ERROR(
-      context.client.DeleteVersion(reference.substr(0, at), version, arguments.give_up_rollback));
-  *context.console.stream << reference << " is deleted" << std::endl;
-  return absl::OkStatus();
+  return DeleteOne(reference.substr(0, at), version, arguments, context);
 }
 
 }  // namespace phimap::cli

@@ -47,6 +47,14 @@ std::string AliasesOf(const v1::Mapping& mapping, int64_t version) {
   return names;
 }
 
+// " (until …)" of a version that expires as things stand.
+std::string ExpiryText(const v1::Version& version) {
+  if (!version.has_expire_time()) return "";
+  return absl::FormatTime(" (until %Y-%m-%d %H:%M)",
+                          absl::FromUnixSeconds(version.expire_time().seconds()),
+                          absl::UTCTimeZone());
+}
+
 void PrintVersions(const v1::Mapping& mapping, const std::vector<v1::Version>& versions,
                    std::ostream& out) {
   out << absl::StrFormat("%7s  %-16s  %10s  %8s  %-12s  %s\n", "VERSION", "CREATED (UTC)", "SIZE",
@@ -58,7 +66,7 @@ void PrintVersions(const v1::Mapping& mapping, const std::vector<v1::Version>& v
         absl::FormatTime("%Y-%m-%d %H:%M", created, absl::UTCTimeZone()),
         SizeText(version.artifact_size_bytes()), version.output_columns(),
         version.ref().digest().substr(0, 12), AliasesOf(mapping, version.ref().number()),
-        version.imported() ? " (imported)" : "");
+        absl::StrCat(version.imported() ? " (imported)" : "", ExpiryText(version)));
     line.erase(line.find_last_not_of(' ') + 1);
     out << line << "\n";
   }

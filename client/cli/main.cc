@@ -28,7 +28,9 @@
 #include "client/cli/import_command.h"
 #include "client/cli/inspect_command.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/keep_command.h"
 #include "client/cli/list_command.h"
+#include "client/cli/prune_command.h"
 #include "client/cli/show_command.h"
 #include "client/cli/transform_command.h"
 #include "client/cli/usage_error.h"
@@ -53,6 +55,8 @@ struct Arguments {
   EvaluateArguments evaluate;
   AliasArguments alias;
   DeleteArguments erase;
+  KeepArguments keep;
+  PruneArguments prune;
   ExportArguments exported;
   ImportArguments imported;
   InspectArguments inspect;
@@ -91,6 +95,9 @@ constexpr char kColumnsHelp[] =
     "The inputs by name, in this order, of a CSV file: x1,x2; or how many columns rows from an "
     "svmlight file have. Those of the version unless given";
 
+constexpr char kTtlHelp[] =
+    "How long the version lives after its last use, as in 12h or 7d; for ever unless given";
+
 void AddBuild(CLI::App& app, BuildArguments& build) {
   CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
   command->add_option("NAME", build.name, "Name of the mapping")->required();
@@ -106,6 +113,7 @@ void AddBuild(CLI::App& app, BuildArguments& build) {
                     "Shift each column to mean 0 and scale it to variance 1");
   command->add_option("--seed", build.seed,
                       "Of all random choices, from 0 to 2^64 - 1; 0 unless given");
+  command->add_option("--ttl", build.ttl, kTtlHelp);
   command->add_flag("--json", build.json, "Print the version, or the estimate, as JSON");
   command->add_flag("--dry-run", build.dry_run,
                     "Build nothing; print what it would take: memory, size, flops, seconds");
@@ -247,7 +255,9 @@ void AddAlias(CLI::App& app, AliasArguments& arguments) {
       *alias, arguments, "set",
       "Point an alias at a version, which is loaded first: no call waits or fails for it");
   set->add_option("NAME@ALIAS", arguments.name, kName)->required();
-  set->add_option("VERSION", arguments.version, "Number of the version")->required();
+  set->add_option("VERSION", arguments.version,
+                  "Number of the version, or sha256: and at least 7 digits of its digest")
+      ->required();
   set->add_option("--etag", arguments.etag, kEtagHelp);
   set->add_flag("--json", arguments.json, "Print the alias as JSON");
   CLI::App* rollback =
@@ -269,12 +279,38 @@ void AddDelete(CLI::App& app, DeleteArguments& erase) {
       "delete", "Delete a version, or a mapping; refused while an alias points there");
   command
       ->add_option("NAME@VERSION", erase.reference,
-                   "A version by its number, or a mapping's name with --all-versions")
+                   "A version by its number or digest, or a mapping's name with --all-versions")
       ->required();
   command->add_flag("--all-versions", erase.all_versions,
                     "Delete the mapping with all its versions; its numbers are not used again");
   command->add_flag("--give-up-rollback", erase.give_up_rollback,
                     "Also if `phimap alias rollback` would lead back to the version");
+}
+
+void AddKeep(CLI::App& app, KeepArguments& keep) {
+  CLI::App* command =
+      app.add_subcommand("keep", "Let a version live for ever, or for a time after its last use");
+  command->add_option("NAME[@VERSION]", keep.reference, "A mapping, newest version unless named")
+      ->required();
+  command->add_option("--ttl", keep.ttl, kTtlHelp);
+  command->add_flag("--json", keep.json, "Print the version as JSON");
+}
+
+void AddPrune(CLI::App& app, PruneArguments& prune) {
+  CLI::App* command = app.add_subcommand(
+      "prune", "Delete the versions of all mappings whose names match, as in 'f2-*'");
+  command
+      ->add_option("PATTERN", prune.pattern,
+                   "Of mapping names, in quotes: * is any letters, ? one, [ab] one of these")
+      ->required();
+  command->add_flag("--unaliased", prune.unaliased,
+                    "Pass over versions that an alias names or would be rolled back to; without "
+                    "this they are an error");
+  command->add_option("--older-than", prune.older_than,
+                      "Only versions that were created so long ago, as in 12h or 7d");
+  command->add_flag("--dry-run", prune.dry_run, "Delete nothing; list what would be deleted");
+  command->add_flag("--yes", prune.yes, "Do not ask");
+  command->add_flag("--json", prune.json, "Print the versions as JSON");
 }
 
 void AddExport(CLI::App& app, ExportArguments& exported) {
@@ -452,6 +488,12 @@ absl::Status Dispatch(const std::string& command, const Arguments& arguments) {
   if (command == "health") return RunHealth(arguments.health, context);
   if (command == "alias") return RunAlias(arguments.alias, context);
   if (command == "delete") return RunDelete(arguments.erase, context);
+  if (command == "keep") return RunKeep(arguments.keep, context);
+  if (command == "prune") {
+    PruneArguments prune = arguments.prune;
+    if (isatty(STDIN_FILENO) != 0) prune.answers = &std::cin;
+    return RunPrune(prune, context);
+  }
   const Interrupt interrupt(cancel);
   if (command == "bench") {
     BenchArguments bench = arguments.bench;
@@ -548,6 +590,8 @@ int Run(int argc, char** argv) {
   AddEvaluate(app, arguments.evaluate);
   AddAlias(app, arguments.alias);
   AddDelete(app, arguments.erase);
+  AddKeep(app, arguments.keep);
+  AddPrune(app, arguments.prune);
   AddExport(app, arguments.exported);
   AddImport(app, arguments.imported);
   AddInspect(app, arguments.inspect);
@@ -566,7 +610,8 @@ int Run(int argc, char** argv) {
   // Who asks for JSON is a program, and compares the API's names.
   const bool json = arguments.advise.json || arguments.evaluate.json || arguments.build.json ||
                     arguments.list.json || arguments.show.json || arguments.bench.json ||
-                    arguments.alias.json || arguments.imported.json || arguments.inspect.json;
+                    arguments.alias.json || arguments.imported.json || arguments.inspect.json ||
+                    arguments.keep.json || arguments.prune.json;
   if (!status.ok()) {
     std::cerr << ErrorText(status, arguments.server, json ? "" : command) << std::flush;
   }

@@ -10,7 +10,7 @@
 namespace phimap::cli {
 
 struct ShowArguments {
-  // "name", "name@7" or "name@alias".
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference;
   bool json = false;
 };

@@ -11,7 +11,7 @@
 namespace phimap::cli {
 
 struct TransformArguments {
-  // "name", "name@7" or "name@alias".
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference;
   InputArguments input;
   // "-" is standard output.

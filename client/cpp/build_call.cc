@@ -25,6 +25,12 @@ v1::BuildRequest SpecMessage(const BuildOptions& options, const RowSource& sourc
 
 }  // namespace
 
+void ToProto(absl::Duration duration, google::protobuf::Duration& out) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  out.set_seconds(seconds);
+  out.set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(duration - absl::Seconds(seconds))));
+}
+
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
   spec.set_mapping(options.mapping);
   spec.set_build_id(options.build_id);
@@ -32,6 +38,7 @@ void ToSpec(const BuildOptions& options, v1::BuildSpec& spec) {
   spec.set_kernel(options.kernel_text);
   spec.set_standardize(options.standardize);
   spec.set_seed(options.seed);
+  if (options.ttl != absl::InfiniteDuration()) ToProto(options.ttl, *spec.mutable_ttl());
 }
 
 BuildCall::BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& revisions,

@@ -12,9 +12,13 @@
 #include "absl/time/time.h"
 #include "client/cpp/client.h"
 #include "client/cpp/revision_memory.h"
+#include "google/protobuf/duration.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 
 namespace phimap::client {
+
+// REQUIRES: `duration` is finite.
+void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 
 // The options as the API has them.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);

@@ -175,6 +175,17 @@ class GrpcClient final : public Client {
     return Change<v1::Alias>(&Stub::SetAlias, request);
   }
 
+  absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view mapping, absl::string_view alias,
+                                             absl::string_view digest,
+                                             absl::string_view etag) override {
+    v1::SetAliasRequest request;
+    request.set_mapping(std::string(mapping));
+    request.set_alias(std::string(alias));
+    request.set_digest(std::string(digest));
+    request.set_etag(std::string(etag));
+    return Change<v1::Alias>(&Stub::SetAlias, request);
+  }
+
   absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
                                           absl::string_view alias) override {
     PHIMAP_ASSIGN_OR_RETURN(const v1::Mapping found, GetMapping(mapping));
@@ -208,8 +219,17 @@ class GrpcClient final : public Client {
     return Change<v1::DeleteVersionResponse>(&Stub::DeleteVersion, request).status();
   }
 
-  absl::Status DeleteMapping(absl::string_view mapping) override {
+  absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
+                                          absl::Duration ttl) override {
+    v1::KeepVersionRequest request;
+    request.set_reference(std::string(reference));
+    if (ttl != absl::InfiniteDuration()) ToProto(ttl, *request.mutable_ttl());
+    return Change<v1::Version>(&Stub::KeepVersion, request);
+  }
+
+  absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty) override {
     v1::DeleteMappingRequest request;
+    request.set_only_if_empty(only_if_empty);
     request.set_mapping(std::string(mapping));
     return Change<v1::DeleteMappingResponse>(&Stub::DeleteMapping, request).status();
   }

@@ -67,6 +67,8 @@ struct BuildOptions {
   std::string kernel_text = {};
   bool standardize = false;
   uint64_t seed = 0;
+  // How long the version lives after its last use, from a minute on; infinite: for ever.
+  absl::Duration ttl = absl::InfiniteDuration();
   // A UUID; empty draws one. The same id attaches to a build that is known.
   std::string build_id = {};
   // For the whole build with all its attempts.
@@ -86,7 +88,7 @@ struct BuildProgress {
 using BuildObserver = std::function<void(const BuildProgress&)>;
 
 struct EvaluateOptions {
-  // Required. "name", "name@7" or "name@alias".
+  // Required. "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference = {};
   // As in "perceptron(epochs=20)"; empty: a linear SVM.
   std::string learner = {};
@@ -223,8 +225,10 @@ class Client {
   //
   // If the connection breaks, or cannot be made, it is made again until as many attempts in a row
   // have brought no answer as the options of the client allow; before the first answer at most 5,
-  // which is about 3 seconds. Only what is unanswered is sent again, to the same version: its
-  // number with another digest, on a server that was exchanged, is kFailedPrecondition.
+  // which is about 3 seconds. Only what is unanswered is sent again, to the same version: by its
+  // number, and where that is gone or has another digest by now, by its digest. So does a reference
+  // by number with an expected_digest. If there is no such digest either, it is kNotFound or
+  // kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
@@ -241,7 +245,8 @@ class Client {
   virtual absl::StatusOr<v1::Mapping> GetMapping(absl::string_view mapping) = 0;
   // All versions of a mapping, newest first, all pages, without certificates.
   virtual absl::StatusOr<std::vector<v1::Version>> ListVersions(absl::string_view mapping) = 0;
-  // `reference` is "name", "name@7" or "name@alias".
+  // `reference` is "name", "name@7", "name@alias" or "name@sha256:" with at least 7 digits of the
+  // digest.
   virtual absl::StatusOr<v1::Version> GetVersion(absl::string_view reference) = 0;
   virtual absl::StatusOr<v1::BuildJob> GetBuild(absl::string_view mapping,
                                                 absl::string_view build_id) = 0;
@@ -253,6 +258,11 @@ class Client {
   // current one in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
+  // The same for the version whose digest is `digest`, or begins with these at least 7 digits.
+  virtual absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view mapping,
+                                                     absl::string_view alias,
+                                                     absl::string_view digest,
+                                                     absl::string_view etag = "") = 0;
   // Points an alias back at where it pointed before its last move, unless somebody moves it
   // meanwhile (kAborted). Twice is back again. kFailedPrecondition if it has never moved, or if
   // that version was deleted.
@@ -264,7 +274,12 @@ class Client {
   // unless that is given up.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
                                      bool give_up_rollback = false) = 0;
-  virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
+  // With `only_if_empty` a mapping that has versions is kFailedPrecondition.
+  virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
+  // Sets how long a version lives after its last use, beginning now; infinite: for ever. Answers
+  // with the version, without its certificate.
+  virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
+                                                  absl::Duration ttl) = 0;
 
   // Reads a version's artifact into `sink`, checked chunk by chunk and, at the end, as a whole.
   virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,

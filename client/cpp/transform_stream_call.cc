@@ -6,11 +6,13 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "exchange/named_columns.h"
 
@@ -26,6 +28,14 @@ constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
 // Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
 // under a quarter of the message limit.
 constexpr int32_t kFirstRows = 16;
+// Whether a version that was asked for by its digest is not there, or the server knows no such
+// references.
+bool IsNowhere(const absl::Status& error) {
+  const std::optional<ErrorDetail> detail = DetailOf(error);
+  return detail.has_value() &&
+         (detail->reason == "VERSION_NOT_FOUND" || detail->reason == "BAD_REFERENCE");
+}
+
 // Whatever a server asks for.
 constexpr absl::Duration kLongestWait = absl::Hours(1);
 
@@ -129,11 +139,38 @@ BlockLimits TransformStreamCall::LimitsOfRequest() const {
 }
 
 absl::Status TransformStreamCall::RunStreams() {
+  // Why the version was asked for by its digest, if it was.
+  absl::Status refused;
   while (WaitForRequest()) {
     const Outcome outcome = RunStream();
-    if (!outcome.status.ok() && !WaitToRetry(outcome)) return outcome.status;
+    if (outcome.status.ok()) continue;
+    if (!outcome.final && LookElsewhere(outcome.status)) {
+      refused = outcome.status;
+      continue;
+    }
+    // The digest is not there either: what is to be known is why the number was refused.
+    if (!refused.ok() && IsNowhere(outcome.status)) return refused;
+    if (!WaitToRetry(outcome)) return outcome.status;
   }
   return absl::OkStatus();
+}
+
+bool TransformStreamCall::LookElsewhere(const absl::Status& error) {
+  const std::optional<ErrorDetail> detail = DetailOf(error);
+  if (!detail.has_value() ||
+      (detail->reason != "VERSION_NOT_FOUND" && detail->reason != "DIGEST_MISMATCH")) {
+    return false;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const size_t at = reference_.find('@');
+  // A number is a server's own; the digest is what it stood for.
+  if (digest_.empty() || at == std::string::npos || at + 1 == reference_.size() ||
+      !std::all_of(reference_.begin() + static_cast<int64_t>(at) + 1, reference_.end(),
+                   absl::ascii_isdigit)) {
+    return false;
+  }
+  reference_ = absl::StrCat(reference_.substr(0, at), "@sha256:", digest_);
+  return true;
 }
 
 bool TransformStreamCall::WaitForRequest() {

@@ -67,6 +67,8 @@ class TransformStreamCall {
   // False if nothing is left to be sent.
   bool WaitForRequest();
   Outcome RunStream();
+  // If the pinned number was refused with this error: asks for the digest from now on.
+  bool LookElsewhere(const absl::Status& error);
   // True if a further stream may help and its time has come.
   bool WaitToRetry(const Outcome& outcome);
   // Reads all answers. On an error of the sink or a wrong answer it cancels the stream and reads on

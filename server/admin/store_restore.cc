@@ -11,6 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -18,6 +19,7 @@
 #include "server/admin/catalog_rows.h"
 #include "server/files/file_blobs.h"
 #include "server/sqlite/sqlite_database.h"
+#include "server/store/version_expiry.h"
 
 namespace phimap {
 namespace {
@@ -106,7 +108,9 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
           return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "store",
                            "the database has a store already; name an empty one");
         }
-        return WriteCatalogRows(session, backup.rows);
+        PHIMAP_RETURN_IF_ERROR(WriteCatalogRows(session, backup.rows));
+        // What would have expired since the backup is what somebody may want back.
+        return VersionExpiry(session).UseAll(absl::Now());
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
         PHIMAP_ASSIGN_OR_RETURN(const SqlRows epoch, session.Run("SELECT epoch FROM store"));

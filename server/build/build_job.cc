@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/status/check.h"
+#include "server/store/sha256.h"
 
 namespace phimap {
 namespace {
@@ -30,10 +32,18 @@ absl::string_view PhaseOf(BuildState state) {
 
 }  // namespace
 
-BuildJob::BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
+std::string BuildOrder::Digest() const {
+  std::string text = spec.ToText();
+  if (ttl != absl::InfiniteDuration()) {
+    absl::StrAppend(&text, "\nttl_us=", absl::ToInt64Microseconds(ttl));
+  }
+  return Sha256Hex(text);
+}
+
+BuildJob::BuildJob(BuildId id, BuildOrder order, std::string spec_digest, Clock::time_point now,
                    WorkQuantum quantum, const BuildMetrics& metrics)
     : id_(std::move(id)),
-      spec_(std::move(spec)),
+      order_(std::move(order)),
       spec_digest_(std::move(spec_digest)),
       metrics_(metrics),
       timed_phase_(PhaseOf(BuildState::kReceiving)),

@@ -12,10 +12,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "core/mapping/build_spec.h"
 #include "core/mapping/version_build.h"
 #include "server/build/build_state.h"
@@ -35,6 +37,19 @@ struct BuildId {
   friend bool operator<(const BuildId& a, const BuildId& b) {
     return a.mapping != b.mapping ? a.mapping < b.mapping : a.build_id < b.build_id;
   }
+};
+
+// What a client ordered.
+struct BuildOrder {
+  BuildSpec spec;
+  // How long the version lives after its last use.
+  absl::Duration ttl = absl::InfiniteDuration();
+
+  BuildOrder() = default;
+  BuildOrder(BuildSpec the_spec, absl::Duration the_ttl = absl::InfiniteDuration())  // NOLINT
+      : spec(std::move(the_spec)), ttl(the_ttl) {}
+  // Tells orders apart, for builds that are repeated.
+  std::string Digest() const;
 };
 
 // Where a build stood at some moment.
@@ -71,14 +86,15 @@ class BuildJob final : public BuildMonitor {
   };
 
   // A new build, receiving. It yields by `quantum` between blocks and between tiles.
-  BuildJob(BuildId id, BuildSpec spec, std::string spec_digest, Clock::time_point now,
+  BuildJob(BuildId id, BuildOrder order, std::string spec_digest, Clock::time_point now,
            WorkQuantum quantum, const BuildMetrics& metrics);
   // A build that ended before and was looked up, or that another server runs.
   BuildJob(BuildSnapshot snapshot, std::string spec_digest, const BuildMetrics& metrics);
   ~BuildJob() override;
 
   const BuildId& id() const { return id_; }
-  const BuildSpec& spec() const { return spec_; }
+  const BuildSpec& spec() const { return order_.spec; }
+  absl::Duration ttl() const { return order_.ttl; }
   const std::string& spec_digest() const { return spec_digest_; }
   BuildSnapshot Snapshot() const;
   // Tells `observer` of every change from now on, for as long as it lives.
@@ -124,7 +140,7 @@ class BuildJob final : public BuildMonitor {
   prometheus::Gauge& Gauge(BuildState state) const;
 
   const BuildId id_;
-  const BuildSpec spec_;
+  const BuildOrder order_;
   const std::string spec_digest_;
   const BuildMetrics& metrics_;
   std::atomic<int64_t> claim_epoch_{0};

@@ -98,9 +98,10 @@ BuildManager::~BuildManager() {
 }
 
 void BuildManager::Begin(BuildId id, BuildSpec spec,
-                         std::function<void(absl::StatusOr<Attachment>)> done) {
+                         std::function<void(absl::StatusOr<Attachment>)> done, absl::Duration ttl) {
   if (absl::Status listed = CheckKernel(spec); !listed.ok()) return done(listed);
-  std::string digest = Sha256Hex(spec.ToText());
+  const BuildOrder order{std::move(spec), ttl};
+  std::string digest = order.Digest();
   std::optional<absl::StatusOr<Attachment>> known;
   {
     MutexLock lock(&mutex_);
@@ -109,8 +110,8 @@ void BuildManager::Begin(BuildId id, BuildSpec spec,
   }
   if (known.has_value()) return done(*std::move(known));
   const absl::Status queued = store_pool_.Submit(
-      [this, id = std::move(id), spec = std::move(spec), digest = std::move(digest), done] {
-        done(LookUp(id, spec, digest));
+      [this, id = std::move(id), order = std::move(order), digest = std::move(digest), done] {
+        done(LookUp(id, order, digest));
         EndPending();
       });
   if (queued.ok()) return;
@@ -148,14 +149,14 @@ std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKn
 }
 
 absl::StatusOr<BuildManager::Attachment> BuildManager::LookUp(const BuildId& id,
-                                                              const BuildSpec& spec,
+                                                              const BuildOrder& order,
                                                               const std::string& digest) {
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (!absl::IsNotFound(stored.status())) {
     if (!stored.ok()) return stored.status();
     return AttachToStored(id, digest, *std::move(stored));
   }
-  absl::StatusOr<Attachment> entered = Enter(id, spec, digest);
+  absl::StatusOr<Attachment> entered = Enter(id, order, digest);
   if (!entered.ok() || entered->attached || store_.claims() == nullptr) return entered;
   return Claim(entered->job);
 }
@@ -174,15 +175,16 @@ absl::StatusOr<StoredBuild> BuildManager::ReadStored(const BuildId& id) {
 }
 
 absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
-                                                             const BuildSpec& spec,
+                                                             const BuildOrder& order,
                                                              const std::string& digest) {
   MutexLock lock(&mutex_);
   // Another stream may have entered while the store was asked.
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
-  PHIMAP_RETURN_IF_ERROR(memory_.CheckEverFits(LeastReservedBytes(spec, options_.compute_threads)));
+  PHIMAP_RETURN_IF_ERROR(
+      memory_.CheckEverFits(LeastReservedBytes(order.spec, options_.compute_threads)));
   if (unfinished_ >= options_.max_builds) return TooManyBuilds(unfinished_, options_.max_builds);
-  auto job = std::make_shared<BuildJob>(id, spec, digest, options_.now(),
+  auto job = std::make_shared<BuildJob>(id, order, digest, options_.now(),
                                         WorkQuantum(options_.yield, options_.quantum), metrics_);
   jobs_[id] = {job, next_sequence_++};
   ++unfinished_;
@@ -308,6 +310,7 @@ absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, Buil
   request.version.serving_type = std::string(FloatTypeName(built.serving_type));
   request.version.mapping_text = built.provenance.mapping_text;
   request.version.kernel_text = built.provenance.kernel_text;
+  request.version.ttl = job.ttl();
   request.build_id = job.id().build_id;
   request.spec_digest = job.spec_digest();
   request.rows_received = job.Snapshot().rows_received;

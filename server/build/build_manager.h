@@ -91,7 +91,9 @@ class BuildManager {
   // store thread. Errors: ALREADY_EXISTS (known with another spec), ABORTED (its stream is still
   // open), RESOURCE_EXHAUSTED (too many builds; one that can never fit into the memory, whatever
   // its rows), UNAVAILABLE (shutting down). REQUIRES: spec.Validate() is OK.
-  void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done);
+  // The version lives for `ttl` after its last use; a build with another one has another spec.
+  void Begin(BuildId id, BuildSpec spec, std::function<void(absl::StatusOr<Attachment>)> done,
+             absl::Duration ttl = absl::InfiniteDuration());
   // Takes a block of rows; one at a time for each job. `done` is called exactly once, mostly on a
   // build thread; `rows` stays readable until then. An error has ended the build.
   void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
@@ -166,7 +168,7 @@ class BuildManager {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On a store thread: the store may know the id from before. Only if it does not, a job is
   // entered: who asks for what is stored takes no build's place.
-  absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildSpec& spec,
+  absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildOrder& order,
                                     const std::string& digest);
   // Of a job that was just entered, on a store thread: the claim to its id, or else what the one
   // who has it permits.
@@ -192,7 +194,7 @@ class BuildManager {
   void CancelNow(const std::shared_ptr<BuildJob>& job);
   std::optional<BuildClaimant> ClaimantOf(const BuildJob& job) const;
   absl::StatusOr<StoredBuild> ReadStored(const BuildId& id);
-  absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildSpec& spec,
+  absl::StatusOr<Attachment> Enter(const BuildId& id, const BuildOrder& order,
                                    const std::string& digest) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndPending() ABSL_LOCKS_EXCLUDED(mutex_);
   // Submits a piece of the job's work, unless the job has ended.

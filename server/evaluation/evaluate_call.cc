@@ -99,6 +99,7 @@ void EvaluateCall::Resolved(const EvaluationSpec& spec, absl::StatusOr<VersionHa
   if (!named.ok()) return Finish(WithFieldPrefix(named, "spec."));
   const absl::Status suits = CheckVersion(spec.learner, *version);
   if (!suits.ok()) return Finish(WithFieldPrefix(suits, "spec."));
+  environment_.registry.NoteUse(*version);
   RefToProto(version->record(), progress_.mutable_version());
   job_ = std::make_shared<EvaluationJob>(*std::move(version), spec, environment_.memory);
   expects_ = Expects::kExamples;

@@ -18,7 +18,8 @@ absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::strin
   if (ParseReference(reference).ok()) return reference;
   return MakeError(absl::StatusCode::kInvalidArgument, "BAD_VERSION", fields.version,
                    absl::StrCat("expected a number from 1 up as in \"7\", an alias as in \"prod\", "
-                                "or nothing for the newest version; got ",
+                                "sha256: and the digits of a digest, or nothing for the newest "
+                                "version; got ",
                                 Quoted(version)));
 }
 

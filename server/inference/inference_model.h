@@ -20,7 +20,8 @@ inline constexpr ModelFields kModelOfInfer{"model_name", "model_version"};
 inline constexpr ModelFields kModelAskedFor{"name", "version"};
 
 // "name" or "name@version". INVALID_ARGUMENT (reasons BAD_NAME, BAD_VERSION) unless the first is a
-// mapping's name and the second a version's number, an alias, or empty for the newest version.
+// mapping's name and the second a version's number, an alias, a digest after "sha256:", or empty
+// for the newest version.
 absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::string_view version,
                                              const ModelFields& fields);
 

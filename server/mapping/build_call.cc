@@ -5,6 +5,7 @@
 #include "core/status/error.h"
 #include "server/calls/stream_status.h"
 #include "server/mapping/build_spec_from_proto.h"
+#include "server/mapping/ttl_from_proto.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/transform/examples_from_proto.h"
 
@@ -56,10 +57,15 @@ void BuildCall::TakeSpec() {
   if (!id.ok()) return Finish(id.status());
   absl::StatusOr<BuildSpec> spec = BuildSpecFromProto(fields);
   if (!spec.ok()) return Finish(spec.status());
-  builds_.Begin(*std::move(id), *std::move(spec),
-                [this, self = shared_from_this()](absl::StatusOr<BuildManager::Attachment> begun) {
-                  Opened(std::move(begun));
-                });
+  absl::StatusOr<absl::Duration> ttl = absl::InfiniteDuration();
+  if (fields.has_ttl()) ttl = TtlFromProto(fields.ttl(), "spec.ttl");
+  if (!ttl.ok()) return Finish(ttl.status());
+  builds_.Begin(
+      *std::move(id), *std::move(spec),
+      [this, self = shared_from_this()](absl::StatusOr<BuildManager::Attachment> begun) {
+        Opened(std::move(begun));
+      },
+      *ttl);
 }
 
 void BuildCall::Opened(absl::StatusOr<BuildManager::Attachment> begun) {

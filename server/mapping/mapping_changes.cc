@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -57,8 +58,31 @@ absl::Status MappingChanges::DeleteVersion(absl::string_view mapping, int64_t nu
   return deleted;
 }
 
-absl::Status MappingChanges::DeleteMapping(absl::string_view mapping) {
-  const absl::Status deleted = store_.DeleteMapping(mapping);
+absl::StatusOr<VersionRecord> MappingChanges::KeepVersion(absl::string_view mapping, int64_t number,
+                                                          absl::Duration ttl) {
+  absl::StatusOr<VersionRecord> kept = store_.KeepVersion(mapping, number, ttl);
+  if (!kept.ok()) return kept;
+  logger_.Log(LogLevel::kInfo, "version_kept",
+              {{"mapping", kept->mapping},
+               {"version", absl::StrCat(kept->number)},
+               {"ttl", absl::FormatDuration(ttl)}});
+  return kept;
+}
+
+absl::Status MappingChanges::DeleteExpired() {
+  const absl::StatusOr<std::vector<VersionName>> deleted = store_.DeleteExpired();
+  if (!deleted.ok() || !deleted->empty()) CatchUp(deleted.status());
+  if (!deleted.ok()) return deleted.status();
+  for (const VersionName& version : *deleted) {
+    builds_.VersionsGone(version.mapping, version.number);
+    logger_.Log(LogLevel::kInfo, "version_expired",
+                {{"mapping", version.mapping}, {"version", absl::StrCat(version.number)}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MappingChanges::DeleteMapping(absl::string_view mapping, Occupied occupied) {
+  const absl::Status deleted = store_.DeleteMapping(mapping, occupied);
   CatchUp(deleted);
   if (MayHaveHappened(deleted)) builds_.VersionsGone(mapping, std::nullopt);
   if (deleted.ok()) {

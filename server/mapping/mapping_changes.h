@@ -32,7 +32,11 @@ class MappingChanges {
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                            absl::string_view etag);
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number, Rollbacks rollbacks);
-  absl::Status DeleteMapping(absl::string_view mapping);
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied);
+  // Changes no name: how long a version lives.
+  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
+                                            absl::Duration ttl);
+  absl::Status DeleteExpired();
 
  private:
   // After a change that ended so.

@@ -20,8 +20,10 @@
 #include "server/mapping/import_call.h"
 #include "server/mapping/page_token.h"
 #include "server/mapping/set_alias_call.h"
+#include "server/mapping/ttl_from_proto.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
+#include "server/registry/version_lookup.h"
 #include "server/versions/version_reader.h"
 
 namespace phimap {
@@ -56,6 +58,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       store_pool_(store_pool),
       admin_pool_(admin_pool),
       changes_(store, registry, builds, logger),
+      lifetimes_(store, registry, changes_, logger),
       estimator_(MeasureBuildSpeed, builds.compute_threads()),
       set_alias_{registry, changes_, admin_pool},
       exporting_{store, store_pool, exports_, builds.idle_timeout()},
@@ -75,6 +78,7 @@ void MappingService::AddTo(Dispatcher& dispatcher) {
                      {"ListMappings", OnPool(store_pool_, &MappingService::ListMappings)},
                      {"GetVersion", OnPool(store_pool_, &MappingService::GetVersion)},
                      {"ListVersions", OnPool(store_pool_, &MappingService::ListVersions)},
+                     {"KeepVersion", OnPool(admin_pool_, &MappingService::KeepVersion)},
                      {"DeleteVersion", OnPool(admin_pool_, &MappingService::DeleteVersion)},
                      {"DeleteMapping", OnPool(admin_pool_, &MappingService::DeleteMapping)},
                      {"SetAlias", Opens<SetAliasCall>(set_alias_)},
@@ -187,6 +191,20 @@ absl::Status MappingService::ListVersions(const v1::ListVersionsRequest& request
   return absl::OkStatus();
 }
 
+absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
+                                         v1::Version* response) {
+  PHIMAP_ASSIGN_OR_RETURN(const Reference reference, ParseReference(request.reference()));
+  absl::Duration ttl = absl::InfiniteDuration();
+  if (request.has_ttl()) {
+    PHIMAP_ASSIGN_OR_RETURN(ttl, TtlFromProto(request.ttl(), "ttl"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found, LookUpVersion(store_, reference));
+  PHIMAP_ASSIGN_OR_RETURN(const VersionRecord kept,
+                          changes_.KeepVersion(found.mapping, found.number, ttl));
+  RecordToProto(kept, response);
+  return absl::OkStatus();
+}
+
 absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& request,
                                            v1::DeleteVersionResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
@@ -198,7 +216,8 @@ absl::Status MappingService::DeleteVersion(const v1::DeleteVersionRequest& reque
 absl::Status MappingService::DeleteMapping(const v1::DeleteMappingRequest& request,
                                            v1::DeleteMappingResponse*) {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request.mapping(), "mapping"));
-  return changes_.DeleteMapping(request.mapping());
+  return changes_.DeleteMapping(request.mapping(),
+                                request.only_if_empty() ? Occupied::kRefuse : Occupied::kDelete);
 }
 
 absl::Status MappingService::DeleteAlias(const v1::DeleteAliasRequest& request,

@@ -13,6 +13,7 @@
 #include "server/mapping/import_call.h"
 #include "server/mapping/mapping_changes.h"
 #include "server/mapping/set_alias_call.h"
+#include "server/mapping/version_lifetimes.h"
 #include "server/registry/version_registry.h"
 #include "server/schedule/task_pool.h"
 #include "server/store/store.h"
@@ -28,6 +29,8 @@ class MappingService {
                  TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger);
 
   void AddTo(Dispatcher& dispatcher);
+  // Begins to record uses of versions and to delete those that expired.
+  void KeepLifetimes() { lifetimes_.Start(); }
 
  private:
   // Calls of a body below.
@@ -45,6 +48,7 @@ class MappingService {
   absl::Status GetVersion(const v1::GetVersionRequest& request, v1::Version* response);
   absl::Status ListVersions(const v1::ListVersionsRequest& request,
                             v1::ListVersionsResponse* response);
+  absl::Status KeepVersion(const v1::KeepVersionRequest& request, v1::Version* response);
   absl::Status DeleteVersion(const v1::DeleteVersionRequest& request, v1::DeleteVersionResponse*);
   absl::Status DeleteMapping(const v1::DeleteMappingRequest& request, v1::DeleteMappingResponse*);
   absl::Status DeleteAlias(const v1::DeleteAliasRequest& request, v1::DeleteAliasResponse*);
@@ -58,6 +62,7 @@ class MappingService {
   TaskPool& store_pool_;
   TaskPool& admin_pool_;
   MappingChanges changes_;
+  VersionLifetimes lifetimes_;
   BuildEstimator estimator_;
   std::atomic<int> exports_{0};
   std::atomic<int> imports_{0};

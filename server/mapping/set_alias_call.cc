@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
@@ -14,8 +15,11 @@ SetAliasCall::SetAliasCall(const CallStart& start, const SetAliasEnvironment& en
 
 void SetAliasCall::Start() {
   if (const absl::Status checked = Check(); !checked.ok()) return Finish(checked);
+  const std::string which = request().digest().empty()
+                                ? absl::StrCat(request().version())
+                                : absl::StrCat(kDigestPrefix, request().digest());
   environment_.registry.Acquire(
-      absl::StrCat(request().mapping(), "@", request().version()), LoadTurn::kFirst,
+      absl::StrCat(request().mapping(), "@", which), LoadTurn::kFirst,
       [this, self = shared_from_this()](absl::StatusOr<VersionHandle> version) {
         Loaded(std::move(version));
       });
@@ -24,11 +28,15 @@ void SetAliasCall::Start() {
 absl::Status SetAliasCall::Check() const {
   PHIMAP_RETURN_IF_ERROR(CheckMappingName(request().mapping(), "mapping"));
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
-  return CheckVersionNumber(request().version(), "version");
+  if (request().digest().empty()) return CheckVersionNumber(request().version(), "version");
+  if (request().version() == 0) return CheckDigest(request().digest(), "digest");
+  return MakeError(absl::StatusCode::kInvalidArgument, "TWO_VERSIONS", "digest",
+                   "expected a version or a digest, got both");
 }
 
 void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
   if (!version.ok()) return Finish(version.status());
+  number_ = version->record().number;
   // The version is held until the alias has moved: it cannot be dropped to make room in between.
   const absl::Status queued = environment_.store_pool.Submit(
       [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); });
@@ -39,7 +47,7 @@ absl::Status SetAliasCall::Move() {
   if (cancelled()->load()) return absl::CancelledError("the client gave the call up");
   PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
                           environment_.changes.SetAlias(request().mapping(), request().alias(),
-                                                        request().version(), request().etag()));
+                                                        number_, request().etag()));
   AliasToProto(alias, &response());
   return absl::OkStatus();
 }

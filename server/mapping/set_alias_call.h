@@ -34,6 +34,8 @@ class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias>
   absl::Status Move();
 
   const SetAliasEnvironment& environment_;
+  // Of the version that was loaded.
+  int64_t number_ = 0;
 };
 
 }  // namespace phimap

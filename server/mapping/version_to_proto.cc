@@ -16,6 +16,12 @@ void TimeToProto(absl::Time time, google::protobuf::Timestamp* out) {
   out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
 }
 
+void DurationToProto(absl::Duration duration, google::protobuf::Duration* out) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  out->set_seconds(seconds);
+  out->set_nanos(static_cast<int>(absl::ToInt64Nanoseconds(duration - absl::Seconds(seconds))));
+}
+
 FloatType ServingTypeOf(const VersionRecord& record) {
   return record.serving_type == FloatTypeName(FloatType::kFloat64) ? FloatType::kFloat64
                                                                    : FloatType::kFloat32;
@@ -54,6 +60,10 @@ void RecordToProto(const VersionRecord& record, v1::Version* out) {
   out->set_mapping_text(record.mapping_text);
   out->set_kernel_text(record.kernel_text);
   out->set_imported(record.imported);
+  if (record.ttl != absl::InfiniteDuration()) DurationToProto(record.ttl, out->mutable_ttl());
+  if (record.expire_time != absl::InfiniteFuture()) {
+    TimeToProto(record.expire_time, out->mutable_expire_time());
+  }
 }
 
 void VersionToProto(const CertifiedVersion& version, v1::Version* out) {

@@ -24,6 +24,7 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "get_version",
     "list_versions",
     "get_aliased_version",
+    "get_version_by_digest",
     "read_artifact",
     "read_artifact_range",
     "open_artifact",
@@ -31,6 +32,9 @@ constexpr const char* kOperationLabels[kStoreOperations] = {
     "delete_alias",
     "delete_version",
     "delete_mapping",
+    "keep_version",
+    "record_uses",
+    "delete_expired",
 };
 
 // Codes that faults have.
@@ -40,7 +44,7 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
 // And the reasons of answers that share a code with them.
 constexpr absl::string_view kAnswers[] = {"TOO_MANY_ALIASES", "MAPPING_IN_USE", "VERSION_IN_USE",
-                                          "ROLLBACK_VERSION"};
+                                          "ROLLBACK_VERSION", "MAPPING_NOT_EMPTY"};
 
 std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
     prometheus::Registry& registry) {

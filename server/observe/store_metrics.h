@@ -25,6 +25,7 @@ enum class StoreOperation {
   kGetVersion,
   kListVersions,
   kGetAliasedVersion,
+  kGetVersionByDigest,
   kReadArtifact,
   kReadArtifactRange,
   kOpenArtifact,
@@ -32,8 +33,11 @@ enum class StoreOperation {
   kDeleteAlias,
   kDeleteVersion,
   kDeleteMapping,
+  kKeepVersion,
+  kRecordUses,
+  kDeleteExpired,
 };
-inline constexpr int kStoreOperations = 17;
+inline constexpr int kStoreOperations = 21;
 
 // Whether an error of the store speaks of its disk, its files or a bug; the others are answers:
 // there is no such name, somebody was quicker, an alias points there.

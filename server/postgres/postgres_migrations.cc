@@ -134,7 +134,16 @@ CREATE VIEW clock AS
   SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_us;
 )sql";
 
-constexpr PostgresMigration kMigrations[] = {{kCreateTables, 1}, {kFleetTables, 1}};
+// 3: versions that expire, as SQLite's schema 5. A server of the version before deletes none, and
+// does not count what it maps as a use.
+constexpr char kExpiryColumns[] = R"sql(
+ALTER TABLE versions ADD COLUMN ttl_us BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN expire_time_us BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
+)sql";
+
+constexpr PostgresMigration kMigrations[] = {
+    {kCreateTables, 1}, {kFleetTables, 1}, {kExpiryColumns, 1}};
 
 }  // namespace
 

@@ -1,15 +1,43 @@
 #include "server/registry/catalog_view.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "core/status/status_macros.h"
 
 namespace phimap {
-namespace {
 
-int64_t VersionOf(const MappingNames& names, const Reference& reference) {
+CatalogView::Known CatalogView::Index(MappingNames names) {
+  Known known{std::move(names), {}};
+  known.by_digest.resize(known.names.digests.size());
+  std::iota(known.by_digest.begin(), known.by_digest.end(), size_t{0});
+  std::sort(known.by_digest.begin(), known.by_digest.end(), [&](size_t a, size_t b) {
+    const int order = known.names.digests[a].compare(known.names.digests[b]);
+    return order != 0 ? order < 0 : a > b;
+  });
+  return known;
+}
+
+int64_t CatalogView::VersionOfDigest(const Known& known, absl::string_view digest) {
+  const MappingNames& names = known.names;
+  const auto first = std::lower_bound(
+      known.by_digest.begin(), known.by_digest.end(), digest,
+      [&](size_t i, absl::string_view wanted) { return names.digests[i] < wanted; });
+  if (first == known.by_digest.end() || !absl::StartsWith(names.digests[*first], digest)) return 0;
+  // Others that begin so follow; only the same digest is no other.
+  auto next = first;
+  while (next != known.by_digest.end() && names.digests[*next] == names.digests[*first]) ++next;
+  const bool ambiguous =
+      next != known.by_digest.end() && absl::StartsWith(names.digests[*next], digest);
+  return ambiguous ? 0 : names.versions[*first];
+}
+
+int64_t CatalogView::VersionOf(const Known& known, const Reference& reference) {
+  const MappingNames& names = known.names;
+  if (!reference.digest.empty()) return VersionOfDigest(known, reference.digest);
   if (reference.number.has_value()) {
     const bool there =
         std::binary_search(names.versions.begin(), names.versions.end(), *reference.number);
@@ -22,8 +50,6 @@ int64_t VersionOf(const MappingNames& names, const Reference& reference) {
   return alias != names.aliases.end() && alias->alias == reference.alias ? alias->version : 0;
 }
 
-}  // namespace
-
 int64_t CatalogView::Find(const Reference& reference) const {
   MutexLock lock(&mutex_);
   const auto mapping = names_.find(reference.mapping);
@@ -35,7 +61,7 @@ std::vector<std::string> CatalogView::AliasesOf(absl::string_view mapping, int64
   MutexLock lock(&mutex_);
   const auto names = names_.find(mapping);
   if (names == names_.end()) return aliases;
-  for (const AliasTarget& target : names->second.aliases) {
+  for (const AliasTarget& target : names->second.names.aliases) {
     if (target.version == number) aliases.push_back(target.alias);
   }
   return aliases;
@@ -60,12 +86,13 @@ void CatalogView::AddGone(NameChanges& changes) const {
 }
 
 MappingNames CatalogView::Replace(const MappingNames& now) {
+  Known indexed = Index(now);  // Before those who ask are kept waiting.
   MutexLock lock(&mutex_);
   const auto known = names_.find(now.mapping);
   MappingNames before{.mapping = now.mapping};
-  if (known != names_.end()) before = std::move(known->second);
+  if (known != names_.end()) before = std::move(known->second.names);
   if (!now.versions.empty()) {
-    names_[now.mapping] = now;
+    names_[now.mapping] = std::move(indexed);
   } else if (known != names_.end()) {
     names_.erase(known);
   }

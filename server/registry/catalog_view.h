@@ -7,6 +7,7 @@
 #ifndef PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
 #define PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -40,8 +41,8 @@ class CatalogView {
   // changes.
   absl::Status CatchUp(Source source) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
 
-  // The number of the version that `reference` means; 0 if there is none. Never waits for the
-  // store.
+  // The number of the version that `reference` means; 0 if there is none, and if several digests
+  // begin as the one that it gives. Never waits for the store.
   int64_t Find(const Reference& reference) const ABSL_LOCKS_EXCLUDED(mutex_);
   // The aliases that point at a version, by name.
   std::vector<std::string> AliasesOf(absl::string_view mapping, int64_t number) const
@@ -49,7 +50,17 @@ class CatalogView {
   Revision revision() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  using Names = absl::flat_hash_map<std::string, MappingNames>;
+  // What is known of a mapping.
+  struct Known {
+    MappingNames names;
+    // Positions in names.versions, by digest, and of equal digests the newest first.
+    std::vector<size_t> by_digest;
+  };
+  using Names = absl::flat_hash_map<std::string, Known>;
+
+  static Known Index(MappingNames names);
+  static int64_t VersionOf(const Known& known, const Reference& reference);
+  static int64_t VersionOfDigest(const Known& known, absl::string_view digest);
 
   // Sees `changes`, which were asked for `since`. False, and nothing is done, if they are of
   // another history than the one that is seen by now: ask again.

@@ -14,7 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "server/registry/version_handle.h"
-#include "server/registry/version_name.h"
+#include "server/store/records.h"
 
 namespace phimap {
 

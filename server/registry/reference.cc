@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -15,10 +16,24 @@ constexpr size_t kMaxNameBytes = 63;
 
 bool IsNameByte(char c) { return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-'; }
 
+// Exactly as digests are written: of two spellings only one would be found.
+bool IsDigestByte(char c) { return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f'); }
+
+bool IsDigest(absl::string_view text) {
+  return text.size() >= kLeastDigestDigits && text.size() <= kDigestDigits &&
+         std::all_of(text.begin(), text.end(), IsDigestByte);
+}
+
+std::string ExpectedDigest() {
+  return absl::StrCat(kLeastDigestDigits, " to ", kDigestDigits,
+                      " lower-case hexadecimal digits of a digest");
+}
+
 absl::Status BadReference(absl::string_view text) {
   return MakeError(
       absl::StatusCode::kInvalidArgument, "BAD_REFERENCE", "reference",
-      absl::StrCat("expected \"name\", \"name@7\" or \"name@alias\", got ", Quoted(text)));
+      absl::StrCat("expected \"name\", \"name@7\", \"name@alias\" or \"name@", kDigestPrefix,
+                   "…\" with ", ExpectedDigest(), "; got ", Quoted(text)));
 }
 
 absl::Status BadName(absl::string_view text, absl::string_view field, absl::string_view end) {
@@ -45,6 +60,12 @@ absl::Status CheckAliasName(absl::string_view text, absl::string_view field) {
   return IsAliasName(text) ? absl::OkStatus() : BadName(text, field, "");
 }
 
+absl::Status CheckDigest(absl::string_view text, absl::string_view field) {
+  if (IsDigest(text)) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_DIGEST", field,
+                   absl::StrCat("expected ", ExpectedDigest(), "; got ", Quoted(text)));
+}
+
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field) {
   if (number >= 1) return absl::OkStatus();
   return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
@@ -61,6 +82,11 @@ absl::StatusOr<Reference> ParseReference(absl::string_view text) {
   const absl::string_view which = text.substr(at + 1);
   if (IsAliasName(which)) {
     reference.alias = which;
+    return reference;
+  }
+  if (absl::StartsWith(which, kDigestPrefix)) {
+    reference.digest = which.substr(kDigestPrefix.size());
+    if (!IsDigest(reference.digest)) return BadReference(text);
     return reference;
   }
   // Digits only: SimpleAtoi would take signs and spaces.

@@ -1,8 +1,9 @@
-// References to versions: "name" (the newest), "name@7", "name@alias"; and the names they are made
-// of.
+// References to versions: "name" (the newest), "name@7", "name@alias", "name@sha256:digest"; and
+// the names they are made of.
 #ifndef PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 #define PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -15,10 +16,17 @@ namespace phimap {
 // Points into the text it was parsed from.
 struct Reference {
   absl::string_view mapping;
-  // At most one of these; neither means the newest version.
+  // At most one of these; none means the newest version.
   std::optional<int64_t> number;
   absl::string_view alias;
+  // The first digits of a version's digest, kLeastDigestDigits to all of them.
+  absl::string_view digest;
 };
+
+inline constexpr size_t kLeastDigestDigits = 7;
+inline constexpr size_t kDigestDigits = 64;
+// What a digest begins with in a reference.
+inline constexpr absl::string_view kDigestPrefix = "sha256:";
 
 // INVALID_ARGUMENT (reason BAD_REFERENCE, field "reference") for anything else.
 absl::StatusOr<Reference> ParseReference(absl::string_view text);
@@ -32,6 +40,9 @@ bool IsAliasName(absl::string_view text);
 // otherwise.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
+// OK for the first digits of a digest; INVALID_ARGUMENT (reason BAD_DIGEST) names `field`
+// otherwise.
+absl::Status CheckDigest(absl::string_view text, absl::string_view field);
 // OK from 1 on; INVALID_ARGUMENT (reason OUT_OF_RANGE) names `field` otherwise.
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
 

@@ -12,10 +12,13 @@
 
 namespace phimap {
 
-// Blocking. Errors: those of the store, NOT_FOUND for a mapping, version or alias that it does not
-// know; of a version or alias it names the field "reference".
+// Blocking. Errors: those of the store, NOT_FOUND for a mapping, version, digest or alias that it
+// does not know; of all but a mapping it names the field "reference".
 inline absl::StatusOr<VersionRecord> LookUpVersion(Store& store, const Reference& reference) {
   if (!reference.alias.empty()) return store.GetAliasedVersion(reference.mapping, reference.alias);
+  if (!reference.digest.empty()) {
+    return store.GetVersionByDigest(reference.mapping, reference.digest);
+  }
   absl::StatusOr<VersionRecord> found = store.GetVersion(reference.mapping, reference.number);
   if (found.ok() || !reference.number.has_value()) return found;
   std::optional<ErrorDetail> detail = DetailOf(found.status());

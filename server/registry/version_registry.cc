@@ -82,6 +82,7 @@ Reference VersionRegistry::Key::reference() const {
   reference.mapping = mapping;
   if (number != 0) reference.number = number;
   reference.alias = alias;
+  reference.digest = digest;
   return reference;
 }
 
@@ -95,7 +96,7 @@ std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::stri
   }
   // The name is loaded, not the number: it may move until then.
   key = {std::string(reference->mapping), reference->number.value_or(0),
-         std::string(reference->alias)};
+         std::string(reference->alias), std::string(reference->digest)};
   return std::nullopt;
 }
 
@@ -113,6 +114,16 @@ std::vector<VersionHandle> VersionRegistry::AllLive() {
   MutexLock lock(&mutex_);
   for (auto& version : live_.All()) handles.emplace_back(std::move(version));
   return handles;
+}
+
+void VersionRegistry::NoteUse(const VersionHandle& version) {
+  MutexLock lock(&mutex_);
+  uses_.insert({version.record().mapping, version.record().number});
+}
+
+std::set<VersionName> VersionRegistry::TakeUses() {
+  MutexLock lock(&mutex_);
+  return std::exchange(uses_, {});
 }
 
 void VersionRegistry::EnqueueLoad(const Key& key, LoadTurn turn, Callback done) {
@@ -218,6 +229,9 @@ bool VersionRegistry::Conclude(const Key& key, const Attempt& attempt,
   if (news_ != attempt.news) return false;
   const auto waiting = waiting_.find(key);
   if (!loaded.ok() && waiting->second.for_readers && !attempt.for_readers) return false;
+  if (loaded.ok() && waiting->second.for_readers) {
+    uses_.insert({(*loaded)->record.mapping, (*loaded)->record.number});
+  }
   waiters = std::move(waiting->second.callbacks);
   waiting_.erase(waiting);
   if (warm_load_ == key) warm_load_.reset();

@@ -19,8 +19,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -90,6 +90,12 @@ class VersionRegistry {
   // All versions in memory, by name and number. They count as no more used than before.
   std::vector<VersionHandle> AllLive();
 
+  // Whoever uses a version without counting requests of it (VersionTally) says so.
+  void NoteUse(const VersionHandle& version) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The versions of NoteUse, and those that were loaded because somebody asked for them, since the
+  // last call of this.
+  std::set<VersionName> TakeUses() ABSL_LOCKS_EXCLUDED(mutex_);
+
   // Asks the store what has become of names: call it after each change, and before the first
   // question. Who holds a version that is gone goes on. Blocking. Errors: those of the store,
   // which are logged; then names mean what they meant, until the next call, or until somebody asks
@@ -127,14 +133,10 @@ class VersionRegistry {
     // 0: not by number.
     int64_t number = 0;
     std::string alias;
+    std::string digest = {};
 
     Reference reference() const;
-    friend bool operator<(const Key& a, const Key& b) {
-      return std::tie(a.mapping, a.number, a.alias) < std::tie(b.mapping, b.number, b.alias);
-    }
-    friend bool operator==(const Key& a, const Key& b) {
-      return std::tie(a.mapping, a.number, a.alias) == std::tie(b.mapping, b.number, b.alias);
-    }
+    friend auto operator<=>(const Key& a, const Key& b) = default;
   };
 
   // Who waits for a load.
@@ -223,6 +225,8 @@ class VersionRegistry {
   // Of versions that were looked up and exist: they do not change, and a database that is away need
   // not be asked for them. By name and number; some are forgotten when they are many.
   std::map<std::pair<std::string, int64_t>, VersionRecord> records_ ABSL_GUARDED_BY(mutex_);
+  // For TakeUses.
+  std::set<VersionName> uses_ ABSL_GUARDED_BY(mutex_);
   // Calls of CatchUp that began, and how many had when one last failed.
   int64_t catch_ups_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t behind_since_ ABSL_GUARDED_BY(mutex_) = 0;

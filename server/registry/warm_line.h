@@ -12,7 +12,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/registry/version_name.h"
+#include "server/store/records.h"
 
 namespace phimap {
 

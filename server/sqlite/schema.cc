@@ -28,6 +28,9 @@ namespace {
 // whatever server; a claim's epoch goes up with each taker, and publishing checks it. `servers` are
 // those that work with this store, and the newest they read.
 //
+// `versions.ttl_us` is how long a version lives after its last use, and `expire_time_us` when that
+// is over as the last use was recorded; both are 0 of a version that lives for ever.
+//
 // `history` and `clock` are what statements for all databases ask: where the catalog stands, and
 // what time it is.
 //
@@ -137,6 +140,13 @@ CREATE VIEW clock AS
   SELECT CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) AS now_us;
 )sql";
 
+// What came with schema version 5.
+constexpr char kExpiryColumns[] = R"sql(
+ALTER TABLE versions ADD COLUMN ttl_us INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE versions ADD COLUMN expire_time_us INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
+)sql";
+
 // What makes of schema version i + 1 the next one. Never changed once released.
 constexpr const char* kMigrations[] = {
     // 1: no aliases, deletion or import yet.
@@ -155,7 +165,9 @@ ALTER TABLE mappings ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX mappings_by_revision ON mappings (revision);
 )sql",
     // 3: one server.
-    kFleetTables};
+    kFleetTables,
+    // 4: every version lived for ever.
+    kExpiryColumns};
 static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 
 // FULL: a commit is on disk when it returns. WAL: a commit is one fsync, and a backup that reads
@@ -204,7 +216,7 @@ absl::Status ChangeSchema(SqliteConnection* database, const std::string& stateme
 }
 
 absl::Status CreateTables(SqliteConnection* database) {
-  return ChangeSchema(database, absl::StrCat(kCreateTables, kFleetTables,
+  return ChangeSchema(database, absl::StrCat(kCreateTables, kFleetTables, kExpiryColumns,
                                              "PRAGMA application_id = ", kApplicationId, ";"));
 }
 

@@ -11,7 +11,7 @@ namespace phimap {
 
 // In the file's user_version. A file with a greater number was written by a newer phimap and is
 // refused; one with a smaller number is brought up to date.
-inline constexpr int64_t kSchemaVersion = 4;
+inline constexpr int64_t kSchemaVersion = 5;
 // In the file's application_id: "phim". Tells our files from any other SQLite database.
 inline constexpr int64_t kApplicationId = 0x7068696d;
 

@@ -93,8 +93,17 @@ absl::Status SqliteStore::DeleteVersion(absl::string_view mapping, int64_t numbe
   return DeleteOnFullDisk([&] { return CatalogStore::DeleteVersion(mapping, number, rollbacks); });
 }
 
-absl::Status SqliteStore::DeleteMapping(absl::string_view mapping) {
-  return DeleteOnFullDisk([&] { return CatalogStore::DeleteMapping(mapping); });
+absl::Status SqliteStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
+  return DeleteOnFullDisk([&] { return CatalogStore::DeleteMapping(mapping, occupied); });
+}
+
+absl::StatusOr<std::vector<VersionName>> SqliteStore::DeleteExpired() {
+  absl::StatusOr<std::vector<VersionName>> expired;
+  PHIMAP_RETURN_IF_ERROR(DeleteOnFullDisk([&] {
+    expired = CatalogStore::DeleteExpired();
+    return expired.status();
+  }));
+  return expired;
 }
 
 absl::Status SqliteStore::DeleteOnFullDisk(absl::FunctionRef<absl::Status()> remove) {

@@ -48,7 +48,9 @@ class SqliteStore final : public CatalogStore {
   // On a full disk they give up the reserve, and what they leave unnamed is removed at once.
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep) override;
-  absl::Status DeleteMapping(absl::string_view mapping) override;
+  absl::Status DeleteMapping(absl::string_view mapping,
+                             Occupied occupied = Occupied::kDelete) override;
+  absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
 
   // Makes the reserve if it is missing and there is space. Blocking; opening does not wait for it.
   void MakeReserve() { reserve_.Make(); }

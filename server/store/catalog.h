@@ -66,6 +66,8 @@ class Catalog {
                                                                   int limit) = 0;
   virtual absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                           absl::string_view alias) = 0;
+  virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                           absl::string_view digest) = 0;
 
   // As in Store. Artifacts that nothing names any more are listed as unreferenced in the same
   // transaction (garbage_collector.h).
@@ -73,10 +75,14 @@ class Catalog {
                                                int64_t version, absl::string_view etag,
                                                absl::Time now) = 0;
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                   absl::string_view etag) = 0;
+                                   absl::string_view etag, absl::Time now) = 0;
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                                      Rollbacks rollbacks) = 0;
-  virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
+  virtual absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied) = 0;
+  virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
+                                                    absl::Duration ttl, absl::Time now) = 0;
+  virtual absl::Status RecordUses(const std::vector<VersionName>& used, absl::Time now) = 0;
+  virtual absl::StatusOr<std::vector<VersionName>> DeleteExpired(absl::Time now) = 0;
 };
 
 }  // namespace phimap

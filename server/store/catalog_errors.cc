@@ -12,6 +12,8 @@ using Code = absl::StatusCode;
 
 namespace {
 
+constexpr size_t kDigestDigits = 64;
+
 std::string NamesOf(const std::vector<AliasRecord>& aliases) {
   return absl::StrJoin(aliases, ", ",
                        [](std::string* out, const AliasRecord& alias) { *out += alias.name; });
@@ -31,6 +33,32 @@ absl::Status NoSuchVersion(absl::string_view mapping, std::optional<int64_t> num
                        ? absl::StrCat("mapping \"", mapping, "\" has no version ", *number)
                        : absl::StrCat("every version of mapping \"", mapping, "\" was deleted"),
                    {{"mapping", std::string(mapping)}});
+}
+
+absl::Status NoSuchDigest(absl::string_view mapping, absl::string_view digest) {
+  return MakeError(Code::kNotFound, "VERSION_NOT_FOUND", "reference",
+                   absl::StrCat("mapping \"", mapping, "\" has no version whose digest is ",
+                                digest.size() < kDigestDigits ? "of the form " : "",
+                                "sha256:", digest, digest.size() < kDigestDigits ? "…" : ""),
+                   {{"mapping", std::string(mapping)}, {"digest", std::string(digest)}});
+}
+
+absl::Status AmbiguousDigest(absl::string_view mapping, absl::string_view digest,
+                             const std::vector<std::string>& candidates, bool more) {
+  const std::string all = absl::StrJoin(candidates, ", ");
+  return MakeError(
+      Code::kInvalidArgument, "AMBIGUOUS_DIGEST", "reference",
+      absl::StrCat("several versions of mapping \"", mapping, "\" begin with sha256:", digest, ": ",
+                   all, more ? " and more" : "", "; give more digits of the one that is meant"),
+      {{"mapping", std::string(mapping)}, {"digest", std::string(digest)}, {"candidates", all}});
+}
+
+absl::Status NotEmpty(absl::string_view mapping, int64_t versions) {
+  return MakeError(Code::kFailedPrecondition, "MAPPING_NOT_EMPTY", "only_if_empty",
+                   absl::StrCat("mapping \"", mapping, "\" has ", versions,
+                                versions == 1 ? " version" : " versions",
+                                "; delete them first, or leave only_if_empty out"),
+                   {{"mapping", std::string(mapping)}, {"versions", absl::StrCat(versions)}});
 }
 
 absl::Status NoSuchAlias(absl::string_view mapping, absl::string_view alias,

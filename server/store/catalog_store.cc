@@ -65,8 +65,21 @@ absl::Status CatalogStore::DeleteVersion(absl::string_view mapping, int64_t numb
   return catalog_->DeleteVersion(mapping, number, rollbacks);
 }
 
-absl::Status CatalogStore::DeleteMapping(absl::string_view mapping) {
-  return catalog_->DeleteMapping(mapping);
+absl::Status CatalogStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
+  return catalog_->DeleteMapping(mapping, occupied);
+}
+
+absl::StatusOr<VersionRecord> CatalogStore::KeepVersion(absl::string_view mapping, int64_t number,
+                                                        absl::Duration ttl) {
+  return catalog_->KeepVersion(mapping, number, ttl, clock_());
+}
+
+absl::Status CatalogStore::RecordUses(const std::vector<VersionName>& used) {
+  return catalog_->RecordUses(used, clock_());
+}
+
+absl::StatusOr<std::vector<VersionName>> CatalogStore::DeleteExpired() {
+  return catalog_->DeleteExpired(clock_());
 }
 
 absl::StatusOr<AliasRecord> CatalogStore::SetAlias(absl::string_view mapping,
@@ -77,7 +90,7 @@ absl::StatusOr<AliasRecord> CatalogStore::SetAlias(absl::string_view mapping,
 
 absl::Status CatalogStore::DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                        absl::string_view etag) {
-  return catalog_->DeleteAlias(mapping, alias, etag);
+  return catalog_->DeleteAlias(mapping, alias, etag, clock_());
 }
 
 absl::Status CatalogStore::RecordFailedBuild(const BuildRecord& record) {
@@ -120,6 +133,11 @@ absl::StatusOr<std::vector<VersionRecord>> CatalogStore::ListVersions(absl::stri
 absl::StatusOr<VersionRecord> CatalogStore::GetAliasedVersion(absl::string_view mapping,
                                                               absl::string_view alias) {
   return catalog_->GetAliasedVersion(mapping, alias);
+}
+
+absl::StatusOr<VersionRecord> CatalogStore::GetVersionByDigest(absl::string_view mapping,
+                                                               absl::string_view digest) {
+  return catalog_->GetVersionByDigest(mapping, digest);
 }
 
 absl::StatusOr<int64_t> CatalogStore::ArtifactSizeBytes(absl::string_view digest) {

@@ -16,7 +16,14 @@ namespace {
 
 constexpr char kVersionColumns[] =
     "mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, output_columns, "
-    "serving_type, mapping_text, kernel_text, imported";
+    "serving_type, mapping_text, kernel_text, imported, ttl_us, expire_time_us";
+// Last, when the version expires as things stand.
+constexpr char kVersionSelect[] =
+    "SELECT mapping, number, digest, artifact_size_bytes, create_time_us, input_columns, "
+    "output_columns, serving_type, mapping_text, kernel_text, imported, ttl_us, "
+    "CASE WHEN EXISTS (SELECT 1 FROM aliases a WHERE a.mapping = versions.mapping AND "
+    "(a.version = versions.number OR a.previous_version = versions.number)) "
+    "THEN 0 ELSE expire_time_us END FROM versions ";
 // A deleted mapping's row keeps its counter and is not seen.
 constexpr char kMappingSelect[] =
     "SELECT m.name, coalesce(max(v.number), 0), count(v.number), m.create_time_us "
@@ -39,6 +46,8 @@ VersionRecord VersionAt(const SqlRows& rows, size_t row) {
   version.mapping_text = rows.Text(row, 8);
   version.kernel_text = rows.Text(row, 9);
   version.imported = rows.Int(row, 10) != 0;
+  if (rows.Int(row, 11) > 0) version.ttl = absl::Microseconds(rows.Int(row, 11));
+  if (rows.Int(row, 12) > 0) version.expire_time = absl::FromUnixMicros(rows.Int(row, 12));
   return version;
 }
 
@@ -59,6 +68,17 @@ AliasRecord AliasAt(const SqlRows& rows, size_t row) {
   alias.move_time = absl::FromUnixMicros(rows.Int(row, 5));
   alias.digest = rows.Text(row, 6);
   return alias;
+}
+
+// Digests that an ambiguous one is said to mean.
+constexpr int64_t kListedCandidates = 10;
+
+// 0 stands for never.
+int64_t TtlMicros(absl::Duration ttl) {
+  return ttl == absl::InfiniteDuration() ? 0 : absl::ToInt64Microseconds(ttl);
+}
+int64_t ExpiryMicros(absl::Time time) {
+  return time == absl::InfiniteFuture() ? 0 : absl::ToUnixMicros(time);
 }
 
 // The oldest end time that is still kept.
@@ -91,7 +111,7 @@ absl::StatusOr<std::vector<MappingNames>> CatalogTables::NamesSince(int64_t sinc
     }
     if (rows.IsNull(i, 1)) continue;
     names.back().versions.push_back(rows.Int(i, 1));
-    if (living) names.back().digests.push_back(rows.Text(i, 2));
+    names.back().digests.push_back(rows.Text(i, 2));
   }
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows aliases,
@@ -188,18 +208,17 @@ absl::StatusOr<int64_t> CatalogTables::TakeNumber(absl::string_view mapping, abs
 absl::Status CatalogTables::InsertVersion(const VersionRecord& version) {
   return session_
       .Run(absl::StrCat("INSERT INTO versions (", kVersionColumns,
-                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"),
+                        ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"),
            {version.mapping, version.number, version.digest, version.artifact_size_bytes,
             absl::ToUnixMicros(version.create_time), version.input_columns, version.output_columns,
             version.serving_type, version.mapping_text, version.kernel_text,
-            int64_t{version.imported}})
+            int64_t{version.imported}, TtlMicros(version.ttl), ExpiryMicros(version.expire_time)})
       .status();
 }
 
 absl::StatusOr<VersionRecord> CatalogTables::GetVersion(absl::string_view mapping,
                                                         std::optional<int64_t> number) {
-  const std::string select =
-      absl::StrCat("SELECT ", kVersionColumns, " FROM versions WHERE mapping = $1");
+  const std::string select = absl::StrCat(kVersionSelect, "WHERE mapping = $1");
   PHIMAP_ASSIGN_OR_RETURN(
       const SqlRows rows,
       number.has_value()
@@ -214,12 +233,11 @@ absl::StatusOr<std::vector<VersionRecord>> CatalogTables::ListVersions(
     absl::string_view mapping, std::optional<int64_t> before, int limit) {
   PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
   const int64_t bound = before.value_or(std::numeric_limits<int64_t>::max());
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(absl::StrCat("SELECT ", kVersionColumns,
-                                " FROM versions WHERE mapping = $1 AND number < $2 "
-                                "ORDER BY number DESC LIMIT $3"),
-                   {mapping, bound, int64_t{std::max(limit, 0)}}));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kVersionSelect,
+                                                    "WHERE mapping = $1 AND number < $2 "
+                                                    "ORDER BY number DESC LIMIT $3"),
+                                       {mapping, bound, int64_t{std::max(limit, 0)}}));
   std::vector<VersionRecord> versions;
   versions.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) versions.push_back(VersionAt(rows, i));
@@ -256,14 +274,36 @@ absl::Status CatalogTables::DeleteVersions(absl::string_view mapping,
 
 absl::StatusOr<std::optional<VersionRecord>> CatalogTables::FindDigest(absl::string_view mapping,
                                                                        absl::string_view digest) {
-  PHIMAP_ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      session_.Run(absl::StrCat("SELECT ", kVersionColumns,
-                                " FROM versions WHERE mapping = $1 AND digest = $2 "
-                                "ORDER BY number DESC LIMIT 1"),
-                   {mapping, digest}));
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run(absl::StrCat(kVersionSelect,
+                                                    "WHERE mapping = $1 AND digest = $2 "
+                                                    "ORDER BY number DESC LIMIT 1"),
+                                       {mapping, digest}));
   if (rows.empty()) return std::nullopt;
   return VersionAt(rows, 0);
+}
+
+absl::StatusOr<VersionRecord> CatalogTables::GetVersionByDigest(absl::string_view mapping,
+                                                                absl::string_view digest) {
+  // After every digest that begins so, and before every other one that follows: text compares byte
+  // by byte.
+  const std::string end = absl::StrCat(digest, "g");
+  PHIMAP_ASSIGN_OR_RETURN(const SqlRows rows,
+                          session_.Run("SELECT digest, max(number) FROM versions "
+                                       "WHERE mapping = $1 AND digest >= $2 AND digest < $3 "
+                                       "GROUP BY digest ORDER BY digest LIMIT $4",
+                                       {mapping, digest, end, kListedCandidates + 1}));
+  if (rows.size() == 1) return GetVersion(mapping, rows.Int(0, 1));
+  if (rows.empty()) {
+    PHIMAP_RETURN_IF_ERROR(GetMapping(mapping).status());
+    return NoSuchDigest(mapping, digest);
+  }
+  std::vector<std::string> candidates;
+  for (size_t i = 0; i < rows.size() && i < kListedCandidates; ++i) {
+    candidates.push_back(
+        absl::StrCat(mapping, "@", rows.Int(i, 1), " (sha256:", rows.Text(i, 0), ")"));
+  }
+  return AmbiguousDigest(mapping, digest, candidates, rows.size() > kListedCandidates);
 }
 
 absl::StatusOr<std::optional<int64_t>> CatalogTables::ArtifactSizeBytes(absl::string_view digest) {

@@ -44,6 +44,9 @@ class CatalogTables {
                                                           std::optional<int64_t> before, int limit);
   // 0 when there is none.
   absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
+  // As in Store, by a digest's first digits.
+  absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                   absl::string_view digest);
   // Deletes one version, or all, with their builds, and lists their artifacts if nothing names
   // them.
   absl::Status DeleteVersions(absl::string_view mapping, std::optional<int64_t> number);

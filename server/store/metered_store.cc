@@ -80,6 +80,12 @@ absl::StatusOr<VersionRecord> MeteredStore::GetAliasedVersion(absl::string_view 
                  [&] { return store_->GetAliasedVersion(mapping, alias); });
 }
 
+absl::StatusOr<VersionRecord> MeteredStore::GetVersionByDigest(absl::string_view mapping,
+                                                               absl::string_view digest) {
+  return Metered(metrics_, Op::kGetVersionByDigest,
+                 [&] { return store_->GetVersionByDigest(mapping, digest); });
+}
+
 absl::StatusOr<std::string> MeteredStore::ReadArtifact(absl::string_view digest) {
   return Metered(metrics_, Op::kReadArtifact, [&] { return store_->ReadArtifact(digest); });
 }
@@ -118,8 +124,23 @@ absl::Status MeteredStore::DeleteVersion(absl::string_view mapping, int64_t numb
                  [&] { return store_->DeleteVersion(mapping, number, rollbacks); });
 }
 
-absl::Status MeteredStore::DeleteMapping(absl::string_view mapping) {
-  return Metered(metrics_, Op::kDeleteMapping, [&] { return store_->DeleteMapping(mapping); });
+absl::Status MeteredStore::DeleteMapping(absl::string_view mapping, Occupied occupied) {
+  return Metered(metrics_, Op::kDeleteMapping,
+                 [&] { return store_->DeleteMapping(mapping, occupied); });
+}
+
+absl::StatusOr<VersionRecord> MeteredStore::KeepVersion(absl::string_view mapping, int64_t number,
+                                                        absl::Duration ttl) {
+  return Metered(metrics_, Op::kKeepVersion,
+                 [&] { return store_->KeepVersion(mapping, number, ttl); });
+}
+
+absl::Status MeteredStore::RecordUses(const std::vector<VersionName>& used) {
+  return Metered(metrics_, Op::kRecordUses, [&] { return store_->RecordUses(used); });
+}
+
+absl::StatusOr<std::vector<VersionName>> MeteredStore::DeleteExpired() {
+  return Metered(metrics_, Op::kDeleteExpired, [&] { return store_->DeleteExpired(); });
 }
 
 }  // namespace phimap

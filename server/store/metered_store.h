@@ -36,6 +36,8 @@ class MeteredStore final : public Store {
                                                           int limit) override;
   absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                   absl::string_view alias) override;
+  absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                   absl::string_view digest) override;
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override;
   absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) override;
   absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
@@ -48,7 +50,12 @@ class MeteredStore final : public Store {
                            absl::string_view etag) override;
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep) override;
-  absl::Status DeleteMapping(absl::string_view mapping) override;
+  absl::Status DeleteMapping(absl::string_view mapping,
+                             Occupied occupied = Occupied::kDelete) override;
+  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
+                                            absl::Duration ttl) override;
+  absl::Status RecordUses(const std::vector<VersionName>& used) override;
+  absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
   // Not counted: heartbeats would drown the rest.
   BuildClaims* claims() override { return store_->claims(); }
 

@@ -13,6 +13,14 @@
 
 namespace phimap {
 
+// A version by its mapping and number.
+struct VersionName {
+  std::string mapping;
+  int64_t number = 0;
+
+  friend auto operator<=>(const VersionName& a, const VersionName& b) = default;
+};
+
 // One version's row.
 struct VersionRecord {
   std::string mapping;
@@ -33,7 +41,19 @@ struct VersionRecord {
   // Of a version that is about to be stored: the format of its artifact, which all live servers
   // must read. Not kept.
   uint32_t artifact_format = 0;
+  // How long the version lives after its last use; infinite: for ever.
+  absl::Duration ttl = absl::InfiniteDuration();
+  // When it may be deleted unless it is used before: infinite without a ttl, and while an alias
+  // points at it or would be rolled back to it.
+  absl::Time expire_time = absl::InfiniteFuture();
 };
+
+// Bounds of a finite ttl. The lower one is long beside the period in which uses are recorded, the
+// upper one keeps times within 64 bits of microseconds.
+inline constexpr absl::Duration kLeastTtl = absl::Minutes(1);
+inline constexpr absl::Duration kLargestTtl = absl::Hours(24 * 36500);
+// A use is recorded only if that postpones the expiry by at least this share of the ttl.
+inline constexpr int kRecordedShareOfTtl = 10;
 
 // A name for a version, which can be moved.
 struct AliasRecord {
@@ -59,6 +79,8 @@ inline constexpr int kMaxAliases = 100;
 
 // Whether a version may be deleted that aliases would be rolled back to.
 enum class Rollbacks { kKeep, kGiveUp };
+// Whether a mapping is deleted with the versions that it has.
+enum class Occupied { kDelete, kRefuse };
 
 // One name's row.
 struct MappingRecord {
@@ -97,8 +119,8 @@ inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
 
 // What Publish makes visible.
 struct PublishRequest {
-  // `number`, `digest`, `artifact_size_bytes`, `create_time` and `artifact_format` are filled in by
-  // the store.
+  // `number`, `digest`, `artifact_size_bytes`, `create_time`, `expire_time` and `artifact_format`
+  // are filled in by the store.
   VersionRecord version;
   std::string build_id;
   std::string spec_digest;
@@ -134,8 +156,7 @@ struct MappingNames {
   std::vector<int64_t> versions = {};
   // By name.
   std::vector<AliasTarget> aliases = {};
-  // Of `versions`, in an answer that is whole: in another history a number may be that of another
-  // artifact. Empty otherwise.
+  // Of `versions`, in their order.
   std::vector<std::string> digests = {};
 
   // 0 if there is none.

@@ -12,12 +12,18 @@
 #include "server/store/catalog_errors.h"
 #include "server/store/fleet_member.h"
 #include "server/store/sql_build_claims.h"
+#include "server/store/version_expiry.h"
 
 namespace phimap {
 namespace {
 
 // What is returned equals what is read later.
 absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
+
+// When a version that is used now expires.
+absl::Time ExpiryAfter(absl::Duration ttl, absl::Time now) {
+  return ttl == absl::InfiniteDuration() ? absl::InfiniteFuture() : InMicros(now + ttl);
+}
 
 std::string NewEtag() {
   std::random_device device;
@@ -51,6 +57,14 @@ absl::Status EndClaimOf(SqlSession& session, absl::string_view mapping, absl::st
   return EndClaim(session, mapping, build_id, *claimant);
 }
 
+// What is imported is meant to stay, whatever ttl it was built with.
+absl::Status KeepForEver(SqlSession& session, VersionRecord& version, absl::Time now) {
+  if (version.ttl == absl::InfiniteDuration()) return absl::OkStatus();
+  version.ttl = absl::InfiniteDuration();
+  version.expire_time = absl::InfiniteFuture();
+  return VersionExpiry(session).SetTtl(version.mapping, version.number, version.ttl, now);
+}
+
 bool EtagMatches(absl::string_view expected, const std::optional<AliasRecord>& current) {
   if (expected.empty()) return true;
   if (expected == kNoEtag) return !current.has_value();
@@ -82,7 +96,8 @@ absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64
 }
 
 // Points `moved` at its version, and fills in the rest of it, unless it is there already.
-absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecord& moved) {
+absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord& moved) {
+  CatalogTables tables(session);
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at,
                           tables.GetVersion(moved.mapping, moved.version));
   moved.digest = aimed_at.digest;
@@ -95,6 +110,9 @@ absl::Status MoveAlias(CatalogTables& tables, absl::string_view etag, AliasRecor
   }
   if (current.has_value()) {
     moved.previous_version = current->version;
+    // Where it came from before: from now on nothing keeps that version.
+    PHIMAP_RETURN_IF_ERROR(
+        VersionExpiry(session).Use(moved.mapping, current->previous_version, moved.move_time));
   } else {
     PHIMAP_ASSIGN_OR_RETURN(const std::vector<AliasRecord> all,
                             tables.AliasesBetween(moved.mapping, moved.mapping));
@@ -156,6 +174,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::InsertVersion(const PublishRequest& re
   version.digest = std::string(digest);
   version.artifact_size_bytes = size_bytes;
   version.create_time = InMicros(now);
+  version.expire_time = ExpiryAfter(version.ttl, now);
   PHIMAP_RETURN_IF_ERROR(database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
@@ -215,7 +234,7 @@ absl::StatusOr<VersionRecord> SqlCatalog::ImportVersion(const VersionRecord& imp
                                 tables.FindDigest(imported.mapping, digest));
         if (there.has_value()) {
           version = *std::move(there);
-          return absl::OkStatus();
+          return KeepForEver(session, version, now);
         }
         PHIMAP_RETURN_IF_ERROR(CheckAllRead(session, imported.artifact_format, kArithmetic));
         PHIMAP_RETURN_IF_ERROR(UseArtifact(session, digest));
@@ -290,6 +309,12 @@ absl::StatusOr<VersionRecord> SqlCatalog::GetAliasedVersion(absl::string_view ma
   });
 }
 
+absl::StatusOr<VersionRecord> SqlCatalog::GetVersionByDigest(absl::string_view mapping,
+                                                             absl::string_view digest) {
+  return ReadTables<VersionRecord>(
+      [&](CatalogTables& tables) { return tables.GetVersionByDigest(mapping, digest); });
+}
+
 absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl::string_view alias,
                                                  int64_t version, absl::string_view etag,
                                                  absl::Time now) {
@@ -300,8 +325,7 @@ absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl
         moved = {.mapping = std::string(mapping), .name = std::string(alias), .version = version};
         moved.etag = new_etag;
         moved.move_time = InMicros(now);
-        CatalogTables tables(session);
-        return MoveAlias(tables, etag, moved);
+        return MoveAlias(session, etag, moved);
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
         PHIMAP_ASSIGN_OR_RETURN(const std::optional<AliasRecord> current,
@@ -313,7 +337,7 @@ absl::StatusOr<AliasRecord> SqlCatalog::SetAlias(absl::string_view mapping, absl
 }
 
 absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                                     absl::string_view etag) {
+                                     absl::string_view etag, absl::Time now) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
@@ -323,6 +347,10 @@ absl::Status SqlCatalog::DeleteAlias(absl::string_view mapping, absl::string_vie
         PHIMAP_RETURN_IF_ERROR(CheckEtag(mapping, alias, etag, current));
         if (!current.has_value()) return NoSuchAlias(mapping, alias, "alias");
         PHIMAP_RETURN_IF_ERROR(tables.DeleteAlias(mapping, alias));
+        VersionExpiry expiry(session);
+        for (const int64_t number : {current->version, current->previous_version}) {
+          PHIMAP_RETURN_IF_ERROR(expiry.Use(mapping, number, now));
+        }
         return tables.CountChange(mapping);
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
@@ -349,12 +377,15 @@ absl::Status SqlCatalog::DeleteVersion(absl::string_view mapping, int64_t number
       absl::StrCat("version ", number, " of ", Quoted(mapping), " was deleted"));
 }
 
-absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping) {
+absl::Status SqlCatalog::DeleteMapping(absl::string_view mapping, Occupied occupied) {
   return database_->Write(
       [&](SqlSession& session) -> absl::Status {
         CatalogTables tables(session);
         PHIMAP_ASSIGN_OR_RETURN(const MappingRecord record, tables.GetMapping(mapping));
         if (!record.aliases.empty()) return InUse(mapping, std::nullopt, record.aliases);
+        if (occupied == Occupied::kRefuse && record.version_count > 0) {
+          return NotEmpty(mapping, record.version_count);
+        }
         PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(mapping, std::nullopt));
         PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(mapping));
         return tables.CountChange(mapping);

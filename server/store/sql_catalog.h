@@ -55,15 +55,21 @@ class SqlCatalog final : public Catalog {
                                                           int limit) override;
   absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                   absl::string_view alias) override;
+  absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                   absl::string_view digest) override;
 
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag,
                                        absl::Time now) override;
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
-                           absl::string_view etag) override;
+                           absl::string_view etag, absl::Time now) override;
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks) override;
-  absl::Status DeleteMapping(absl::string_view mapping) override;
+  absl::Status DeleteMapping(absl::string_view mapping, Occupied occupied) override;
+  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
+                                            absl::Duration ttl, absl::Time now) override;
+  absl::Status RecordUses(const std::vector<VersionName>& used, absl::Time now) override;
+  absl::StatusOr<std::vector<VersionName>> DeleteExpired(absl::Time now) override;
 
  private:
   // What `read` makes of the tables, in one snapshot.

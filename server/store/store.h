@@ -49,9 +49,9 @@ class Store {
                                                 absl::string_view artifact) = 0;
   // Stores an artifact that was built elsewhere as the next version of `version.mapping`, as
   // durably as Publish. If the mapping has a version with the same artifact already, that one is
-  // returned and none is added: importing twice is importing once. The artifact is written in any
-  // case, which heals a damaged one. `number`, `digest`, `artifact_size_bytes`, `create_time` and
-  // `imported` are filled in by the store.
+  // returned and none is added: importing twice is importing once; it has no ttl any more. The
+  // artifact is written in any case, which heals a damaged one. `number`, `digest`,
+  // `artifact_size_bytes`, `create_time` and `imported` are filled in by the store.
   virtual absl::StatusOr<VersionRecord> Import(const VersionRecord& version,
                                                absl::string_view artifact) = 0;
   // Records that a build failed or was cancelled. REQUIRES: record.error is not OK.
@@ -77,6 +77,11 @@ class Store {
   // The version that an alias points at now. Unknown mapping or alias: NOT_FOUND.
   virtual absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                           absl::string_view alias) = 0;
+  // The version whose digest begins with `digest`, 1 to 64 hexadecimal digits; of several with the
+  // same digest the newest. NOT_FOUND, and INVALID_ARGUMENT (AMBIGUOUS_DIGEST) where different
+  // digests begin so.
+  virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                           absl::string_view digest) = 0;
   // The artifact with this digest; its SHA-256 is checked against it (DATA_LOSS).
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) = 0;
   // That of a version that was looked up. The catalog is asked only if it cannot be read: what is
@@ -109,8 +114,21 @@ class Store {
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                                      Rollbacks rollbacks = Rollbacks::kKeep) = 0;
   // Deletes a mapping with all its versions likewise; its counter is kept. FAILED_PRECONDITION
-  // while it has an alias.
-  virtual absl::Status DeleteMapping(absl::string_view mapping) = 0;
+  // while it has an alias, or a version and `occupied` refuses that.
+  virtual absl::Status DeleteMapping(absl::string_view mapping,
+                                     Occupied occupied = Occupied::kDelete) = 0;
+
+  // Sets how long a version lives after its last use, beginning now. REQUIRES: `ttl` is infinite,
+  // or from kLeastTtl to kLargestTtl.
+  virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
+                                                    absl::Duration ttl) = 0;
+  // Postpones the expiry of those of `used` that have a ttl, as if they were used now; what would
+  // postpone it by less than a tenth of the ttl is left out. Unknown versions are passed over. May
+  // be lost in a crash.
+  virtual absl::Status RecordUses(const std::vector<VersionName>& used) = 0;
+  // Deletes the versions whose time is over, as DeleteVersion, and mappings that have none left.
+  // Returns those that it deleted, by name and number.
+  virtual absl::StatusOr<std::vector<VersionName>> DeleteExpired() = 0;
 
   // Who builds what, in a store that several servers share. Null: no other process has this one,
   // so that each build is this process's own.

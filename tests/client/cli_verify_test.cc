@@ -56,6 +56,13 @@ class VersionDouble : public client::Client {
                                      absl::string_view) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view, absl::string_view,
+                                             absl::string_view, absl::string_view) override {
+    return NotCalled();
+  }
+  absl::StatusOr<v1::Version> KeepVersion(absl::string_view, absl::Duration) override {
+    return NotCalled();
+  }
   absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view, absl::string_view) override {
     return NotCalled();
   }
@@ -63,7 +70,7 @@ class VersionDouble : public client::Client {
     return NotCalled();
   }
   absl::Status DeleteVersion(absl::string_view, int64_t, bool) override { return NotCalled(); }
-  absl::Status DeleteMapping(absl::string_view) override { return NotCalled(); }
+  absl::Status DeleteMapping(absl::string_view, bool) override { return NotCalled(); }
   absl::StatusOr<client::ExportResult> Export(absl::string_view, const client::ArtifactSink&,
                                               client::CancelToken*) override {
     return NotCalled();

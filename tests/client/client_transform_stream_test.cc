@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/cpp/client.h"
+#include "phimap/rpc/error_details.pb.h"
 #include "tests/client/scripted_server.h"
 
 namespace phimap::client {
@@ -364,6 +365,83 @@ TEST_F(TransformRetryTest, AnAnswerStartsTheCountAgain) {
                               {.window = 1, .rows_per_request = 1}, rows);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(seen_, UpTo(20));
+}
+
+// As the server refuses a version, with the reason that programs switch on.
+grpc::Status Refusal(grpc::StatusCode code, const std::string& reason) {
+  rpc::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("phimap");
+  rpc::Status status;
+  status.set_code(code);
+  status.set_message(reason);
+  google::protobuf::Any& detail = *status.add_details();
+  detail.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");
+  detail.set_value(info.SerializeAsString());
+  return grpc::Status(code, reason, status.SerializeAsString());
+}
+
+// As after an export, a deletion and an import in the midst of a stream.
+TEST_F(TransformRetryTest, AVersionWhoseNumberIsGoneIsAskedForByItsDigest) {
+  const StopAtEnd stop(server_);
+  for (const char* const reason : {"VERSION_NOT_FOUND", "DIGEST_MISMATCH"}) {
+    SCOPED_TRACE(reason);
+    attempts_.clear();
+    seen_.clear();
+    server_.transform_stream = [&](TransformStreamStream& stream) {
+      StreamAttempt& attempt = attempts_.emplace_back();
+      v1::TransformStreamRequest request;
+      for (int i = 0; stream.Read(&request); ++i) {
+        if (i == 0) attempt.reference = request.reference();
+        if (i == 0) attempt.digest = request.expected_digest();
+        if (attempts_.size() == 1 && i == 3) {
+          return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server stops");
+        }
+        if (attempt.reference == "m@2") return Refusal(grpc::StatusCode::NOT_FOUND, reason);
+        v1::TransformStreamResponse answer = Echo(request, i == 0);
+        if (answer.has_version()) answer.mutable_version()->set_digest("d2");
+        stream.Write(answer);
+      }
+      return grpc::Status::OK;
+    };
+    MemoryRowSource rows(Column(20));
+    const auto result = RunWith(fast_, {.window = 4, .rows_per_request = 2}, rows);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(seen_, UpTo(20));
+    ASSERT_EQ(attempts_.size(), 3);
+    EXPECT_EQ(attempts_[1].reference, "m@2");
+    EXPECT_EQ(attempts_[2].reference, "m@sha256:d2");
+    EXPECT_EQ(attempts_[2].digest, "d2");
+  }
+}
+
+TEST_F(TransformRetryTest, WhereTheDigestIsGoneTooTheErrorIsTheNumbers) {
+  const StopAtEnd stop(server_);
+  std::vector<std::string> references;
+  server_.transform_stream = [&](TransformStreamStream& stream) {
+    v1::TransformStreamRequest request;
+    stream.Read(&request);
+    references.push_back(request.reference());
+    return references.size() % 2 == 1
+               ? Refusal(grpc::StatusCode::FAILED_PRECONDITION, "DIGEST_MISMATCH")
+               : Refusal(grpc::StatusCode::NOT_FOUND, "VERSION_NOT_FOUND");
+  };
+  auto client = *Client::Connect(server_.target(), {.retry = fast_});
+  const auto run = [&](const std::string& reference, const std::string& digest) {
+    MemoryRowSource rows(Column(9));
+    return client
+        ->TransformStream(reference, rows, [this](RowBlock block) { return Take(block); },
+                          {.expected_digest = digest, .rows_per_request = 1})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(run("m@2", "d2")));
+  EXPECT_THAT(references, testing::ElementsAre("m@2", "m@sha256:d2"));
+  // Only a number with its digest is looked for elsewhere.
+  for (const char* const reference : {"m", "m@prod", "m@sha256:d2"}) {
+    references.clear();
+    EXPECT_TRUE(absl::IsFailedPrecondition(run(reference, "d2")));
+    EXPECT_THAT(references, testing::ElementsAre(reference));
+  }
 }
 
 TEST_F(TransformRetryTest, WhatAnotherAttemptCannotMendIsReturnedAtOnce) {

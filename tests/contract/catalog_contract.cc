@@ -120,11 +120,11 @@ TEST_P(CatalogContractTest, EachChangeOfNamesIsTheNextRevision) {
   VersionRecord imported = RequestFor("letters", "").version;
   ASSERT_TRUE(catalog_->ImportVersion(imported, Sha256Hex("new"), 10, kTime).ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "").ok());
+  ASSERT_TRUE(catalog_->DeleteAlias("letters", "prod", "", kTime).ok());
   note();
   ASSERT_TRUE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
   note();
-  ASSERT_TRUE(catalog_->DeleteMapping("letters").ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
   note();
   EXPECT_THAT(after, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(Now().epoch, start.epoch);
@@ -150,7 +150,11 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   failed.error = absl::InternalError("failed");
   EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
   EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
-  EXPECT_FALSE(catalog_->DeleteMapping("letters").ok());
+  EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
+  // Nor is how long a version lives, or that it was used.
+  EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::Hours(1), kTime).ok());
+  EXPECT_TRUE(catalog_->RecordUses({{"letters", 1}}, kTime + absl::Minutes(30)).ok());
+  EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), kTime).ok());
   EXPECT_EQ(Now(), before);
   EXPECT_THAT(ChangesSince(before).mappings, IsEmpty());
 }
@@ -177,7 +181,7 @@ TEST_P(CatalogContractTest, ADeletedMappingIsAChangeAndNotAmongAllThatAreThere) 
   Insert("letters", "build-1");
   Insert("spam", "build-2");
   const Revision before = Now();
-  ASSERT_TRUE(catalog_->DeleteMapping("letters").ok());
+  ASSERT_TRUE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
   EXPECT_THAT(TextOf(ChangesSince(before).mappings), ElementsAre("letters="));
   EXPECT_THAT(TextOf(ChangesSince(Revision()).mappings), ElementsAre("spam=1"));
   Insert("letters", "build-3");
@@ -284,8 +288,8 @@ TEST_P(CatalogContractTest, WhoeverFollowsNeverMissesAChange) {
       const int64_t number = Insert(catalog, mapping, absl::StrCat("build-", i));
       EXPECT_TRUE(catalog.SetAlias(mapping, "prod", number, "", kTime).ok());
       if (i % 5 != 4) continue;
-      EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "").ok());
-      EXPECT_TRUE(catalog.DeleteMapping(mapping).ok());
+      EXPECT_TRUE(catalog.DeleteAlias(mapping, "prod", "", kTime).ok());
+      EXPECT_TRUE(catalog.DeleteMapping(mapping, Occupied::kDelete).ok());
     }
     EXPECT_GT(Insert(catalog, mapping, "last"), 0);
     --writing;

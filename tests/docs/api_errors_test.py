@@ -19,10 +19,10 @@ from phimap.rpc import error_details_pb2
 from phimap.v1 import (evaluation_service_pb2 as evaluation, evaluation_service_pb2_grpc, examples_pb2, mapping_pb2, mapping_service_pb2 as api,
                        mapping_service_pb2_grpc, transform_service_pb2, transform_service_pb2_grpc)
 
-# Reasons that take a full disk, a broken machine, a newer phimap, a race, a faulty kernel service or a hostile artifact: tests of the server's
+# Reasons that take a full disk, a broken machine, a newer phimap, a race, digests that begin alike, a faulty kernel service or a hostile artifact: tests of the server's
 # parts bring them about.
 ELSEWHERE = {
-    "ABORTED_BY_RESTART", "ARTIFACT_REMOVED", "BUILD_TAKEN_OVER", "FLEET_TOO_OLD", "DATABASE_EXHAUSTED", "DATABASE_READ_ONLY", "DATABASE_REFUSED", "DATABASE_UNAVAILABLE",
+    "ABORTED_BY_RESTART", "AMBIGUOUS_DIGEST", "ARTIFACT_REMOVED", "BUILD_TAKEN_OVER", "FLEET_TOO_OLD", "DATABASE_EXHAUSTED", "DATABASE_READ_ONLY", "DATABASE_REFUSED", "DATABASE_UNAVAILABLE",
     "ARTIFACT_TOO_LARGE", "BAD_KERNEL_PROGRAM", "BAD_PLAN", "BAD_TIMEOUT", "CERTIFICATE_MISSING",
     "CERTIFICATE_TOO_LARGE", "COMMIT_IN_DOUBT", "CUT_OFF", "DATABASE_BUSY", "DATABASE_DAMAGED", "DATABASE_ERROR", "DISK_FULL",
     "FILE_IO_ERROR", "IMPOSSIBLE_CERTIFICATE", "KERNEL_EXAMPLES_TOO_LARGE", "KERNEL_QUEUE_FULL",
@@ -475,6 +475,15 @@ class ApiErrorsTest(unittest.TestCase):
                    api.SetAliasRequest(mapping="m", alias="prod"))
         self.fails("SetAlias", "ETAG_MISMATCH", "ABORTED", calls.SetAlias,
                    api.SetAliasRequest(mapping="m", alias="prod", version=1, etag="none"))
+        self.fails("SetAlias", "BAD_DIGEST", "INVALID_ARGUMENT", calls.SetAlias,
+                   api.SetAliasRequest(mapping="m", alias="prod", digest="012345"))
+        self.fails("SetAlias", "TWO_VERSIONS", "INVALID_ARGUMENT", calls.SetAlias,
+                   api.SetAliasRequest(mapping="m", alias="prod", version=1, digest="0123456"))
+        for seconds in (59, 36500 * 86400 + 1):
+            self.fails("KeepVersion", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.KeepVersion,
+                       api.KeepVersionRequest(reference="m", ttl={"seconds": seconds}))
+        self.fails("DeleteMapping", "MAPPING_NOT_EMPTY", "FAILED_PRECONDITION", calls.DeleteMapping,
+                   api.DeleteMappingRequest(mapping="gram", only_if_empty=True))
         self.fails("DeleteAlias", "ETAG_MISMATCH", "ABORTED", calls.DeleteAlias,
                    api.DeleteAliasRequest(mapping="m", alias="prod", etag="another"))
         self.fails("DeleteVersion", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.DeleteVersion,

@@ -51,6 +51,8 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"alias", "set", "--etga=1"}, "--etga; did you mean --etag?"},
       {{"alias", "list", "--jsn"}, "--jsn; did you mean --json?"},
       {{"delete", "--all-version"}, "--all-version; did you mean --all-versions?"},
+      {{"keep", "x", "--tlt=7d"}, "--tlt; did you mean --ttl?"},
+      {{"prune", "x", "--unalised"}, "--unalised; did you mean --unaliased?"},
       {{"export", "x", "--outpt=f"}, "--outpt; did you mean --output?"},
       {{"import", "--nmae=x"}, "--nmae; did you mean --name?"},
       {{"inspect", "--jsno"}, "--jsno; did you mean --json?"},

@@ -66,6 +66,29 @@ TEST_F(FleetTest, WhatOneMadeTheOtherServesWithTheSameBits) {
   EXPECT_EQ(there->features.values_le, here->features.values_le);
 }
 
+TEST_F(FleetTest, WhatOneMadeTheOtherFindsByItsDigest) {
+  const auto one = fleet_.Start("one");
+  const auto two = fleet_.Start("two");
+  const auto first = one->Connect();
+  const auto second = two->Connect();
+  BuildVersions(*first, "letters", 2);
+  const auto version = first->GetVersion("letters@1");
+  ASSERT_TRUE(version.ok()) << version.status();
+  const std::string& digest = version->ref().digest();
+  for (const std::string& digits : {digest, digest.substr(0, 7)}) {
+    EXPECT_EQ(Answering(*second, "letters@sha256:" + digits), 1);
+  }
+  ASSERT_TRUE(first->SetAliasToDigest("letters", "prod", digest.substr(0, 12)).ok());
+  ASSERT_TRUE(first->DeleteAlias("letters", "prod").ok());
+  ASSERT_TRUE(first->DeleteVersion("letters", 1).ok());
+  const Clock::time_point start = Clock::now();
+  absl::Status status;
+  do {
+    status = second->Transform("letters@sha256:" + digest, FleetRow()).status();
+  } while (status.ok() && Clock::now() - start < std::chrono::seconds(1));
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+}
+
 TEST_F(FleetTest, WhatOneDeletedTheOtherDoesNotServe) {
   const auto one = fleet_.Start("one");
   const auto two = fleet_.Start("two");

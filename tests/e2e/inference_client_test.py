@@ -7,6 +7,7 @@ gets for the same rows, bit for bit.
 """
 
 import argparse
+import hashlib
 import importlib
 import pathlib
 import subprocess
@@ -103,6 +104,24 @@ class InferenceClientTest(unittest.TestCase):
                         self.assertEqual(features.dtype, native.dtype)
                         self.assertEqual(features.shape, native.shape)
                         self.assertEqual(features.tobytes(), native.tobytes())
+
+    def test_a_digest_or_the_beginning_of_it_is_a_version(self):
+        artifact = self.folder / "single.phimap"
+        self.phimap("export", "single", f"--output={artifact}")
+        digest = hashlib.sha256(artifact.read_bytes()).hexdigest()
+        request = self.request("single", self.rows, raw=True)
+        for digits in (7, 64):
+            request.model_version = f"sha256:{digest[:digits]}"
+            answer = self.stub.ModelInfer(request)
+            self.assertEqual(answer.model_version, "1")
+            self.assertEqual(self.features(answer).tobytes(), self.native["single"].tobytes())
+            ready = self.pb2.ModelReadyRequest(name="single", version=request.model_version)
+            self.assertTrue(self.stub.ModelReady(ready).ready)
+        request.model_version = "sha256:" + "0" * 64
+        with self.assertRaises(grpc.RpcError) as raised:
+            self.stub.ModelInfer(request)
+        self.assertEqual(raised.exception.code(), grpc.StatusCode.NOT_FOUND)
+        self.assertIn("model_version", raised.exception.details())
 
     def test_a_row_alone_has_the_bits_it_has_among_others(self):
         for row in (0, 7, 299):

@@ -16,9 +16,8 @@ from phimap._calls import Features
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
-from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import AsyncRows, Block
-from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
+from phimap._transform import Gathered, Target, TransformSession, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
@@ -113,12 +112,12 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
 
 async def evaluate(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
                    deadline: Deadline) -> evaluation_pb.Evaluation:
-    try:
-        return await _evaluate_once(connection, session, source, deadline)
-    except Error as error:
-        if error.reason != OF_ANOTHER_HISTORY:
-            raise
-    return await _evaluate_once(connection, session, source, deadline)
+    while True:
+        try:
+            return await _evaluate_once(connection, session, source, deadline)
+        except Error as error:
+            if not session.may_repeat_after(error):
+                raise
 
 
 async def _evaluate_once(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
@@ -205,7 +204,7 @@ async def _transform_once(connection: AioConnection, target: Target, block: Bloc
     try:
         answer = await connection.transform(request, deadline)
     except Error as error:
-        if too_large(error):
+        if needs_stream(error, target):
             return None
         raise explained(error, target) from None
     version, features = _wire.features_of(answer, block.rows, target.residual)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from google.protobuf.duration_pb2 import Duration
 
 from phimap import _wire
+from phimap._lifetime import Ttl, ttl_message
 from phimap._retry import Retries
 from phimap._rows import Block, Room
 from phimap.errors import Aborted, DeadlineExceeded, Error, Internal, of_stream
@@ -33,10 +35,11 @@ class Spec:
     standardize: bool
     seed: int
     build_id: str
+    ttl: Duration | None = None
 
     @staticmethod
     def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str | None, standardize: bool, seed: int,
-           build_id: str | uuid.UUID | None) -> Spec:
+           build_id: str | uuid.UUID | None, ttl: Ttl | None = None) -> Spec:
         if kernel is None:
             kernel = "linear()" if _is_linear(spec) else "rbf(gamma=scale)"
         for name, text in (("mapping", mapping), ("kernel", kernel)):
@@ -48,13 +51,13 @@ class Spec:
             raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
         if not isinstance(standardize, (bool, np.bool_)):  # a text would be true, whatever it says
             raise TypeError(f"standardize: expected True or False, got {type(standardize).__name__} {standardize!r:.80}")
-        return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()))
+        return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()), ttl_message(ttl))
 
     def message(self) -> bytes:
         spec = mapping_pb.MappingSpec(text=self.spec) if isinstance(self.spec, str) else self.spec
         return service_pb.BuildRequest(spec=service_pb.BuildSpec(
             mapping=self.mapping, build_id=self.build_id, spec=spec, kernel=self.kernel, standardize=self.standardize,
-            seed=self.seed)).SerializeToString()
+            seed=self.seed, ttl=self.ttl)).SerializeToString()
 
 
 def _is_linear(spec: str | mapping_pb.MappingSpec) -> bool:

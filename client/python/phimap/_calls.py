@@ -16,9 +16,8 @@ from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
-from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import MemoryRows, RowSource
-from phimap._transform import Gathered, Target, TransformSession, explained, no_rows, pinned_meanwhile, too_large
+from phimap._transform import Gathered, Target, TransformSession, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
@@ -99,14 +98,15 @@ def _cancel(connection: Connection, session: BuildSession, interruption: BaseExc
 
 def evaluate(connection: Connection, session: EvaluationSession, source: RowSource,
              deadline: Deadline) -> evaluation_pb.Evaluation:
-    """One attempt: nothing is stored, and a broken connection is an error. Only a revision of another history, of which
-    the server says so before it takes anything, is forgotten, and the call made again."""
-    try:
-        return _evaluate_once(connection, session, source, deadline)
-    except Error as error:
-        if error.reason != OF_ANOTHER_HISTORY:
-            raise
-    return _evaluate_once(connection, session, source, deadline)
+    """One attempt: nothing is stored, and a broken connection is an error. Only what the server says before it takes
+    anything has the call made again: a revision of another history is forgotten, and a pinned version whose number is gone
+    is looked for by its digest."""
+    while True:
+        try:
+            return _evaluate_once(connection, session, source, deadline)
+        except Error as error:
+            if not session.may_repeat_after(error):
+                raise
 
 
 def _evaluate_once(connection: Connection, session: EvaluationSession, source: RowSource,
@@ -165,13 +165,13 @@ def transform(connection: Connection, reference: str, expected_digest: str, sour
 
 def _transform_once(connection: Connection, target: Target, source: MemoryRows, deadline: Deadline,
                     observer: Observer) -> tuple[Features, mapping_pb.VersionRef] | None:
-    """One Transform call; None if its answer does not fit into a message."""
+    """One Transform call; None if a stream is to be tried."""
     rows = source.block.rows
     request = _wire.transform_request(target.reference, target.expected_digest, source.block, target.residual)
     try:
         answer = connection.transform(request, deadline)
     except Error as error:
-        if too_large(error):
+        if needs_stream(error, target):
             return None
         raise explained(error, target) from None
     version, features = _wire.features_of(answer, rows, target.residual)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
+from phimap._pins import elsewhere, nowhere
+from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import Block
-from phimap.errors import Internal, InvalidArgument
+from phimap.errors import Error, Internal, InvalidArgument
 from phimap.progress import Observer, Progress
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 
@@ -46,8 +48,29 @@ class EvaluationSession:
         self._total_rows = total_rows
         self._rows_sent = 0
         self._evaluation: evaluation_pb.Evaluation | None = None
+        self._forgot_history = False
+        # Why the version was asked for by its digest, if it was.
+        self._refused: Error | None = None
         if total_rows is not None and total_rows != len(labels):
             raise self._mismatch(total_rows)
+
+    def may_repeat_after(self, error: Error) -> bool:
+        """Whether the call may be made again, with what is in `spec` by now. Raises why a number was refused if the digest
+        that was looked for in its place is not there either."""
+        if self._rows_sent:
+            return False
+        if error.reason == OF_ANOTHER_HISTORY:
+            first, self._forgot_history = not self._forgot_history, True
+            return first
+        if self._refused is not None and nowhere(error):
+            raise self._refused from None
+        request = evaluation_pb.EvaluateRequest.FromString(self.spec)
+        found = elsewhere(request.spec.reference, request.spec.expected_digest, error)
+        if found is None:
+            return False
+        request.spec.reference = found
+        self.spec, self._refused = request.SerializeToString(), error
+        return True
 
     def request(self, block: Block) -> bytes:
         begin = self._rows_sent

@@ -5,8 +5,11 @@ import re
 import threading
 from typing import Any
 
+from phimap.errors import Error
 from phimap.v1 import mapping_pb2 as mapping_pb
 
+# What the server says of a version that is not there any more, or is another one by now.
+_GONE = ("VERSION_NOT_FOUND", "DIGEST_MISMATCH")
 _REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
 
 
@@ -25,11 +28,34 @@ def checked(reference: Any) -> str:
     return reference
 
 
+def by_digest(reference: str, digest: str) -> str | None:
+    """The version of that digest, of the mapping of a reference as "letters@3"; None of any other reference.
+
+    A number is a server's own: after an export and an import the same artifact has another one. Whoever pinned a number
+    pinned what the digest names.
+    """
+    found = _REFERENCE.fullmatch(reference)
+    if found is None or found["number"] is None or not digest:
+        return None
+    return f"{found['mapping']}@sha256:{digest}"
+
+
+def elsewhere(reference: str, digest: str, error: Error) -> str | None:
+    """Where to look for a pinned version when the server has refused its number with this error; None: nowhere."""
+    return by_digest(reference, digest) if error.reason in _GONE else None
+
+
+def nowhere(error: Error) -> bool:
+    """Whether a version that was looked for by its digest is not there, or the server knows no such references."""
+    return error.reason in ("VERSION_NOT_FOUND", "BAD_REFERENCE")
+
+
 class Pins:
     """Remembers what references resolved to, since features of different versions are not comparable.
 
     A bare name is pinned to the version that it resolves to first, and a number to that version's digest, so that a
-    mapping that was deleted and made anew on another server is noticed. An alias is followed. Malformed references go to
+    mapping that was deleted and made anew on another server is noticed. Where the number is gone, the digest is looked
+    for. An alias is followed. Malformed references go to
     the server, whose errors teach. Thread-safe.
     """
 
@@ -50,7 +76,10 @@ class Pins:
             return True
         with self._lock:
             pinned = self._versions.setdefault(reference, version)
-        return bool(pinned.digest == version.digest)
+            if pinned.digest != version.digest:
+                return False
+            self._versions[reference] = version  # by another number, where the first is gone
+        return True
 
     def forget(self, mapping: str, number: int | None = None) -> None:
         """Of a mapping, or of one version of it."""

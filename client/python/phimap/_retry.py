@@ -22,7 +22,7 @@ TRANSFORM: Method = ("phimap.v1.TransformService", "Transform")
 TRANSFORM_STREAM: Method = ("phimap.v1.TransformService", "TransformStream")
 BUILD: Method = ("phimap.v1.MappingService", "Build")
 # Between two attempts at these somebody else may have changed the same thing, and the second would undo that.
-_CHANGES = frozenset((BUILD[0], name) for name in ("SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"))
+_CHANGES = frozenset((BUILD[0], name) for name in ("KeepVersion", "SetAlias", "DeleteAlias", "DeleteVersion", "DeleteMapping"))
 # Made once: its chunks are read from a file while they are sent.
 _ONCE = frozenset({(BUILD[0], "Import")})
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
-from phimap._pins import Pins, reference_to
+from phimap._pins import Pins, elsewhere, nowhere, reference_to
 from phimap._retry import Retries
 from phimap._rows import Block, Room
 from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidArgument, NotFound, ResourceExhausted
@@ -69,6 +69,11 @@ class Target:
                 metadata={"expected": expected_digest, "actual": digest})
         return Target(reference, pinned, expected_digest or digest, residual)
 
+    def elsewhere(self, error: Error) -> Target | None:
+        """The same version by its digest, if its number was refused with this error."""
+        found = elsewhere(self.reference, self.expected_digest, error)
+        return Target(self.asked, found, self.expected_digest, self.residual) if found else None
+
 
 class TransformSession:
     """The rows of one transform on their way.
@@ -91,6 +96,8 @@ class TransformSession:
         self._answered_here = 0
         self._first_request = True
         self._version: mapping_pb.VersionRef | None = None
+        # Why the version was asked for by its digest, if it was.
+        self._refused: Error | None = None
 
     def room(self) -> Room | None:
         """How much the next request may hold; None while the window is full or the input has ended."""
@@ -142,8 +149,17 @@ class TransformSession:
     def wait_after(self, error: Error) -> float:
         """Seconds to wait before the stream is opened again. Raises the error if it is not."""
         error = self._in_input(error)
+        found = self._target.elsewhere(error)
+        if found is not None:
+            # Nothing was mapped by another version: the digest names what was asked for.
+            self._refused = explained(error, self._target)
+            self._target = found
+            return 0.0
         wait = self._retries.wait_after(error)
         if wait is None:
+            # The digest is not there either: what is to be known is why the number was refused.
+            if self._refused is not None and nowhere(error):
+                raise self._refused
             raise explained(error, self._target)
         return wait
 
@@ -194,6 +210,12 @@ class Gathered:
         if not self._blocks:
             raise no_rows()
         return self._blocks[0] if len(self._blocks) == 1 else np.concatenate(self._blocks)
+
+
+def needs_stream(error: Error, target: Target) -> bool:
+    """Whether a refused call is to be made as a stream: for its size, or since its session looks for the version
+    elsewhere."""
+    return too_large(error) or target.elsewhere(error) is not None
 
 
 def too_large(error: Error) -> bool:

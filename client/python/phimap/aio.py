@@ -18,7 +18,10 @@ from phimap._files import File
 from phimap._pins import reference_to
 from phimap._retry import BUILD, Deadline
 from phimap._rows import async_source_of
+from phimap._lifetime import Ttl, alias_request, ttl_message
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
+from phimap._version_query import VersionQuery
+from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
 from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
@@ -58,14 +61,14 @@ class AsyncClient:
 
     async def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec,
                     kernel: str | None = None, standardize: bool = False, seed: int = 0,
-                    build_id: str | uuid.UUID | None = None, timeout: float | None = None,
+                    build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None, timeout: float | None = None,
                     progress: ProgressArgument = None) -> Version:
         connection = self._connection
         connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
-            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
+            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return Version(await _aio_calls.build(connection, session, source, deadline))
@@ -161,8 +164,13 @@ class AsyncClient:
             "ListVersions", service_pb.ListVersionsRequest(mapping=mapping), "versions")))
 
     async def get_version(self, reference: str) -> Version:
-        pinned = self._pins.resolve(reference)[0]
-        return await self._call("GetVersion", service_pb.GetVersionRequest(reference=pinned))
+        query = VersionQuery(self._pins, reference)
+        while (request := query.request()) is not None:
+            try:
+                query.take(await self._call("GetVersion", request))
+            except NotFound as error:
+                query.refuse(error)
+        return query.version()
 
     async def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                      classes: int = 0, distortion: float = 0.0,
@@ -173,9 +181,15 @@ class AsyncClient:
 
     # Managing.
 
-    async def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> Alias:
-        request = service_pb.SetAliasRequest(mapping=mapping, alias=alias, version=version, etag=etag)
+    async def set_alias(self, mapping: str, alias: str, version: int | str, *, etag: str = "") -> Alias:
+        request = alias_request(mapping, alias, version, etag)
         return await self._call("SetAlias", request)
+
+    async def keep(self, reference: str, *, ttl: Ttl | None = None) -> Version:
+        lifetime = ttl_message(ttl)
+        found = await self.get_version(reference)
+        request = service_pb.KeepVersionRequest(reference=reference_to(found), ttl=lifetime)
+        return await self._call("KeepVersion", request)
 
     async def delete_alias(self, mapping: str, alias: str, *, etag: str = "") -> None:
         request = service_pb.DeleteAliasRequest(mapping=mapping, alias=alias, etag=etag)

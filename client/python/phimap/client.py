@@ -18,7 +18,10 @@ from phimap._files import File
 from phimap._pins import reference_to
 from phimap._retry import BUILD, Deadline
 from phimap._rows import source_of
+from phimap._lifetime import Ttl, alias_request, ttl_message
 from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinned_meanwhile
+from phimap._version_query import VersionQuery
+from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
 from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
@@ -95,7 +98,7 @@ class Client:
     # Building.
 
     def build(self, mapping: str, rows: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
-              standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None,
+              standardize: bool = False, seed: int = 0, build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None,
               timeout: float | None = None, progress: ProgressArgument = None) -> Version:
         """Builds a version of `mapping` from unlabeled rows and returns it with its certificate.
 
@@ -111,6 +114,8 @@ class Client:
             standardize: shift and scale each column to mean 0 and variance 1, as measured over the rows.
             seed: the same rows, spec and seed give the same version, byte for byte.
             build_id: a UUID; None draws one. That of a known build follows it instead of building again.
+            ttl: how long the version lives after its last use (a transform, an alias, `keep`), as a timedelta or seconds,
+                from a minute on; None: for ever.
             timeout: seconds for the whole build. One that has all its rows goes on without its client.
             progress: a function that takes `Progress`, or True for a bar on stderr.
         """
@@ -119,7 +124,7 @@ class Client:
         source = source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
-            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id),
+            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return Version(_calls.build(connection, session, source, deadline))
@@ -264,8 +269,13 @@ class Client:
     def get_version(self, reference: str) -> Version:
         """One version with its certificate. A bare name is the version it is pinned to, or else the newest, which this
         does not pin."""
-        pinned = self._pins.resolve(reference)[0]
-        return self._call("GetVersion", service_pb.GetVersionRequest(reference=pinned))
+        query = VersionQuery(self._pins, reference)
+        while (request := query.request()) is not None:
+            try:
+                query.take(self._call("GetVersion", request))
+            except NotFound as error:
+                query.refuse(error)
+        return query.version()
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:
@@ -277,14 +287,23 @@ class Client:
 
     # Managing.
 
-    def set_alias(self, mapping: str, alias: str, version: int, *, etag: str = "") -> Alias:
+    def set_alias(self, mapping: str, alias: str, version: int | str, *, etag: str = "") -> Alias:
         """Points an alias at a version, in one step.
 
+        version: a number, or a digest: "sha256:" and at least 7 of its digits.
         etag: "" always; "*" only if the alias exists; "none" only if it does not; else only if it has that etag. A
         mismatch is Aborted, with the current one in `metadata["etag"]`.
         """
-        request = service_pb.SetAliasRequest(mapping=mapping, alias=alias, version=version, etag=etag)
+        request = alias_request(mapping, alias, version, etag)
         return self._call("SetAlias", request)
+
+    def keep(self, reference: str, *, ttl: Ttl | None = None) -> Version:
+        """Sets how long a version lives after its last use, beginning now; without a ttl it lives for ever. See `build`.
+        Returns it without its certificate."""
+        lifetime = ttl_message(ttl)
+        found = self.get_version(reference)
+        request = service_pb.KeepVersionRequest(reference=reference_to(found), ttl=lifetime)
+        return self._call("KeepVersion", request)
 
     def delete_alias(self, mapping: str, alias: str, *, etag: str = "") -> None:
         """Removes an alias. etag: see `set_alias`."""

@@ -1,5 +1,5 @@
 """A name means what it meant first; an alias is followed."""
-from phimap._pins import Pins
+from phimap._pins import Pins, by_digest
 from phimap.v1.mapping_pb2 import VersionRef
 
 FIRST = VersionRef(mapping="m", number=1, digest="a")
@@ -54,3 +54,23 @@ def test_pinned_lists_bare_names():
     pins.observe("m", FIRST)
     pins.observe("m@2", SECOND)
     assert pins.pinned() == {"m": FIRST}
+
+
+def test_the_same_digest_by_another_number_takes_the_place_of_the_first():
+    pins = Pins()
+    pins.observe("m", FIRST)
+    assert pins.observe("m", VersionRef(mapping="m", number=5, digest="a"))
+    assert pins.resolve("m") == ("m@5", "a")
+
+
+def test_only_a_number_has_a_digest_to_fall_back_to():
+    assert by_digest("m@1", "abc") == "m@sha256:abc"
+    for reference in ("m", "m@prod", "m@sha256:abc", "", "@"):
+        assert by_digest(reference, "abc") is None
+    assert by_digest("m@1", "") is None
+
+
+def test_a_digest_is_not_pinned():
+    pins = Pins()
+    assert pins.observe("m@sha256:abc", FIRST)
+    assert pins.resolve("m@sha256:abc") == ("m@sha256:abc", "")

@@ -59,6 +59,21 @@ TEST_P(BackupRestoreTest, ARestoredStoreShowsAllThatTheFirstDid) {
   EXPECT_GE(after.number, before.number);
 }
 
+// What has expired since the backup may be what somebody wants back.
+TEST_P(BackupRestoreTest, ARestoredVersionHasItsWholeTtlAgain) {
+  constexpr absl::Duration kTtl = absl::Hours(1);
+  ASSERT_TRUE(store_->KeepVersion("letters", 4, kTtl).ok());
+  ASSERT_TRUE(MakeBackup().ok());
+  const absl::Time begin = absl::Now();
+  ASSERT_TRUE(Restore(backup_, to_.address(), PosixFileSystem(), kGoOn).ok());
+  const std::unique_ptr<Store> again = to_.Serve();
+  const absl::StatusOr<VersionRecord> version = again->GetVersion("letters", 4);
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->ttl, kTtl);
+  EXPECT_GE(version->expire_time, begin + kTtl - absl::Microseconds(1));
+  EXPECT_EQ(again->GetVersion("letters", 1)->expire_time, absl::InfiniteFuture());
+}
+
 TEST_P(BackupRestoreTest, ABackupThatIsMadeWhileServersWorkIsOfOneMoment) {
   std::atomic<bool> over{false};
   std::thread writer([&] {

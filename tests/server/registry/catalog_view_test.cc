@@ -184,5 +184,50 @@ TEST_F(CatalogViewTest, NeverGoesBackWhoeverCatchesUp) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A view of one mapping, whose versions 1, 2, … have these digests.
+void Show(CatalogView& view, const std::vector<std::string>& digests, int64_t revision = 1) {
+  MappingNames names{.mapping = "letters", .digests = digests};
+  for (size_t i = 1; i <= digests.size(); ++i) names.versions.push_back(static_cast<int64_t>(i));
+  const absl::Status shown =
+      view.CatchUp([&](const Revision& since) -> absl::StatusOr<NameChanges> {
+        return NameChanges{{"epoch", revision}, since.epoch.empty(), {names}};
+      });
+  ASSERT_TRUE(shown.ok()) << shown;
+}
+
+TEST(CatalogViewDigestTest, ADigestMeansItsVersionAndSoDoesABeginningThatNoOtherHas) {
+  CatalogView view(nullptr);
+  const std::string rest(56, '0');
+  Show(view, {"aaaaaaa1" + rest, "bbbbbbbb" + rest, "aaaaaaa2" + rest});
+  const auto find = [&](const std::string& digest) {
+    return view.Find(*ParseReference("letters@sha256:" + digest));
+  };
+  EXPECT_EQ(find("aaaaaaa1" + rest), 1);
+  EXPECT_EQ(find("bbbbbbbb" + rest), 2);
+  EXPECT_EQ(find("aaaaaaa2" + rest), 3);
+  EXPECT_EQ(find("aaaaaaa1"), 1);
+  EXPECT_EQ(find("aaaaaaa2"), 3);
+  EXPECT_EQ(find("bbbbbbb"), 2);
+  EXPECT_EQ(find("aaaaaaa"), 0);  // Two begin so: the store says which.
+  EXPECT_EQ(find("ccccccc"), 0);
+  EXPECT_EQ(find("0000000"), 0);
+  EXPECT_EQ(view.Find(*ParseReference("spam@sha256:aaaaaaa1")), 0);
+}
+
+TEST(CatalogViewDigestTest, OfTheSameDigestTheNewestVersionIsMeantAndItMovesWithTheNames) {
+  CatalogView view(nullptr);
+  const std::string one(64, '1');
+  const std::string two(64, '2');
+  const Reference reference = *ParseReference("letters@sha256:1111111");
+  Show(view, {one, two, one, two});
+  EXPECT_EQ(view.Find(reference), 3);
+  Show(view, {one, two}, /*revision=*/2);
+  EXPECT_EQ(view.Find(reference), 1);
+  Show(view, {two, two}, /*revision=*/3);
+  EXPECT_EQ(view.Find(reference), 0);
+  Show(view, {}, /*revision=*/4);
+  EXPECT_EQ(view.Find(reference), 0);
+}
+
 }  // namespace
 }  // namespace phimap::testing

@@ -28,6 +28,14 @@ class MemoryStore : public Store {
     artifacts_[record.digest] = artifact;
     Changed(mapping);
   }
+  // One with a digest that references may have.
+  void PutDigest(const std::string& mapping, int64_t number, const std::string& artifact,
+                 const std::string& digest) {
+    Put(mapping, number, artifact);
+    MutexLock lock(&mutex_);
+    versions_[mapping][number].digest = digest;
+    artifacts_[digest] = artifact;
+  }
   // Another artifact in the place of one, as a restored backup may have it.
   void Exchange(const std::string& mapping, int64_t number, const std::string& artifact) {
     Put(mapping, number, artifact);
@@ -87,7 +95,7 @@ class MemoryStore : public Store {
       MappingNames names{.mapping = mapping};
       for (const auto& [number, record] : versions_[mapping]) {
         names.versions.push_back(number);
-        if (changes.whole) names.digests.push_back(record.digest);
+        names.digests.push_back(record.digest);
       }
       if (changes.whole && names.versions.empty()) continue;
       for (const auto& [alias, number] : aliases_) {
@@ -111,6 +119,16 @@ class MemoryStore : public Store {
     const auto found = aliases_.find(absl::StrCat(mapping, "@", alias));
     if (found == aliases_.end()) return absl::NotFoundError("no such alias");
     return Find(mapping, found->second);
+  }
+  absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
+                                                   absl::string_view digest) override {
+    gate.Wait();
+    MutexLock lock(&mutex_);
+    if (look_ups_fail_) return absl::UnavailableError("the database is away");
+    for (const auto& [number, record] : versions_[std::string(mapping)]) {
+      if (record.digest == digest) return record;
+    }
+    return absl::NotFoundError("no such digest");
   }
   absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) override {
     read_gate.Wait();
@@ -178,7 +196,18 @@ class MemoryStore : public Store {
   absl::Status DeleteVersion(absl::string_view, int64_t, Rollbacks) override {
     return absl::UnimplementedError("");
   }
-  absl::Status DeleteMapping(absl::string_view) override { return absl::UnimplementedError(""); }
+  absl::Status DeleteMapping(absl::string_view, Occupied) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<VersionRecord> KeepVersion(absl::string_view, int64_t, absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status RecordUses(const std::vector<VersionName>&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<std::vector<VersionName>> DeleteExpired() override {
+    return absl::UnimplementedError("");
+  }
 
   // Where readers of rows and of artifacts wait, before they look.
   Gate gate{/*open=*/true};

@@ -21,6 +21,20 @@ TEST(ReferenceTest, ReadsNameNumberAndAlias) {
   EXPECT_EQ(ParseReference("a-b-1@prod-2")->alias, "prod-2");
 }
 
+TEST(ReferenceTest, ReadsADigestOrItsFirstSevenDigitsAndMore) {
+  const std::string digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+  for (const size_t digits : {size_t{7}, size_t{12}, size_t{64}}) {
+    const std::string text = "letter@sha256:" + digest.substr(0, digits);
+    const auto reference = ParseReference(text);
+    ASSERT_TRUE(reference.ok()) << text;
+    EXPECT_EQ(reference->mapping, "letter");
+    EXPECT_EQ(reference->digest, digest.substr(0, digits));
+    EXPECT_EQ(reference->number, std::nullopt);
+    EXPECT_EQ(reference->alias, "");
+  }
+  EXPECT_EQ(ParseReference("letter@sha256")->alias, "sha256");
+}
+
 TEST(ReferenceTest, AnythingElseIsRefusedAndNamesTheField) {
   const std::string bad[] = {"",
                              "@",
@@ -45,6 +59,14 @@ TEST(ReferenceTest, AnythingElseIsRefusedAndNamesTheField) {
                              "ä",
                              "a@1e3",
                              "a@@1",
+                             "a@sha256:",
+                             "a@sha256:012345",
+                             "a@sha256:0123456789ABCDEF",
+                             "a@sha256:012345g",
+                             "a@sha256:" + std::string(65, '0'),
+                             "a@SHA256:0123456",
+                             "a@sha512:0123456",
+                             "a@0123456:sha256",
                              k63 + "a",
                              "a@9223372036854775808",
                              "a@" + k63 + "a",

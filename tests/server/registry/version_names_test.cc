@@ -1,5 +1,6 @@
 // The registry while names move and versions go: aliases, deletion, and the loads in between.
 #include <memory>
+#include <set>
 #include <string>
 
 #include "tests/server/registry/registry_fixture.h"
@@ -179,6 +180,43 @@ TEST_F(VersionNamesTest, AnAliasThatMovesWhileItsEvictedVersionIsReadMeansTheOth
   Delete(1);
   store_.read_gate.Open();
   EXPECT_EQ(NumberIn(answer.Await()), 2);
+}
+
+TEST_F(VersionNamesTest, ADigestOfALiveVersionIsAnsweredWithoutTheStore) {
+  const std::string digest(64, 'd');
+  store_.PutDigest("a", 4, SmallArtifact(), digest);
+  CatchUp();
+  EXPECT_EQ(NumberOf("a@4"), 4);
+  store_.gate.Close();  // from here on the store would block
+  EXPECT_EQ(NumberOf("a@sha256:" + digest), 4);
+  EXPECT_EQ(NumberOf("a@sha256:ddddddd"), 4);
+  store_.gate.Open();
+  EXPECT_EQ(store_.reads(), 1);
+}
+
+TEST_F(VersionNamesTest, ADigestIsLoadedIfNeedBeAndFoundBeforeTheRegistryHasHeardOfIt) {
+  const std::string digest(64, 'e');
+  EXPECT_EQ(NumberOf("a@sha256:" + digest), 0);
+  store_.PutDigest("a", 4, SmallArtifact(), digest);  // by another server
+  EXPECT_EQ(NumberOf("a@sha256:" + digest), 4);
+  Delete(4);
+  EXPECT_EQ(NumberOf("a@sha256:" + digest), 0);
+  store_.PutDigest("a", 5, SmallArtifact(), digest);
+  CatchUp();
+  EXPECT_EQ(NumberOf("a@sha256:" + digest), 5);
+}
+
+TEST_F(VersionNamesTest, WhatWasLoadedForSomebodyOrNotedAsUsedIsToldOnce) {
+  EXPECT_TRUE(registry_->TakeUses().empty());
+  EXPECT_EQ(NumberOf("a@prod"), 1);
+  EXPECT_EQ(NumberOf("a@3"), 3);
+  EXPECT_EQ(NumberOf("a@9"), 0);
+  EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 1}, {"a", 3}}));
+  const absl::StatusOr<VersionHandle> live = Acquire("a@3");
+  ASSERT_TRUE(live.ok());
+  EXPECT_TRUE(registry_->TakeUses().empty());
+  registry_->NoteUse(*live);
+  EXPECT_EQ(registry_->TakeUses(), (std::set<VersionName>{{"a", 3}}));
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ void ExpectEverythingThere(SqliteStore& store, const std::string& data_dir) {
   EXPECT_EQ(mapping->create_time, absl::FromUnixSeconds(1'700'000'000));
   EXPECT_EQ(store.GetVersion("letters", 1)->mapping_text, "f2(landmarks=256)");
   EXPECT_FALSE(store.GetVersion("letters", 3)->imported);
+  EXPECT_EQ(store.GetVersion("letters", 3)->expire_time, absl::InfiniteFuture());
   EXPECT_EQ(store.GetBuild("letters", "build-3")->version, 3);
   EXPECT_EQ(store.ReadArtifact(Sha256Hex("artifact")).value_or("?"), "artifact");
   EXPECT_EQ(BlobsIn(data_dir).size(), 1);

@@ -67,6 +67,8 @@ TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
        [&] { store.ListVersions("m", std::nullopt, 1).IgnoreError(); }},
       {StoreOperation::kGetAliasedVersion,
        [&] { store.GetAliasedVersion("m", "a").IgnoreError(); }},
+      {StoreOperation::kGetVersionByDigest,
+       [&] { store.GetVersionByDigest("m", "0123456").IgnoreError(); }},
       {StoreOperation::kReadArtifact,
        [&] { store.ReadArtifact(std::string(64, '0')).IgnoreError(); }},
       {StoreOperation::kReadArtifactRange,
@@ -77,6 +79,13 @@ TEST(MeteredStoreTest, EveryCallIsCountedUnderItsOwnName) {
       {StoreOperation::kDeleteAlias, [&] { store.DeleteAlias("m", "a", "").IgnoreError(); }},
       {StoreOperation::kDeleteVersion, [&] { store.DeleteVersion("m", 1).IgnoreError(); }},
       {StoreOperation::kDeleteMapping, [&] { store.DeleteMapping("m").IgnoreError(); }},
+      {StoreOperation::kKeepVersion,
+       [&] { store.KeepVersion("m", 1, absl::InfiniteDuration()).IgnoreError(); }},
+      {StoreOperation::kRecordUses,
+       [&] {
+         store.RecordUses({{"m", 1}}).IgnoreError();
+       }},
+      {StoreOperation::kDeleteExpired, [&] { store.DeleteExpired().IgnoreError(); }},
   };
   ASSERT_EQ(std::size(calls), kStoreOperations);
   int made = 0;
@@ -102,6 +111,7 @@ TEST(MeteredStoreTest, FaultsAreCountedAndAnswersAreNot) {
       {absl::AbortedError("somebody was quicker"), false},
       {MakeError(Code::kFailedPrecondition, "VERSION_IN_USE", "", "an alias points there"), false},
       {MakeError(Code::kFailedPrecondition, "MAPPING_IN_USE", "", "it has aliases"), false},
+      {MakeError(Code::kFailedPrecondition, "MAPPING_NOT_EMPTY", "", "it has versions"), false},
       {MakeError(Code::kResourceExhausted, "TOO_MANY_ALIASES", "", "100"), false},
       {MakeError(Code::kResourceExhausted, "DISK_FULL", "", "full"), true},
       {MakeError(Code::kFailedPrecondition, "READ_ONLY_FILE_SYSTEM", "", "read-only"), true},

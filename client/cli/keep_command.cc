@@ -1,0 +1,42 @@
+#include "client/cli/keep_command.h"
+
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/cli/duration_argument.h"
+#include "client/cli/json_text.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+
+absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context) {
+  absl::Duration ttl = absl::InfiniteDuration();
+  if (!arguments.ttl.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(ttl, DurationOf(arguments.ttl, "--ttl"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                          context.client.KeepVersion(arguments.reference, ttl));
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  context.out << version.ref().mapping() << "@" << version.ref().number() << " lives "
+              << LifetimeText(version) << "\n";
+  return absl::OkStatus();
+}
+
+std::string LifetimeText(const v1::Version& version) {
+  if (!version.has_ttl()) return "for ever";
+  const absl::Duration ttl =
+      absl::Seconds(version.ttl().seconds()) + absl::Nanoseconds(version.ttl().nanos());
+  const std::string length = absl::StrCat(DurationArgumentText(ttl), " after its last use");
+  if (!version.has_expire_time()) return absl::StrCat(length, ", and while an alias names it");
+  return absl::StrCat(
+      length, ", so far until ",
+      absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixSeconds(version.expire_time().seconds()),
+                       absl::UTCTimeZone()));
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,36 @@
+// `phimap prune`: delete what experiments left.
+#ifndef PHIMAP_CLIENT_CLI_PRUNE_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_PRUNE_COMMAND_H_
+
+#include <istream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/command_context.h"
+
+namespace phimap::cli {
+
+struct PruneArguments {
+  // A shell's pattern for mapping names, as in "f2-*".
+  std::string pattern;
+  // Only versions that no alias names or would be rolled back to; otherwise one that an alias keeps
+  // is an error, and nothing is deleted.
+  bool unaliased = false;
+  // Only versions that were created so long ago, as in "7d"; empty: all.
+  std::string older_than;
+  bool dry_run = false;
+  // Ask nobody.
+  bool yes = false;
+  bool json = false;
+  // Where whoever sits at the terminal answers; null if nobody does.
+  std::istream* answers = nullptr;
+};
+
+// Lists the versions that it deletes, a table or a ListVersionsResponse as JSON, and then deletes
+// them if the answer is yes, and mappings that have none left. A version that is gone by then is no
+// error.
+absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_PRUNE_COMMAND_H_

@@ -1,0 +1,19 @@
+// google.protobuf.Duration → how long a version lives after its last use, checked.
+#ifndef PHIMAP_SERVER_MAPPING_TTL_FROM_PROTO_H_
+#define PHIMAP_SERVER_MAPPING_TTL_FROM_PROTO_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
+
+namespace phimap {
+
+// REQUIRES: `ttl` was set. INVALID_ARGUMENT (OUT_OF_RANGE) names `field` for what is no duration
+// from kLeastTtl to kLargestTtl (server/store/records.h).
+absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& ttl,
+                                            absl::string_view field);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_MAPPING_TTL_FROM_PROTO_H_

@@ -1,0 +1,96 @@
+// The part of SqlCatalog that is about how long versions live.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "server/store/sql_catalog.h"
+#include "server/store/version_expiry.h"
+
+namespace phimap {
+namespace {
+
+// Expired versions that are deleted in one transaction: others wait no longer than that.
+constexpr int64_t kExpiredAtOnce = 100;
+
+// Deletes `versions`, and the mappings that have none left.
+absl::Status DeleteAll(SqlSession& session, const std::vector<VersionName>& versions) {
+  CatalogTables tables(session);
+  for (const VersionName& version : versions) {
+    PHIMAP_RETURN_IF_ERROR(tables.DeleteVersions(version.mapping, version.number));
+    PHIMAP_ASSIGN_OR_RETURN(const int64_t newest, tables.NewestVersion(version.mapping));
+    if (newest == 0) PHIMAP_RETURN_IF_ERROR(tables.BuryMapping(version.mapping));
+    PHIMAP_RETURN_IF_ERROR(tables.CountChange(version.mapping));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<VersionRecord> SqlCatalog::KeepVersion(absl::string_view mapping, int64_t number,
+                                                      absl::Duration ttl, absl::Time now) {
+  VersionRecord version;
+  PHIMAP_RETURN_IF_ERROR(database_->Write(
+      [&](SqlSession& session) -> absl::Status {
+        PHIMAP_RETURN_IF_ERROR(VersionExpiry(session).SetTtl(mapping, number, ttl, now));
+        PHIMAP_ASSIGN_OR_RETURN(version, CatalogTables(session).GetVersion(mapping, number));
+        return absl::OkStatus();
+      },
+      [&](SqlSession& session) -> absl::StatusOr<bool> {
+        const absl::StatusOr<VersionRecord> stored =
+            CatalogTables(session).GetVersion(mapping, number);
+        if (absl::IsNotFound(stored.status())) return false;
+        PHIMAP_RETURN_IF_ERROR(stored.status());
+        return stored->ttl == version.ttl && stored->expire_time == version.expire_time;
+      },
+      absl::StrCat("the ttl of version ", number, " of ", Quoted(mapping), " was set")));
+  return version;
+}
+
+absl::Status SqlCatalog::RecordUses(const std::vector<VersionName>& used, absl::Time now) {
+  std::vector<VersionName> worth;
+  PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
+    PHIMAP_ASSIGN_OR_RETURN(worth, VersionExpiry(session).WorthRecording(now));
+    return absl::OkStatus();
+  }));
+  std::vector<VersionName> to_record;
+  for (const VersionName& version : used) {
+    if (std::binary_search(worth.begin(), worth.end(), version)) to_record.push_back(version);
+  }
+  if (to_record.empty()) return absl::OkStatus();
+  return database_->WriteAside([&](SqlSession& session) -> absl::Status {
+    VersionExpiry expiry(session);
+    for (const VersionName& version : to_record) {
+      PHIMAP_RETURN_IF_ERROR(expiry.Use(version.mapping, version.number, now));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired(absl::Time now) {
+  std::vector<VersionName> deleted;
+  while (true) {
+    bool any = false;
+    absl::Status done = database_->Read([&](SqlSession& session) -> absl::Status {
+      PHIMAP_ASSIGN_OR_RETURN(any, VersionExpiry(session).AnyExpired(now));
+      return absl::OkStatus();
+    });
+    if (done.ok() && !any) return deleted;
+    std::vector<VersionName> batch;
+    if (done.ok())
+      done = database_->Write(
+          [&](SqlSession& session) -> absl::Status {
+            PHIMAP_ASSIGN_OR_RETURN(batch, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
+            return DeleteAll(session, batch);
+          },
+          // What was not deleted is found expired again.
+          [](SqlSession&) { return true; }, "expired versions were deleted");
+    // The rest is deleted next time; the caller is to know of those that are.
+    if (!done.ok() && deleted.empty()) return done;
+    if (!done.ok()) return deleted;
+    if (batch.empty()) return deleted;  // They were used meanwhile.
+    deleted.insert(deleted.end(), batch.begin(), batch.end());
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,82 @@
+"""How long versions live: asked for when they are built, shown, extended and cleared."""
+import asyncio
+import datetime
+import uuid
+
+import pytest
+
+import phimap
+from phimap.aio import AsyncClient
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def name():
+    return f"m-{uuid.uuid4().hex}"
+
+
+def test_a_version_lives_for_ever_unless_its_build_asks_for_less(client, name, rows):
+    for_ever = client.build(name, rows, spec="f1(landmarks=3)")
+    assert not for_ever.HasField("ttl") and not for_ever.HasField("expire_time")
+    version = client.build(name, rows, spec="f1(landmarks=4)", ttl=datetime.timedelta(days=7))
+    assert version.ttl.seconds == 7 * DAY
+    assert version.expire_time.seconds == version.create_time.seconds + 7 * DAY
+    assert client.get_version(f"{name}@2").expire_time == version.expire_time
+    newest, oldest = client.list_versions(name)
+    assert newest.ttl == version.ttl and not oldest.HasField("ttl")
+
+
+def test_a_ttl_is_seconds_too_and_is_checked(client, name, rows):
+    assert client.build(name, rows, spec="f1(landmarks=3)", ttl=90.5).ttl.ToMicroseconds() == 90_500_000
+    for ttl in (0, 59, -60, 36500 * DAY + 1):
+        with pytest.raises(phimap.InvalidArgument) as raised:
+            client.build(name, rows, spec="f1(landmarks=3)", ttl=ttl)
+        assert raised.value.reason == "OUT_OF_RANGE" and raised.value.field == "spec.ttl"
+    for ttl in (float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="ttl"):
+            client.build(name, rows, spec="f1(landmarks=3)", ttl=ttl)
+    for ttl in ("7d", True):
+        with pytest.raises(TypeError, match="ttl"):
+            client.build(name, rows, spec="f1(landmarks=3)", ttl=ttl)
+
+
+def test_the_same_build_with_another_ttl_is_another_build(client, name, rows):
+    build_id = uuid.uuid4()
+    first = client.build(name, rows, spec="f1(landmarks=3)", build_id=build_id, ttl=DAY)
+    assert client.build(name, rows, spec="f1(landmarks=3)", build_id=build_id, ttl=DAY).ref == first.ref
+    for ttl in (None, 2 * DAY):
+        with pytest.raises(phimap.AlreadyExists):
+            client.build(name, rows, spec="f1(landmarks=3)", build_id=build_id, ttl=ttl)
+
+
+def test_keep_clears_and_extends(client, name, rows):
+    client.build(name, rows, spec="f1(landmarks=3)", ttl=DAY)
+    kept = client.keep(name)
+    assert kept.ref.number == 1 and not kept.HasField("ttl") and not kept.HasField("expire_time")
+    kept = client.keep(f"{name}@1", ttl=datetime.timedelta(days=30))
+    assert kept.ttl.seconds == 30 * DAY and kept.expire_time.seconds >= kept.create_time.seconds + 30 * DAY
+    with pytest.raises(phimap.NotFound):
+        client.keep(f"{name}@9")
+    with pytest.raises(phimap.InvalidArgument):
+        client.keep(name, ttl=1)
+
+
+def test_an_alias_keeps_what_it_points_at(client, name, rows):
+    client.build(name, rows, spec="f1(landmarks=3)", ttl=DAY)
+    client.set_alias(name, "prod", 1)
+    version = client.get_version(name)
+    assert version.ttl.seconds == DAY and not version.HasField("expire_time")
+    client.delete_alias(name, "prod")
+    assert client.get_version(name).HasField("expire_time")
+
+
+def test_the_asynchronous_client_does_the_same(phimapd, name, rows):
+    async def run():
+        async with AsyncClient(phimapd.address) as client:
+            version = await client.build(name, rows, spec="f1(landmarks=3)", ttl=DAY)
+            assert version.ttl.seconds == DAY
+            assert not (await client.keep(name)).HasField("ttl")
+            assert (await client.keep(f"{name}@1", ttl=2 * DAY)).ttl.seconds == 2 * DAY
+
+    asyncio.run(run())

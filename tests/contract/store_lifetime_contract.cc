@@ -1,0 +1,260 @@
+// The part of the store's contract that is about digests as names, and about how long versions
+// live.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/status/error.h"
+#include "server/store/sha256.h"
+#include "tests/contract/store_contract.h"
+
+namespace phimap {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kTtl = absl::Hours(10);
+
+PublishRequest ExpiringRequest(const std::string& mapping, const std::string& build_id,
+                               absl::Duration ttl = kTtl) {
+  PublishRequest request;
+  request.version.mapping = mapping;
+  request.version.serving_type = "float32";
+  request.version.mapping_text = "f2(landmarks=256)";
+  request.version.kernel_text = "rbf(gamma=0.5)";
+  request.version.ttl = ttl;
+  request.build_id = build_id;
+  request.spec_digest = "spec-digest";
+  return request;
+}
+
+std::string ReasonIn(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  return detail.has_value() ? detail->reason : "";
+}
+
+std::vector<std::string> TextsOf(const absl::StatusOr<std::vector<VersionName>>& names) {
+  EXPECT_TRUE(names.ok()) << names.status();
+  std::vector<std::string> texts;
+  if (!names.ok()) return texts;
+  for (const VersionName& name : *names) {
+    texts.push_back(absl::StrCat(name.mapping, "@", name.number));
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_P(StoreContractTest, AVersionIsFoundByItsDigestAndByTheBeginningOfIt) {
+  MustPublish("letters", "b1", "one");
+  MustPublish("letters", "b2", "two");
+  MustPublish("spam", "b3", "one");
+  const std::string digest = Sha256Hex("one");
+  for (const size_t digits : {size_t{64}, size_t{63}, size_t{12}, size_t{7}}) {
+    const absl::StatusOr<VersionRecord> found =
+        store().GetVersionByDigest("letters", digest.substr(0, digits));
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->mapping, "letters");
+    EXPECT_EQ(found->number, 1);
+    EXPECT_EQ(found->digest, digest);
+  }
+  const absl::Status unknown = store().GetVersionByDigest("letters", std::string(64, '0')).status();
+  EXPECT_TRUE(absl::IsNotFound(unknown));
+  EXPECT_EQ(ReasonIn(unknown), "VERSION_NOT_FOUND");
+  EXPECT_EQ(DetailOf(unknown)->field, "reference");
+  EXPECT_EQ(ReasonIn(store().GetVersionByDigest("digits", digest).status()), "MAPPING_NOT_FOUND");
+}
+
+TEST_P(StoreContractTest, TheBeginningOfSeveralDigestsIsAnErrorThatListsThem) {
+  // 17 digests, 16 first digits.
+  std::map<char, std::vector<std::string>> by_first_digit;
+  char shared = 0;
+  for (int i = 0; shared == 0; ++i) {
+    const std::string digest =
+        MustPublish("letters", absl::StrCat("b", i), absl::StrCat("a", i)).digest;
+    std::vector<std::string>& digests = by_first_digit[digest[0]];
+    digests.push_back(digest);
+    if (digests.size() == 2) shared = digest[0];
+  }
+  const absl::Status ambiguous =
+      store().GetVersionByDigest("letters", std::string(1, shared)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(ambiguous)) << ambiguous;
+  EXPECT_EQ(ReasonIn(ambiguous), "AMBIGUOUS_DIGEST");
+  for (const std::string& digest : by_first_digit[shared]) {
+    EXPECT_THAT(std::string(ambiguous.message()), HasSubstr(digest));
+  }
+}
+
+TEST_P(StoreContractTest, EachBuildOfTheSameArtifactHasItsNumberAndTheBlobStaysForTheLast) {
+  EXPECT_EQ(MustPublish("letters", "b1", "same").number, 1);
+  EXPECT_EQ(MustPublish("letters", "b2", "same").number, 2);
+  EXPECT_EQ(MustPublish("spam", "b1", "same").number, 1);
+  const std::string digest = Sha256Hex("same");
+  EXPECT_EQ(store().GetVersionByDigest("letters", digest)->number, 2);
+  ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
+  EXPECT_EQ(store().GetVersionByDigest("letters", digest)->number, 1);
+  ASSERT_TRUE(store().DeleteMapping("letters").ok());
+  EXPECT_EQ(store().ReadArtifact(digest).value_or(""), "same");
+  ASSERT_TRUE(store().DeleteMapping("spam").ok());
+  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(digest).status()));
+}
+
+TEST_P(StoreContractTest, ChangesTellTheDigestsOfVersions) {
+  MustPublish("letters", "b1", "one");
+  const absl::StatusOr<NameChanges> all = store().ChangesSince(Revision());
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(all->mappings[0].digests, ElementsAre(Sha256Hex("one")));
+  MustPublish("letters", "b2", "two");
+  const absl::StatusOr<NameChanges> news = store().ChangesSince(all->revision);
+  ASSERT_TRUE(news.ok()) << news.status();
+  EXPECT_THAT(news->mappings[0].digests, ElementsAre(Sha256Hex("one"), Sha256Hex("two")));
+}
+
+TEST_P(StoreContractTest, AVersionWithoutATtlLivesForEver) {
+  const VersionRecord version = MustPublish("letters", "b1");
+  EXPECT_EQ(version.ttl, absl::InfiniteDuration());
+  EXPECT_EQ(version.expire_time, absl::InfiniteFuture());
+  harness_->AdvanceClock(absl::Hours(24 * 3650));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+  EXPECT_TRUE(store().GetVersion("letters", 1).ok());
+}
+
+TEST_P(StoreContractTest, AVersionWithATtlIsDeletedWhenItsTimeIsOverWithItsBuildAndArtifact) {
+  const absl::StatusOr<VersionRecord> version =
+      store().Publish(ExpiringRequest("trial", "b1"), "artifact");
+  ASSERT_TRUE(version.ok()) << version.status();
+  MustPublish("letters", "b1", "other");
+  EXPECT_EQ(version->ttl, kTtl);
+  EXPECT_EQ(version->expire_time, harness_->Now() + kTtl);
+  harness_->Restart();
+  EXPECT_EQ(store().GetVersion("trial", 1)->ttl, kTtl);
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, version->expire_time);
+  harness_->AdvanceClock(kTtl - absl::Seconds(1));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+  const Revision before = store().ChangesSince(Revision())->revision;
+  harness_->AdvanceClock(absl::Seconds(1));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@1"));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+  // Nothing of the mapping is left to be seen, and servers hear of it.
+  EXPECT_TRUE(absl::IsNotFound(store().GetMapping("trial").status()));
+  EXPECT_TRUE(absl::IsNotFound(store().GetBuild("trial", "b1").status()));
+  EXPECT_TRUE(absl::IsNotFound(store().ReadArtifact(version->digest).status()));
+  const absl::StatusOr<NameChanges> changes = store().ChangesSince(before);
+  ASSERT_EQ(changes->mappings.size(), 1);
+  EXPECT_EQ(changes->mappings[0].mapping, "trial");
+  EXPECT_THAT(changes->mappings[0].versions, IsEmpty());
+  EXPECT_TRUE(store().GetVersion("letters", 1).ok());
+  // Its number is not given out again.
+  EXPECT_EQ(MustPublish("trial", "b2").number, 2);
+}
+
+TEST_P(StoreContractTest, AMappingKeepsItsVersionsThatDoNotExpire) {
+  MustPublish("letters", "b1", "one");
+  ASSERT_TRUE(store().Publish(ExpiringRequest("letters", "b2"), "two").ok());
+  ASSERT_TRUE(store().Publish(ExpiringRequest("letters", "b3", 2 * kTtl), "three").ok());
+  harness_->AdvanceClock(kTtl);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("letters@2"));
+  EXPECT_EQ(store().GetMapping("letters")->version_count, 2);
+  EXPECT_EQ(store().GetMapping("letters")->newest_version, 3);
+}
+
+TEST_P(StoreContractTest, ManyVersionsExpireAtOnce) {
+  for (int i = 0; i < 130; ++i) {
+    ASSERT_TRUE(
+        store().Publish(ExpiringRequest("trial", absl::StrCat("b", i)), absl::StrCat(i % 3)).ok());
+  }
+  harness_->AdvanceClock(kTtl);
+  EXPECT_EQ(TextsOf(store().DeleteExpired()).size(), 130);
+  EXPECT_TRUE(absl::IsNotFound(store().GetMapping("trial").status()));
+}
+
+TEST_P(StoreContractTest, AUsePostponesTheExpiryIfThatIsByATenthOfTheTtl) {
+  const absl::Time begin = harness_->Now();
+  ASSERT_TRUE(store().Publish(ExpiringRequest("trial", "b1"), "artifact").ok());
+  MustPublish("letters", "b1", "other");
+  const std::vector<VersionName> used = {{"trial", 1}, {"letters", 1}, {"trial", 7}, {"gone", 1}};
+  harness_->AdvanceClock(kTtl / 10 - absl::Seconds(1));
+  ASSERT_TRUE(store().RecordUses(used).ok());
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, begin + kTtl);
+  harness_->AdvanceClock(absl::Seconds(1));
+  ASSERT_TRUE(store().RecordUses({{"letters", 1}}).ok());
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, begin + kTtl);
+  ASSERT_TRUE(store().RecordUses(used).ok());
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, begin + kTtl + kTtl / 10);
+  EXPECT_EQ(store().GetVersion("letters", 1)->expire_time, absl::InfiniteFuture());
+  harness_->AdvanceClock(kTtl - absl::Seconds(1));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+  harness_->AdvanceClock(absl::Seconds(1));
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@1"));
+}
+
+TEST_P(StoreContractTest, AnAliasKeepsAVersionAndTheOneItWouldBeRolledBackTo) {
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(
+        store().Publish(ExpiringRequest("trial", absl::StrCat("b", i)), absl::StrCat(i)).ok());
+  }
+  ASSERT_TRUE(store().SetAlias("trial", "prod", 1, "").ok());
+  ASSERT_TRUE(store().SetAlias("trial", "prod", 2, "").ok());
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, absl::InfiniteFuture());
+  EXPECT_EQ(store().GetVersion("trial", 2)->expire_time, absl::InfiniteFuture());
+  EXPECT_EQ(store().GetVersion("trial", 2)->ttl, kTtl);
+  harness_->AdvanceClock(3 * kTtl);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@3"));
+  // What an alias lets go of lives for its ttl from then on.
+  MustPublish("trial", "b4", "4");
+  ASSERT_TRUE(store().SetAlias("trial", "prod", 4, "").ok());
+  EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, harness_->Now() + kTtl);
+  harness_->AdvanceClock(kTtl / 2);
+  ASSERT_TRUE(store().DeleteAlias("trial", "prod", "").ok());
+  EXPECT_EQ(store().GetVersion("trial", 2)->expire_time, harness_->Now() + kTtl);
+  harness_->AdvanceClock(kTtl / 2);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@1"));
+  harness_->AdvanceClock(kTtl / 2);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@2"));
+  EXPECT_EQ(store().GetMapping("trial")->newest_version, 4);
+}
+
+TEST_P(StoreContractTest, KeepingSetsAndClearsTheTtl) {
+  MustPublish("letters", "b1");
+  const absl::StatusOr<VersionRecord> kept = store().KeepVersion("letters", 1, kTtl);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->ttl, kTtl);
+  EXPECT_EQ(kept->expire_time, harness_->Now() + kTtl);
+  harness_->AdvanceClock(kTtl / 100);
+  EXPECT_EQ(store().KeepVersion("letters", 1, kTtl / 2)->expire_time, harness_->Now() + kTtl / 2);
+  EXPECT_EQ(store().KeepVersion("letters", 1, absl::InfiniteDuration())->expire_time,
+            absl::InfiniteFuture());
+  harness_->AdvanceClock(10 * kTtl);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+  EXPECT_EQ(ReasonIn(store().KeepVersion("letters", 2, kTtl).status()), "VERSION_NOT_FOUND");
+  EXPECT_EQ(ReasonIn(store().KeepVersion("spam", 1, kTtl).status()), "MAPPING_NOT_FOUND");
+}
+
+TEST_P(StoreContractTest, WhatIsImportedLivesForEver) {
+  ASSERT_TRUE(store().Publish(ExpiringRequest("trial", "b1"), "artifact").ok());
+  VersionRecord imported;
+  imported.mapping = "trial";
+  const absl::StatusOr<VersionRecord> version = store().Import(imported, "artifact");
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->number, 1);
+  EXPECT_EQ(version->ttl, absl::InfiniteDuration());
+  harness_->AdvanceClock(10 * kTtl);
+  EXPECT_THAT(TextsOf(store().DeleteExpired()), IsEmpty());
+}
+
+TEST_P(StoreContractTest, AMappingMayBeDeletedOnlyIfItHasNoVersion) {
+  MustPublish("letters", "b1");
+  const absl::Status refused = store().DeleteMapping("letters", Occupied::kRefuse);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(ReasonIn(refused), "MAPPING_NOT_EMPTY");
+  ASSERT_TRUE(store().DeleteVersion("letters", 1).ok());
+  EXPECT_TRUE(store().DeleteMapping("letters", Occupied::kRefuse).ok());
+  EXPECT_TRUE(absl::IsNotFound(store().GetMapping("letters").status()));
+}
+
+}  // namespace phimap
