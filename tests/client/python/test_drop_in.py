@@ -54,8 +54,14 @@ def test_a_sigmoid_has_scikit_learns_values(phimapd, rows, parameters):
 
 def test_kernels_that_are_not_here_say_what_to_do():
     for name in ("chi2", "additive_chi2"):
-        with pytest.raises(ValueError, match=f"kernel='{name}' is none of phimap's; kernel=sklearn.metrics.pairwise.{name}_kernel"):
+        with pytest.raises(ValueError, match=f"'{name}' is none of phimap's; kernel=sklearn.metrics.pairwise.{name}_kernel"):
             _kernel.kernel_text(name, {"gamma": None}, 5)
+
+
+def test_a_name_that_is_no_kernel_is_told_those_that_are():
+    with pytest.raises(ValueError, match="expected one of rbf, laplacian, .*, or a function, got 'rbff'; did you mean 'rbf'"):
+        _kernel.kernel_text("rbff", {}, 5)
+    assert _kernel.kernel_text("cosine() + 2*delta()", {}, 5) == "cosine() + 2*delta()"
 
 
 @pytest.mark.parametrize("kernel, parameters, message", [

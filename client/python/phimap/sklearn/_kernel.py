@@ -1,6 +1,7 @@
 """Kernels by scikit-learn's names, as the server's text."""
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from phimap.sklearn._parameters import word
@@ -34,6 +35,10 @@ def kernel_text(kernel: Any, parameters: dict[str, Any], columns: int) -> Any:
     if kernel in _NOT_HERE:
         raise ValueError(f"kernel={kernel!r} is none of phimap's; kernel=sklearn.metrics.pairwise.{_NOT_HERE[kernel]} has its "
                          "values computed here and sent")
+    if kernel.isidentifier() and kernel not in _NAMED:
+        meant = difflib.get_close_matches(kernel, _NAMED, 1)
+        raise ValueError(f"kernel: expected one of {', '.join(_NAMED)}, a text of the server as 'rbf(gamma=scale)', or a "
+                         f"function, got {kernel!r}" + (f"; did you mean {meant[0]!r}?" if meant else ""))
     if kernel not in _NAMED:
         _refuse(said, kernel, "a text that is not one of scikit-learn's names holds its parameters itself, as "
                               "'rbf(gamma=0.1)'")
