@@ -134,6 +134,18 @@ class Haproxy(Proxy):
         return [self.path(), *flags, "-f", str(self.config)]
 
 
+class SharedStoreHaproxy(Haproxy):
+    """deploy/haproxy/shared_store.cfg."""
+
+    def configuration(self, servers, front_tls, server_tls):
+        text = (DEPLOY / "haproxy/shared_store.cfg").read_text()
+        replacements = [("bind :7450", f"bind unix@{self.socket}")]
+        replacements += [(f"phimapd-{i}:7450", server) for i, server in enumerate(servers, 1)]
+        for old, new in replacements:
+            text = _replaced(text, old, new)
+        return text
+
+
 class Nginx(Proxy):
     program = "nginx"
     check_flags = ("-t",)

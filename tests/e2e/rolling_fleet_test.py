@@ -22,19 +22,6 @@ ROLLS = int(os.environ.get("PHIMAP_TEST_ROLLS", "1"))
 SPEC = {"spec": "f2(landmarks=32)", "kernel": "rbf(gamma=0.1)"}
 
 
-class SharedStoreHaproxy(proxies.Haproxy):
-    """deploy/haproxy/shared_store.cfg."""
-
-    def configuration(self, servers, front_tls, server_tls):
-        text = (proxies.DEPLOY / "haproxy/shared_store.cfg").read_text()
-        replacements = [("bind :7450", f"bind unix@{self.socket}")]
-        replacements += [(f"phimapd-{i}:7450", server) for i, server in enumerate(servers, 1)]
-        for old, new in replacements:
-            assert text.count(old) == 1, f"the configuration has no {old!r} any more"
-            text = text.replace(old, new)
-        return text
-
-
 class RollingFleetTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -54,7 +41,7 @@ class RollingFleetTest(unittest.TestCase):
 
     def roll(self, name, servers, program):
         """Restarts both, one after the other, as `program`."""
-        with SharedStoreHaproxy(self.folder, [server.address for server in servers]) as running:
+        with proxies.SharedStoreHaproxy(self.folder, [server.address for server in servers]) as running:
             with phimap.Client(running.address) as client:
                 client.build("m", ROWS, **SPEC)
                 client.set_alias("m", "prod", 1)
