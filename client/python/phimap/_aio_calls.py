@@ -13,6 +13,7 @@ from phimap import _wire
 from phimap._aio_connection import AioConnection, raise_if_cancelled
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._calls import Features
+from phimap._columns import in_order, refused_for_names
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
@@ -112,11 +113,17 @@ async def _build_once(connection: AioConnection, session: BuildSession, source: 
 
 async def evaluate(connection: AioConnection, session: EvaluationSession, source: AsyncRows,
                    deadline: Deadline) -> evaluation_pb.Evaluation:
+    arranged = False
     while True:
         try:
             return await _evaluate_once(connection, session, source, deadline)
         except Error as error:
-            if not session.may_repeat_after(error):
+            if refused_for_names(error) and source.block is not None and not arranged:
+                names = await _column_names(connection, session.reference)
+                source.replace(in_order(source.block, names, session.reference))
+                session.arrange(names)
+                arranged = True
+            elif not session.may_repeat_after(error):
                 raise
 
 
@@ -184,6 +191,8 @@ async def transform(connection: AioConnection, reference: str, expected_digest: 
     while True:
         target = Target.resolve(connection.pins, reference, expected_digest, residual)
         answer = None
+        if source.block is not None:
+            source.replace(connection.column_orders.arranged(target.reference, source.block))
         if source.block is not None and connection.widths.fit_one_call(target, source.block):
             answer = await _transform_once(connection, target, source.block, deadline, observer)
         if answer is None:
@@ -233,8 +242,18 @@ async def stream(connection: AioConnection, target: Target, source: AsyncRows, d
             return
         except Error as error:
             raise_if_cancelled()
+            refused = session.wants_names_after(error)
+            if refused is not None:
+                session.arrange(await _column_names(connection, refused))
+                continue
             wait = session.wait_after(error)
         await asyncio.sleep(wait)
+
+
+async def _column_names(connection: AioConnection, reference: str) -> tuple[str, ...]:
+    version = await connection.call("GetVersion", service_pb.GetVersionRequest(reference=reference))
+    connection.column_orders.note(reference, version.column_names)
+    return tuple(version.column_names)
 
 
 async def _stream_once(connection: AioConnection, session: TransformSession, source: AsyncRows,

@@ -13,6 +13,7 @@ import grpc.aio
 from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._columns import ColumnOrders
 from phimap._connection import PAGE_SIZE, check_usable
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
@@ -36,6 +37,7 @@ class AioConnection:
         self._revisions = Revisions(access.metadata)
         self.pins = Pins()
         self.widths = Widths()
+        self.column_orders = ColumnOrders()
         arguments = channel_options(self.config, (*access.options, *options))
         self._channels = [
             grpc.aio.insecure_channel(self.server, arguments) if access.credentials is None else

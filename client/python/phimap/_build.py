@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Spec:
     seed: int
     build_id: str
     ttl: Duration | None = None
+    column_names: tuple[str, ...] = ()
 
     @staticmethod
     def of(mapping: str, spec: str | mapping_pb.MappingSpec, kernel: str | None, standardize: bool, seed: int,
@@ -53,11 +54,17 @@ class Spec:
             raise TypeError(f"standardize: expected True or False, got {type(standardize).__name__} {standardize!r:.80}")
         return Spec(mapping, spec, kernel, bool(standardize), int(seed), str(build_id or uuid.uuid4()), ttl_message(ttl))
 
+    def of_columns(self, names: tuple[str, ...] | None) -> Spec:
+        """Of rows whose columns are called so. Kernel values are no columns of examples."""
+        if names is None or self.kernel.lstrip().startswith("precomputed"):
+            return self
+        return replace(self, column_names=names)
+
     def message(self) -> bytes:
         spec = mapping_pb.MappingSpec(text=self.spec) if isinstance(self.spec, str) else self.spec
         return service_pb.BuildRequest(spec=service_pb.BuildSpec(
             mapping=self.mapping, build_id=self.build_id, spec=spec, kernel=self.kernel, standardize=self.standardize,
-            seed=self.seed, ttl=self.ttl)).SerializeToString()
+            seed=self.seed, ttl=self.ttl, column_names=self.column_names)).SerializeToString()
 
 
 def _is_linear(spec: str | mapping_pb.MappingSpec) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from phimap import _wire
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
+from phimap._columns import in_order, refused_for_names
 from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession
 from phimap._feed import Feed
@@ -100,12 +101,18 @@ def evaluate(connection: Connection, session: EvaluationSession, source: RowSour
              deadline: Deadline) -> evaluation_pb.Evaluation:
     """One attempt: nothing is stored, and a broken connection is an error. Only what the server says before it takes
     anything has the call made again: a revision of another history is forgotten, and a pinned version whose number is gone
-    is looked for by its digest."""
+    is looked for by its digest; or columns are put in order by their names."""
+    arranged = False
     while True:
         try:
             return _evaluate_once(connection, session, source, deadline)
         except Error as error:
-            if not session.may_repeat_after(error):
+            if refused_for_names(error) and isinstance(source, MemoryRows) and not arranged:
+                names = _column_names(connection, session.reference)
+                source.replace(in_order(source.block, names, session.reference))
+                session.arrange(names)
+                arranged = True
+            elif not session.may_repeat_after(error):
                 raise
 
 
@@ -149,6 +156,8 @@ def transform(connection: Connection, reference: str, expected_digest: str, sour
     while True:
         target = Target.resolve(connection.pins, reference, expected_digest, residual)
         answer = None
+        if isinstance(source, MemoryRows):
+            source.replace(connection.column_orders.arranged(target.reference, source.block))
         if isinstance(source, MemoryRows) and connection.widths.fit_one_call(target, source.block):
             answer = _transform_once(connection, target, source, deadline, observer)
         if answer is None:
@@ -200,8 +209,18 @@ def stream(connection: Connection, target: Target, source: RowSource, deadline: 
                     yield features, version
             return
         except Error as error:
+            refused = session.wants_names_after(error)
+            if refused is not None:
+                session.arrange(_column_names(connection, refused))
+                continue
             wait = session.wait_after(error)
         time.sleep(wait)
+
+
+def _column_names(connection: Connection, reference: str) -> tuple[str, ...]:
+    version = connection.call("GetVersion", service_pb.GetVersionRequest(reference=reference))
+    connection.column_orders.note(reference, version.column_names)
+    return tuple(version.column_names)
 
 
 def _stream_once(connection: Connection, session: TransformSession, source: RowSource,

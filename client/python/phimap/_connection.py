@@ -12,6 +12,7 @@ import grpc
 from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
+from phimap._columns import ColumnOrders
 from phimap._evaluate import EVALUATE
 from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
@@ -40,6 +41,7 @@ class Connection:
         self._revisions = Revisions(access.metadata)
         self.pins = Pins()
         self.widths = Widths()
+        self.column_orders = ColumnOrders()
         arguments = channel_options(self.config, (*access.options, *options))
         self._channels = [
             grpc.insecure_channel(self.server, arguments) if access.credentials is None else

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from phimap._columns import in_order
 from phimap._rows import SparseBlock, StringsBlock, block_of
 from phimap.errors import DataLoss, InvalidArgument, of_code
 
@@ -42,9 +43,10 @@ class Engine:
         self.columns = int(self._library.phimap_engine_output_columns(handle))
         self.dtype = np.dtype(f"<f{self._library.phimap_engine_feature_bytes(handle)}")
 
-    def transform(self, rows: Any) -> np.ndarray[Any, Any]:
-        """The features of a block: an array, a DataFrame or a scipy.sparse matrix."""
-        block = block_of(rows, True)
+    def transform(self, rows: Any, names: tuple[str, ...] = (), reference: str = "") -> np.ndarray[Any, Any]:
+        """The features of a block: an array, a DataFrame or a scipy.sparse matrix. `names` are those of the version's
+        columns, if it has any: columns that have names are put in this order, see Client.transform."""
+        block = in_order(block_of(rows, True), names, reference)
         if isinstance(block, StringsBlock):
             raise InvalidArgument("rows: expected rows of numbers, got strings")
         features = np.empty((block.rows, self.columns), self.dtype)

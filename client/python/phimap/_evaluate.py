@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
+from phimap._columns import in_order, names_hash
 from phimap._pins import elsewhere, nowhere
 from phimap._revisions import OF_ANOTHER_HISTORY
 from phimap._rows import Block
@@ -28,14 +29,14 @@ def texts_of(labels: Iterable[Any]) -> list[str]:
 
 
 def spec_of(reference: str, learner: str, held_out: float | None, folds: int, seed: int, confidence: float,
-            expected_digest: str) -> bytes:
+            expected_digest: str, names: tuple[str, ...] | None = None) -> bytes:
     if not isinstance(learner, str):
         raise TypeError(f"learner: expected text, got {type(learner).__name__} {learner!r:.80}")
     if not isinstance(seed, (int, np.integer)) or not 0 <= seed < 1 << 64:
         raise ValueError(f"seed: expected an integer, 0..2**64-1, got {seed!r}")
     return evaluation_pb.EvaluateRequest(spec=evaluation_pb.EvaluationSpec(
         reference=reference, learner=learner, held_out=held_out or 0.0, folds=folds, seed=int(seed),
-        confidence=confidence, expected_digest=expected_digest)).SerializeToString()
+        confidence=confidence, expected_digest=expected_digest, column_names_hash=names_hash(names))).SerializeToString()
 
 
 class EvaluationSession:
@@ -47,6 +48,8 @@ class EvaluationSession:
         self._observer = observer
         self._total_rows = total_rows
         self._rows_sent = 0
+        # The order in which the version has the columns, if the rows come in another; see arrange.
+        self._names: tuple[str, ...] = ()
         self._evaluation: evaluation_pb.Evaluation | None = None
         self._forgot_history = False
         # Why the version was asked for by its digest, if it was.
@@ -72,7 +75,19 @@ class EvaluationSession:
         self.spec, self._refused = request.SerializeToString(), error
         return True
 
+    @property
+    def reference(self) -> str:
+        request = evaluation_pb.EvaluateRequest.FromString(self.spec)
+        return str(request.spec.reference)
+
+    def arrange(self, names: tuple[str, ...]) -> None:
+        """The version refused the columns for their names: they are put in the order of `names`, which are its own."""
+        request = evaluation_pb.EvaluateRequest.FromString(self.spec)
+        request.spec.column_names_hash = names_hash(names)
+        self.spec, self._names = request.SerializeToString(), names
+
     def request(self, block: Block) -> bytes:
+        block = in_order(block, self._names, self.reference)
         begin = self._rows_sent
         self._rows_sent += block.rows
         if self._rows_sent > len(self._labels):

@@ -28,6 +28,8 @@ class Block(Protocol):
     columns: int
     # FLOAT32 or FLOAT64.
     dtype: np.dtype[Any]
+    # What its columns are called; None if they have no names.
+    names: tuple[str, ...] | None
 
     def fitting(self, start: int, max_bytes: int) -> int:
         """How many rows, from row `start` on, take at most `max_bytes` on the wire; at least 1."""
@@ -37,6 +39,9 @@ class Block(Protocol):
 
     def write_to(self, out: np.ndarray[Any, Any]) -> None:
         """Writes the values into `out`, rows × columns."""
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        """The same with its columns in this order. REQUIRES: it has names, and they are these."""
 
 
 def block_of(values: Any, accepts_sparse: bool) -> Block:
@@ -55,7 +60,16 @@ def block_of(values: Any, accepts_sparse: bool) -> Block:
     return _ArrayBlock(_array(values))
 
 
-class _DenseBlock:
+class _Unnamed:
+    """A block whose columns have no names."""
+
+    names: tuple[str, ...] | None = None
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        raise NotImplementedError
+
+
+class _DenseBlock(_Unnamed):
     """A block that is sent dense."""
 
     def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
@@ -85,6 +99,10 @@ class _FrameBlock(_DenseBlock):
 
     def __init__(self, frame: Any, dtype: np.dtype[Any] | None = None) -> None:
         super().__init__(frame, dtype if dtype is not None else _common_type(frame))
+        self.names = _names_of(frame.columns)
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        return _FrameBlock(self._values[list(names)], self.dtype)
 
     def part(self, start: int, stop: int) -> Block:
         return _FrameBlock(self._values.iloc[start:stop], self.dtype)
@@ -99,6 +117,10 @@ class _ArrowBlock(_DenseBlock):
 
     def __init__(self, table: Any, dtype: np.dtype[Any] | None = None) -> None:
         super().__init__(table, dtype if dtype is not None else _common_type_of_fields(table.schema))
+        self.names = _names_of(table.schema.names)
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        return _ArrowBlock(self._values.select(list(names)), self.dtype)
 
     def part(self, start: int, stop: int) -> Block:
         return _ArrowBlock(self._values.slice(start, stop - start), self.dtype)
@@ -124,7 +146,7 @@ class _DensifiedBlock(_DenseBlock):
         out[...] = self._values.toarray()
 
 
-class SparseBlock:
+class SparseBlock(_Unnamed):
     """A scipy.sparse matrix or array, sent as CSR."""
 
     def __init__(self, values: Any) -> None:
@@ -157,7 +179,7 @@ class SparseBlock:
 _STRING_OVERHEAD_BYTES = 5
 
 
-class StringsBlock:
+class StringsBlock(_Unnamed):
     """Texts or bytes, each of which is an example."""
 
     columns = 0
@@ -237,6 +259,10 @@ class RowSource:
         """The next rows, at least one; None at the end."""
         raise NotImplementedError
 
+    def names(self) -> tuple[str, ...] | None:
+        """What the columns are called, of an iterator those of its first block, which is read for it."""
+        raise NotImplementedError
+
     def rewind(self) -> bool:
         """Starts again at the first row; False if `rewinds` is."""
         return False
@@ -253,6 +279,14 @@ class MemoryRows(RowSource):
     def next(self, room: Room) -> Block | None:
         return self._cutter.take(room)
 
+    def names(self) -> tuple[str, ...] | None:
+        return self.block.names
+
+    def replace(self, block: Block) -> None:
+        """Other values for the same rows, from the first on."""
+        if block is not self.block:
+            self.block, self._cutter = block, _Cutter(block)
+
     def rewind(self) -> bool:
         self._cutter = _Cutter(self.block)
         return True
@@ -268,12 +302,21 @@ class IteratorRows(RowSource):
 
     def next(self, room: Room) -> Block | None:
         while (block := self._gathered.take(room)) is None:
-            try:
-                values = next(self._blocks)
-            except StopIteration:
+            if not self._refill():
                 return None
-            self._gathered.refill(values, is_sparse(values) and self._accepts_sparse())
         return block
+
+    def names(self) -> tuple[str, ...] | None:
+        return self._gathered.names if self._gathered.begun or self._refill() else None
+
+    def _refill(self) -> bool:
+        """False at the end."""
+        try:
+            values = next(self._blocks)
+        except StopIteration:
+            return False
+        self._gathered.refill(values, is_sparse(values) and self._accepts_sparse())
+        return True
 
 
 class AsyncRows:
@@ -292,15 +335,32 @@ class AsyncRows:
         if isinstance(self._source, RowSource):
             return self._source.next(room)
         while (block := self._gathered.take(room)) is None:
-            try:
-                values = await anext(self._source)
-            except StopAsyncIteration:
+            if not await self._refill(self._source):
                 return None
-            self._gathered.refill(values, is_sparse(values) and await self._accepts_sparse())
         return block
+
+    async def names(self) -> tuple[str, ...] | None:
+        if isinstance(self._source, RowSource):
+            return self._source.names()
+        return self._gathered.names if self._gathered.begun or await self._refill(self._source) else None
+
+    async def _refill(self, blocks: AsyncIterator[Any]) -> bool:
+        """False at the end."""
+        try:
+            values = await anext(blocks)
+        except StopAsyncIteration:
+            return False
+        self._gathered.refill(values, is_sparse(values) and await self._accepts_sparse())
+        return True
 
     def rewind(self) -> bool:
         return isinstance(self._source, RowSource) and self._source.rewind()
+
+    def replace(self, block: Block) -> None:
+        """As MemoryRows.replace. REQUIRES: `block` is not None."""
+        if isinstance(self._source, MemoryRows):
+            self._source.replace(block)
+            self.block = block
 
 
 class _Cutter:
@@ -326,6 +386,12 @@ class _Gathered:
         self._cutter: _Cutter | None = None
         self._blocks = 0
         self._columns = 0
+        # Of the first block.
+        self.names: tuple[str, ...] | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self._blocks > 0
 
     def take(self, room: Room) -> Block | None:
         """The next rows of the block that came last; None if there are none left."""
@@ -340,6 +406,13 @@ class _Gathered:
         if self._blocks and block.columns != self._columns:
             raise InvalidArgument(f"block {self._blocks}: expected {self._columns} columns, as in the blocks before, "
                                   f"got {block.columns}")
+        if not self._blocks:
+            self.names = block.names
+        elif block.names is not None and self.names is not None and block.names != self.names:
+            if set(block.names) != set(self.names):
+                raise InvalidArgument(f"block {self._blocks}: expected the columns of the first block, "
+                                      f"{list(self.names)!r:.500}, got {list(block.names)!r:.500}")
+            block = block.arranged(self.names)
         self._columns = block.columns
         self._blocks += 1
         self._cutter = _Cutter(block)
@@ -438,6 +511,14 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
     """A pandas column's type in numpy's words: its nullable types know theirs, all others are numpy's or no numbers."""
     known = getattr(dtype, "numpy_dtype", dtype)
     return known if isinstance(known, np.dtype) else np.dtype(object)
+
+
+def _names_of(columns: Any) -> tuple[str, ...] | None:
+    """The names of columns, if they are such that a version can keep them: texts that differ and can be shown."""
+    names = tuple(columns)
+    usable = (all(isinstance(name, str) and name and name.isprintable() and len(name.encode(errors="replace")) <= 256
+                  for name in names) and len(set(names)) == len(names))
+    return names if names and usable else None
 
 
 # Whoever hands in a DataFrame, a table or a sparse matrix has imported its package: this client imports none.

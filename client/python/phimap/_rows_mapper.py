@@ -100,9 +100,10 @@ class EngineRowsMapper(RowsMapper):
     def __init__(self, version: Version, server: str | None, artifact: bytes) -> None:
         super().__init__(version, server, 1)
         self._artifact = artifact
+        self._column_names = tuple(version.column_names)
 
     def _features(self, rows: Any) -> Any:
-        return process_engine(self._artifact, self.digest).transform(rows)
+        return process_engine(self._artifact, self.digest).transform(rows, self._column_names, self.reference)
 
 
 def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1, on_workers: bool = False) -> RowsMapper:

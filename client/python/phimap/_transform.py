@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
+from phimap._columns import in_order, refused_for_names
 from phimap._pins import Pins, elsewhere, nowhere, reference_to
 from phimap._retry import Retries
 from phimap._rows import Block, Room
@@ -98,6 +99,8 @@ class TransformSession:
         self._version: mapping_pb.VersionRef | None = None
         # Why the version was asked for by its digest, if it was.
         self._refused: Error | None = None
+        # The version's columns, once it has refused others.
+        self._names: tuple[str, ...] | None = None
 
     def room(self) -> Room | None:
         """How much the next request may hold; None while the window is full or the input has ended."""
@@ -112,8 +115,20 @@ class TransformSession:
         return Room(min(fitting, _wire.MAX_ROWS_PER_MESSAGE), MESSAGE_BYTES)
 
     def request(self, block: Block) -> bytes:
+        block = in_order(block, self._names or (), self._target.reference)
         self._unanswered.append(block)
         return self._serialized(block)
+
+    def wants_names_after(self, error: Error) -> str | None:
+        """The version whose columns' names `arrange` is to be told, as it has refused others; None after any other error."""
+        return self._target.reference if refused_for_names(error) and self._names is None else None
+
+    def arrange(self, names: tuple[str, ...]) -> None:
+        """Rows that wait for an answer, and all that come, are put in the order of `names`, which are the version's.
+        InvalidArgument, with both lists, if theirs are others."""
+        self._names = names
+        for i, block in enumerate(self._unanswered):
+            self._unanswered[i] = in_order(block, names, self._target.reference)
 
     def end(self) -> None:
         """There are no more rows."""
@@ -214,8 +229,8 @@ class Gathered:
 
 def needs_stream(error: Error, target: Target) -> bool:
     """Whether a refused call is to be made as a stream: for its size, or since its session looks for the version
-    elsewhere."""
-    return too_large(error) or target.elsewhere(error) is not None
+    elsewhere, or puts columns in order."""
+    return too_large(error) or refused_for_names(error) or target.elsewhere(error) is not None
 
 
 def too_large(error: Error) -> bool:

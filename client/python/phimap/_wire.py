@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from phimap._columns import names_hash
 from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
 from phimap.errors import Internal
 from phimap.v1 import evaluation_service_pb2 as evaluation_service_pb
@@ -45,8 +46,9 @@ _LABELED_EXAMPLES = _field(evaluation_service_pb.LabeledExamples, "examples")
 
 def transform_request(reference: str, expected_digest: str, block: Block, residual: bool = False) -> bytes:
     """A serialized TransformRequest, or TransformStreamRequest."""
-    head = transform_service_pb.TransformRequest(reference=reference, expected_digest=expected_digest,
-                                                 residual=residual)
+    head = transform_service_pb.TransformRequest(
+        reference=reference, expected_digest=expected_digest, residual=residual,
+        column_names_hash=names_hash(block.names) if reference else 0)  # of a stream, in the first request only
     return _with_examples(head.SerializeToString(), _TRANSFORM_EXAMPLES, block)
 
 

@@ -68,7 +68,8 @@ class AsyncClient:
         source = await async_source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
-            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl),
+            wanted = Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl)
+            session = BuildSession(wanted.of_columns(await source.names()),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return Version(await _aio_calls.build(connection, session, source, deadline))
@@ -139,7 +140,8 @@ class AsyncClient:
         connection.check_usable()
         source = await async_source_of(rows, connection.accepts_sparse)
         pinned, digest = self._pins.resolve(reference)
-        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
+        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest,
+                       await source.names())
         with _progress.observing(progress) as observer:
             session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
             return Evaluation(await _aio_calls.evaluate(connection, session, source, Deadline(timeout)))

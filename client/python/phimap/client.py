@@ -107,7 +107,7 @@ class Client:
 
         Args:
             mapping: its name, [a-z]([a-z0-9-]{0,61}[a-z0-9])?; it is created by its first version.
-            rows: see the class.
+            rows: see the class. The names of the columns of a DataFrame, or of an Arrow table, are kept with the version.
             spec: as "f2(landmarks=500)".
             kernel: as "rbf(gamma=scale)" or "poly(degree=2, gamma=1, coef0=1)". None: rbf(gamma=scale), and linear() for
                 the mappings that are of no other (random_projection, multiclass, polynomial).
@@ -124,7 +124,8 @@ class Client:
         source = source_of(rows, connection.accepts_sparse)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
-            session = BuildSession(Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl),
+            wanted = Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl)
+            session = BuildSession(wanted.of_columns(source.names()),
                                    connection.config.retries(BUILD, deadline), observer,
                                    source.row_count)
             return Version(_calls.build(connection, session, source, deadline))
@@ -152,6 +153,9 @@ class Client:
         What fits into one message is one call, and the array is a view of the message that was received: treat it as
         read-only (`.copy()` makes one to write to). More is cut and goes over one stream, several requests at a time,
         all of them mapped by one version.
+
+        Columns that have names, those of a DataFrame or of an Arrow table, are compared with the version's, if it has names:
+        they are put in its order; a missing, renamed or further one is InvalidArgument, with both lists.
 
         Args:
             reference: "letters", "letters@3" or "letters@prod"; see the class.
@@ -238,7 +242,7 @@ class Client:
         connection.check_usable()
         source = source_of(rows, connection.accepts_sparse)
         pinned, digest = self._pins.resolve(reference)
-        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest)
+        spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest, source.names())
         with _progress.observing(progress) as observer:
             session = EvaluationSession(spec, texts_of(labels), observer, source.row_count)
             return Evaluation(_calls.evaluate(connection, session, source, Deadline(timeout)))

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from phimap._access import server_or_default
+from phimap._columns import check_same
 from phimap._pins import reference_to
 from phimap._rows import strings_of
 from phimap.client import Client
@@ -66,7 +67,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         spec, seed = self._text(rows), seed_of(self.seed, self.random_state)
         kernel = kernel_text(self.kernel, {name: getattr(self, name, None) for name in _KERNEL_PARAMETERS}, columns)
         pool = self._pool(rows, seed) if callable(self.kernel) else None
-        sent = X if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
+        sent = self._named(X) if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
         mapping, fresh = (self.mapping, False) if self.mapping is not None else (self._fresh_name(), True)
         ttl = self.ttl if self.ttl is not None else _DEFAULT_TTL if fresh else None
         version = client.build(mapping, sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed,
@@ -82,13 +83,18 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
-        """The features of X, in the version's serving type: an array of its own, to write to."""
+        """The features of X, in the version's serving type: an array of its own, to write to.
+
+        The columns of a DataFrame are put in the order that `fit` saw, by name."""
+        named = hasattr(X, "columns")
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._validated(self._in_order(X), reset=False)
         if hasattr(self, "components_"):
             X = _kernel_function.blocks(self.kernel, X, self.components_)
         elif hasattr(self, "component_indices_"):
             X = X[:, self.component_indices_]
+        elif named:
+            X = self._named(X)
         features = client_of(self.server).transform(
             self.reference_, X, expected_digest=self.digest_, timeout=self.timeout, progress=self.progress)
         # The client's are a read-only view of the message; a scaler with copy=False that follows writes to them.
@@ -174,6 +180,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                         version=reference, server=server)
         if version.input_columns > 0:
             estimator.n_features_in_ = version.input_columns
+        if version.column_names:
+            estimator.feature_names_in_ = np.asarray(version.column_names, dtype=object)
         return estimator._use(version)
 
     def _look_up(self: _Self, client: Client, columns: int) -> _Self:
@@ -184,6 +192,9 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if version.input_columns != columns:
             raise ValueError(f"X has {columns} features, but {reference_to(version)} is expecting "
                              f"{version.input_columns} features as input")
+        if version.column_names and hasattr(self, "feature_names_in_"):
+            check_same(tuple(self.feature_names_in_), version.column_names, reference_to(version))
+            self.feature_names_in_ = np.asarray(version.column_names, dtype=object)
         self.ttl_ = None
         return self._use(version)
 
@@ -259,6 +270,22 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _least_rows(self) -> int:
         """Rows that `fit` needs."""
         return 1
+
+    def _in_order(self, X: Any) -> Any:
+        """A DataFrame with the columns that `fit` saw, in their order; scikit-learn says what any other lacks."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not hasattr(X, "columns") or set(X.columns) != set(names) or len(X.columns) != len(names):
+            return X
+        return X[list(names)]
+
+    def _named(self, X: Any) -> Any:
+        """Validated rows with the names that `fit` saw, for the server to keep and to compare; others as they are."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not isinstance(X, np.ndarray):
+            return X
+        import pandas
+
+        return pandas.DataFrame(X, columns=names, copy=False)
 
     def _validated(self, X: Any, reset: bool) -> Any:
         if (texts := strings_of(X)) is not None:
