@@ -22,6 +22,9 @@ from phimap.progress import Observer, Progress, ProgressArgument
 
 FORMAT = "phimap-sweep-1"
 
+# A version is deleted when it is measured; one whose sweep was killed, after so many seconds.
+_TTL = 86_400
+
 # A transform is timed on so many rows at most, so often.
 _TIMED_ROWS = 4096
 _TIMED_CALLS = 5
@@ -182,7 +185,7 @@ def _number_rows(rows: Any) -> Iterable[Any]:
 def _measured(client: Client, rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str,
               data: str, standardize: bool) -> SweepPoint:
     name = f"sweep-{uuid.uuid4().hex}"
-    version = client.build(name, rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed)
+    version = client.build(name, rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed, ttl=_TTL)
     try:
         reference = reference_to(version)
         evaluation = client.evaluate(reference, rows, labels, learner=learner, seed=seed)

@@ -1,5 +1,4 @@
 """What an estimator leaves on the server, for how long, and that a model finds it again."""
-import inspect
 import io
 import pickle
 import uuid
@@ -14,9 +13,6 @@ from sklearn.svm import LinearSVC
 
 import phimap
 from phimap.sklearn import F2
-
-pytestmark = pytest.mark.skipif("ttl" not in inspect.signature(phimap.Client.build).parameters,
-                                reason="versions have no time to live")
 
 
 def expires(client, estimator):
@@ -67,3 +63,10 @@ def test_a_pickled_model_finds_its_version_again_after_an_import_under_another_n
     found = pickle.loads(pickled)
     assert (found.transform(rows) == expected).all()
     assert found.keep().certificate().landmarks == 5
+
+
+def test_a_sweep_that_is_killed_leaves_nothing_for_ever(client, rows, monkeypatch):
+    seen = []
+    monkeypatch.setattr(client, "delete_mapping", seen.append)  # as if the process had been killed before it
+    phimap.sweep(client, rows, [str(row[0] > 0) for row in rows], specs=["f1(landmarks=3)"])
+    assert client.get_version(seen[0]).message.HasField("expire_time")

@@ -1,17 +1,12 @@
 """The clients of the estimators."""
 from __future__ import annotations
 
-import datetime
 import functools
-import inspect
 import os
-from typing import Any, Union
+from typing import Any
 
 from phimap._access import access_key, server_or_default
 from phimap.client import Client
-
-# Seconds, or a timedelta.
-Ttl = Union[float, datetime.timedelta]
 
 
 def client_of(server: str | None) -> Client:
@@ -31,14 +26,3 @@ def _client_of(process: int, server: str, access: tuple[Any, ...]) -> Client:
 def forget_clients() -> None:
     """The next call connects anew."""
     _client_of.cache_clear()
-
-
-def living(ttl: Ttl | None) -> dict[str, Any]:
-    """The argument of Client.build, where versions have a time to live."""
-    return {"ttl": ttl} if ttl is not None and "ttl" in inspect.signature(Client.build).parameters else {}
-
-
-def keep(client: Client, reference: str) -> None:
-    """A version lives for ever from now on, as all do where there is no time to live."""
-    if hasattr(client, "keep"):
-        client.keep(reference)

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from phimap._access import server_or_default
 from phimap._columns import check_same
-from phimap._pins import reference_to
+from phimap._lifetime import Ttl
+from phimap._pins import by_digest, reference_to
 from phimap._rows import strings_of
 from phimap.client import Client
 from phimap.errors import Error, NotFound
 from phimap.results import Certificate, Version
 from phimap.sklearn import _kernel_function
-from phimap.sklearn._clients import Ttl, client_of, keep, living
+from phimap.sklearn._clients import client_of
 from phimap.sklearn._kernel import is_precomputed, kernel_text
 from phimap.sklearn._parameters import given, parsed, seed_of, word
 
@@ -70,10 +71,10 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         sent = self._named(X) if pool is None else _gram(self.kernel, _kernel_function.taken(X, pool))
         mapping, fresh = (self.mapping, False) if self.mapping is not None else (self._fresh_name(), True)
         ttl = self.ttl if self.ttl is not None else _DEFAULT_TTL if fresh else None
-        version = client.build(mapping, sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed,
-                               timeout=self.timeout, progress=self.progress, **living(ttl))
+        version = client.build(mapping, sent, spec=spec, kernel=kernel, standardize=self.standardize, seed=seed, ttl=ttl,
+                               timeout=self.timeout, progress=self.progress)
         self.made_ = (client.server, mapping, None if fresh else version.ref.number)
-        self.ttl_ = living(ttl).get("ttl")
+        self.ttl_ = ttl
         self._use(version)
         if pool is not None or is_precomputed(self.kernel):
             chosen = np.asarray(version.certificate.landmark_rows, dtype=np.intp)
@@ -114,7 +115,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Keeps the version on the server, for ever: without this, one that was built without a name is deleted when it has
         not been used for its time to live."""
         check_is_fitted(self)
-        keep(client_of(self.server), reference_to(self._version()))
+        client_of(self.server).keep(reference_to(self._version()))
         self.ttl_ = None
         return self
 
@@ -208,7 +209,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 return version
         except NotFound:
             pass
-        return client.get_version(f"{self.reference_.partition('@')[0]}@sha256:{self.digest_}")
+        return client.get_version(by_digest(self.reference_, self.digest_) or self.reference_)
 
     def _use(self: _Self, version: Version) -> _Self:
         # What belongs to a fit before, with another kernel.

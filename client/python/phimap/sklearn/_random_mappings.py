@@ -4,8 +4,8 @@ from __future__ import annotations
 import numbers
 from typing import Any, ClassVar
 
+from phimap._lifetime import Ttl
 from phimap.progress import ProgressArgument
-from phimap.sklearn._clients import Ttl
 from phimap.sklearn._mapping import Mapping
 
 
