@@ -23,6 +23,11 @@ class HungServer(Server):
     def send_signal(self, number):
         self._process.send_signal(number)
 
+    def hang(self):
+        """Returns when no thread runs any more."""
+        self._process.send_signal(signal.SIGSTOP)
+        os.waitpid(self._process.pid, os.WUNTRACED)
+
     def wait(self):
         return self._process.wait(PATIENCE_SECONDS)
 
@@ -76,7 +81,7 @@ class HungServerTest(unittest.TestCase):
             pause.wait(0.05)  # ctest ends a test that waits for ever
 
     def test_calls_of_a_server_that_hangs_end(self):
-        self.server.send_signal(signal.SIGSTOP)
+        self.server.hang()
         with self.assertRaises(grpc.RpcError) as raised:
             self.stream.ask()
         self.assertNotEqual(raised.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
