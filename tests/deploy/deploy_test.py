@@ -17,7 +17,8 @@ PHIMAP = programs.Phimap(os.environ["PHIMAP"])
 
 # Flags of others' programs that the files name, by the word that starts their command line.
 OTHERS_FLAGS = {
-    "docker": {"--build", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint"},
+    "docker": {"--build", "--detach", "--read-only", "--stop-timeout", "--wait", "--entrypoint", "--rm", "--no-deps",
+               "--volume"},
     "prometheus": {"--config.file", "--storage.tsdb.path", "--storage.tsdb.retention.time"},
 }
 # What the Dockerfile calls to make the image; the full test runs it.

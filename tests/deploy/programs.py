@@ -13,6 +13,17 @@ def _flags(text):
     return set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z0-9_-]*)", text, re.M))
 
 
+def _subcommands(text):
+    return re.findall(r"^  ([a-z][a-z-]*) ", text[text.index("Subcommands:"):], re.M)
+
+
+def _flags_below(program, command):
+    """Of a command, and of what stands after it, as in `admin backup`."""
+    text = _help(program, command)
+    below = _subcommands(text) if "Subcommands:" in text else ()
+    return _flags(text).union(*(_flags(_help(program, command, one)) for one in below))
+
+
 class Phimapd:
     def __init__(self, program):
         self.help = _help(program)
@@ -33,5 +44,5 @@ class Phimap:
     def __init__(self, program):
         text = _help(program)
         self.default_server = re.search(r"^  --server TEXT=(\S+)", text, re.M).group(1)
-        self.commands = re.findall(r"^  ([a-z][a-z-]*) ", text[text.index("Subcommands:"):], re.M)
-        self.flags = _flags(text).union(*(_flags(_help(program, command)) for command in self.commands))
+        self.commands = _subcommands(text)
+        self.flags = _flags(text).union(*(_flags_below(program, command) for command in self.commands))

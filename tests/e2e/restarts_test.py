@@ -42,7 +42,7 @@ class Server:
     def __init__(self, folder, number, *flags):
         pid = os.getpid()
         self.address = f"127.{64 + number}.{pid >> 8 & 255}.{pid & 255}:7450"
-        self._flags = [f"--data_dir={folder}/server-{number}", f"--listen={self.address}", "--http=127.0.0.1:0",
+        self._flags = [f"--data_dir={folder}/server-{number}", f"--listen={self.address}", f"--http={self.address.replace('7450', '7451')}",
                        "--log_level=error", *(flags or ["--lame_duck_seconds=1"])]
         self.start()
 
