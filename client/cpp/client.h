@@ -276,8 +276,8 @@ class Client {
                                      bool give_up_rollback = false) = 0;
   // With `only_if_empty` a mapping that has versions is kFailedPrecondition.
   virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
-  // Sets how long a version lives after its last use, beginning now; infinite: for ever. Answers
-  // with the version, without its certificate.
+  // Lets a version live for ever (infinite), or for `ttl` after its last use, beginning now;
+  // kFailedPrecondition if it would expire sooner. Answers without the certificate.
   virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
                                                   absl::Duration ttl) = 0;
 

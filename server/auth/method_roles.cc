@@ -26,7 +26,7 @@ constexpr Entry kEntries[] = {
     {"phimap.v1.MappingService/Build", Role::kBuilder},
     {"phimap.v1.MappingService/CancelBuild", Role::kBuilder},
     {"phimap.v1.MappingService/Import", Role::kBuilder},
-    {"phimap.v1.MappingService/KeepVersion", Role::kAdmin},
+    {"phimap.v1.MappingService/KeepVersion", Role::kBuilder},
     {"phimap.v1.MappingService/SetAlias", Role::kAdmin},
     {"phimap.v1.MappingService/DeleteAlias", Role::kAdmin},
     {"phimap.v1.MappingService/DeleteVersion", Role::kAdmin},

@@ -8,6 +8,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "google/protobuf/descriptor.h"
@@ -46,6 +48,25 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
     return absl::InternalError("a page token of ours does not hold a number");
   }
   return std::optional<int64_t>(number);
+}
+
+// Keeping extends: whoever may not delete versions must not bring it about either.
+absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration ttl) {
+  // While an alias keeps the version there is no time to compare.
+  const bool later =
+      version.expire_time != absl::InfiniteFuture() && absl::Now() + ttl >= version.expire_time;
+  if (ttl >= version.ttl || later) return absl::OkStatus();
+  const std::string now =
+      version.ttl == absl::InfiniteDuration()
+          ? "for ever"
+          : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
+  return MakeError(absl::StatusCode::kFailedPrecondition, "WOULD_EXPIRE_SOONER", "ttl",
+                   absl::StrCat(version.mapping, "@", version.number, " lives ", now,
+                                ", which keeping only extends; got ", absl::ToInt64Seconds(ttl),
+                                " seconds. To be rid of it sooner, delete it"),
+                   {{"mapping", version.mapping},
+                    {"version", absl::StrCat(version.number)},
+                    {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
 }
 
 }  // namespace
@@ -199,6 +220,7 @@ absl::Status MappingService::KeepVersion(const v1::KeepVersionRequest& request,
     PHIMAP_ASSIGN_OR_RETURN(ttl, TtlFromProto(request.ttl(), "ttl"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found, LookUpVersion(store_, reference));
+  PHIMAP_RETURN_IF_ERROR(CheckLivesNoShorter(found, ttl));
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord kept,
                           changes_.KeepVersion(found.mapping, found.number, ttl));
   RecordToProto(kept, response);

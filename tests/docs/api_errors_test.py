@@ -482,6 +482,8 @@ class ApiErrorsTest(unittest.TestCase):
         for seconds in (59, 36500 * 86400 + 1):
             self.fails("KeepVersion", "OUT_OF_RANGE", "INVALID_ARGUMENT", calls.KeepVersion,
                        api.KeepVersionRequest(reference="m", ttl={"seconds": seconds}))
+        self.fails("KeepVersion", "WOULD_EXPIRE_SOONER", "FAILED_PRECONDITION", calls.KeepVersion,
+                   api.KeepVersionRequest(reference="m", ttl={"seconds": 3600}))
         self.fails("DeleteMapping", "MAPPING_NOT_EMPTY", "FAILED_PRECONDITION", calls.DeleteMapping,
                    api.DeleteMappingRequest(mapping="gram", only_if_empty=True))
         self.fails("DeleteAlias", "ETAG_MISMATCH", "ABORTED", calls.DeleteAlias,

@@ -217,13 +217,15 @@ TEST_F(ExchangeTest, AnExportAppearsWholeOrNotAtAll) {
   EXPECT_EQ(Phimap({"export", "letters"}).exit_code, 2);
 }
 
-// The commands between the nth pair of ``` lines under a heading.
+// The commands of the nth block that a shell runs, counted from 0, under a heading.
 std::string CommandsUnder(const std::string& heading, int n) {
   const std::string text = Content(PHIMAP_SOURCE_DIR "/docs/operations.md");
   size_t at = text.find("\n## " + heading + "\n");
   EXPECT_NE(at, std::string::npos);
-  for (int i = 0; i < n; ++i) at = text.find("\n```\n", text.find("\n```\n", at) + 1) + 4;
-  const size_t begin = text.find("\n```\n", at) + 5;
+  const std::string begin_line = "\n```sh\n";
+  for (int i = 0; i <= n; ++i) at = text.find(begin_line, at + 1);
+  EXPECT_NE(at, std::string::npos);
+  const size_t begin = at + begin_line.size();
   return text.substr(begin, text.find("```\n", begin) - begin);
 }
 

@@ -70,11 +70,14 @@ TEST_F(LifetimeCliTest, ATtlIsShownExtendedAndCleared) {
   EXPECT_THAT(Build("m", {"--ttl=7d"}),
               HasSubstr("lives             7d after its last use, so far"));
   EXPECT_THAT(Out({"list", "m"}), HasSubstr(" (until 20"));
-  EXPECT_THAT(Out({"keep", "m@2", "--ttl=36h"}),
-              MatchesRegex("m@2 lives 36h after its last use, so far until 20.* UTC\n"));
-  EXPECT_THAT(Out({"keep", "m@1", "--ttl=90s", "--json"}), HasSubstr("\"ttl\": \"90s\""));
+  EXPECT_THAT(Out({"keep", "m@2", "--ttl=180h"}),
+              MatchesRegex("m@2 lives 180h after its last use, so far until 20.* UTC\n"));
+  EXPECT_THAT(Out({"keep", "m@2", "--ttl=9d", "--json"}), HasSubstr("\"ttl\": \"777600s\""));
+  const ProcessResult shorter = Phimap({"keep", "m@1", "--ttl=90s"});
+  EXPECT_EQ(shorter.exit_code, 5);
+  EXPECT_THAT(shorter.err, HasSubstr("--ttl: m@1 lives for ever, which keeping only extends"));
   Out({"alias", "set", "m@prod", "2"});
-  EXPECT_THAT(Out({"show", "m@prod"}), HasSubstr("36h after its last use, and while an alias"));
+  EXPECT_THAT(Out({"show", "m@prod"}), HasSubstr("9d after its last use, and while an alias"));
   EXPECT_EQ(Out({"keep", "m@2"}), "m@2 lives for ever\n");
   EXPECT_THAT(Out({"show", "m@2"}), Not(HasSubstr("lives")));
   const ProcessResult malformed = Phimap({"keep", "m", "--ttl=week"});

@@ -82,6 +82,14 @@ def _time(stamp: Any) -> str:
     return f"{stamp.ToDatetime():%Y-%m-%d %H:%M:%S} UTC" if stamp.seconds else ""
 
 
+def _lifetime(version: Any) -> str:
+    """Nothing of one that lives for ever."""
+    if not version.message.HasField("ttl"):
+        return ""
+    until = f", so far until {_time(version.expire_time)}" if version.message.HasField("expire_time") else ""
+    return f"{version.ttl.ToTimedelta()} after its last use{until}"
+
+
 def _error(error: Any) -> str:
     return f"{number(error.mean)} mean, {number(error.max)} max, of at most {number(error.scale)}"
 
@@ -93,7 +101,7 @@ def _version_line(version: Any) -> str:
 def _version_facts(version: Any) -> Facts:
     facts = [("mapping", version.mapping_text), ("kernel", version.kernel_text), ("columns", _shape(version)),
              ("size", _size(version.artifact_size_bytes)), ("created", _time(version.create_time)),
-             ("digest", version.ref.digest), ("imported", "yes" if version.imported else "")]
+             ("lives", _lifetime(version)), ("digest", version.ref.digest), ("imported", "yes" if version.imported else "")]
     if version.message.HasField("certificate"):
         facts += _certificate_facts(version.certificate)
     return facts

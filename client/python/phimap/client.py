@@ -39,7 +39,9 @@ class Client:
     in the version's serving type.
 
     A bare name ("letters") means, for as long as the client lives, the version that it meant first; "letters@3" is that
-    version, and "letters@prod" is whatever the alias points at when it is asked.
+    version, "letters@sha256:0123456…" the one whose artifact has this digest (at least 7 digits of it), and "letters@prod" is
+    whatever the alias points at when it is asked. What is pinned to a number is looked for by its digest once the number is
+    gone or another version's.
 
     Errors are `phimap.Error`. A call that is interrupted (Ctrl-C) is cancelled on the server too.
 
@@ -302,8 +304,8 @@ class Client:
         return self._call("SetAlias", request)
 
     def keep(self, reference: str, *, ttl: Ttl | None = None) -> Version:
-        """Sets how long a version lives after its last use, beginning now; without a ttl it lives for ever. See `build`.
-        Returns it without its certificate."""
+        """Lets a version live for ever, or with a ttl longer: for so long after its last use, beginning now. See `build`.
+        FailedPrecondition if it would expire sooner than it does. Returns it without its certificate."""
         lifetime = ttl_message(ttl)
         found = self.get_version(reference)
         request = service_pb.KeepVersionRequest(reference=reference_to(found), ttl=lifetime)

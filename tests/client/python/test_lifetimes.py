@@ -23,6 +23,7 @@ def test_a_version_lives_for_ever_unless_its_build_asks_for_less(client, name, r
     assert version.ttl.seconds == 7 * DAY
     assert version.expire_time.seconds == version.create_time.seconds + 7 * DAY
     assert client.get_version(f"{name}@2").expire_time == version.expire_time
+    assert "7 days, 0:00:00 after its last use, so far until 20" in str(version) and "lives" not in str(for_ever)
     newest, oldest = client.list_versions(name)
     assert newest.ttl == version.ttl and not oldest.HasField("ttl")
 
@@ -50,12 +51,25 @@ def test_the_same_build_with_another_ttl_is_another_build(client, name, rows):
             client.build(name, rows, spec="f1(landmarks=3)", build_id=build_id, ttl=ttl)
 
 
-def test_keep_clears_and_extends(client, name, rows):
+def test_keep_extends_and_clears_and_never_shortens(client, name, rows):
     client.build(name, rows, spec="f1(landmarks=3)", ttl=DAY)
-    kept = client.keep(name)
-    assert kept.ref.number == 1 and not kept.HasField("ttl") and not kept.HasField("expire_time")
     kept = client.keep(f"{name}@1", ttl=datetime.timedelta(days=30))
     assert kept.ttl.seconds == 30 * DAY and kept.expire_time.seconds >= kept.create_time.seconds + 30 * DAY
+
+    def is_refused(ttl):
+        with pytest.raises(phimap.FailedPrecondition) as raised:
+            client.keep(name, ttl=ttl)
+        assert raised.value.reason == "WOULD_EXPIRE_SOONER" and raised.value.field == "ttl"
+
+    is_refused(29 * DAY)
+    client.set_alias(name, "prod", 1)
+    is_refused(29 * DAY)
+    assert client.keep(name, ttl=31 * DAY).ttl.seconds == 31 * DAY
+    client.delete_alias(name, "prod")
+    kept = client.keep(name)
+    assert kept.ref.number == 1 and not kept.HasField("ttl") and not kept.HasField("expire_time")
+    is_refused(365 * DAY)
+    assert not client.get_version(name).HasField("ttl")
     with pytest.raises(phimap.NotFound):
         client.keep(f"{name}@9")
     with pytest.raises(phimap.InvalidArgument):
@@ -76,7 +90,7 @@ def test_the_asynchronous_client_does_the_same(phimapd, name, rows):
         async with AsyncClient(phimapd.address) as client:
             version = await client.build(name, rows, spec="f1(landmarks=3)", ttl=DAY)
             assert version.ttl.seconds == DAY
-            assert not (await client.keep(name)).HasField("ttl")
             assert (await client.keep(f"{name}@1", ttl=2 * DAY)).ttl.seconds == 2 * DAY
+            assert not (await client.keep(name)).HasField("ttl")
 
     asyncio.run(run())
