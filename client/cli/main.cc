@@ -34,6 +34,7 @@
 #include "client/cli/list_command.h"
 #include "client/cli/prune_command.h"
 #include "client/cli/show_command.h"
+#include "client/cli/sweep_command.h"
 #include "client/cli/transform_command.h"
 #include "client/cli/usage.h"
 #include "client/cli/verify_command.h"
@@ -50,10 +51,10 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),  AddTransform(app), AddList(app),       AddShow(app),    AddVerify(app),
-          AddAdvise(app), AddEvaluate(app),  AddAlias(app),      AddDelete(app),  AddKeep(app),
-          AddPrune(app),  AddExport(app),    AddImport(app),     AddInspect(app), AddAdmin(app),
-          AddHealth(app), AddBench(app),     AddCompletion(app), AddHelp(app)};
+  return {AddBuild(app),  AddTransform(app), AddList(app),   AddShow(app),       AddVerify(app),
+          AddAdvise(app), AddEvaluate(app),  AddSweep(app),  AddAlias(app),      AddDelete(app),
+          AddKeep(app),   AddPrune(app),     AddExport(app), AddImport(app),     AddInspect(app),
+          AddAdmin(app),  AddHealth(app),    AddBench(app),  AddCompletion(app), AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {

@@ -60,6 +60,7 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"admin", "check", "--quarantin"}, "--quarantin; did you mean --quarantine?"},
       {{"bench", "--caller=3"}, "--caller; did you mean --callers?"},
       {{"completion", "--colour=auto"}, "--colour; did you mean --color?"},
+      {{"sweep", "--landmakrs=10"}, "--landmakrs; did you mean --landmarks?"},
       {{"help", "--sevrer=h:1"}, "--sevrer; did you mean --server?"},
       {{"list", "--landmarks=500"}, "--landmarks\n"},
       {{"--sevrer=h:1", "list"}, "--sevrer; did you mean --server?"},
