@@ -5,6 +5,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -41,6 +42,26 @@ absl::StatusOr<client::ConnectOptions> ToConnectOptions(const AccessArguments& a
   options.tls = arguments.tls;
   PHIMAP_ASSIGN_OR_RETURN(options.token, TokenOf(arguments));
   return options;
+}
+
+void AddAccess(CLI::App& app, AccessArguments& access) {
+  app.add_option("--tls_ca", access.tls.ca_file,
+                 "Connect with TLS to a server whose certificate these authorities signed (PEM)")
+      ->envname("PHIMAP_TLS_CA");
+  app.add_option("--tls_certificate", access.tls.certificate_file,
+                 "Certificate of this client (PEM), for a server that asks for one")
+      ->envname("PHIMAP_TLS_CERTIFICATE");
+  app.add_option("--tls_key", access.tls.key_file, "Its private key (PEM)")
+      ->envname("PHIMAP_TLS_KEY");
+  app.add_option("--tls_server_name", access.tls.server_name,
+                 "Name that the server's certificate holds for, if it is not the HOST of --server")
+      ->envname("PHIMAP_TLS_SERVER_NAME");
+  CLI::Option* const file = app.add_option("--token_file", access.token_file,
+                                           "File whose first line is the token to call with");
+  app.add_option("--token", access.token,
+                 "The token itself, which every user of this machine can then see; better is "
+                 "--token_file, or PHIMAP_TOKEN in the environment")
+      ->excludes(file);
 }
 
 }  // namespace phimap::cli

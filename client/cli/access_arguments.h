@@ -7,6 +7,10 @@
 #include "absl/status/statusor.h"
 #include "client/cpp/client.h"
 
+namespace CLI {
+class App;
+}
+
 namespace phimap::cli {
 
 struct AccessArguments {
@@ -20,6 +24,9 @@ struct AccessArguments {
 // The token is that of --token, of --token_file, or of PHIMAP_TOKEN, the first that is given.
 // Errors: NOT_FOUND for a token file that cannot be read, INVALID_ARGUMENT for one without a token.
 absl::StatusOr<client::ConnectOptions> ToConnectOptions(const AccessArguments& arguments);
+
+// Adds the flags to `phimap`. `access` outlives it.
+void AddAccess(CLI::App& app, AccessArguments& access);
 
 }  // namespace phimap::cli
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -147,6 +149,56 @@ absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const 
   if (arguments.action == "backup") return RunBackup(arguments, out, bar, cancel);
   if (arguments.action == "restore") return RunRestore(arguments, out, bar, cancel);
   return RunCheck(arguments, out, bar, cancel);
+}
+
+namespace {
+
+CLI::App* AddAdminAction(CLI::App& admin, AdminArguments& arguments, const char* action,
+                         const char* help) {
+  CLI::App* command = admin.add_subcommand(action, help);
+  command->callback([&arguments, action] { arguments.action = action; });
+  command
+      ->add_option("--store", arguments.store,
+                   "The store itself: a server's --data_dir, or postgresql://USER@HOST/DATABASE")
+      ->required();
+  command->add_flag("--json", arguments.json, "Print one JSON object");
+  return command;
+}
+
+}  // namespace
+
+Command AddAdmin(CLI::App& app) {
+  auto kept = std::make_shared<AdminArguments>();
+  AdminArguments& arguments = *kept;
+  CLI::App* admin = app.add_subcommand(
+      "admin", "Look after a store, beside its servers: check, backup, restore, gc");
+  admin->require_subcommand(1);
+  CLI::App* check = AddAdminAction(*admin, arguments, "check",
+                                   "Read every artifact against its digest; exit code 1 if one is "
+                                   "damaged or missing");
+  check->add_flag("--quarantine", arguments.quarantine,
+                  "Set damaged artifacts aside; importing them again heals");
+  CLI::App* backup =
+      AddAdminAction(*admin, arguments, "backup", "Copy a store to a folder while servers work");
+  backup->add_option("--to", arguments.to, "Folder, missing or empty")->required();
+  CLI::App* restore = AddAdminAction(*admin, arguments, "restore",
+                                     "Make a store of a backup: in a folder that is missing or "
+                                     "empty, or in an empty database");
+  restore->add_option("--from", arguments.from, "Folder of the backup")->required();
+  CLI::App* gc =
+      AddAdminAction(*admin, arguments, "gc",
+                     "Remove artifacts that no version has named for a while, as servers "
+                     "do by themselves");
+  gc->add_option("--grace", arguments.grace_seconds,
+                 "Seconds that an artifact was not named, or a file not touched")
+      ->check(CLI::Range(kLeastGraceSeconds, int64_t{365} * 86'400))
+      ->capture_default_str();
+  return {.app = admin,
+          .run_locally =
+              [kept](LocalContext& context) {
+                return RunAdmin(*kept, context.out, context.console, context.cancel);
+              },
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

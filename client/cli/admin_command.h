@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/progress_bar.h"
 #include "client/cpp/cancel_token.h"
 
@@ -33,6 +34,9 @@ inline constexpr int64_t kLeastGraceSeconds = 600;
 // report.
 absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const Console& console,
                       client::CancelToken& cancel);
+
+// `phimap admin` with its flags.
+Command AddAdmin(CLI::App& app);
 
 }  // namespace phimap::cli
 

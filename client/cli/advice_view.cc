@@ -28,6 +28,10 @@ std::string Question(const v1::AdviseRequest& request) {
 
 constexpr char kRow[] = "  %-10s %17s %17s %9s %9s %10s\n";
 
+constexpr char kNoTheorem[] =
+    "No theorem covers this: measure. phimap evaluate tells how well a learner does on a version, "
+    "phimap show what its features lose of the kernel.";
+
 bool HasNumbers(const Line& line) { return line.dimensions() != 0 || line.landmarks() != 0; }
 
 void RenderLine(std::string& out, const Line& line, int width) {
@@ -51,7 +55,14 @@ void RenderLine(std::string& out, const Line& line, int width) {
 
 std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseResponse& response,
                          int width) {
-  std::string out = Question(request);
+  std::string out;
+  // What to do comes first.
+  if (response.proposal().empty()) AppendParagraph(out, "", kNoTheorem, width);
+  AppendParagraph(out, "", response.verdict(), width);
+  if (!response.proposal().empty()) {
+    absl::StrAppend(&out, "  phimap build NAME --mapping='", response.proposal(), "' ...\n");
+  }
+  absl::StrAppend(&out, "\n", Question(request));
   absl::StrAppendFormat(&out, kRow, "", "landmarks", "dimensions", "margin", "error", "distortion");
   const Line* before = nullptr;
   for (const Line& line : response.lines()) {
@@ -60,11 +71,6 @@ std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseRespo
     }
     RenderLine(out, line, width);
     before = &line;
-  }
-  absl::StrAppend(&out, "\n");
-  AppendParagraph(out, "", response.verdict(), width);
-  if (!response.proposal().empty()) {
-    absl::StrAppend(&out, "  phimap build NAME --mapping='", response.proposal(), "' ...\n");
   }
   return out;
 }

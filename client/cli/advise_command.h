@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -28,6 +29,9 @@ struct AdviseArguments {
 
 // Prints what dimensions suffice: drawn, or an AdviseResponse as JSON.
 absl::Status RunAdvise(const AdviseArguments& arguments, CommandContext& context);
+
+// `phimap advise` with its flags.
+Command AddAdvise(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/cli/json_text.h"
+#include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "phimap/v1/mapping_service.pb.h"
 
@@ -48,8 +51,9 @@ absl::StatusOr<v1::Alias> Set(const AliasName& name, const AliasArguments& argum
     return context.client.SetAlias(name.mapping, name.alias, number, arguments.etag);
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "VERSION: expected a number, or sha256: and at least 7 digits of a digest, got '", text,
-      "'"));
+      "VERSION: expected the number of a version, as 3, or sha256: and at least 7 digits of a "
+      "digest, got ",
+      Quoted(arguments.version), "; `phimap list ", name.mapping, "` shows them"));
 }
 
 absl::Status PrintMove(const AliasName& name, const v1::Alias& alias, bool json,
@@ -129,6 +133,53 @@ absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context) 
                                         : Set(name, arguments, context);
   PHIMAP_RETURN_IF_ERROR(moved.status());
   return PrintMove(name, *moved, arguments.json, context.out);
+}
+
+namespace {
+
+CLI::App* AddAliasAction(CLI::App& alias, AliasArguments& arguments, const char* action,
+                         const char* help) {
+  CLI::App* command = alias.add_subcommand(action, help);
+  command->callback([&arguments, action] { arguments.action = action; });
+  return command;
+}
+
+}  // namespace
+
+Command AddAlias(CLI::App& app) {
+  auto arguments = std::make_shared<AliasArguments>();
+  CLI::App* alias =
+      app.add_subcommand("alias", "Give versions names that move: set, rollback, delete, list");
+  alias->require_subcommand(1);
+  constexpr char kName[] = "Mapping and alias, as in letters@prod";
+  constexpr char kEtagHelp[] =
+      "Only if the alias has this etag (`phimap alias list` shows it); '*': only if it exists; "
+      "'none': only if it does not";
+  CLI::App* set = AddAliasAction(
+      *alias, *arguments, "set",
+      "Point an alias at a version, which is loaded first: no call waits or fails for it");
+  set->add_option("NAME@ALIAS", arguments->name, kName)->required();
+  set->add_option("VERSION", arguments->version,
+                  "Number of the version, or sha256: and at least 7 digits of its digest")
+      ->required();
+  set->add_option("--etag", arguments->etag, kEtagHelp);
+  set->add_flag("--json", arguments->json, "Print the alias as JSON");
+  CLI::App* rollback =
+      AddAliasAction(*alias, *arguments, "rollback",
+                     "Point an alias back at where it pointed before; twice is back again");
+  rollback->add_option("NAME@ALIAS", arguments->name, kName)->required();
+  rollback->add_flag("--json", arguments->json, "Print the alias as JSON");
+  CLI::App* erase =
+      AddAliasAction(*alias, *arguments, "delete", "Delete an alias, not its version");
+  erase->add_option("NAME@ALIAS", arguments->name, kName)->required();
+  erase->add_option("--etag", arguments->etag, kEtagHelp);
+  CLI::App* list = AddAliasAction(*alias, *arguments, "list",
+                                  "List the aliases, with where they pointed before");
+  list->add_option("NAME", arguments->name, "A mapping; all unless named");
+  list->add_flag("--json", arguments->json, "Print mappings with their aliases as JSON");
+  return {.app = alias,
+          .run = [arguments](CommandContext& context) { return RunAlias(*arguments, context); },
+          .json = &arguments->json};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -24,6 +25,9 @@ struct AliasArguments {
 // Prints where the alias points afterwards and where it pointed before, or the aliases there are;
 // an Alias or a ListMappingsResponse as JSON. Deleting prints nothing but a message.
 absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context);
+
+// `phimap alias` with its flags.
+Command AddAlias(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -1,5 +1,10 @@
 #include "client/cli/bench_command.h"
 
+#include <map>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/bench_process.h"
 #include "client/cli/bench_report.h"
@@ -9,6 +14,8 @@ namespace phimap::cli {
 
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
   LoadOptions options = arguments.load;
+  options.target = context.server;
+  options.connect = context.connect;
   if (options.columns == 0) {
     PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
                             context.client.GetVersion(options.reference));
@@ -27,6 +34,71 @@ absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) 
   context.out << (arguments.json ? LoadJson(options, result, processors)
                                  : LoadTable(options, result, processors));
   return absl::OkStatus();
+}
+
+namespace {
+
+void AddBenchLoad(CLI::App& command, LoadOptions& load) {
+  CLI::Option* const callers =
+      command.add_option("--callers", load.callers, "Closed loop: each sends when it was answered")
+          ->check(CLI::Range(1, 10'000))
+          ->capture_default_str();
+  command
+      .add_option("--rate", load.rate,
+                  "Open loop: calls per second, whatever becomes of them; latency counts from when "
+                  "a call was due")
+      ->check(CLI::Range(0.001, 1e7))
+      ->excludes(callers);
+  command.add_option("--rows", load.rows, "Rows of a call")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  command.add_option("--seconds", load.seconds, "How long to measure")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--warmup", load.warmup_seconds, "Seconds before, not measured")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--timeout", load.timeout_seconds, "Deadline of a call, in seconds")
+      ->check(CLI::Range(1.0, 86'400.0))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+Command AddBench(CLI::App& app) {
+  auto arguments = std::make_shared<BenchArguments>();
+  BenchArguments& bench = *arguments;
+  CLI::App* command = app.add_subcommand("bench", "Load a server and measure it");
+  command
+      ->add_option("NAME[@VERSION]", bench.load.reference, "A mapping, newest version unless named")
+      ->required();
+  AddBenchLoad(*command, bench.load);
+  command
+      ->add_option("--protocol", bench.load.protocol,
+                   "What the calls are: native (Transform) or inference (ModelInfer of the Open "
+                   "Inference Protocol)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, BenchProtocol>{
+          {"native", BenchProtocol::kNative}, {"inference", BenchProtocol::kInference}}))
+      ->default_str("native");
+  command
+      ->add_option("--connections,--channels", bench.load.channels,
+                   "Connections, which callers are spread over; several callers of one connection "
+                   "are as many calls at a time on it")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  command
+      ->add_option("--max_in_flight", bench.load.max_in_flight, "Unanswered calls of an open loop")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--columns", bench.load.columns, "Columns of a row; the server is asked")
+      ->check(CLI::Range(1, 65'536));
+  command->add_option("--server_pid", bench.load.server_pid,
+                      "The server's process on this machine, to measure its CPU and memory");
+  command->add_flag("--json", bench.json, "Print one JSON object");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunBench(*arguments, context); },
+          .json = &bench.json,
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

@@ -4,12 +4,13 @@
 
 #include "absl/status/status.h"
 #include "client/cli/bench_load.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
 
 struct BenchArguments {
-  // `target` is the server of the command line; `columns` 0 asks the server.
+  // `target` and `connect` are those of the context; `columns` 0 asks the server.
   LoadOptions load;
   bool json = false;
 };
@@ -18,6 +19,9 @@ struct BenchArguments {
 // object. Calls that fail under load are part of the result; the command fails if the load cannot
 // be started.
 absl::Status RunBench(const BenchArguments& arguments, CommandContext& context);
+
+// `phimap bench` with its flags.
+Command AddBench(CLI::App& app);
 
 }  // namespace phimap::cli
 

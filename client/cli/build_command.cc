@@ -5,10 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/duration_argument.h"
 #include "client/cli/estimate_view.h"
+#include "client/cli/input_flags.h"
 #include "client/cli/input_rows.h"
 #include "client/cli/json_text.h"
 #include "client/cli/seed_argument.h"
@@ -114,9 +116,47 @@ absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context) 
     PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(*version));
     context.out << text;
   } else {
-    context.out << RenderVersion(*version, context.console.width);
+    context.out << RenderVersion(*version, context.console.width, context.color);
   }
   return absl::OkStatus();
+}
+
+Command AddBuild(CLI::App& app) {
+  auto arguments = std::make_shared<BuildArguments>();
+  BuildArguments& build = *arguments;
+  CLI::App* command = app.add_subcommand("build", "Build a version from rows without labels");
+  command->add_option("NAME", build.name, "Name of the mapping")->required();
+  AddInput(*command, build.input, kLabelHelp);
+  command
+      ->add_option("--mapping", build.mapping,
+                   "As in 'f2(landmarks=500)', 'fourier(dimensions=512)' or "
+                   "'random_projection(dimensions=256)'")
+      ->required();
+  command->add_option("--kernel", build.kernel,
+                      "As in 'rbf(gamma=scale)'; a random projection needs none");
+  command->add_flag("--standardize", build.standardize,
+                    "Shift each column to mean 0 and scale it to variance 1");
+  command->add_option("--seed", build.seed,
+                      "Of all random choices, from 0 to 2^64 - 1; 0 unless given");
+  command->add_option("--ttl", build.ttl, kTtlHelp);
+  command->add_flag("--json", build.json, "Print the version, or the estimate, as JSON");
+  command->add_flag("--dry-run", build.dry_run,
+                    "Build nothing; print what it would take: memory, size, flops, seconds");
+  command
+      ->add_option("--rows", build.rows,
+                   "Of a dry run: rows of the stream, instead of counting those of the input")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000'000}));
+  command
+      ->add_option("--columns", build.input.columns_given,
+                   "The inputs by name, in this order, of a CSV file: x1,x2; or how many columns "
+                   "rows from an svmlight file have, instead of its largest index; of a dry run: "
+                   "how many columns the stream has, instead of those of the input")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunBuild(*arguments, context); },
+          .json = &build.json,
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

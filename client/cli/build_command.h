@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 #include "client/cli/input_rows.h"
 
@@ -32,6 +33,9 @@ struct BuildArguments {
 // Streams the rows of the input into a build and prints the version with its certificate; a dry run
 // prints an estimate and builds nothing.
 absl::Status RunBuild(const BuildArguments& arguments, CommandContext& context);
+
+// `phimap build` with its flags.
+Command AddBuild(CLI::App& app);
 
 }  // namespace phimap::cli
 

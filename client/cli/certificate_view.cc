@@ -7,11 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/cli/color.h"
 #include "client/cli/golden_vectors.h"
 #include "client/cli/keep_command.h"
 #include "client/cli/number_text.h"
 #include "client/cli/paragraph.h"
 #include "client/cli/spectrum_view.h"
+#include "client/cli/version_verdict.h"
 #include "exchange/named_columns.h"
 
 namespace phimap::cli {
@@ -205,6 +207,16 @@ void RenderGoldenVectors(std::string& out, const v1::Certificate& certificate, b
   }
 }
 
+void RenderVerdict(std::string& out, const v1::Version& version, bool color) {
+  const VersionVerdict verdict = VerdictOf(version);
+  using Grade = VersionVerdict::Grade;
+  const Color paint = verdict.grade == Grade::kGood   ? Color::kGreen
+                      : verdict.grade == Grade::kFair ? Color::kYellow
+                                                      : Color::kRed;
+  const bool known = verdict.grade != Grade::kUnknown;
+  Line(out, "verdict", Colored(verdict.text, paint, color && known));
+}
+
 // Since certificates say of which rows their theorem speaks, some theorems are stated otherwise.
 bool IsOfOldRelease(const v1::Certificate& certificate) {
   return certificate.theorem_scope().empty() && !absl::StartsWith(certificate.theorem(), "none");
@@ -233,10 +245,12 @@ void RenderCertificate(std::string& out, const v1::Version& version, int width) 
 
 }  // namespace
 
-std::string RenderVersion(const v1::Version& version, int width) {
+std::string RenderVersion(const v1::Version& version, int width, bool color) {
   std::string out;
   RenderHead(out, RefText(version.ref()), version);
-  if (version.has_certificate()) RenderCertificate(out, version, width);
+  if (!version.has_certificate()) return out;
+  RenderVerdict(out, version, color);
+  RenderCertificate(out, version, width);
   return out;
 }
 

@@ -9,10 +9,11 @@
 
 namespace phimap::cli {
 
-// Several lines: what was built, then what was measured, each number with its unit and a few words
-// on what it means; then the theorem and the warnings. What was not measured is said to be so.
-// Lines that hold the server's sentences are wrapped at `width`. UTF-8, ends with a newline. Pure.
-std::string RenderVersion(const v1::Version& version, int width);
+// Several lines: what was built and whether it is good, then what was measured, each number with
+// its unit and a few words on what it means; then the theorem and the warnings. What was not
+// measured is said to be so. Lines that hold the server's sentences are wrapped at `width`. UTF-8,
+// ends with a newline. Pure.
+std::string RenderVersion(const v1::Version& version, int width, bool color = false);
 
 // The same of an exported artifact, which has no name, number or time yet: under the name of its
 // `file`, and with what became of its golden vectors. Pure.

@@ -84,11 +84,10 @@ class ColumnChooser {
       // A column that is missing may be one of those that are left out, under another name.
       for (std::string& name : NamesAt(chosen_.left_out)) came.push_back(std::move(name));
     }
-    return client::ColumnsDiffer(
-        choice_.reference, choice_.of_version, came,
-        reordered ? absl::StrCat("to take them by name: --columns=",
-                                 absl::StrJoin(choice_.of_version, ","))
-                  : "");
+    return client::ColumnsDiffer(choice_.reference, choice_.of_version, came,
+                                 reordered ? absl::StrCat("to take them by name: --columns=",
+                                                          absl::StrJoin(choice_.of_version, ","))
+                                           : "");
   }
 
   std::vector<std::string> NamesAt(const std::vector<int>& places) const {

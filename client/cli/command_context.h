@@ -3,6 +3,7 @@
 #define PHIMAP_CLIENT_CLI_COMMAND_CONTEXT_H_
 
 #include <ostream>
+#include <string>
 
 #include "client/cli/progress_bar.h"
 #include "client/cpp/cancel_token.h"
@@ -16,6 +17,11 @@ struct CommandContext {
   std::ostream& out;
   Console console;
   client::CancelToken& cancel;
+  // Whether `out` is coloured.
+  bool color = false;
+  // How `client` was connected, for a command that connects once more.
+  std::string server = {};
+  client::ConnectOptions connect = {};
 };
 
 }  // namespace phimap::cli

@@ -28,9 +28,9 @@ namespace phimap::cli {
 // Thread-safety: as RowSource.
 class CsvReader : public client::LabeledRowSource {
  public:
-  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along; null
-  // if it carries none. A header whose cells are all numbers is refused: it is a first row, and
-  // dropping it silently would be worse.
+  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along;
+  // null if it carries none. A header whose cells are all numbers is refused: it is a first row,
+  // and dropping it silently would be worse.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
       std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
       std::shared_ptr<PassthroughCells> passthrough = nullptr);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -58,6 +60,23 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
         "name a version by its number or digest; an alias goes by `phimap alias delete`");
   }
   return DeleteOne(reference.substr(0, at), version, arguments, context);
+}
+
+Command AddDelete(CLI::App& app) {
+  auto arguments = std::make_shared<DeleteArguments>();
+  DeleteArguments& erase = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "delete", "Delete a version, or a mapping; refused while an alias points there");
+  command
+      ->add_option("NAME@VERSION", erase.reference,
+                   "A version by its number or digest, or a mapping's name with --all-versions")
+      ->required();
+  command->add_flag("--all-versions", erase.all_versions,
+                    "Delete the mapping with all its versions; its numbers are not used again");
+  command->add_flag("--give-up-rollback", erase.give_up_rollback,
+                    "Also if `phimap alias rollback` would lead back to the version");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunDelete(*arguments, context); }};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -20,6 +21,9 @@ struct DeleteArguments {
 // Deletes a version, or a mapping with all its versions. A bare name means the newest version
 // everywhere else, and is not enough here; nor is an alias, which may move before it is looked up.
 absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context);
+
+// `phimap delete` with its flags.
+Command AddDelete(CLI::App& app);
 
 }  // namespace phimap::cli
 

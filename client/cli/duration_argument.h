@@ -10,6 +10,9 @@
 
 namespace phimap::cli {
 
+inline constexpr char kTtlHelp[] =
+    "How long the version lives after its last use, as in 12h or 7d; for ever unless given";
+
 // A number, which may have decimals, and its unit. INVALID_ARGUMENT names `flag`.
 absl::StatusOr<absl::Duration> DurationOf(absl::string_view text, absl::string_view flag);
 

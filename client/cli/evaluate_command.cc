@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "client/cli/evaluation_view.h"
+#include "client/cli/input_flags.h"
 #include "client/cli/input_rows.h"
 #include "client/cli/json_text.h"
 #include "client/cli/seed_argument.h"
@@ -33,9 +35,9 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
                                         .seed = seed,
                                         .confidence = arguments.confidence};
   PHIMAP_ASSIGN_OR_RETURN(const InputArguments files, WithFiles(arguments.input));
-  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(files, context.client, arguments.reference,
-                                        *context.console.stream));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const InputArguments input,
+      WithColumnsOf(files, context.client, arguments.reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
                           OpenLabeledRows(input, context.cancel));
   NoteColumnsLeftOut(*rows, *context.console.stream);
@@ -58,6 +60,40 @@ absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& con
     context.out << RenderEvaluation(*evaluation, context.console.width);
   }
   return absl::OkStatus();
+}
+
+Command AddEvaluate(CLI::App& app) {
+  auto arguments = std::make_shared<EvaluateArguments>();
+  EvaluateArguments& evaluate = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Train and test a learner on labeled rows, and measure its margins");
+  command
+      ->add_option("NAME[@VERSION]", evaluate.reference,
+                   "A mapping, newest version unless named; its features are learnt from")
+      ->required();
+  AddInput(*command, evaluate.input,
+           "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
+           "front");
+  command->add_option("--columns", evaluate.input.columns_given, kColumnsHelp)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--learner", evaluate.learner,
+                   "As in 'perceptron(epochs=20)', 'winnow()', 'weak_learner()' or 'kernel_svm()'")
+      ->capture_default_str();
+  CLI::Option* const held_out = command->add_option(
+      "--held-out", evaluate.held_out, "Share of the rows that is tested; 0.3 unless given");
+  command->add_option("--folds", evaluate.folds, "Test every row, in so many folds")
+      ->excludes(held_out);
+  command->add_option("--seed", evaluate.seed,
+                      "Of the split and the learner, from 0 to 2^64 - 1; 0 unless given");
+  command->add_option("--confidence", evaluate.confidence,
+                      "Of what is certified for rows to come; 0.95 unless given");
+  command->add_flag("--json", evaluate.json, "Print it as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunEvaluate(*arguments, context); },
+          .json = &evaluate.json,
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 #include "client/cli/input_rows.h"
 
@@ -25,6 +26,9 @@ struct EvaluateArguments {
 
 // Prints how a learner does on labeled rows: drawn, or an Evaluation as JSON.
 absl::Status RunEvaluate(const EvaluateArguments& arguments, CommandContext& context);
+
+// `phimap evaluate` with its flags.
+Command AddEvaluate(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <ostream>
 
+#include "CLI/CLI.hpp"
 #include "client/cli/number_text.h"
 #include "client/cli/output_file.h"
 #include "core/status/status_macros.h"
@@ -22,6 +23,23 @@ absl::Status RunExport(const ExportArguments& arguments, CommandContext& context
                           << SizeText(result.size_bytes) << " to " << file->name() << ", digest "
                           << result.version.digest() << std::endl;
   return absl::OkStatus();
+}
+
+Command AddExport(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  ExportArguments& exported = *arguments;
+  CLI::App* command =
+      app.add_subcommand("export", "Write a version to a file that another server can import");
+  command
+      ->add_option("NAME[@VERSION]", exported.reference, "A mapping, newest version unless named")
+      ->required();
+  command
+      ->add_option("-o,--output", exported.output,
+                   "File, which appears whole and checked or not at all; - is standard output")
+      ->required();
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunExport(*arguments, context); },
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -19,6 +20,9 @@ struct ExportArguments {
 // Writes a version's artifact to a file that appears whole and checked, or not at all; to a pipe it
 // goes as it comes.
 absl::Status RunExport(const ExportArguments& arguments, CommandContext& context);
+
+// `phimap export` with its flags.
+Command AddExport(CLI::App& app);
 
 }  // namespace phimap::cli
 

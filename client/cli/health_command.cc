@@ -1,7 +1,9 @@
 #include "client/cli/health_command.h"
 
+#include <memory>
 #include <ostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/status/status_macros.h"
@@ -19,6 +21,22 @@ absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context
   }
   context.out << "serving\n";
   return absl::OkStatus();
+}
+
+Command AddHealth(CLI::App& app) {
+  auto arguments = std::make_shared<HealthArguments>();
+  HealthArguments& health = *arguments;
+  CLI::App* command =
+      app.add_subcommand("health", "Ask the server whether it serves: exit code 0 if it does");
+  command->add_option("SERVICE", health.service,
+                      "As in phimap.v1.TransformService; the server as a whole unless named");
+  command
+      ->add_option("--timeout", health.timeout_seconds,
+                   "Seconds for the connection and the answer together")
+      ->check(CLI::Range(0.01, 3'600.0))
+      ->capture_default_str();
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunHealth(*arguments, context); }};
 }
 
 }  // namespace phimap::cli

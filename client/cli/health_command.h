@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -19,6 +20,9 @@ struct HealthArguments {
 // Prints "serving" when the server says so. FAILED_PRECONDITION when it answers but does not serve,
 // as while it drains; NOT_FOUND for a service it does not have.
 absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context);
+
+// `phimap health` with its flags.
+Command AddHealth(CLI::App& app);
 
 }  // namespace phimap::cli
 

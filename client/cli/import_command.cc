@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/input_file.h"
@@ -47,6 +48,22 @@ absl::Status RunImport(const ImportArguments& arguments, CommandContext& context
     context.out << RenderVersion(version, context.console.width);
   }
   return absl::OkStatus();
+}
+
+Command AddImport(CLI::App& app) {
+  auto arguments = std::make_shared<ImportArguments>();
+  ImportArguments& imported = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "import", "Store an exported file as a version; safe to repeat, the same file adds nothing");
+  command->add_option("FILE", imported.input, "Exported file; - is standard input")->required();
+  command->add_option("--name", imported.name,
+                      "Name of the mapping that gets the version; unless given, that of FILE up to "
+                      "its first '@' or '.', so letters for letters@3.phimap");
+  command->add_flag("--json", imported.json, "Print the version as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunImport(*arguments, context); },
+          .json = &imported.json,
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -20,6 +21,9 @@ struct ImportArguments {
 // Stores an exported artifact as a version of a mapping, and prints it with its certificate: drawn,
 // or a Version as JSON.
 absl::Status RunImport(const ImportArguments& arguments, CommandContext& context);
+
+// `phimap import` with its flags.
+Command AddImport(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -108,9 +108,9 @@ absl::StatusOr<OpenedRows> OpenCsv(std::unique_ptr<InputFile> file, const std::s
     TextColumnReader* const labels = reader.get();
     return OpenedRows{std::move(reader), labels, labels->header()};
   }
-  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<CsvReader> reader,
-                          CsvReader::Open(std::move(file), ChoiceOf(input), delimiter,
-                                          input.passthrough));
+  PHIMAP_ASSIGN_OR_RETURN(
+      std::unique_ptr<CsvReader> reader,
+      CsvReader::Open(std::move(file), ChoiceOf(input), delimiter, input.passthrough));
   if (keep_labels) reader->KeepLabels();
   CsvReader* const labels = reader.get();
   std::vector<std::string> left_out = labels->left_out();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
@@ -66,6 +67,21 @@ absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostre
     return absl::ResourceExhaustedError(
         absl::StrCat("there is not enough memory to look into ", arguments.input));
   }
+}
+
+Command AddInspect(CLI::App& app) {
+  auto arguments = std::make_shared<InspectArguments>();
+  InspectArguments& inspect = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Check an exported file and show what it holds; asks no server");
+  command->add_option("FILE", inspect.input, "Exported file; - is standard input")->required();
+  command->add_flag("--json", inspect.json, "Print it as JSON: a version without a name");
+  return {.app = command,
+          .run_locally =
+              [arguments](LocalContext& context) {
+                return RunInspect(*arguments, context.console.width, context.out);
+              },
+          .json = &inspect.json};
 }
 
 }  // namespace phimap::cli

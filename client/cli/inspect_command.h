@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 
 namespace phimap::cli {
 
@@ -19,6 +20,9 @@ struct InspectArguments {
 // characters wide, or a Version without a name as JSON. DATA_LOSS for a file that is damaged or no
 // artifact.
 absl::Status RunInspect(const InspectArguments& arguments, int width, std::ostream& out);
+
+// `phimap inspect` with its flags.
+Command AddInspect(CLI::App& app);
 
 }  // namespace phimap::cli
 

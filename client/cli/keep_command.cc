@@ -1,7 +1,9 @@
 #include "client/cli/keep_command.h"
 
+#include <memory>
 #include <ostream>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cli/duration_argument.h"
@@ -37,6 +39,20 @@ std::string LifetimeText(const v1::Version& version) {
       length, ", so far until ",
       absl::FormatTime("%Y-%m-%d %H:%M UTC", absl::FromUnixSeconds(version.expire_time().seconds()),
                        absl::UTCTimeZone()));
+}
+
+Command AddKeep(CLI::App& app) {
+  auto arguments = std::make_shared<KeepArguments>();
+  CLI::App* command =
+      app.add_subcommand("keep", "Let a version live for ever, or for a time after its last use");
+  command
+      ->add_option("NAME[@VERSION]", arguments->reference, "A mapping, newest version unless named")
+      ->required();
+  command->add_option("--ttl", arguments->ttl, kTtlHelp);
+  command->add_flag("--json", arguments->json, "Print the version as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunKeep(*arguments, context); },
+          .json = &arguments->json};
 }
 
 }  // namespace phimap::cli

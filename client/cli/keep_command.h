@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 #include "phimap/v1/mapping.pb.h"
 
@@ -23,6 +24,9 @@ absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context);
 
 // "for ever", "7d after its last use", and when it expires as things stand. Pure.
 std::string LifetimeText(const v1::Version& version);
+
+// `phimap keep` with its flags.
+Command AddKeep(CLI::App& app);
 
 }  // namespace phimap::cli
 

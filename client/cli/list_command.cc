@@ -1,9 +1,11 @@
 #include "client/cli/list_command.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -105,6 +107,18 @@ absl::Status RunList(const ListArguments& arguments, CommandContext& context) {
   }
   PrintTable(mappings, context.out);
   return absl::OkStatus();
+}
+
+Command AddList(CLI::App& app) {
+  auto arguments = std::make_shared<ListArguments>();
+  ListArguments& list = *arguments;
+  CLI::App* command =
+      app.add_subcommand("list", "List all mappings, or all versions of one, newest first");
+  command->add_option("NAME", list.name, "A mapping, to list its versions");
+  command->add_flag("--json", list.json, "Print them as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunList(*arguments, context); },
+          .json = &list.json};
 }
 
 }  // namespace phimap::cli

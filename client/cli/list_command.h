@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -18,6 +19,9 @@ struct ListArguments {
 // Prints all mappings by name, or the versions of one, newest first: a table, or a
 // ListMappingsResponse or ListVersionsResponse of one page as JSON.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context);
+
+// `phimap list` with its flags.
+Command AddList(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
@@ -99,6 +100,12 @@ absl::Status OutputFile::CutOff(int64_t size) {
 }
 
 absl::Status OutputFile::OpenTemporary(const std::string& path) {
+  for (const absl::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!absl::StartsWith(path, folder)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot write ", path, ": descriptor ", path.substr(folder.size()),
+                     " is not open; a shell opens it with ", path.substr(folder.size()), ">FILE"));
+  }
   // A symbolic link stays one: what it points to is replaced.
   std::error_code error;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);

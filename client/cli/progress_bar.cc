@@ -111,8 +111,10 @@ ProgressState StateOf(const client::BuildProgress& progress, std::string label,
   return state;
 }
 
-Console StandardErrorConsole() {
-  Console console{.stream = &std::cerr, .is_terminal = isatty(STDERR_FILENO) == 1};
+Console StandardErrorConsole(ColorChoice color) {
+  Console console{.stream = &std::cerr,
+                  .is_terminal = IsCapableTerminal(STDERR_FILENO),
+                  .color = UsesColor(color, STDERR_FILENO)};
   struct winsize size;
   if (console.is_terminal && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     console.width = size.ws_col;
@@ -123,9 +125,12 @@ Console StandardErrorConsole() {
 ProgressBar::ProgressBar(const Console& console, Clock clock)
     : console_(console), clock_(clock), start_(clock()) {}
 
-ProgressBar::~ProgressBar() {
+ProgressBar::~ProgressBar() { Clear(); }
+
+void ProgressBar::Clear() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (drawn_ && !done_) *console_.stream << "\r\x1b[K" << std::flush;
+  drawn_ = false;
 }
 
 void ProgressBar::Update(ProgressState state) {

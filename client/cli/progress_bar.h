@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "client/cli/color.h"
 #include "client/cpp/client.h"
 
 namespace phimap::cli {
@@ -47,10 +48,11 @@ struct Console {
   bool is_terminal = false;
   // Characters in a line.
   int width = 80;
+  bool color = false;
 };
 
-// Standard error, with the width of the terminal.
-Console StandardErrorConsole();
+// Standard error, with the width of the terminal. One with TERM=dumb is none.
+Console StandardErrorConsole(ColorChoice color = ColorChoice::kAuto);
 
 // Draws the line again and again in place; writes nothing if the console is no terminal. The
 // destructor leaves the cursor at the start of an empty line.
@@ -66,6 +68,8 @@ class ProgressBar {
 
   // Draws at most ten times a second; `state.elapsed` is filled in.
   void Update(ProgressState state);
+  // Leaves the cursor at the start of an empty line, until the next update.
+  void Clear();
   // Keeps the last state on its line, as a record, and goes to the next. Later updates are ignored.
   void Keep();
 

@@ -1,10 +1,15 @@
 #include "client/cli/prune_command.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
+#include <memory>
 #include <ostream>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -130,6 +135,32 @@ absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context) 
   PHIMAP_RETURN_IF_ERROR(Delete(plan, context));
   console << CountText(plan) << " deleted" << std::endl;
   return absl::OkStatus();
+}
+
+Command AddPrune(CLI::App& app) {
+  auto arguments = std::make_shared<PruneArguments>();
+  PruneArguments& prune = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "prune", "Delete the versions of all mappings whose names match, as in 'f2-*'");
+  command
+      ->add_option("PATTERN", prune.pattern,
+                   "Of mapping names, in quotes: * is any letters, ? one, [ab] one of these")
+      ->required();
+  command->add_flag("--unaliased", prune.unaliased,
+                    "Pass over versions that an alias names or would be rolled back to; without "
+                    "this they are an error");
+  command->add_option("--older-than", prune.older_than,
+                      "Only versions that were created so long ago, as in 12h or 7d");
+  command->add_flag("--dry-run", prune.dry_run, "Delete nothing; list what would be deleted");
+  command->add_flag("--yes", prune.yes, "Do not ask");
+  command->add_flag("--json", prune.json, "Print the versions as JSON");
+  return {.app = command,
+          .run =
+              [arguments](CommandContext& context) {
+                if (isatty(STDIN_FILENO) != 0) arguments->answers = &std::cin;
+                return RunPrune(*arguments, context);
+              },
+          .json = &prune.json};
 }
 
 }  // namespace phimap::cli

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -30,6 +31,9 @@ struct PruneArguments {
 // them if the answer is yes, and mappings that have none left. A version that is gone by then is no
 // error.
 absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context);
+
+// `phimap prune` with its flags.
+Command AddPrune(CLI::App& app);
 
 }  // namespace phimap::cli
 

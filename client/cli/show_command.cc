@@ -1,5 +1,8 @@
 #include "client/cli/show_command.h"
 
+#include <memory>
+
+#include "CLI/CLI.hpp"
 #include "client/cli/certificate_view.h"
 #include "client/cli/json_text.h"
 #include "core/status/status_macros.h"
@@ -13,9 +16,21 @@ absl::Status RunShow(const ShowArguments& arguments, CommandContext& context) {
     PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
     context.out << text;
   } else {
-    context.out << RenderVersion(version, context.console.width);
+    context.out << RenderVersion(version, context.console.width, context.color);
   }
   return absl::OkStatus();
+}
+
+Command AddShow(CLI::App& app) {
+  auto arguments = std::make_shared<ShowArguments>();
+  ShowArguments& show = *arguments;
+  CLI::App* command = app.add_subcommand("show", "Show a version and its certificate");
+  command->add_option("NAME[@VERSION]", show.reference, "A mapping, newest version unless named")
+      ->required();
+  command->add_flag("--json", show.json, "Print it as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunShow(*arguments, context); },
+          .json = &show.json};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -17,6 +18,9 @@ struct ShowArguments {
 
 // Prints a version with its certificate: drawn, or a Version as JSON.
 absl::Status RunShow(const ShowArguments& arguments, CommandContext& context);
+
+// `phimap show` with its flags.
+Command AddShow(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -7,10 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cli/error_text.h"
 #include "client/cli/file_format.h"
+#include "client/cli/input_flags.h"
 #include "client/cli/input_rows.h"
 #include "client/cli/number_text.h"
 #include "client/cli/output_file.h"
@@ -149,17 +151,16 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   std::optional<Resumed> resumed;
   if (arguments.resume) {
-    PHIMAP_ASSIGN_OR_RETURN(
-        TransformOrigin origin,
-        OriginOf(arguments.reference, files, output_format, arguments.residual));
+    PHIMAP_ASSIGN_OR_RETURN(TransformOrigin origin, OriginOf(arguments.reference, files,
+                                                             output_format, arguments.residual));
     PHIMAP_ASSIGN_OR_RETURN(resumed, Resume(arguments, std::move(origin)));
   }
   // The columns are those of the version that answers, also if an alias has moved since.
-  const std::string& reference = resumed.has_value() && resumed->earlier ? resumed->origin.version
-                                                                         : arguments.reference;
-  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input,
-                          WithColumnsOf(WithPassthrough(files), context.client, reference,
-                                        *context.console.stream));
+  const std::string& reference =
+      resumed.has_value() && resumed->earlier ? resumed->origin.version : arguments.reference;
+  PHIMAP_ASSIGN_OR_RETURN(
+      const InputArguments input,
+      WithColumnsOf(WithPassthrough(files), context.client, reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<client::RowSource> rows, OpenRows(input, context.cancel));
   // Again, now that it is open: /dev/fd/N may have become the input itself.
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
@@ -171,11 +172,53 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
                                           rows->row_count(), context.client));
     if (input.passthrough != nullptr) input.passthrough->Skip(destination.rows_before);
   } else {
-    PHIMAP_ASSIGN_OR_RETURN(
-        destination.writer,
-        OpenWriter(arguments.output, output_format, rows->row_count(), input.passthrough));
+    PHIMAP_ASSIGN_OR_RETURN(destination.writer, OpenWriter(arguments.output, output_format,
+                                                           rows->row_count(), input.passthrough));
   }
   return MapAndWrite(arguments, std::move(rows), std::move(destination), context);
+}
+
+Command AddTransform(CLI::App& app) {
+  auto arguments = std::make_shared<TransformArguments>();
+  TransformArguments& transform = *arguments;
+  CLI::App* command = app.add_subcommand("transform", "Map rows to their features");
+  command
+      ->add_option("NAME[@VERSION]", transform.reference, "A mapping, newest version unless named")
+      ->required();
+  command
+      ->add_option(
+          "--output", transform.output,
+          "File of features, by its extension csv or npy, which appears whole or not at all; - is "
+          "standard output. To a pipe, npy needs an input that is npy too")
+      ->required();
+  command
+      ->add_option(
+          "--output-format", transform.output_format,
+          "Format of the output: csv or npy. Unless given, what has no extension, as a pipe, is "
+          "written as the input is, or as csv; another extension is refused")
+      ->check(CLI::IsMember({"csv", "npy"}));
+  AddInput(*command, transform.input, kLabelHelp);
+  command->add_option("--columns", transform.input.columns_given, kColumnsHelp)
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--passthrough", transform.input.choice.passthrough,
+                   "Column of the CSV file that is carried to the CSV output as it is, such as an "
+                   "id; may be repeated")
+      ->allow_extra_args(false);
+  command->add_flag("--residual", transform.residual,
+                    "One column more, the last: rho(x) = K(x,x) - |F(x)|^2, which bounds the error "
+                    "of each row; of f2 only");
+  command->add_flag("--resume", transform.resume,
+                    "Keep the rows that are done in OUTPUT.partial if it is stopped; the same "
+                    "command goes on from there, to the same bytes, with the same version");
+  command
+      ->add_option("--timeout", transform.timeout_seconds,
+                   "Seconds for all rows together; no limit unless given")
+      ->check(CLI::Range(0.01, 86'400.0));
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunTransform(*arguments, context); },
+          .interruptible = true};
 }
 
 }  // namespace phimap::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 #include "client/cli/input_rows.h"
 
@@ -31,6 +32,9 @@ struct TransformArguments {
 // the input, by any name, or that has an unknown extension, is refused before a row is read. While
 // the server is away its stream is tried again, as client.h says.
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
+
+// `phimap transform` with its flags.
+Command AddTransform(CLI::App& app);
 
 }  // namespace phimap::cli
 

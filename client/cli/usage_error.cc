@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace phimap::cli {
 namespace {
@@ -29,20 +30,41 @@ size_t Distance(absl::string_view from, absl::string_view to) {
   return row[to.size()];
 }
 
-}  // namespace
-
-std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known) {
-  const absl::string_view flag = word.substr(0, word.find('='));
+// The one of `known` that is nearest to `word`, if it differs by at most a third of its letters, of
+// which the first `unmeant` do not count; else null.
+const std::string* NearestTo(absl::string_view word, size_t unmeant,
+                             const std::vector<std::string>& known) {
   const std::string* meant = nullptr;
-  size_t fewest = (flag.size() - std::min<size_t>(flag.size(), 2)) / 3 + 1;
+  size_t fewest = (word.size() - std::min<size_t>(word.size(), unmeant)) / 3 + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = Distance(flag, candidate);
+    const size_t distance = Distance(word, candidate);
     if (distance >= fewest) continue;
     fewest = distance;
     meant = &candidate;
   }
+  return meant;
+}
+
+}  // namespace
+
+std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known) {
+  const absl::string_view flag = word.substr(0, word.find('='));
+  const std::string* const meant = NearestTo(flag, /*unmeant=*/2, known);
   return absl::StrCat("unknown flag ", flag,
                       meant == nullptr ? "" : absl::StrCat("; did you mean ", *meant, "?"));
+}
+
+std::string UnknownCommandText(absl::string_view outer, absl::string_view word,
+                               const std::vector<std::string>& known) {
+  const std::string* const meant = NearestTo(word, /*unmeant=*/0, known);
+  return absl::StrCat(outer, " has no command '", word, "'; ",
+                      meant == nullptr ? "" : absl::StrCat("did you mean ", *meant, "? "),
+                      "the commands are ", absl::StrJoin(known, ", "));
+}
+
+std::string MissingCommandText(absl::string_view outer, const std::vector<std::string>& known) {
+  return absl::StrCat("a command of ", outer, " is missing; the commands are ",
+                      absl::StrJoin(known, ", "));
 }
 
 }  // namespace phimap::cli

@@ -15,6 +15,14 @@ namespace phimap::cli {
 // third of its letters. Pure.
 std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known);
 
+// "phimap has no command 'bulid'; did you mean build? the commands are build, list" for `word`
+// "bulid". `outer` is what it is a command of. Pure.
+std::string UnknownCommandText(absl::string_view outer, absl::string_view word,
+                               const std::vector<std::string>& known);
+
+// "a command of phimap is missing; the commands are build, list". Pure.
+std::string MissingCommandText(absl::string_view outer, const std::vector<std::string>& known);
+
 }  // namespace phimap::cli
 
 #endif  // PHIMAP_CLIENT_CLI_USAGE_ERROR_H_

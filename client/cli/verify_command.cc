@@ -1,10 +1,12 @@
 #include "client/cli/verify_command.h"
 
 #include <algorithm>
+#include <memory>
 #include <ostream>
 #include <utility>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/golden_vectors.h"
 #include "client/cpp/client.h"
@@ -133,6 +135,17 @@ absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context
               << " features have their bits, alone, together and in a batch of " << batch
               << ", from float32 and float64\n";
   return absl::OkStatus();
+}
+
+Command AddVerify(CLI::App& app) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  VerifyArguments& verify = *arguments;
+  CLI::App* command =
+      app.add_subcommand("verify", "Check that the server answers a version bit for bit");
+  command->add_option("NAME[@VERSION]", verify.reference, "A mapping, newest version unless named")
+      ->required();
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunVerify(*arguments, context); }};
 }
 
 }  // namespace phimap::cli

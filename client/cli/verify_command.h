@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/command.h"
 #include "client/cli/command_context.h"
 
 namespace phimap::cli {
@@ -18,6 +19,9 @@ struct VerifyArguments {
 // bits. DATA_LOSS names the first feature that differs; FAILED_PRECONDITION if the version has no
 // golden vectors, or only such that show nothing.
 absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
+
+// `phimap verify` with its flags.
+Command AddVerify(CLI::App& app);
 
 }  // namespace phimap::cli
 

@@ -47,6 +47,9 @@ v1::AdviseResponse Answer() {
 
 TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
   EXPECT_EQ(RenderAdvice(Question(), Answer(), 80),
+            "F3 cannot help. Use F2.\n"
+            "  phimap build NAME --mapping='f2(landmarks=215)' ...\n"
+            "\n"
             "margin 0.5, error 0.1, confidence 0.95\n"
             "                     landmarks        dimensions    margin     error distortion\n"
             "F2: Theorem 1\n"
@@ -56,16 +59,15 @@ TEST(AdviceViewTest, DrawsABlockForEachTheoremAndARowForEachTier) {
             "             (8/ε)(1/γ² + ln 1/δ)\n"
             "weak learner: Theorem 1\n"
             "  literal    no number\n"
-            "             the paper says Ω(γ) only\n"
-            "\n"
-            "F3 cannot help. Use F2.\n"
-            "  phimap build NAME --mapping='f2(landmarks=215)' ...\n");
+            "             the paper says Ω(γ) only\n");
 }
 
 TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {
   v1::AdviseResponse answer = Answer();
   answer.clear_proposal();
-  EXPECT_THAT(RenderAdvice(Question(), answer, 80), Not(HasSubstr("phimap build")));
+  const std::string text = RenderAdvice(Question(), answer, 80);
+  EXPECT_THAT(text, Not(HasSubstr("phimap build")));
+  EXPECT_THAT(text, ::testing::StartsWith("No theorem covers this: measure."));
 }
 
 TEST(AdviceViewTest, RepeatsWhatWasAsked) {

@@ -39,5 +39,20 @@ TEST(CliUsageTest, AnUnknownFlagIsNamedWithTheOneThatWasMeant) {
   EXPECT_EQ(UnknownFlagText("--lable", {}), "unknown flag --lable");
 }
 
+TEST(CliUsageTest, AnUnknownCommandIsNamedWithTheOneThatWasMeant) {
+  const std::vector<std::string> known = {"build", "transform", "list"};
+  EXPECT_EQ(UnknownCommandText("phimap", "bulid", known),
+            "phimap has no command 'bulid'; did you mean build? the commands are build, transform, "
+            "list");
+  EXPECT_EQ(UnknownCommandText("phimap alias", "lst", {"set", "list"}),
+            "phimap alias has no command 'lst'; did you mean list? the commands are set, list");
+  EXPECT_EQ(UnknownCommandText("phimap", "frob", known),
+            "phimap has no command 'frob'; the commands are build, transform, list");
+  EXPECT_EQ(UnknownCommandText("phimap", "", known),
+            "phimap has no command ''; the commands are build, transform, list");
+  EXPECT_EQ(MissingCommandText("phimap", known),
+            "a command of phimap is missing; the commands are build, transform, list");
+}
+
 }  // namespace
 }  // namespace phimap::cli

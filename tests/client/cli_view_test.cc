@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/error_text.h"
 #include "client/cli/exit_code.h"
@@ -168,6 +169,48 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
             HasSubstr("  WARNING: the tolerance was reached")));
   // What was not measured is not drawn as a zero.
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
+}
+
+TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
+  struct Case {
+    double not_captured;
+    int warnings;
+    const char* line;
+  };
+  for (const Case& c : {
+           Case{0.012, 0, "good: 1.20 % of the kernel's mass on new rows is not captured\n"},
+           Case{0.05, 0, "good: 5.00 % of"},
+           Case{0.05, 1,
+                "fair: 5.00 % of the kernel's mass on new rows is not captured; 1 warning below\n"},
+           Case{0.2, 2,
+                "fair: 20.00 % of the kernel's mass on new rows is not captured; more landmarks "
+                "capture more; 2 warnings below\n"},
+           Case{0.21, 0, "poor: 21.00 % of"},
+           Case{std::nan(""), 0, "poor: "},
+       }) {
+    v1::Version version = Letters();
+    v1::Certificate& certificate = *version.mutable_certificate();
+    certificate.set_held_out_trace_residual(c.not_captured);
+    certificate.clear_warnings();
+    for (int i = 0; i < c.warnings; ++i) certificate.add_warnings("w");
+    EXPECT_THAT(RenderVersion(version, 80),
+                HasSubstr(absl::StrCat("\n  verdict           ", c.line)));
+  }
+  // Of mappings without landmarks, the kernel error; where that is not there, nothing is claimed.
+  v1::Version version = Letters();
+  version.mutable_certificate()->clear_warnings();
+  version.mutable_certificate()->mutable_kernel_error()->set_scale(1);
+  EXPECT_THAT(RenderVersion(version, 80),
+              HasSubstr("good: the kernel is off by 1.23 % on average\n"));
+  version.mutable_certificate()->clear_kernel_error();
+  EXPECT_THAT(RenderVersion(version, 80), HasSubstr("not judged: "));
+}
+
+TEST(CertificateViewTest, AColourIsOnTheVerdictAloneAndOnlyIfAsked) {
+  v1::Version version = Letters();
+  version.mutable_certificate()->set_held_out_trace_residual(0.5);
+  EXPECT_THAT(RenderVersion(version, 80), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RenderVersion(version, 80, /*color=*/true), HasSubstr("\x1b[31mpoor: 50.00 %"));
 }
 
 TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {

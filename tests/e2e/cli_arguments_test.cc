@@ -42,12 +42,12 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"build", "--lable", "a", "x"}, "--lable; did you mean --label?"},
       {{"build", "x", "--rows=many", "--lable=a"}, "--lable; did you mean --label?"},
       {{"transform", "--outptu=o.csv"}, "--outptu; did you mean --output?"},
-      {{"transform", "x", "--output_format=csv"}, "--output_format; did you mean --output-format?"},
+      {{"transform", "x", "--output_fromat=csv"}, "--output_fromat; did you mean --output-format?"},
       {{"list", "--jsno"}, "--jsno; did you mean --json?"},
       {{"show", "--jsn"}, "--jsn; did you mean --json?"},
       {{"verify", "--sever=h:1"}, "--sever; did you mean --server?"},
       {{"advise", "--eror=0.1"}, "--eror; did you mean --error?"},
-      {{"evaluate", "x", "--held_out=.3"}, "--held_out; did you mean --held-out?"},
+      {{"evaluate", "x", "--held_ot=.3"}, "--held_ot; did you mean --held-out?"},
       {{"alias", "set", "--etga=1"}, "--etga; did you mean --etag?"},
       {{"alias", "list", "--jsn"}, "--jsn; did you mean --json?"},
       {{"delete", "--all-version"}, "--all-version; did you mean --all-versions?"},
@@ -59,6 +59,9 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
       {{"health", "--timeotu=1"}, "--timeotu; did you mean --timeout?"},
       {{"admin", "check", "--quarantin"}, "--quarantin; did you mean --quarantine?"},
       {{"bench", "--caller=3"}, "--caller; did you mean --callers?"},
+      {{"completion", "--colour=auto"}, "--colour; did you mean --color?"},
+      {{"sweep", "--landmakrs=10"}, "--landmakrs; did you mean --landmarks?"},
+      {{"help", "--sevrer=h:1"}, "--sevrer; did you mean --server?"},
       {{"list", "--landmarks=500"}, "--landmarks\n"},
       {{"--sevrer=h:1", "list"}, "--sevrer; did you mean --server?"},
       {{"--sevrer=h:1"}, "--sevrer; did you mean --server?"},
@@ -80,6 +83,149 @@ TEST_F(CliArgumentsTest, AWrongFlagIsNamedFirstByEveryCommandWithWhatWasMeant) {
     })) << name;
     if (names.find(", ", at) == std::string::npos) break;
   }
+}
+
+TEST_F(CliArgumentsTest, ACommandThatThereIsNotIsNamedWithTheOneThatWasMeant) {
+  const struct {
+    std::vector<std::string> words;
+    const char* error;
+  } cases[] = {
+      {{"bulid", "x", "--input=y"}, "phimap has no command 'bulid'; did you mean build? "},
+      {{"alias", "lst"},
+       "phimap alias has no command 'lst'; did you mean list? the commands are set"},
+      {{"alias"},
+       "a command of phimap alias is missing; the commands are set, rollback, delete, list"},
+      {{"admin", "bakcup"}, "phimap admin has no command 'bakcup'; did you mean backup?"},
+      {{"help", "bulid"}, "phimap has no command 'bulid'; did you mean build?"},
+      {{"help", "alias", "lst"}, "phimap alias has no command 'lst'; did you mean list?"},
+  };
+  for (const auto& c : cases) {
+    const ProcessResult refused = Phimap(c.words);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, StartsWith(absl::StrCat("phimap: ", c.error)));
+  }
+}
+
+TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
+  const struct {
+    std::vector<std::string> words;
+    const char* error;
+  } cases[] = {
+      {{"build", "x", "--label", "--mapping=f1(landmarks=2)"},
+       "--label takes a value, as in --label=VALUE; what follows it, --mapping=f1(landmarks=2), is "
+       "a flag"},
+      {{"build", "x", "--input=y", "--mapping"}, "--mapping takes a value, as in --mapping=VALUE"},
+      {{"build", "x", "--mapping=f1(landmarks=2)", "--rows=many"},
+       "--rows: Value many not in range"},
+      {{"advise", "--error=0.1", "--confidence=0.9", "--points=many"},
+       "--points: expected a number, got 'many'\n  phimap advise --help"},
+      {{"alias", "set", "letters@prod", "one"},
+       "VERSION: expected the number of a version, as 3, got"},
+      {{"transform", "x"}, "--output is required\n  phimap transform --help"},
+      {{"build", "x", "--mapping=f1(landmarks=2)"},
+       "--input is required: a file of rows, or several"},
+      {{"completion", "tcsh"}, "SHELL: tcsh not in {bash,zsh,fish}"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(::testing::PrintToString(c.words));
+    const ProcessResult refused = Phimap(c.words);
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, StartsWith(absl::StrCat("phimap: ", c.error)));
+  }
+  BuildSmall();
+  EXPECT_THAT(
+      Phimap({"transform", "small", "--input=" + input_, "--output=/dev/fd/77"}).err,
+      HasSubstr(
+          "cannot write /dev/fd/77: descriptor 77 is not open; a shell opens it with 77>FILE"));
+}
+
+TEST_F(CliArgumentsTest, DashesAndUnderscoresOfFlagsAreAlike) {
+  BuildSmall();
+  const std::string csv = Phimap({"transform", "small", input_, "--output=-"}).out;
+  EXPECT_THAT(csv, StartsWith("f0,f1\n"));
+  EXPECT_EQ(
+      Phimap({"transform", "small", "--input=" + input_, "--output=-", "--output_format=csv"}).out,
+      csv);
+  EXPECT_EQ(Phimap({"transform", "small", input_, "--output", "-", "--output_format", "csv"}).out,
+            csv);
+  EXPECT_THAT(Phimap({"list", "--token-file=/nowhere"}).err, HasSubstr("/nowhere"));
+  // Behind -- nothing is a flag.
+  EXPECT_THAT(Phimap({"show", "--", "--output_format"}).err, HasSubstr("--output_format"));
+}
+
+TEST_F(CliArgumentsTest, HelpIsThatOfTheFlag) {
+  const auto help = [&](const std::vector<std::string>& words) {
+    const ProcessResult result = Phimap(words);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  EXPECT_EQ(help({"help"}), help({"--help"}));
+  EXPECT_THAT(help({"help", "transform"}), HasSubstr("--output-format"));
+  EXPECT_THAT(help({"help", "alias", "set"}), HasSubstr("--etag"));
+}
+
+TEST_F(CliArgumentsTest, ColoursAreForTerminalsThatWantThem) {
+  const std::string red = "\x1b[31mphimap:";
+  EXPECT_THAT(Phimap({"show", "none"}).err, StartsWith("phimap:"));
+  EXPECT_THAT(Phimap({"show", "none", "--color=always"}).err, StartsWith(red));
+  // script makes a terminal.
+  const auto on_terminal = [&](const std::string& environment) {
+    const std::string command = absl::StrCat(environment, " ", PHIMAP_BINARY,
+                                             " --server=", server_.address(), " show none");
+    return RunProcess({"/usr/bin/script", "-qec", command, "/dev/null"}).out;
+  };
+  EXPECT_THAT(on_terminal("TERM=xterm"), HasSubstr(red));
+  EXPECT_THAT(on_terminal("TERM=xterm NO_COLOR="), HasSubstr(red));
+  for (const char* environment : {"TERM=dumb", "TERM=xterm NO_COLOR=1"}) {
+    EXPECT_THAT(on_terminal(environment), ::testing::Not(HasSubstr("\x1b[3")));
+  }
+}
+
+// The script is run as bash runs it: the words are split at = too.
+TEST_F(CliArgumentsTest, BashCompletesCommandsFlagsAndValues) {
+  const auto complete = [&](const std::string& words, int current) {
+    const ProcessResult result = RunProcess(
+        {"/bin/bash", "-c",
+         absl::StrCat("eval \"$(", PHIMAP_BINARY,
+                      " completion bash)\" && complete -p phimap >&2 && ", "COMP_WORDS=(", words,
+                      ") COMP_CWORD=", current, " && _phimap && echo \"${COMPREPLY[*]}\"")});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("-F _phimap phimap"));
+    return result.out.substr(0, result.out.find('\n'));
+  };
+  EXPECT_EQ(complete("phimap tr", 1), "transform");
+  EXPECT_EQ(complete("phimap alias ''", 2).substr(0, 24), "set rollback delete list");
+  EXPECT_EQ(complete("phimap transform x --output-", 3), "--output-format");
+  EXPECT_EQ(complete("phimap transform x --output-format = c", 5), "csv");
+  EXPECT_EQ(complete("phimap transform x --output-format =", 4), "csv npy");
+  EXPECT_EQ(complete("phimap transform x --output-format n", 4), "npy");
+  EXPECT_EQ(complete("phimap alias set --et", 3), "--etag");
+  // The flags of phimap itself follow any command; a name that is that of a command is none.
+  EXPECT_EQ(complete("phimap build list --serv", 3), "--server");
+  // Files are bash's own to complete.
+  EXPECT_EQ(complete("phimap transform x --input", 3), "--input");
+  EXPECT_EQ(complete("phimap transform x --input ''", 4), "");
+  for (const char* shell : {"zsh", "fish"}) {
+    const std::string script = Phimap({"completion", shell}).out;
+    for (const char* word : {"transform", "output-format", "rollback", "phimap"}) {
+      EXPECT_THAT(script, HasSubstr(word));
+    }
+  }
+}
+
+// ProtoJSON: integers of 64 bits are strings, because a double, which is all that many readers
+// have, holds them up to 2^53 only.
+TEST_F(CliArgumentsTest, JsonHasIntegersOf64BitsAsStrings) {
+  BuildSmall();
+  const std::string json = Phimap({"show", "small", "--json"}).out;
+  EXPECT_THAT(json, HasSubstr("\"number\": \"1\""));
+  EXPECT_THAT(json, HasSubstr("\"stream_rows\": \"3\""));
+  EXPECT_THAT(json, HasSubstr("\"input_columns\": 2"));
+  const std::string seeded =
+      Phimap({"build", "seeded", input_, "--mapping=random_projection(dimensions=2)", "--json",
+              "--seed=18446744073709551615"})
+          .out;
+  EXPECT_THAT(seeded, HasSubstr("\"18446744073709551615\""));
 }
 
 TEST_F(CliArgumentsTest, TheVersionIsPrinted) {

@@ -1,0 +1,72 @@
+// What a sweep measures, and the file that keeps it.
+#ifndef PHIMAP_CLIENT_CLI_SWEEP_POINTS_H_
+#define PHIMAP_CLIENT_CLI_SWEEP_POINTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace phimap::cli {
+
+// What a point is known by: one that is in the file is not measured again.
+struct SweepKey {
+  // As in "f2(landmarks=100, policy=uniform)".
+  std::string spec;
+  std::string kernel;
+  // At most 2^53: JSON's numbers hold no more.
+  int64_t seed = 0;
+  std::string learner;
+  // SHA-256 of the labels and rows.
+  std::string data;
+  bool standardize = false;
+
+  bool operator==(const SweepKey&) const = default;
+};
+
+// One mapping, and what a learner makes of it.
+struct SweepPoint {
+  SweepKey key;
+  // Of the version that was built: "f2"; none where there are no landmarks.
+  std::string mapping;
+  std::optional<int64_t> landmarks;
+  std::optional<std::string> policy;
+  int32_t output_columns = 0;
+  // Of the learner, on the tested rows.
+  double error = 0;
+  double error_standard_error = 0;
+  // None where it was not measured.
+  std::optional<double> kernel_error_mean;
+  double microseconds_per_row = 0;
+  int64_t rows = 0;
+  int64_t tested_rows = 0;
+  // Of the version's artifact.
+  std::string digest;
+};
+
+// The line of a point, as JSON of format phimap-sweep-1, which phimap.sweep of Python writes and
+// reads too; without the line end. Numbers read back the same. Pure.
+std::string SweepLine(const SweepPoint& point);
+// kInvalidArgument if the text is no such line. Pure.
+absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line);
+
+// Texts of mappings: each of `mappings` (a text with commas outside of parentheses:
+// "f1,f2(landmarks= 50)") with each of the values, lists with commas that may be empty. A mapping
+// that has parentheses is taken as it is. kInvalidArgument for a value that is none. Pure.
+absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
+                                                    const std::string& landmarks,
+                                                    const std::string& dimensions,
+                                                    const std::string& policies);
+
+// The points of a file, none if there is no file. A last line without its end was being written
+// when the process ended, and is left out. kInvalidArgument names a line that is no point.
+absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
+// Appends a line, in the place of one that has no end, and returns when it is on the disk.
+absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_SWEEP_POINTS_H_

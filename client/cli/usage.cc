@@ -1,0 +1,188 @@
+#include "client/cli/usage.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "client/cli/usage_error.h"
+
+namespace phimap::cli {
+namespace {
+
+bool IsFlag(const std::string& word) { return word.size() > 1 && word.front() == '-'; }
+
+std::string WithDashes(absl::string_view name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
+
+struct LongFlag {
+  // As phimap writes it, without the dashes in front.
+  std::string name;
+  bool takes_value = false;
+};
+
+// The long flags of all commands, each by its name with dashes alone.
+void CollectFlags(const CLI::App& app, std::map<std::string, LongFlag>& flags) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      flags[WithDashes(name)] = {name, option->get_items_expected_max() > 0};
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands(/*filter=*/nullptr)) {
+    CollectFlags(*command, flags);
+  }
+}
+
+// The flag that a word is, with or without a value; null if it is none.
+const LongFlag* FlagOf(const std::string& word, const std::map<std::string, LongFlag>& flags) {
+  if (!absl::StartsWith(word, "--")) return nullptr;
+  const auto found = flags.find(WithDashes(absl::string_view(word).substr(2, word.find('=') - 2)));
+  return found == flags.end() ? nullptr : &found->second;
+}
+
+// The commands that were named, from phimap itself to the innermost.
+std::vector<const CLI::App*> CommandsNamed(const CLI::App& app) {
+  std::vector<const CLI::App*> commands = {&app};
+  while (!commands.back()->get_subcommands().empty()) {
+    commands.push_back(commands.back()->get_subcommands().front());
+  }
+  return commands;
+}
+
+// "phimap alias set".
+std::string FullName(const CLI::App& command) {
+  const CLI::App* const parent = command.get_parent();
+  return parent == nullptr ? command.get_name()
+                           : absl::StrCat(FullName(*parent), " ", command.get_name());
+}
+
+std::vector<std::string> CommandsOf(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(/*filter=*/nullptr)) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+// A flag that there is not is the error to be named, whatever else is missing or left over for it.
+// Its text; empty if there is none.
+std::string UnknownFlag(const CLI::App& app) {
+  std::vector<std::string> known;
+  const std::vector<const CLI::App*> commands = CommandsNamed(app);
+  for (const CLI::App* command : commands) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+    }
+  }
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!IsFlag(word)) continue;
+    return absl::StrCat(UnknownFlagText(word, known), "\n  the flags are listed by '",
+                        FullName(*commands.back()), " --help'");
+  }
+  return "";
+}
+
+// The command that was begun but not named to its end, as `phimap` and `phimap alias`; null if
+// there is none.
+const CLI::App* Unfinished(const CLI::App& app) {
+  const CLI::App* const last = CommandsNamed(app).back();
+  return CommandsOf(*last).empty() ? nullptr : last;
+}
+
+// The library drops a word that it takes for a command, and says only that a command is missing.
+std::string MissingCommand(const CLI::App& command, const CLI::App& app) {
+  for (const std::string& word : app.remaining(/*recurse=*/true)) {
+    if (!IsFlag(word)) return UnknownCommandText(FullName(command), word, CommandsOf(command));
+  }
+  return MissingCommandText(FullName(command), CommandsOf(command));
+}
+
+// What the library says, in words that tell what to do.
+std::string InOurWords(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string help = absl::StrCat("\n  ", FullName(*CommandsNamed(app).back()), " --help");
+  const std::string name = text.substr(0, text.find(':'));
+  if (error.get_name() == "ArgumentMismatch" && IsFlag(name)) {
+    return absl::StrCat(name, " takes a value, as in ", name, "=VALUE", help);
+  }
+  absl::string_view rest = text;
+  if (error.get_name() == "ConversionError" && absl::ConsumePrefix(&rest, "Could not convert: ")) {
+    const size_t equals = rest.find(" = ");
+    if (equals != absl::string_view::npos) {
+      return absl::StrCat(rest.substr(0, equals), ": expected a number, got '",
+                          rest.substr(equals + 3), "'", help);
+    }
+  }
+  return absl::StrCat(text, help);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int argc,
+                                                        char** argv) {
+  std::map<std::string, LongFlag> flags;
+  CollectFlags(app, flags);
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const LongFlag* const flag = FlagOf(words[i], flags);
+    if (flag == nullptr) continue;
+    const size_t end = std::min(words[i].find('='), words[i].size());
+    const bool alone = end == words[i].size();
+    words[i].replace(2, end - 2, flag->name);
+    if (!alone || !flag->takes_value || i + 1 == words.size()) continue;
+    // The library would take the flag behind it for the value.
+    if (FlagOf(words[i + 1], flags) == nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(words[i], " takes a value, as in ", words[i],
+                                                   "=VALUE; what follows it, ", words[i + 1],
+                                                   ", is a flag"));
+  }
+  return words;
+}
+
+ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    return ExitCode::kOk;
+  }
+  const CLI::App* const unfinished = Unfinished(app);
+  const std::vector<std::string> words = app.remaining(/*recurse=*/true);
+  // A word that is no command comes before a flag of the command that it was meant to be.
+  const bool no_command = error.get_name() == "RequiredError" && unfinished != nullptr;
+  std::string text;
+  if (no_command && !std::all_of(words.begin(), words.end(), IsFlag)) {
+    text = MissingCommand(*unfinished, app);
+  } else {
+    text = UnknownFlag(app);
+  }
+  if (text.empty() && no_command) text = MissingCommand(*unfinished, app);
+  if (text.empty()) text = InOurWords(app, error);
+  std::cerr << "phimap: " << text << "\n";
+  return ExitCode::kBadInput;
+}
+
+Command AddHelp(CLI::App& app) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("help", "Say what a command does and takes");
+  command->add_option("COMMAND", *words, "As in 'phimap help build' and 'phimap help alias set'");
+  return {
+      .app = command, .run_locally = [words](LocalContext& context) -> absl::Status {
+        const CLI::App* asked = &context.app;
+        for (const std::string& word : *words) {
+          const std::vector<std::string> names = CommandsOf(*asked);
+          if (std::find(names.begin(), names.end(), word) == names.end()) {
+            return absl::InvalidArgumentError(UnknownCommandText(FullName(*asked), word, names));
+          }
+          asked = asked->get_subcommand(word);
+        }
+        context.out << asked->get_formatter()->make_help(asked, FullName(*asked),
+                                                         CLI::AppFormatMode::Normal);
+        return absl::OkStatus();
+      }};
+}
+
+}  // namespace phimap::cli

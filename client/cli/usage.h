@@ -1,0 +1,32 @@
+// The words of a command line, and what is wrong with them.
+#ifndef PHIMAP_CLIENT_CLI_USAGE_H_
+#define PHIMAP_CLIENT_CLI_USAGE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+
+namespace CLI {
+class ParseError;
+}
+
+namespace phimap::cli {
+
+// The words behind the program's name, with dashes and underscores of flags as `app` writes them:
+// --held_out is --held-out. Words behind -- stay as they are. kInvalidArgument for a flag without
+// its value, behind which another flag follows.
+absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int argc, char** argv);
+
+// Prints what is wrong, and what was meant, to standard error; --help and --version, which arrive
+// here too, print what was asked for to standard output.
+ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error);
+
+// `phimap help`.
+Command AddHelp(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_USAGE_H_

@@ -1,0 +1,28 @@
+// Whether a version is good, in one line.
+#ifndef PHIMAP_CLIENT_CLI_VERSION_VERDICT_H_
+#define PHIMAP_CLIENT_CLI_VERSION_VERDICT_H_
+
+#include <string>
+
+#include "phimap/v1/mapping.pb.h"
+
+namespace phimap::cli {
+
+struct VersionVerdict {
+  enum class Grade { kGood, kFair, kPoor, kUnknown };
+  Grade grade = Grade::kUnknown;
+  // Begins with the grade: "good: …", "fair: …", "poor: …" or "not judged: …", and says why.
+  std::string text;
+};
+
+// What the certificate says of a version, by the first of these that was measured:
+// - the share of the kernel's mass on held-out rows that the features do not capture: good up to
+//   5 %, fair up to 20 %;
+// - the mean kernel error, of the largest K(x,x): good up to 2 %, fair up to 10 %.
+// A warning of the certificate makes it fair at best. How well a learner does is not said here:
+// `phimap evaluate` measures that. Pure.
+VersionVerdict VerdictOf(const v1::Version& version);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_VERSION_VERDICT_H_

@@ -1,0 +1,79 @@
+// A sweep over mappings, stopped and gone on with.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "tests/e2e/cli_fixture.h"
+
+namespace phimap::e2e {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CliSweepTest : public CliFixture {
+ protected:
+  // Two classes that a line does not part.
+  std::string Rows() {
+    std::string text = "a,b,y\n";
+    for (int i = 0; i < 400; ++i) {
+      const int a = i * 7 % 41 - 20;
+      const int b = i * 11 % 37 - 18;
+      absl::StrAppend(&text, a, ",", b, ",", a * a + b * b < 200 ? "in" : "out", "\n");
+    }
+    return File(text);
+  }
+  ProcessResult Sweep(std::vector<std::string> more) {
+    more.insert(more.begin(), {"sweep", "--input=" + Rows(), "--label=y",
+                               "--kernel=rbf(gamma=0.01)", "--output=" + output_});
+    return Phimap(more);
+  }
+  const std::string output_ = folder_.path() + "/sweep.jsonl";
+};
+
+TEST_F(CliSweepTest, EachPointIsALineAndIsNotMeasuredAgain) {
+  const ProcessResult first = Sweep({"--mapping=f1,f2", "--landmarks=10,30", "--seed=0,1"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("8 points in " + output_ + ", 0 of them from before"));
+  EXPECT_THAT(first.out, HasSubstr("f2(landmarks=30)"));
+  const std::string lines = Read(output_);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 8);
+  EXPECT_THAT(lines, HasSubstr("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks=30)\", "
+                               "\"kernel\": \"rbf(gamma=0.01)\", \"seed\": 1, "));
+  EXPECT_THAT(lines,
+              HasSubstr("\"mapping\": \"f1\", \"landmarks\": 10, \"policy\": \"uniform\", "));
+  // No mapping is left.
+  EXPECT_THAT(Phimap({"list"}).out, Not(HasSubstr("sweep-")));
+  // Some more points: those that are there stay, and come with the others in the table.
+  const ProcessResult more =
+      Sweep({"--mapping=f1,f2,fourier(dimensions=16)", "--landmarks=10,30", "--seed=0,1"});
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("10 points in " + output_ + ", 8 of them from before"));
+  EXPECT_EQ(Read(output_).substr(0, lines.size()), lines);
+}
+
+TEST_F(CliSweepTest, APointThatFailsIsNamedAndThoseBeforeItAreKept) {
+  const ProcessResult failed = Sweep({"--mapping=f1(landmarks=10),f2(landmark=10)"});
+  EXPECT_EQ(failed.exit_code, 2) << failed.err;
+  EXPECT_THAT(failed.err, HasSubstr("landmark"));
+  const std::string lines = Read(output_);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1);
+  EXPECT_THAT(Phimap({"list"}).out, Not(HasSubstr("sweep-")));
+}
+
+TEST_F(CliSweepTest, WhatIsWrongIsSaidBeforeAnythingIsBuilt) {
+  EXPECT_THAT(Sweep({"--mapping=f1", "--landmarks=10", "--seed=0,x"}).err,
+              HasSubstr("--seed: expected integers from 0 to 2^53"));
+  EXPECT_THAT(Phimap({"sweep", "--input=-", "--format=csv", "--label=y", "--mapping=f1",
+                      "--output=" + output_},
+                     "a,y\n1,u\n")
+                  .err,
+              HasSubstr("must be files"));
+  File("no point\n", "sweep.jsonl");
+  EXPECT_THAT(Sweep({"--mapping=f1", "--landmarks=10"}).err, HasSubstr("sweep.jsonl, line 1"));
+}
+
+}  // namespace
+}  // namespace phimap::e2e
