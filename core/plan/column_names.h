@@ -18,8 +18,8 @@ inline constexpr int64_t kMaxColumnNameBytes = 256;
 inline constexpr int64_t kMaxColumnNamesBytes = int64_t{1} << 20;
 
 // OK if no name is empty, over kMaxColumnNameBytes long or there twice, and all together keep
-// kMaxColumnNamesBytes. INVALID_ARGUMENT (BAD_COLUMN_NAMES, field "column_names[i]") otherwise. What
-// may be shown to people is not looked at.
+// kMaxColumnNamesBytes. INVALID_ARGUMENT (BAD_COLUMN_NAMES, field "column_names[i]") otherwise.
+// What may be shown to people is not looked at.
 absl::Status CheckColumnNames(const std::vector<std::string>& names);
 
 // The section of an artifact: empty for no names.

@@ -266,5 +266,64 @@ TEST(ArtifactTest, BytesOfAFixedPlanNeverChange) {
   EXPECT_EQ(Crc32c(bytes), 27207439u);
 }
 
+// With names for its columns.
+Artifact MakeNamedArtifact(int64_t columns = 3) {
+  Artifact artifact = MakeArtifact(MakePlan({.columns = columns}));
+  for (int64_t j = 0; j < columns; ++j) {
+    artifact.provenance.column_names.push_back("column " + std::to_string(j));
+  }
+  return artifact;
+}
+
+TEST(ArtifactTest, ColumnNamesAreKeptInASectionThatIsThereOnlyForThem) {
+  Artifact named = MakeNamedArtifact();
+  const std::string bytes = *EncodeArtifact(named);
+  EXPECT_EQ(ArtifactFormatOf(bytes), 2u);
+  EXPECT_EQ(ArtifactSizeInHead(bytes.substr(0, kArtifactHeadBytes)).value_or(-1), bytes.size());
+  const auto decoded = DecodeArtifact(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->provenance.column_names, named.provenance.column_names);
+  EXPECT_EQ(*EncodeArtifact(*decoded), bytes);
+  int64_t read = 0;
+  const auto facts = ReadArtifactFacts(bytes.size(), RangeOf(bytes, read));
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->provenance.column_names, named.provenance.column_names);
+
+  named.provenance.column_names.clear();
+  const std::string without = *EncodeArtifact(named);
+  EXPECT_EQ(ArtifactFormatOf(without), 1u);
+  EXPECT_EQ(ReadAt<uint32_t>(without, 20), 5u);
+  EXPECT_EQ(ArtifactFormatOf("PHIMAP"), 0u);
+}
+
+TEST(ArtifactTest, NamesThatAreNotOneForEachColumnAreRefused) {
+  const std::vector<std::vector<std::string>> bad = {{"a", "b"},
+                                                     {"a", "b", "c", "d"},
+                                                     {"a", "b", "a"},
+                                                     {"a", "", "c"},
+                                                     {"a", "b", std::string(257, 'c')}};
+  for (const std::vector<std::string>& names : bad) {
+    Artifact artifact = MakeNamedArtifact();
+    artifact.provenance.column_names = names;
+    const absl::Status refused = EncodeArtifact(artifact).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(DetailOf(refused)->reason, "BAD_COLUMN_NAMES");
+  }
+}
+
+TEST(ArtifactTest, EveryDamagedByteOfNamesAndTheirTableIsSeen) {
+  const std::string bytes = *EncodeArtifact(MakeNamedArtifact());
+  const auto offset = static_cast<size_t>(ReadAt<uint64_t>(bytes, 32 + 5 * 24 + 8));
+  ASSERT_LT(offset, bytes.size());
+  std::string damaged = bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i >= static_cast<size_t>(kArtifactHeadBytes) && i < offset) continue;
+    damaged[i] ^= 1;
+    EXPECT_FALSE(DecodeArtifact(damaged).ok()) << i;
+    damaged[i] ^= 1;
+  }
+  EXPECT_FALSE(DecodeArtifact(absl::string_view(bytes).substr(0, bytes.size() - 1)).ok());
+}
+
 }  // namespace
 }  // namespace phimap

@@ -1,0 +1,135 @@
+// Names of columns as clients see them: kept by a build, compared by what maps rows.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exchange/named_columns.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/server/rpc/server_fixture.h"
+
+namespace phimap::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Code = grpc::StatusCode;
+
+class ColumnNamesRpcTest : public ServerFixture {
+ protected:
+  ColumnNamesRpcTest() { Start(); }
+
+  v1::BuildSpec Named(const std::vector<std::string>& names) {
+    v1::BuildSpec spec = Spec();
+    spec.set_build_id("00000000-0000-4000-8000-" + std::to_string(200'000'000'000 + next_id_++));
+    spec.mutable_column_names()->Assign(names.begin(), names.end());
+    return spec;
+  }
+  v1::Version GetVersion(const std::string& reference) {
+    v1::GetVersionRequest request;
+    request.set_reference(reference);
+    grpc::ClientContext context;
+    v1::Version version;
+    EXPECT_TRUE(mappings_->GetVersion(&context, request, &version).ok());
+    return version;
+  }
+  grpc::Status TransformNamed(uint64_t hash) {
+    v1::TransformRequest request;
+    request.set_reference("letter");
+    request.set_column_names_hash(hash);
+    *request.mutable_examples() = UniformExamples(4, 3, 7);
+    v1::TransformResponse response;
+    return Transform(request, &response);
+  }
+  static void ExpectRefused(const grpc::Status& status, const std::string& field) {
+    EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT) << status.error_message();
+    EXPECT_EQ(FactsOf(status).reason, "WRONG_COLUMN_NAMES");
+    EXPECT_EQ(FactsOf(status).field, field);
+    EXPECT_THAT(status.error_message(), HasSubstr("\"x\", \"y\", \"z\""));
+  }
+};
+
+TEST_F(ColumnNamesRpcTest, AVersionHasTheNamesOfItsBuildAlsoAfterARestart) {
+  std::optional<v1::Version> built;
+  ASSERT_TRUE(Build(Named({"x", "y", "z"}), 40, &built).ok());
+  EXPECT_THAT(built->column_names(), ElementsAre("x", "y", "z"));
+  EXPECT_THAT(GetVersion("letter").column_names(), ElementsAre("x", "y", "z"));
+  Restart();
+  EXPECT_THAT(GetVersion("letter").column_names(), ElementsAre("x", "y", "z"));
+  EXPECT_TRUE(TransformNamed(ColumnNamesHash({"x", "y", "z"})).ok());
+}
+
+TEST_F(ColumnNamesRpcTest, NamesAreOneForEachColumnAndDiffer) {
+  const std::vector<std::vector<std::string>> bad = {{"x", "y"},
+                                                     {"x", "y", "z", "w"},
+                                                     {"x", "y", "x"},
+                                                     {"x", "", "z"},
+                                                     {"x", "y\n", "z"},
+                                                     {"x", "y", std::string(257, 'z')}};
+  for (const std::vector<std::string>& names : bad) {
+    const grpc::Status refused = Build(Named(names));
+    EXPECT_EQ(refused.error_code(), Code::INVALID_ARGUMENT);
+    EXPECT_EQ(FactsOf(refused).reason, "BAD_COLUMN_NAMES") << refused.error_message();
+  }
+  ExpectNothingStored();
+}
+
+TEST_F(ColumnNamesRpcTest, TheSameIdWithOtherNamesIsAnotherBuild) {
+  v1::BuildSpec spec = Named({"x", "y", "z"});
+  ASSERT_TRUE(Build(spec).ok());
+  EXPECT_TRUE(Build(spec).ok());
+  *spec.mutable_column_names(0) = "w";
+  EXPECT_EQ(Build(spec).error_code(), Code::ALREADY_EXISTS);
+}
+
+TEST_F(ColumnNamesRpcTest, WhatMapsRowsComparesNamesWhereBothHaveThem) {
+  ASSERT_TRUE(Build(Named({"x", "y", "z"})).ok());
+  EXPECT_TRUE(TransformNamed(ColumnNamesHash({"x", "y", "z"})).ok());
+  EXPECT_TRUE(TransformNamed(0).ok());
+  ExpectRefused(TransformNamed(ColumnNamesHash({"y", "x", "z"})), "column_names_hash");
+  ExpectRefused(TransformNamed(ColumnNamesHash({"x", "y"})), "column_names_hash");
+  MustBuild();
+  EXPECT_TRUE(TransformNamed(ColumnNamesHash({"y", "x", "z"})).ok()) << "it has no names";
+}
+
+TEST_F(ColumnNamesRpcTest, AStreamComparesThemOnce) {
+  ASSERT_TRUE(Build(Named({"x", "y", "z"})).ok());
+  const auto run = [this](const std::vector<uint64_t>& hashes) {
+    grpc::ClientContext context;
+    const auto stream = transforms_->TransformStream(&context);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      v1::TransformStreamRequest request;
+      if (i == 0) request.set_reference("letter");
+      request.set_column_names_hash(hashes[i]);
+      *request.mutable_examples() = UniformExamples(4, 3, 7);
+      stream->Write(request);
+    }
+    stream->WritesDone();
+    v1::TransformStreamResponse response;
+    while (stream->Read(&response)) {
+    }
+    return stream->Finish();
+  };
+  const uint64_t right = ColumnNamesHash({"x", "y", "z"});
+  EXPECT_TRUE(run({right, 0, 0}).ok());
+  ExpectRefused(run({ColumnNamesHash({"z", "y", "x"})}), "column_names_hash");
+  EXPECT_EQ(FactsOf(run({right, right})).reason, "ONLY_FIRST");
+}
+
+TEST_F(ColumnNamesRpcTest, AnEvaluationComparesThem) {
+  ASSERT_TRUE(Build(Named({"x", "y", "z"})).ok());
+  grpc::ClientContext context;
+  const auto stream = evaluations_->Evaluate(&context);
+  v1::EvaluateRequest request;
+  request.mutable_spec()->set_reference("letter");
+  request.mutable_spec()->set_column_names_hash(ColumnNamesHash({"z", "y", "x"}));
+  stream->Write(request);
+  stream->WritesDone();
+  v1::EvaluateResponse response;
+  while (stream->Read(&response)) {
+  }
+  ExpectRefused(stream->Finish(), "spec.column_names_hash");
+}
+
+}  // namespace
+}  // namespace phimap::testing
