@@ -276,6 +276,9 @@ class ApiErrorsTest(unittest.TestCase):
                 ("OUT_OF_RANGE", none), ("WRONG_LENGTH", wrong), ("WRONG_COLUMNS", dense(ROWS[:, :3])),
                 ("NOT_FINITE", dense(endless))):
             self.fails("Transform", reason, "INVALID_ARGUMENT", phimapd.transform, examples)
+        phimapd.build("named", column_names=list("abcd"))
+        self.fails("Transform", "WRONG_COLUMN_NAMES", "INVALID_ARGUMENT", phimapd.transform, dense(ROWS), "named",
+                   column_names_hash=1)
         phimapd.transform(sparse())
         self.fails("Transform", "BAD_OFFSETS", "INVALID_ARGUMENT", phimapd.transform, sparse(offsets=(0, 3)))
         self.fails("Transform", "BAD_COLUMN", "INVALID_ARGUMENT", phimapd.transform, sparse(columns=(1, 4)))
@@ -313,7 +316,8 @@ class ApiErrorsTest(unittest.TestCase):
                 ("BAD_EXPRESSION", [spec(kernel="rbf(gama=1)")]), ("BAD_EXPRESSION", [spec(text="f9()")]),
                 ("BAD_EXPRESSION", [spec(kernel="(" * 40 + "linear()" + ")" * 40)]),
                 ("BAD_EXPRESSION", [spec(kernel=" " * 4097)]), ("OUT_OF_RANGE", [large]),
-                ("NOT_APPLICABLE", [inapplicable]),
+                ("NOT_APPLICABLE", [inapplicable]), ("BAD_COLUMN_NAMES", [spec(column_names=["a", "a"])]),
+                ("BAD_COLUMN_NAMES", build_of(ROWS, column_names=list("abc"))),
                 ("KERNEL_NOT_APPLICABLE", [spec(text="random_projection(dimensions=2)")]),
                 ("KERNEL_NOT_APPLICABLE", [spec(text="fourier(dimensions=2)", kernel="precomputed()")]),
                 ("NOT_SQUARE", build_of(ROWS, text="f1(landmarks=3)", kernel="precomputed()")),
@@ -441,6 +445,8 @@ class ApiErrorsTest(unittest.TestCase):
             self.fails_to_evaluate(phimapd, reason, "INVALID_ARGUMENT", [first, labeled(examples, ["a"])])
         self.fails_to_evaluate(phimapd, "TOO_LONG", "INVALID_ARGUMENT",
                                [labeled_spec(reference="words"), labeled(text("x" * (1 << 20) + "x"), ["a"])])
+        self.fails_to_evaluate(phimapd, "WRONG_COLUMN_NAMES", "INVALID_ARGUMENT",
+                               [labeled_spec(reference="named", column_names_hash=1)])
         self.fails_to_evaluate(phimapd, "NO_KERNEL", "FAILED_PRECONDITION",
                                [labeled_spec(reference="words", learner="kernel_svm()")])
         self.fails_to_evaluate(phimapd, "DIGEST_MISMATCH", "FAILED_PRECONDITION",

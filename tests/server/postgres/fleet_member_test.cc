@@ -32,8 +32,10 @@ class FleetMemberTest : public PostgresTest {
   int64_t Count(const std::string& where = "true") {
     return Run("SELECT count(*) FROM phimap.servers WHERE " + where).Int(0, 0);
   }
-  absl::Status Import() {
+  // Of an artifact of this format.
+  absl::Status Import(uint32_t artifact_format = 2) {
     VersionRecord version;
+    version.artifact_format = artifact_format;
     version.mapping = "letters";
     version.serving_type = "float32";
     return SqlCatalog(database_)
@@ -61,7 +63,7 @@ TEST_F(FleetMemberTest, ItIsHeardOfAgainAndAgain) {
 }
 
 TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
-  const auto old = Join(Named("old", /*artifact_format=*/0));
+  const auto old = Join(Named("old", /*artifact_format=*/1));
   const absl::Status refused = Import();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(ReasonOf(refused), "FLEET_TOO_OLD");
@@ -75,6 +77,13 @@ TEST_F(FleetMemberTest, WhatALivingServerDoesNotReadIsNotPublished) {
   EXPECT_EQ(ReasonOf(Import()), "FLEET_TOO_OLD");
   Run(absl::StrCat(ago, absl::ToInt64Microseconds(FleetMember::kLifetime + absl::Seconds(1))));
   const absl::Status accepted = Import();
+  EXPECT_TRUE(accepted.ok()) << accepted;
+}
+
+// Artifacts that an older server reads are published beside it: those without names of columns.
+TEST_F(FleetMemberTest, WhatAllReadIsPublishedWhileAnOlderServerLives) {
+  const auto old = Join(Named("old", /*artifact_format=*/1));
+  const absl::Status accepted = Import(/*artifact_format=*/1);
   EXPECT_TRUE(accepted.ok()) << accepted;
 }
 
