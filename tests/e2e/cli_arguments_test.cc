@@ -120,7 +120,7 @@ TEST_F(CliArgumentsTest, WhatIsWrongWithAWordIsSaidWithWhatToWrite) {
       {{"advise", "--error=0.1", "--confidence=0.9", "--points=many"},
        "--points: expected a number, got 'many'\n  phimap advise --help"},
       {{"alias", "set", "letters@prod", "one"},
-       "VERSION: expected the number of a version, as 3, got"},
+       "VERSION: expected the number of a version, as 3, or sha256: and at least 7"},
       {{"transform", "x"}, "--output is required\n  phimap transform --help"},
       {{"build", "x", "--mapping=f1(landmarks=2)"},
        "--input is required: a file of rows, or several"},
