@@ -12,10 +12,16 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
                             .Name("phimap_reload_failures_total")
                             .Help("Times that changed files of TLS or of tokens could not be used: "
                                   "those before are in force.")
+                            .Register(registry),
+                        prometheus::BuildCounter()
+                            .Name("phimap_connections_ended_total")
+                            .Help("Connections to the API that were ended with an error because of "
+                                  "what the client sent.")
                             .Register(registry)) {}
 
 ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
-                                     prometheus::Family<prometheus::Counter>& reload_failures)
+                                     prometheus::Family<prometheus::Counter>& reload_failures,
+                                     prometheus::Family<prometheus::Counter>& ended)
     : accepted(OneCounter(registry, "phimap_connections_accepted_total",
                           "Connections to the API that were taken.")),
       refused(OneCounter(registry, "phimap_connections_refused_total",
@@ -23,6 +29,10 @@ ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
       refused_by_address(OneCounter(
           registry, "phimap_connections_refused_by_address_total",
           "Connections to the API that were closed at once: their address has too many.")),
+      ended_for_resets(&ended.Add({{"reason", "resets"}})),
+      ended_for_control_frames(&ended.Add({{"reason", "control_frames"}})),
+      ended_for_headers(&ended.Add({{"reason", "headers"}})),
+      ended_for_protocol(&ended.Add({{"reason", "protocol"}})),
       open(OneGauge(registry, "phimap_connections_open", "Connections to the API.")),
       longest_gap_seconds(OneGauge(
           registry, "phimap_loop_longest_gap_seconds",

@@ -18,6 +18,11 @@ struct ConnectionMetrics {
   prometheus::Counter* const refused;
   // Closed at once, because their address has as many as one may have.
   prometheus::Counter* const refused_by_address;
+  // Ended because of what the client did.
+  prometheus::Counter* const ended_for_resets;
+  prometheus::Counter* const ended_for_control_frames;
+  prometheus::Counter* const ended_for_headers;
+  prometheus::Counter* const ended_for_protocol;
   // Those that are open now.
   prometheus::Gauge* const open;
   // Between two polls of an event loop.
@@ -30,7 +35,8 @@ struct ConnectionMetrics {
 
  private:
   ConnectionMetrics(prometheus::Registry& registry,
-                    prometheus::Family<prometheus::Counter>& reload_failures);
+                    prometheus::Family<prometheus::Counter>& reload_failures,
+                    prometheus::Family<prometheus::Counter>& ended);
 };
 
 }  // namespace phimap

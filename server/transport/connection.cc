@@ -359,7 +359,8 @@ bool Connection::CountReset(const Http2Stream& stream) {
          resets_.Take(loop_.now());
 }
 
-int Connection::EndFlood(absl::string_view why) {
+int Connection::EndFlood(ClientFault fault, absl::string_view why) {
+  fault_ = fault;
   nghttp2_submit_goaway(
       session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
       NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(why.data()), why.size());
@@ -450,7 +451,7 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
   StartSecond();
   dropped_header_bytes_ += bytes;
   if (dropped_header_bytes_ > owner_.limits.max_dropped_header_bytes) {
-    return EndFlood("too many headers beyond the limit of a call");
+    return EndFlood(ClientFault::kHeaders, "too many headers beyond the limit of a call");
   }
   if (begins) {
     head_.too_large = true;
@@ -477,7 +478,9 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       return 0;
     }
     case NGHTTP2_DATA: {
-      if (frame.hd.length == 0 && !end && !CountControlFrame()) return EndFlood(kTooManyFrames);
+      if (frame.hd.length == 0 && !end && !CountControlFrame()) {
+        return EndFlood(ClientFault::kControlFrames, kTooManyFrames);
+      }
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream != nullptr && end) EndRequest(*stream);
       return 0;
@@ -486,13 +489,13 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       const Http2Stream* const stream = Find(frame.hd.stream_id);
       const bool few = stream == nullptr ? CountControlFrame() : CountReset(*stream);
       if (few || owner_.shared(peer_)) return 0;
-      return EndFlood("too many streams were reset that had no answer yet");
+      return EndFlood(ClientFault::kResets, "too many streams were reset that had no answer yet");
     }
     // What answers flow by, at the pace of the data.
     case NGHTTP2_WINDOW_UPDATE:
       return 0;
     default:
-      return CountControlFrame() ? 0 : EndFlood(kTooManyFrames);
+      return CountControlFrame() ? 0 : EndFlood(ClientFault::kControlFrames, kTooManyFrames);
   }
 }
 
@@ -531,6 +534,11 @@ int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
 }
 
 int Connection::OnFrameSent(const nghttp2_frame& frame) {
+  if (frame.hd.type == NGHTTP2_GOAWAY && frame.goaway.error_code != NGHTTP2_NO_ERROR) {
+    const auto* const why = reinterpret_cast<const char*>(frame.goaway.opaque_data);
+    owner_.blamed(peer_, fault_, {why, frame.goaway.opaque_data_len});
+    return 0;
+  }
   const bool ends = frame.hd.type == NGHTTP2_HEADERS || frame.hd.type == NGHTTP2_DATA;
   if (!ends || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 0;
   Http2Stream* const stream = Find(frame.hd.stream_id);

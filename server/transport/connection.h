@@ -72,6 +72,9 @@ struct ConnectionLimits {
   }
 };
 
+// What a client did for which its connection is ended.
+enum class ClientFault { kResets, kControlFrames, kHeaders, kProtocol };
+
 class Connection final : public Pollable {
  public:
   // What a connection belongs to.
@@ -84,6 +87,9 @@ class Connection final : public Pollable {
     std::function<void(Connection&)> ended;
     // Whether many clients may be behind it: then none is to suffer for the resets of another.
     std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
+    // The client is told that the connection ends because of what it did.
+    std::function<void(const Peer&, ClientFault, absl::string_view why)> blamed =
+        [](const Peer&, ClientFault, absl::string_view) {};
   };
 
   // `owner` outlives the connection.
@@ -185,7 +191,7 @@ class Connection final : public Pollable {
   // Counts a stream that the client resets; false when it does little else.
   bool CountReset(const Http2Stream& stream);
   // Tells the client why the connection ends; what nghttp2's callback returns to end it.
-  int EndFlood(absl::string_view why);
+  int EndFlood(ClientFault fault, absl::string_view why);
   void End();
 
   // From nghttp2.
@@ -247,6 +253,8 @@ class Connection final : public Pollable {
   // Counted since this second began.
   absl::Time second_ = absl::InfinitePast();
   int control_frames_ = 0;
+  // What a GOAWAY with an error is sent for; of nghttp2's own it is this.
+  ClientFault fault_ = ClientFault::kProtocol;
   size_t dropped_header_bytes_ = 0;
   ResetAllowance resets_;
   AgeTimer age_timer_;

@@ -7,6 +7,7 @@
 #include "core/thread/time_slice.h"
 #include "server/schedule/task_pool.h"
 #include "server/sync/mutex.h"
+#include "server/transport/blame.h"
 #include "server/transport/host_counts.h"
 #include "server/transport/listener.h"
 
@@ -23,16 +24,21 @@ constexpr int kMaxQueuedHandshakes = 1024;
 class Transport::IoThread {
  public:
   IoThread(const Options& options, StreamAcceptor& acceptor, const ConnectionMetrics& metrics,
-           TaskPool& handshakes, HostCounts& hosts)
+           const Logger& logger, TaskPool& handshakes, HostCounts& hosts)
       : limits_(options.limits),
         metrics_(metrics),
         hosts_(hosts),
-        owner_{acceptor, limits_,
+        blame_(metrics, logger),
+        owner_{acceptor,
+               limits_,
                [&handshakes](std::function<void()> step) {
                  return handshakes.Submit(std::move(step)).ok();
                },
                [this](Connection& connection) { Ended(connection); },
-               [&hosts](const Peer& peer) { return hosts.IsExempt(peer); }},
+               [&hosts](const Peer& peer) { return hosts.IsExempt(peer); },
+               [this](const Peer& peer, ClientFault fault, absl::string_view why) {
+                 blame_.Note(peer, fault, why);
+               }},
         thread_([this] {
           RequestTimeSlice(kShortTimeSlice);
           loop_->Run();
@@ -90,6 +96,7 @@ class Transport::IoThread {
   const ConnectionLimits limits_;
   const ConnectionMetrics& metrics_;
   HostCounts& hosts_;
+  Blame blame_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
   const Connection::Owner owner_;
   absl::flat_hash_map<Connection*, std::unique_ptr<Connection>> connections_;
@@ -103,7 +110,8 @@ struct Transport::Parts {
         const Logger& the_logger)
       : options(the_options), metrics(the_metrics), logger(the_logger) {
     for (int i = 0; i < options.io_threads; ++i) {
-      threads.push_back(std::make_unique<IoThread>(options, acceptor, metrics, *handshakes, hosts));
+      threads.push_back(
+          std::make_unique<IoThread>(options, acceptor, metrics, logger, *handshakes, hosts));
     }
   }
 

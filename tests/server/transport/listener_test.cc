@@ -90,6 +90,20 @@ TEST_F(ListenerTest, OneConnectionMoreThanAnAddressMayHaveIsClosedCountedAndTold
                            HasSubstr(" limit=2 "), HasSubstr("--max_connections_per_host"))));
 }
 
+TEST_F(ListenerTest, AConnectionThatEndsForWhatItsClientSentIsCountedAndToldOf) {
+  Transport::Options options;
+  options.limits.max_control_frames = 100;
+  Serve(options);
+  RawHttp2Client& client = Connect();
+  ASSERT_TRUE(client.RoundTrip());
+  for (int i = 0; i < 10'000; ++i) client.Ping();
+  EXPECT_FALSE(client.RunUntil([] { return false; }));
+  EXPECT_EQ(metrics_.ended_for_control_frames->Value(), 1);
+  EXPECT_EQ(metrics_.ended_for_resets->Value(), 0);
+  EXPECT_THAT(lines(), ElementsAre(AllOf(HasSubstr("WARNING connection_ended peer=ipv4:127.0.0.1:"),
+                                         HasSubstr(" reason=control_frames "))));
+}
+
 TEST_F(ListenerTest, ProxiesConnectAsOftenAsTheyLike) {
   Serve({.max_connections_per_host = 1, .proxies = {"127.0.0.1"}});
   EXPECT_TRUE(Connect().RoundTrip());
