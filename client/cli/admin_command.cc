@@ -18,6 +18,7 @@
 #include "server/admin/store_check.h"
 #include "server/admin/store_restore.h"
 #include "server/files/file_system.h"
+#include "server/postgres/postgres_uri.h"
 #include "server/store/garbage_collector.h"
 
 namespace phimap::cli {
@@ -63,9 +64,13 @@ absl::Status RunBackup(const AdminArguments& arguments, std::ostream& out, Progr
   PHIMAP_ASSIGN_OR_RETURN(const AdminStore store, OpenAdminStore(arguments.store));
   PHIMAP_ASSIGN_OR_RETURN(const BackupReport report,
                           BackUp(store, arguments.to, ThisProgram(), PosixFileSystem(),
-                                 ProgressOf(bar, "copying", cancel)));
+                                 ProgressOf(bar, "copying", cancel), arguments.skip_damaged));
   PrintReport(report, "backed up to", arguments.to, arguments.json, out);
-  return absl::OkStatus();
+  if (report.damaged.empty()) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "--store",
+                   absl::StrCat("the backup lacks ", report.damaged.size(),
+                                " artifacts, which its damaged.txt lists: ",
+                                absl::StrJoin(report.damaged, "; ")));
 }
 
 absl::Status RunRestore(const AdminArguments& arguments, std::ostream& out, ProgressBar& bar,
@@ -135,8 +140,10 @@ absl::Status RunGc(const AdminArguments& arguments, std::ostream& out) {
     return absl::OkStatus();
   }
   out << report.removed << " artifacts removed, " << report.remains << " files unlinked; "
-      << report.listed << " found that no version names, which go after the grace time; "
-      << report.held << " kept for a backup under way\n";
+      << report.listed
+      << " more found that no version names; what was found goes when its grace time ("
+      << arguments.grace_seconds << " s) is over; " << report.held
+      << " kept for a backup under way\n";
   return absl::OkStatus();
 }
 
@@ -144,6 +151,7 @@ absl::Status RunGc(const AdminArguments& arguments, std::ostream& out) {
 
 absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const Console& console,
                       client::CancelToken& cancel) {
+  if (IsPostgres(arguments.store)) PHIMAP_RETURN_IF_ERROR(CheckPostgresUri(arguments.store));
   if (arguments.action == "gc") return RunGc(arguments, out);
   ProgressBar bar(console);
   if (arguments.action == "backup") return RunBackup(arguments, out, bar, cancel);
@@ -181,6 +189,8 @@ Command AddAdmin(CLI::App& app) {
   CLI::App* backup =
       AddAdminAction(*admin, arguments, "backup", "Copy a store to a folder while servers work");
   backup->add_option("--to", arguments.to, "Folder, missing or empty")->required();
+  backup->add_flag("--skip-damaged", arguments.skip_damaged,
+                   "Make a backup without damaged artifacts if there are any; exit code 1 says that");
   CLI::App* restore = AddAdminAction(*admin, arguments, "restore",
                                      "Make a store of a backup: in a folder that is missing or "
                                      "empty, or in an empty database");

@@ -23,6 +23,7 @@ struct AdminArguments {
   std::string to;
   std::string from;
   bool quarantine = false;
+  bool skip_damaged = false;
   int64_t grace_seconds = 3600;
   bool json = false;
 };

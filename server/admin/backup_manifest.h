@@ -16,6 +16,9 @@ namespace phimap {
 
 inline constexpr absl::string_view kManifestFile = "MANIFEST";
 
+// In a backup that was made without damaged artifacts: their digests, a line each.
+inline constexpr absl::string_view kDamagedFile = "damaged.txt";
+
 // Digests by path within the backup, as in "blobs/ab/abcdef…".
 using BackupManifest = std::map<std::string, std::string>;
 

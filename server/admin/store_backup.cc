@@ -60,18 +60,22 @@ absl::Status WriteDatabase(const std::string& path, const CatalogRows& rows) {
 absl::Status SomeDamaged(const std::vector<std::string>& messages) {
   return MakeError(
       absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "store",
-      absl::StrCat(messages.size(), " artifacts could not be copied, so this is no backup: ",
-                   absl::StrJoin(messages, "; ")));
+      absl::StrCat(
+          messages.size(),
+          " artifacts could not be copied, so this is no backup: ", absl::StrJoin(messages, "; "),
+          "; heal them (`phimap admin check` names the versions), or have a backup without "
+          "them with --skip-damaged"));
 }
 
 class Backup {
  public:
   Backup(const AdminStore& from, std::string folder, FileSystem* file_system,
-         const AdminProgress& progress)
+         const AdminProgress& progress, bool skip_damaged)
       : from_(from),
         folder_(std::move(folder)),
         file_system_(file_system),
         progress_(progress),
+        skip_damaged_(skip_damaged),
         to_(folder_, file_system) {}
 
   absl::StatusOr<BackupReport> Run(StoreHold& hold) {
@@ -95,7 +99,6 @@ class Backup {
 
  private:
   absl::Status CopyArtifacts(const std::map<std::string, int64_t>& artifacts, StoreHold& hold) {
-    std::vector<std::string> damaged;
     for (const auto& [digest, size_bytes] : artifacts) {
       if (!progress_(report_.artifacts, static_cast<int64_t>(artifacts.size()))) {
         return absl::CancelledError(
@@ -104,7 +107,8 @@ class Backup {
       PHIMAP_RETURN_IF_ERROR(hold.Renew());
       const absl::Status copied = CopyArtifact(digest, size_bytes);
       if (absl::IsDataLoss(copied)) {
-        damaged.push_back(std::string(copied.message()));
+        report_.damaged.push_back(std::string(copied.message()));
+        absl::StrAppend(&damaged_text_, digest, "\n");
         continue;
       }
       PHIMAP_RETURN_IF_ERROR(copied);
@@ -112,7 +116,8 @@ class Backup {
       ++report_.artifacts;
       report_.bytes += size_bytes;
     }
-    return damaged.empty() ? absl::OkStatus() : SomeDamaged(damaged);
+    if (report_.damaged.empty() || skip_damaged_) return absl::OkStatus();
+    return SomeDamaged(report_.damaged);
   }
 
   absl::Status CopyArtifact(const std::string& digest, int64_t size_bytes) {
@@ -124,6 +129,11 @@ class Backup {
   absl::Status WriteRest(const CatalogRows& rows) {
     PHIMAP_RETURN_IF_ERROR(to_.WriteNamed("STORE", rows.store_id));
     PHIMAP_RETURN_IF_ERROR(WriteText(Path(kAliasesFile), AliasesText(rows), file_system_));
+    if (!damaged_text_.empty()) {
+      const std::string path = Path(kDamagedFile);
+      PHIMAP_RETURN_IF_ERROR(WriteText(path, damaged_text_, file_system_));
+      PHIMAP_ASSIGN_OR_RETURN(manifest_[std::string(kDamagedFile)], FileDigest(path, file_system_));
+    }
     PHIMAP_RETURN_IF_ERROR(WriteDatabase(Path(kDatabaseFile), rows));
     PHIMAP_RETURN_IF_ERROR(file_system_->SyncFileSystem(folder_));
     for (const absl::string_view name :
@@ -139,20 +149,24 @@ class Backup {
   const std::string folder_;
   FileSystem* const file_system_;
   const AdminProgress& progress_;
+  const bool skip_damaged_;
   FileBlobs to_;
   BackupManifest manifest_;
+  // The digests that could not be copied, a line each.
+  std::string damaged_text_;
   BackupReport report_;
 };
 
 }  // namespace
 
-absl::Status CheckEmpty(const std::string& folder, FileSystem* file_system) {
+absl::Status CheckEmpty(const std::string& folder, absl::string_view field,
+                        FileSystem* file_system) {
   const absl::StatusOr<std::vector<std::string>> names = file_system->List(folder);
   if (absl::IsNotFound(names.status())) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(names.status());
   if (names->empty()) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "to",
+      absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", field,
       absl::StrCat("expected a folder that is missing or empty, but ", folder, " has ",
                    names->front(),
                    names->size() > 1 ? absl::StrCat(" and ", names->size() - 1, " more") : "",
@@ -162,11 +176,11 @@ absl::Status CheckEmpty(const std::string& folder, FileSystem* file_system) {
 
 absl::StatusOr<BackupReport> BackUp(const AdminStore& from, const std::string& folder,
                                     const std::string& holder, FileSystem* file_system,
-                                    const AdminProgress& progress) {
-  PHIMAP_RETURN_IF_ERROR(CheckEmpty(folder, file_system));
+                                    const AdminProgress& progress, bool skip_damaged) {
+  PHIMAP_RETURN_IF_ERROR(CheckEmpty(folder, "--to", file_system));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<StoreHold> hold,
                           StoreHold::Take(from.database, holder));
-  return Backup(from, folder, file_system, progress).Run(*hold);
+  return Backup(from, folder, file_system, progress, skip_damaged).Run(*hold);
 }
 
 }  // namespace phimap

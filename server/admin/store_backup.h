@@ -30,17 +30,22 @@ struct BackupReport {
   int64_t artifacts = 0;
   int64_t bytes = 0;
   int64_t revision = 0;
+  // What is damaged or missing and was left out, with the reason, for people.
+  std::vector<std::string> damaged;
 };
 
 // Copies `from` into `folder`, which must be missing or empty (FAILED_PRECONDITION, NOT_EMPTY).
 // DATA_LOSS (ARTIFACT_DAMAGED) names what is damaged or missing; all else is copied, and there is
-// no MANIFEST. `holder` names this program to others.
+// no MANIFEST, unless `skip_damaged`: then the backup is one without these artifacts, which
+// MANIFEST and the report name. `holder` names this program to others.
 absl::StatusOr<BackupReport> BackUp(const AdminStore& from, const std::string& folder,
                                     const std::string& holder, FileSystem* file_system,
-                                    const AdminProgress& progress);
+                                    const AdminProgress& progress, bool skip_damaged = false);
 
-// FAILED_PRECONDITION (NOT_EMPTY), naming a file, unless `folder` is missing or empty.
-absl::Status CheckEmpty(const std::string& folder, FileSystem* file_system);
+// FAILED_PRECONDITION (NOT_EMPTY), naming a file and the caller's `field`, unless `folder` is
+// missing or empty.
+absl::Status CheckEmpty(const std::string& folder, absl::string_view field,
+                        FileSystem* file_system);
 
 }  // namespace phimap
 

@@ -2,6 +2,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,7 +65,9 @@ absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<StoredBlob> blobs, store.blobs->List());
   PHIMAP_ASSIGN_OR_RETURN(const auto named, ReadNames(*store.database));
   CheckReport report;
+  std::set<std::string> stored;
   for (const StoredBlob& blob : blobs) {
+    stored.insert(blob.digest);
     if (named.contains(blob.digest)) continue;
     ++report.unnamed_artifacts;
     report.unnamed_bytes += blob.size_bytes;
@@ -77,9 +81,10 @@ absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
     if (!read.ok()) {
       PHIMAP_ASSIGN_OR_RETURN(const bool still_named, IsNamed(*store.database, digest));
       if (!still_named) continue;
-      if (quarantine) PHIMAP_RETURN_IF_ERROR(store.blobs->SetAside(digest));
-      report.damaged.push_back(
-          {digest, std::string(read.message()), artifact.versions, quarantine});
+      // What is missing cannot be set aside.
+      const bool set_aside = quarantine && stored.contains(digest);
+      if (set_aside) PHIMAP_RETURN_IF_ERROR(store.blobs->SetAside(digest));
+      report.damaged.push_back({digest, std::string(read.message()), artifact.versions, set_aside});
     }
     report.versions += static_cast<int64_t>(artifact.versions.size());
     ++report.artifacts;

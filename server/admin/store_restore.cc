@@ -11,6 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "core/status/error.h"
@@ -29,6 +30,7 @@ constexpr int64_t kDatabaseLimitBytes = int64_t{64} << 30;
 
 struct BackedUp {
   CatalogRows rows;
+  // But for those that were damaged when the backup was made.
   std::map<std::string, int64_t> artifacts;
 };
 
@@ -71,6 +73,20 @@ absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_
   }));
   backup.rows.epoch = NewEpoch();
   return backup;
+}
+
+// Takes what the backup says it was made without out of its artifacts: their versions are restored
+// as damaged ones, which an import heals.
+absl::Status LeaveOutDamaged(const std::string& folder, const BackupManifest& manifest,
+                             FileSystem* file_system, BackedUp* backup) {
+  if (!manifest.contains(std::string(kDamagedFile))) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(
+      const std::string text,
+      file_system->ReadFile(absl::StrCat(folder, "/", kDamagedFile), kDatabaseLimitBytes));
+  for (const absl::string_view digest : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    backup->artifacts.erase(std::string(digest));
+  }
+  return absl::OkStatus();
 }
 
 // Every artifact that a row names must be one that the manifest vouches for.
@@ -167,12 +183,13 @@ absl::StatusOr<BackupReport> Restore(const std::string& folder, const std::strin
     PHIMAP_ASSIGN_OR_RETURN(to, OpenAdminStore(store));
     PHIMAP_RETURN_IF_ERROR(CheckEmptyDatabase(to));
   } else {
-    PHIMAP_RETURN_IF_ERROR(CheckEmpty(store, file_system));
+    PHIMAP_RETURN_IF_ERROR(CheckEmpty(store, "--store", file_system));
   }
   PHIMAP_RETURN_IF_ERROR(CheckBackup(folder, manifest, file_system, [&] {
     return progress(0, static_cast<int64_t>(manifest.size()));
   }));
-  PHIMAP_ASSIGN_OR_RETURN(const BackedUp backup, ReadBackup(folder, file_system));
+  PHIMAP_ASSIGN_OR_RETURN(BackedUp backup, ReadBackup(folder, file_system));
+  PHIMAP_RETURN_IF_ERROR(LeaveOutDamaged(folder, manifest, file_system, &backup));
   PHIMAP_RETURN_IF_ERROR(CheckArtifacts(backup, manifest));
   FileBlobs from(folder, file_system);
   PHIMAP_RETURN_IF_ERROR(IsPostgres(store)

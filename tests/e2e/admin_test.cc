@@ -12,6 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AdminTest : public CliFixture {
  protected:
@@ -62,7 +63,7 @@ TEST_F(AdminTest, AStoreInUseIsNotRestoredOver) {
   ASSERT_EQ(Admin("backup", data_.path(), {"--to=" + backup_}).exit_code, 0);
   const ProcessResult restore = Admin("restore", data_.path(), {"--from=" + backup_});
   EXPECT_EQ(restore.exit_code, 5);
-  EXPECT_THAT(restore.err, HasSubstr("expected a folder that is missing or empty"));
+  EXPECT_THAT(restore.err, HasSubstr("--store: expected a folder that is missing or empty"));
   EXPECT_EQ(Answering(*server_.Connect(), "letters@1"), 1);
 }
 
@@ -81,6 +82,39 @@ TEST_F(AdminTest, ACheckFindsDamageThatAServerHasNotRead) {
   const ProcessResult backup = Admin("backup", data_.path(), {"--to=" + backup_});
   EXPECT_EQ(backup.exit_code, 1);
   EXPECT_FALSE(fs::exists(backup_ + "/MANIFEST"));
+  EXPECT_THAT(backup.err, HasSubstr("--skip-damaged"));
+}
+
+TEST_F(AdminTest, ABackupWithoutWhatIsDamagedIsRestoredWithTheRest) {
+  const std::string digest = server_.Connect()->GetVersion("letters@2")->ref().digest();
+  const std::string path = data_.path() + "/blobs/" + digest.substr(0, 2) + "/" + digest;
+  const std::string copy = folder_.path() + "/letters@2.phimap";
+  fs::copy_file(path, copy);
+  fs::remove(path);
+  const ProcessResult missing = Admin("check", data_.path(), {"--quarantine"});
+  EXPECT_THAT(missing.out, HasSubstr("letters@2: "));
+  EXPECT_THAT(missing.out, Not(HasSubstr("(set aside)")));  // there was nothing to set aside
+  const ProcessResult backup = Admin("backup", data_.path(), {"--to=" + backup_, "--skip-damaged"});
+  EXPECT_EQ(backup.exit_code, 1);
+  EXPECT_THAT(backup.out, HasSubstr("3 versions of 1 mappings, 0 aliases, 2 artifacts"));
+  EXPECT_THAT(backup.err, HasSubstr("the backup lacks 1 artifacts"));
+  const ProcessResult restore = Admin("restore", restored_, {"--from=" + backup_});
+  ASSERT_EQ(restore.exit_code, 0) << restore.err;
+  const ServerProcess again(restored_);
+  EXPECT_EQ(Answering(*again.Connect(), "letters@3"), 3);
+  EXPECT_EQ(again.Connect()->Transform("letters@2", FleetRow()).status().code(),
+            absl::StatusCode::kDataLoss);
+  const ProcessResult healed = RunProcess(
+      {PHIMAP_BINARY, "--server=" + again.address(), "import", copy, "--name=letters"}, "");
+  EXPECT_EQ(healed.exit_code, 0) << healed.err;
+  EXPECT_EQ(Answering(*again.Connect(), "letters@2"), 2);
+}
+
+TEST_F(AdminTest, APasswordInAnAddressIsRefusedAndNotRepeated) {
+  const ProcessResult check = Admin("check", "postgresql://u:secret@127.0.0.1/d");
+  EXPECT_EQ(check.exit_code, 2) << check.err;
+  EXPECT_THAT(check.err, HasSubstr("PGPASSFILE"));
+  EXPECT_THAT(check.err, Not(HasSubstr("secret")));
 }
 
 TEST_F(AdminTest, GarbageThatIsYoungStaysAndAGraceThatIsTooShortIsRefused) {
