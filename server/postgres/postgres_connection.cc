@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -13,6 +15,7 @@
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/postgres/libpq.h"
+#include "server/postgres/pass_file.h"
 #include "server/postgres/postgres_values.h"
 
 namespace phimap {
@@ -127,6 +130,11 @@ absl::Status PostgresConnection::ConnectError(absl::string_view text) {
   // libpq itself ends a connection for which it has no password.
   if (failure.sqlstate.empty() && libpq().PQconnectionNeedsPassword(connection_.get()) != 0) {
     failure.sqlstate = "28P01";
+  }
+  const char* const pass_file = std::getenv("PGPASSFILE");
+  if (absl::StartsWith(failure.sqlstate, "28") && pass_file != nullptr) {
+    const std::string problem = PassFileProblem(pass_file);
+    if (!problem.empty()) absl::StrAppend(&failure.message, " (PGPASSFILE: ", problem, ")");
   }
   const absl::Status error = PostgresError(failure.sqlstate, failure.message, place_);
   connection_.reset();

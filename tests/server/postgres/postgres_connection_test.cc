@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -207,6 +208,18 @@ TEST_F(PostgresConnectionTest, RefusalsSayWhyWithoutThePassword) {
   const std::string right =
       absl::StrCat("postgresql://locked:", PostgresServer::kLockedPassword, at, name_);
   EXPECT_TRUE(PostgresConnection::Open(right, {}).ok());
+}
+
+TEST_F(PostgresConnectionTest, APassFileThatLibpqDoesNotReadIsNamedWithTheRefusal) {
+  ASSERT_EQ(setenv("PGPASSFILE", "/nowhere/pgpass", /*overwrite=*/1), 0);
+  const absl::Status status =
+      PostgresConnection::Open(
+          absl::StrCat("postgresql://locked@127.0.0.1:", server_.port(), "/", name_), {})
+          .status();
+  unsetenv("PGPASSFILE");
+  EXPECT_EQ(ReasonOf(status), "DATABASE_REFUSED");
+  EXPECT_THAT(status.ToString(),
+              HasSubstr("(PGPASSFILE: cannot find /nowhere/pgpass: No such file"));
 }
 
 TEST_F(PostgresConnectionTest, AnAddressWithAStrayPasswordIsRefusedWithoutRepeatingIt) {
