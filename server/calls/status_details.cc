@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -17,8 +18,21 @@ constexpr size_t kMaxDetailsBytes = 3072;
 // Shorter texts say nothing; what still does not fit then goes without them.
 constexpr size_t kMinTextBytes = 64;
 constexpr char kDomain[] = "phimap";
-// Of an error's facts: a file of the server.
-constexpr char kPath[] = "path";
+// Facts of an error that are for the server's log, and what a client reads in the place of the text
+// of one; empty: of the fact alone.
+struct PrivateFact {
+  const char* key;
+  const char* instead;
+};
+constexpr PrivateFact kPrivateFacts[] = {{"path", "a file of the store"},
+                                         {"at", "the store's database failed"},
+                                         {"place", "the store's database"},
+                                         {"database", ""},
+                                         {"host", ""}};
+
+bool IsPrivate(absl::string_view key) {
+  return absl::c_any_of(kPrivateFacts, [&](const PrivateFact& fact) { return key == fact.key; });
+}
 
 void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status& status) {
   google::protobuf::Any& any = *status.add_details();
@@ -48,7 +62,7 @@ std::string Details(absl::StatusCode code, absl::string_view message, const Erro
   info.set_reason(detail.reason);
   info.set_domain(kDomain);
   for (const auto& [key, value] : detail.metadata) {
-    if (!texts || key == kPath) continue;
+    if (!texts || IsPrivate(key)) continue;
     (*info.mutable_metadata())[key] = Shortened(value, max_text_bytes);
   }
   Pack(info, "ErrorInfo", status);
@@ -74,9 +88,13 @@ std::string Shortened(absl::string_view text, size_t max_bytes) {
 std::string MessageForClient(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return std::string(status.message());
-  const auto path = detail->metadata.find(kPath);
-  if (path == detail->metadata.end() || path->second.empty()) return std::string(status.message());
-  return absl::StrReplaceAll(status.message(), {{path->second, "a file of the store"}});
+  std::string message(status.message());
+  for (const auto& [key, instead] : kPrivateFacts) {
+    const auto fact = detail->metadata.find(key);
+    if (*instead == '\0' || fact == detail->metadata.end() || fact->second.empty()) continue;
+    message = absl::StrReplaceAll(message, {{fact->second, instead}});
+  }
+  return message;
 }
 
 StatusDetails DetailsForClient(const absl::Status& status) {

@@ -39,7 +39,7 @@ absl::Status LocalOnly(const PostgresConnection& connection) {
       absl::StrCat(place.Text(), " committed without waiting for its standby (",
                    absl::StrJoin(connection.last_warnings(), "; "),
                    "): a failover may lose it; look after the standby, do not cancel the wait"),
-      {{"database", place.database}, {"host", place.host}}, 5000);
+      {{"database", place.database}, {"host", place.host}, {"place", place.Text()}}, 5000);
 }
 
 absl::Status NotCommitted(const PostgresPlace& place) {

@@ -97,12 +97,14 @@ absl::Status PostgresError(absl::string_view sqlstate, absl::string_view message
   const Meaning& meaning = MeaningOf(sqlstate);
   const std::string state =
       sqlstate.empty() ? std::string() : absl::StrCat(" (SQLSTATE ", sqlstate, ")");
-  return MakeError(
-      meaning.code, meaning.reason, "",
-      absl::StrCat(place.Text(), ": ", absl::StripAsciiWhitespace(message), state, "; ",
-                   meaning.advice),
-      {{"database", place.database}, {"host", place.host}, {"sqlstate", std::string(sqlstate)}},
-      meaning.retry_delay_ms);
+  const std::string where =
+      absl::StrCat(place.Text(), ": ", absl::StripAsciiWhitespace(message), state);
+  return MakeError(meaning.code, meaning.reason, "", absl::StrCat(where, "; ", meaning.advice),
+                   {{"database", place.database},
+                    {"host", place.host},
+                    {"at", where},
+                    {"sqlstate", std::string(sqlstate)}},
+                   meaning.retry_delay_ms);
 }
 
 bool EndsConnection(absl::string_view sqlstate) {

@@ -49,6 +49,18 @@ TEST(StatusDetailsTest, FileOfTheServerIsNamedNowhere) {
   EXPECT_EQ(Find<rpc::ErrorInfo>(Parsed(shown), "ErrorInfo").metadata().at("digest"), "12ab");
 }
 
+TEST(StatusDetailsTest, TheDatabaseIsNamedNowhere) {
+  const absl::Status error = MakeError(
+      Code::kUnavailable, "DATABASE_UNAVAILABLE", "",
+      "database \"d\" on h:1 (user \"u\"): refused; look whether the server runs",
+      {{"host", "h"}, {"database", "d"}, {"at", "database \"d\" on h:1 (user \"u\"): refused"}});
+  const StatusDetails shown = DetailsForClient(error);
+  EXPECT_EQ(shown.message, "the store's database failed; look whether the server runs");
+  const auto info = Find<rpc::ErrorInfo>(Parsed(shown), "ErrorInfo");
+  EXPECT_EQ(info.reason(), "DATABASE_UNAVAILABLE");
+  EXPECT_TRUE(info.metadata().empty());
+}
+
 TEST(StatusDetailsTest, FactsThatFitAreWhole) {
   const std::string text(900, 't');
   const StatusDetails shown =
