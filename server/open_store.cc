@@ -41,7 +41,20 @@ std::unique_ptr<StoreUpkeep> LookAfter(
   return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
 }
 
+// Copies of artifacts without tables are what a server of PostgreSQL leaves in its --data_dir.
+void WarnOfCacheAlone(const ServerOptions& options, const Logger& logger) {
+  FileSystem& files = *PosixFileSystem();
+  if (!absl::IsNotFound(files.SizeBytes(options.data_dir + "/phimap.sqlite").status())) return;
+  if (!files.List(options.data_dir + "/cache").ok()) return;
+  logger.Log(LogLevel::kWarning, "store_is_new_beside_a_cache",
+             {{"data_dir", options.data_dir},
+              {"help",
+               "this server begins with an empty store of its own, where one had its cache that "
+               "shared a PostgreSQL; is --store=postgresql://… missing?"}});
+}
+
 absl::StatusOr<OpenedStore> OpenSqlite(const ServerOptions& options, const Logger& logger) {
+  WarnOfCacheAlone(options, logger);
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteStore> store,
                           SqliteStore::Open({.data_dir = options.data_dir}, PosixFileSystem()));
   const StartupReport& report = store->startup_report();

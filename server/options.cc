@@ -360,6 +360,9 @@ std::variant<ServerOptions, int> ParseOptions(int argc, char** argv) {
   std::vector<std::string> kernel_services;
   AddKernelFlags(app, options, kernel_services);
   AddLogFlags(app, log_level, log_format);
+  app.failure_message([](const CLI::App* parsed, const CLI::Error& error) {
+    return "phimapd: " + CLI::FailureMessage::simple(parsed, error);
+  });
   const absl::Status complete = CheckNotEmpty(app, argc, argv);
   if (!complete.ok()) return Refuse(complete);
   // The library speaks in exceptions; they end here.

@@ -135,6 +135,13 @@ TEST_F(FleetTest, ACacheIsOneServers) {
   EXPECT_THAT(second.err, HasSubstr("is locked by"));
 }
 
+TEST_F(FleetTest, AStoreOfItsOwnWhereACacheWasIsWarnedOf) {
+  const phimap::testing::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() + "/cache");
+  ServerProcess server(folder.path());
+  EXPECT_THAT(server.process().ErrorsSoFar(), HasSubstr("store_is_new_beside_a_cache"));
+}
+
 TEST_F(FleetTest, FlagsThatDoNotFitAreRefusedBeforeAnythingIsDone) {
   const auto refused = [](const std::vector<std::string>& flags) {
     std::vector<std::string> arguments = {PHIMAPD_BINARY};
@@ -143,6 +150,7 @@ TEST_F(FleetTest, FlagsThatDoNotFitAreRefusedBeforeAnythingIsDone) {
     EXPECT_EQ(result.exit_code, 2) << result.err;
     return result.err;
   };
+  EXPECT_THAT(refused({"--nonsense"}), ::testing::StartsWith("phimapd: "));
   EXPECT_THAT(refused({}), HasSubstr("--data_dir: expected a path"));
   EXPECT_THAT(refused({"--data_dir=/x", "--cache_dir=/y"}),
               HasSubstr("--cache_dir: expected none"));
