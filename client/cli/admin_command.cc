@@ -189,8 +189,9 @@ Command AddAdmin(CLI::App& app) {
   CLI::App* backup =
       AddAdminAction(*admin, arguments, "backup", "Copy a store to a folder while servers work");
   backup->add_option("--to", arguments.to, "Folder, missing or empty")->required();
-  backup->add_flag("--skip-damaged", arguments.skip_damaged,
-                   "Make a backup without damaged artifacts if there are any; exit code 1 says that");
+  backup->add_flag(
+      "--skip-damaged", arguments.skip_damaged,
+      "Make a backup without damaged artifacts if there are any; exit code 1 says that");
   CLI::App* restore = AddAdminAction(*admin, arguments, "restore",
                                      "Make a store of a backup: in a folder that is missing or "
                                      "empty, or in an empty database");
