@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/certificate_view.h"
 #include "client/cli/duration_argument.h"
@@ -46,8 +47,9 @@ absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::Canc
   InputShape shape{arguments.rows};
   InputArguments named = arguments.input;
   // A number is how many there are, whatever the file.
-  if (const absl::StatusOr<int32_t> count = CountOfColumns(named.columns_given); count.ok()) {
-    shape.columns = *count;
+  int64_t number = 0;
+  if (named.columns_given.size() == 1 && absl::SimpleAtoi(named.columns_given[0], &number)) {
+    PHIMAP_ASSIGN_OR_RETURN(shape.columns, CountOfColumns(named.columns_given));
     named.columns_given.clear();
   }
   if (shape.rows != 0 && shape.columns != 0) return shape;

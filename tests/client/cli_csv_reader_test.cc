@@ -100,7 +100,7 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
       {"a,b\n1,2\n3,0x10\n", "line 3: column 2 (b): expected a number, got '0x10'"},
       {"a,b\n1,cat\n",
        "line 2: column 2 (b): expected a number, got 'cat'; if the column is not an input, say "
-       "--label=b"},
+       "--label=b or --exclude=b"},
       {"a,b\n\"1\n\",2\n3,x\n", "line 4: column 2 (b): expected a number, got 'x'"},
       {"a,b\n1,\"2\n3,4\n", "line 2: a quoted cell is never closed"},
       {"a,b\n1,\"2\"3\n",
@@ -126,8 +126,8 @@ TEST_F(CsvReaderTest, HeaderOfNumbersIsRefusedAndSaysWhatToDo) {
 
 TEST_F(CsvReaderTest, UnknownLabelListsTheColumns) {
   EXPECT_THAT(Open("x,y,class\n", "klass").status().message(),
-              HasSubstr("has no column 'klass'; its columns are x, y, class"));
-  EXPECT_THAT(Open("x\n", "x").status().message(), HasSubstr("no column beside the label"));
+              HasSubstr(R"(has no column "klass"; its columns are "x", "y", "class")"));
+  EXPECT_THAT(Open("x\n", "x").status().message(), HasSubstr("no column is left that is an input"));
 }
 
 TEST_F(CsvReaderTest, QuoteThatIsNeverClosedDoesNotSwallowALargeFile) {

@@ -179,7 +179,7 @@ class InputRowsTest : public testing::Test {
     auto files = WithFiles(std::move(input));
     if (!files.ok()) return files.status();
     AllRows all;
-    if (!files->label.empty()) {
+    if (!files->choice.label.empty()) {
       auto labeled = OpenLabeledRows(*files, cancel_);
       if (!labeled.ok()) return labeled.status();
       absl::Status status = Append(**labeled, all);
@@ -220,7 +220,8 @@ TEST_F(InputRowsTest, SeveralFilesAreOneStream) {
   const std::string three = folder_.Write("day-4.csv.zst", Zstd("a,b,y\r\n9,10,v\r\n"));
   for (const std::vector<std::string>& paths : {std::vector<std::string>{one, two, none, three},
                                                 std::vector<std::string>{folder_.Path("day-*")}}) {
-    const absl::StatusOr<AllRows> all = Read({.paths = paths, .format = "csv", .label = "y"});
+    const absl::StatusOr<AllRows> all =
+        Read({.paths = paths, .format = "csv", .choice = {.label = "y"}});
     ASSERT_TRUE(all.ok()) << all.status();
     EXPECT_THAT(all->values, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
     EXPECT_THAT(all->labels, ElementsAre("u", "v", "u", "w", "v"));

@@ -432,7 +432,7 @@ TEST_F(CliTest, ADryRunNamesWhatIsMissingOrWrong) {
   EXPECT_THAT(few.err, HasSubstr("99 rows, fewer than the 100 landmarks"));
   const ProcessResult wide = with({"--dry-run", "--rows=1000", "--columns=70000"});
   EXPECT_EQ(wide.exit_code, 2) << wide.err;
-  EXPECT_THAT(wide.err, HasSubstr("phimap: --columns: expected 1 to 65536, got 70000"));
+  EXPECT_THAT(wide.err, HasSubstr("--columns: expected how many there are, 1 to 65536, got"));
 }
 
 }  // namespace

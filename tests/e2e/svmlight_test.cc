@@ -124,13 +124,13 @@ TEST_F(SvmlightTest, OptionsOfAnotherFormatAreRefusedAndSayWhy) {
   const std::string csv = File(csv_, "rows.csv");
   ProcessResult done = Build("a", sparse, {"--label=label"});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("the label of svmlight is what its line begins with"));
+  EXPECT_THAT(done.err, HasSubstr("its labels are what its lines begin with"));
   done = Build("a", csv, {"--label=label", "--zero-based"});
   EXPECT_NE(done.exit_code, 0);
   EXPECT_THAT(done.err, HasSubstr("--zero-based is of svmlight files"));
   done = Build("a", csv, {"--label=label", "--columns=3"});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("--columns is for --dry-run and for svmlight"));
+  EXPECT_THAT(done.err, HasSubstr("has no column \"3\"; its columns are \"label\""));
   ASSERT_EQ(Build("a", sparse, {}).exit_code, 0);
   done = Phimap({"transform", "a", "--input=" + sparse, "--output=" + folder_.path() + "/o.svm"});
   EXPECT_NE(done.exit_code, 0);

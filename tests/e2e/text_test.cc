@@ -107,7 +107,7 @@ TEST_F(TextTest, WhatDoesNotSuitIsExplained) {
        "is a kernel of rows of numbers; the stream's examples are text"},
       {{"build", "w", "--input=" + lines, "--mapping=f2(landmarks=5)", "--kernel=jaccard(n=2)",
         "--label=x"},
-       "a file of texts has no labels"},
+       "a file of texts has neither columns nor labels"},
       {{"build", "w", "--input=" + lines, "--mapping=f2(landmarks=5)", "--kernel=jaccard(n=2)",
         "--text=x"},
        "--text names a column of a CSV file"},
