@@ -1,8 +1,7 @@
-#include "client/cli/column_choice.h"
-
 #include <string>
 #include <vector>
 
+#include "client/cli/column_choice.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

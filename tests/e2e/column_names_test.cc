@@ -20,8 +20,8 @@ class ColumnNamesTest : public CliFixture {
  protected:
   ColumnNamesTest() {
     for (int i = 0; i < 60; ++i) {
-      absl::StrAppend(&rows_, "\"r,", i, "\",", std::sin(i), ",", std::cos(3 * i), ",",
-                      i % 7 / 7.0, i % 2 == 0 ? ",odd\n" : ",even\n");
+      absl::StrAppend(&rows_, "\"r,", i, "\",", std::sin(i), ",", std::cos(3 * i), ",", i % 7 / 7.0,
+                      i % 2 == 0 ? ",odd\n" : ",even\n");
     }
     const ProcessResult built =
         Phimap({"build", "demo", "--input=" + File(kHead + rows_), "--label=class", "--exclude=id",
@@ -64,7 +64,8 @@ TEST_F(ColumnNamesTest, SwappedAndRenamedColumnsAreErrorsWithBothLists) {
 }
 
 TEST_F(ColumnNamesTest, APassedColumnStandsBesideItsRow) {
-  const ProcessResult mapped = Transform(File(kHead + rows_), {"--passthrough=id", "--passthrough=class"});
+  const ProcessResult mapped =
+      Transform(File(kHead + rows_), {"--passthrough=id", "--passthrough=class"});
   EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
   EXPECT_THAT(Read(Output()), AllOf(StartsWith("id,class,f0,"), HasSubstr("\n\"r,0\",odd,"),
                                     HasSubstr("\n\"r,59\",even,")));

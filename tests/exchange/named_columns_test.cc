@@ -11,10 +11,14 @@ namespace {
 
 using ::testing::EndsWith;
 
-// Expected values: python3 -c "import hashlib, struct; print(int.from_bytes(hashlib.sha256(b''.join(
-// struct.pack('<I', len(n)) + n for n in [b'a', 'größe'.encode()])).digest()[:8], 'little'))"
+// Expected values: python3 -c "import hashlib, struct;
+// print(int.from_bytes(hashlib.sha256(b''.join( struct.pack('<I', len(n)) + n for n in [b'a',
+// 'größe'.encode()])).digest()[:8], 'little'))"
 TEST(NamedColumnsTest, TheHashIsTheOneThatTheApiDescribes) {
-  EXPECT_EQ(ColumnNamesHash({"a", "gr\xc3\xb6\xc3\x9f" "e"}), 12647707465618955174u);
+  EXPECT_EQ(ColumnNamesHash({"a",
+                             "gr\xc3\xb6\xc3\x9f"
+                             "e"}),
+            12647707465618955174u);
   EXPECT_EQ(ColumnNamesHash({"x1", "x2", "x3"}), 7180399303787394807u);
 }
 

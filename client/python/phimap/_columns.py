@@ -37,8 +37,8 @@ def in_order(block: Block, expected: Sequence[str], reference: str) -> Block:
 
 
 def check_same(came: Sequence[str], expected: Sequence[str], reference: str) -> None:
-    """InvalidArgument, with both lists, if these are not the same names in some order."""
-    if set(came) != set(expected):
+    """InvalidArgument, with both lists, if these are not the same names in the same order."""
+    if tuple(came) != tuple(expected):
         raise _differ(came, expected, reference)
 
 
@@ -66,6 +66,8 @@ def refused_for_names(error: Error) -> bool:
 def _differ(came: Sequence[str], expected: Sequence[str], reference: str) -> InvalidArgument:
     missing, unknown = _without(expected, came), _without(came, expected)
     said = [f"{_shown(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
+    if not missing and not unknown:
+        said.append("they stand in another order")
     if unknown:
         said.append(f"{_shown(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the version's")
     return InvalidArgument(

@@ -60,12 +60,9 @@ TEST_F(ColumnNamesRpcTest, AVersionHasTheNamesOfItsBuildAlsoAfterARestart) {
 }
 
 TEST_F(ColumnNamesRpcTest, NamesAreOneForEachColumnAndDiffer) {
-  const std::vector<std::vector<std::string>> bad = {{"x", "y"},
-                                                     {"x", "y", "z", "w"},
-                                                     {"x", "y", "x"},
-                                                     {"x", "", "z"},
-                                                     {"x", "y\n", "z"},
-                                                     {"x", "y", std::string(257, 'z')}};
+  const std::vector<std::vector<std::string>> bad = {
+      {"x", "y"},     {"x", "y", "z", "w"}, {"x", "y", "x"},
+      {"x", "", "z"}, {"x", "y\n", "z"},    {"x", "y", std::string(257, 'z')}};
   for (const std::vector<std::string>& names : bad) {
     const grpc::Status refused = Build(Named(names));
     EXPECT_EQ(refused.error_code(), Code::INVALID_ARGUMENT);

@@ -37,6 +37,8 @@ _Self = TypeVar("_Self", bound="Mapping")
 class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share; F2 describes it."""
 
+    # What `fit` saw, if X was a DataFrame; or the names that a version has.
+    feature_names_in_: np.ndarray[Any, Any]
     # The estimators, by the name of their mapping.
     families: ClassVar[dict[str, type[Mapping]]] = {}
 
@@ -86,10 +88,10 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray[Any, Any]:
         """The features of X, in the version's serving type: an array of its own, to write to.
 
-        The columns of a DataFrame are put in the order that `fit` saw, by name."""
+        The columns of a DataFrame must be those that `fit` saw, in their order, as scikit-learn's own estimators want."""
         named = hasattr(X, "columns")
         check_is_fitted(self)
-        X = self._validated(self._in_order(X), reset=False)
+        X = self._validated(X, reset=False)
         if hasattr(self, "components_"):
             X = _kernel_function.blocks(self.kernel, X, self.components_)
         elif hasattr(self, "component_indices_"):
@@ -182,7 +184,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if version.input_columns > 0:
             estimator.n_features_in_ = version.input_columns
         if version.column_names:
-            estimator.feature_names_in_ = np.asarray(version.column_names, dtype=object)
+            estimator.feature_names_in_ = _names(version)
         return estimator._use(version)
 
     def _look_up(self: _Self, client: Client, columns: int) -> _Self:
@@ -195,7 +197,6 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                              f"{version.input_columns} features as input")
         if version.column_names and hasattr(self, "feature_names_in_"):
             check_same(tuple(self.feature_names_in_), version.column_names, reference_to(version))
-            self.feature_names_in_ = np.asarray(version.column_names, dtype=object)
         self.ttl_ = None
         return self._use(version)
 
@@ -272,13 +273,6 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Rows that `fit` needs."""
         return 1
 
-    def _in_order(self, X: Any) -> Any:
-        """A DataFrame with the columns that `fit` saw, in their order; scikit-learn says what any other lacks."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is None or not hasattr(X, "columns") or set(X.columns) != set(names) or len(X.columns) != len(names):
-            return X
-        return X[list(names)]
-
     def _named(self, X: Any) -> Any:
         """Validated rows with the names that `fit` saw, for the server to keep and to compare; others as they are."""
         names = getattr(self, "feature_names_in_", None)
@@ -321,6 +315,10 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 # Attributes that `fit` and `from_version` set.
 _FITTED = ("made_", "ttl_", "reference_", "digest_", "kernel_", "mapping_text_", "components_", "component_indices_",
            "_n_features_out", "n_features_in_", "feature_names_in_")
+
+
+def _names(version: Version) -> np.ndarray[Any, Any]:
+    return np.asarray(version.column_names, dtype=object)
 
 
 def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
