@@ -18,7 +18,6 @@
 #include "server/admin/store_check.h"
 #include "server/admin/store_restore.h"
 #include "server/files/file_system.h"
-#include "server/postgres/postgres_uri.h"
 #include "server/store/garbage_collector.h"
 
 namespace phimap::cli {
@@ -151,7 +150,7 @@ absl::Status RunGc(const AdminArguments& arguments, std::ostream& out) {
 
 absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const Console& console,
                       client::CancelToken& cancel) {
-  if (IsPostgres(arguments.store)) PHIMAP_RETURN_IF_ERROR(CheckPostgresUri(arguments.store));
+  PHIMAP_RETURN_IF_ERROR(CheckAddress(arguments.store));
   if (arguments.action == "gc") return RunGc(arguments, out);
   ProgressBar bar(console);
   if (arguments.action == "backup") return RunBackup(arguments, out, bar, cancel);

@@ -11,6 +11,7 @@
 #include "server/files/file_system.h"
 #include "server/postgres/postgres_blobs.h"
 #include "server/postgres/postgres_database.h"
+#include "server/postgres/postgres_uri.h"
 #include "server/sqlite/schema.h"
 #include "server/sqlite/sqlite_connection.h"
 #include "server/sqlite/sqlite_database.h"
@@ -55,6 +56,10 @@ absl::StatusOr<AdminStore> OpenDirectory(const std::string& directory) {
 
 bool IsPostgres(absl::string_view store) {
   return absl::StartsWith(store, "postgresql://") || absl::StartsWith(store, "postgres://");
+}
+
+absl::Status CheckAddress(const std::string& store) {
+  return IsPostgres(store) ? CheckPostgresUri(store) : absl::OkStatus();
 }
 
 absl::StatusOr<AdminStore> OpenAdminStore(const std::string& store) {

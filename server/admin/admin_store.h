@@ -30,6 +30,10 @@ inline constexpr absl::Duration kAdminBusyTimeout = absl::Seconds(30);
 // Whether `store` is the address of a PostgreSQL; otherwise it is a data directory.
 bool IsPostgres(absl::string_view store);
 
+// INVALID_ARGUMENT for an address of PostgreSQL that is none, or that has a password, which every
+// user of the machine could see.
+absl::Status CheckAddress(const std::string& store);
+
 // Opens a store that exists. Changes nothing: tables of an earlier release are FAILED_PRECONDITION
 // (OLD_SCHEMA), since a server of that release may be at work. Errors: NOT_FOUND (NO_STORE), those
 // of the databases.
