@@ -151,7 +151,7 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
     reader.Fail(absl::StrCat("expected ", header.sections, " sections, got ", sections));
   if (reserved != 0) reader.Fail("a reserved field is not zero");
   reader.CheckRange("serving type", serving_type, 1, 2);
-  if (static_cast<int64_t>(bytes.size()) < TableEnd(header.sections))
+  if (static_cast<int64_t>(bytes.size()) < kArtifactHeadBytes)
     reader.Fail("the section table is cut off");
   PHIMAP_RETURN_IF_ERROR(reader.status());
   PHIMAP_RETURN_IF_ERROR(CheckHeaderChecksum(bytes, header.sections, crc));
@@ -173,6 +173,11 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
     expected_offset += header.table[i].size;
   }
   header.end = expected_offset;
+  // What a shorter table leaves of the head.
+  const int64_t table_end = TableEnd(header.sections);
+  ByteReader padding(bytes.substr(table_end, kArtifactHeadBytes - table_end), table_end);
+  padding.AlignTo(kArtifactHeadBytes);
+  PHIMAP_RETURN_IF_ERROR(padding.status());
   return header;
 }
 

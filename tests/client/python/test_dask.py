@@ -53,6 +53,17 @@ def test_a_frame_keeps_its_index_also_of_empty_partitions(phimapd, client, rows)
     np.testing.assert_array_equal(computed.to_numpy(), client.transform("dask-frame", rows[:100]))
 
 
+def test_columns_of_a_frame_are_put_in_order_by_name(phimapd, client, rows):
+    frame = pandas.DataFrame(rows, columns=list("abcde"))
+    assert list(build("dask-names", frames.from_pandas(frame, npartitions=3), server=phimapd.address, **SPEC).column_names) == list("abcde")
+    data = frames.from_pandas(frame[list("edcba")], npartitions=3)
+    features = transform(data, "dask-names", server=phimapd.address).compute(**PROCESSES)
+    np.testing.assert_array_equal(features.to_numpy(), client.transform("dask-names", rows))
+    renamed = frames.from_pandas(frame.rename(columns={"a": "x"}), npartitions=3)
+    with pytest.raises(phimap.InvalidArgument, match='"a" is missing'):
+        transform(renamed, "dask-names", server=phimapd.address).compute(scheduler="synchronous")
+
+
 def test_a_bag_of_texts_gives_a_bag_of_features(phimapd, client):
     texts = [f"text {i * i} of many" for i in range(60)]
     client.build("dask-bag", texts, spec="f2(landmarks=20)", kernel="normalize(spectrum(n=3))")

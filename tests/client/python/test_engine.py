@@ -157,6 +157,17 @@ def test_a_mapper_with_the_artifact_needs_no_server(own_phimapd, rows):
     same_bits(pickle.loads(run.stdout), expected)
 
 
+def test_columns_have_the_names_that_the_version_has(phimapd, client, rows):
+    frame = pandas.DataFrame(rows, columns=list("abcde"))
+    client.build("engine-names", frame, spec="f2(landmarks=20)", kernel="rbf(gamma=0.5)")
+    mapper = phimap.rows_mapper("engine-names", server=phimapd.address, on_workers=True)
+    expected = client.transform("engine-names", rows)
+    np.testing.assert_array_equal(mapper(frame[list("edcba")]).to_numpy(), expected)
+    np.testing.assert_array_equal(mapper(rows), expected)
+    with pytest.raises(phimap.InvalidArgument, match='"a" is missing, and "x" is not among'):
+        mapper(frame.rename(columns={"a": "x"}))
+
+
 @pytest.mark.parametrize("path, says", [("", "ninja -C build phimap_engine"), ("/nowhere.so", "/nowhere.so")])
 def test_without_the_library_the_error_says_what_to_do(phimapd, client, rows, path, says):
     client.build("engine-missing", rows, spec="f2(landmarks=20)", kernel=RBF)

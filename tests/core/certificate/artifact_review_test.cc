@@ -200,7 +200,7 @@ TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
   ExpectRefused(damaged, "DAMAGED_ARTIFACT");
   ExpectRefused("PHIMAP", "DAMAGED_ARTIFACT");
   std::string newer = CertifiedArtifact();
-  testing::WriteAt<uint32_t>(newer, 8, 2);
+  testing::WriteAt<uint32_t>(newer, 8, 3);
   testing::FixChecksums(newer);
   EXPECT_EQ(ReviewArtifact(newer).status().code(), absl::StatusCode::kUnimplemented);
 }

@@ -206,11 +206,12 @@ TEST(ArtifactDamageTest, EveryFlippedBitIsRefused) {
 TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
   struct Case {
     int64_t offset;
+    uint32_t newer;
     const char* what;
   };
-  for (const Case& c : {Case{8, "format version"}, Case{12, "arithmetic"}}) {
+  for (const Case& c : {Case{8, 3, "format version"}, Case{12, 2, "arithmetic"}}) {
     std::string bytes = SmallArtifacts()[0];
-    testing::WriteAt<uint32_t>(bytes, c.offset, 2);
+    testing::WriteAt<uint32_t>(bytes, c.offset, c.newer);
     FixChecksums(bytes);
     const absl::Status status = DecodeArtifact(bytes).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << c.what;

@@ -58,7 +58,7 @@ class ArtifactImportTest : public ::testing::Test {
 TEST_F(ArtifactImportTest, PiecesOfAnySizeBecomeTheVersion) {
   const std::string artifact = CertifiedArtifact();
   int64_t number = 0;
-  for (const size_t piece : {artifact.size(), size_t{1}, size_t{151}, size_t{152}, size_t{153}}) {
+  for (const size_t piece : {artifact.size(), size_t{1}, size_t{175}, size_t{176}, size_t{177}}) {
     const absl::StatusOr<CertifiedVersion> version = Import(artifact, piece);
     ASSERT_TRUE(version.ok()) << version.status();
     EXPECT_EQ(version->record.number, 1);  // the same each time
@@ -101,19 +101,19 @@ TEST_F(ArtifactImportTest, TheRegistryKnowsTheNewestVersionAtOnce) {
 
 TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
   ArtifactImport text("letter", memory_);
-  EXPECT_TRUE(text.Append(std::string(151, 'x')).ok());
+  EXPECT_TRUE(text.Append(std::string(175, 'x')).ok());
   ExpectInvalid(text.Append("x"), "DAMAGED_ARTIFACT");
   ArtifactImport at_once("letter", memory_);
   ExpectInvalid(at_once.Append(std::string(1 << 20, 'x')), "DAMAGED_ARTIFACT");
-  std::string damaged = CertifiedArtifact().substr(0, 152);
+  std::string damaged = CertifiedArtifact().substr(0, kArtifactHeadBytes);
   damaged[100] ^= 1;
   ArtifactImport head("letter", memory_);
   ExpectInvalid(head.Append(damaged), "DAMAGED_ARTIFACT");
   std::string newer = CertifiedArtifact();
-  WriteAt<uint32_t>(newer, 8, 2);
+  WriteAt<uint32_t>(newer, 8, 3);
   FixChecksums(newer);
   ArtifactImport of_a_newer_phimap("letter", memory_);
-  EXPECT_EQ(of_a_newer_phimap.Append(newer.substr(0, 152)).code(), Code::kUnimplemented);
+  EXPECT_EQ(of_a_newer_phimap.Append(newer.substr(0, kArtifactHeadBytes)).code(), Code::kUnimplemented);
 }
 
 // A head with true checksums that states a size.
@@ -121,13 +121,13 @@ std::string HeadStating(uint64_t certificate_bytes) {
   std::string head = CertifiedArtifact();
   WriteAt<uint64_t>(head, 32 + 4 * 24 + 16, certificate_bytes);
   FixChecksums(head);
-  return head.substr(0, 152);
+  return head.substr(0, kArtifactHeadBytes);
 }
 
 TEST_F(ArtifactImportTest, MemoryIsReservedForTheStatedSizeAndTooMuchIsRefusedBeforeItComes) {
   const std::string artifact = CertifiedArtifact();
   ArtifactImport import("letter", memory_);
-  ASSERT_TRUE(import.Append(artifact.substr(0, 152)).ok());
+  ASSERT_TRUE(import.Append(artifact.substr(0, kArtifactHeadBytes)).ok());
   EXPECT_EQ(reserved_.Value(), 3.0 * artifact.size());
   {
     ArtifactImport large("letter", memory_);
