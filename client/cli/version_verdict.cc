@@ -1,5 +1,6 @@
 #include "client/cli/version_verdict.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/number_text.h"
@@ -28,9 +29,17 @@ const char* GradeName(Grade grade) {
   return "not judged";
 }
 
+// Whether the features are the whole of what the landmarks' span keeps: nothing is lost before it,
+// by projected inputs, or after it, by projected features.
+bool IsSpanOfLandmarks(const v1::Version& version) {
+  return absl::StartsWith(version.mapping_text(), "f2(") &&
+         !absl::StrContains(version.mapping_text(), "input_dimensions=");
+}
+
 // The grade of what was measured, and what that was.
-VersionVerdict Measured(const v1::Certificate& certificate) {
-  if (certificate.has_held_out_trace_residual()) {
+VersionVerdict Measured(const v1::Version& version) {
+  const v1::Certificate& certificate = version.certificate();
+  if (certificate.has_held_out_trace_residual() && IsSpanOfLandmarks(version)) {
     const double share = certificate.held_out_trace_residual();
     const Grade grade = GradeOf(share, 0.05, 0.2);
     return {grade, absl::StrFormat("%.2f %% of the kernel's mass on new rows is not captured%s",
@@ -44,15 +53,18 @@ VersionVerdict Measured(const v1::Certificate& certificate) {
     return {grade, absl::StrFormat("the kernel is off by %.2f %% on average%s", 100 * share,
                                    grade == Grade::kGood ? "" : "; more dimensions are closer")};
   }
+  if (absl::StartsWith(version.mapping_text(), "f1(")) {
+    return {Grade::kUnknown,
+            "F1 does not stand for the kernel's values; phimap evaluate measures a learner"};
+  }
   return {Grade::kUnknown,
-          "no kernel error applies, or too few rows were held out to measure on; "
-          "phimap evaluate measures a learner"};
+          "too few rows were held out to measure on; phimap evaluate measures a learner"};
 }
 
 }  // namespace
 
 VersionVerdict VerdictOf(const v1::Version& version) {
-  VersionVerdict verdict = Measured(version.certificate());
+  VersionVerdict verdict = Measured(version);
   const int warnings = version.certificate().warnings_size();
   if (warnings > 0) {
     if (verdict.grade == Grade::kGood) verdict.grade = Grade::kFair;

@@ -188,7 +188,7 @@ class MarginDisplay:
         wrong = float(np.mean(np.asarray(self.margins) < 0))
         ax.axvline(0, color=_PLAIN, linewidth=0.8, alpha=0.6)
         ax.fill_between(self.margins, 0, shares, where=np.asarray(self.margins) <= 0, color=_COLOURS[4], alpha=0.35,
-                        label=f"put into a wrong class: about {100 * wrong:.2g} %" if wrong else None)
+                        label=f"margin under 0: {100 * wrong:.2g} %" if wrong else None)
         for bounds, colour, mark, label in (
                 (self.certified, _BOUND, "o", "certified of these rows"),
                 (self.certified_to_come, _THIRD, "s", f"certified of rows to come ({100 * self.confidence:g} %)")):
