@@ -1,5 +1,6 @@
-// What it costs a Transform to compare the names of its columns with its version's: a request of one
-// row of 31 numbers is parsed and checked with the number that stands for the names, and without.
+// What it costs a Transform to compare the names of its columns with its version's: a request of
+// one row of 31 numbers is parsed and checked with the number that stands for the names, and
+// without.
 //
 // Not part of bench/run: it stands beside a limit, 1 µs, and no other system.
 #include <memory>
@@ -50,8 +51,9 @@ int Run() {
                                        {"with", [&] { check(with); }}};
   TimeInterleaved({.rounds = 31}, contenders);
   const double cost_us = contenders[1].median_us - contenders[0].median_us;
-  absl::PrintF("parse and check of one row: %.3f us without names, %.3f us with: %.3f us (limit %g)\n",
-               contenders[0].median_us, contenders[1].median_us, cost_us, kLimitUs);
+  absl::PrintF(
+      "parse and check of one row: %.3f us without names, %.3f us with: %.3f us (limit %g)\n",
+      contenders[0].median_us, contenders[1].median_us, cost_us, kLimitUs);
   return cost_us < kLimitUs ? 0 : 1;
 }
 

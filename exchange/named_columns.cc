@@ -9,12 +9,6 @@
 #include "exchange/sha256.h"
 
 namespace phimap {
-namespace {
-
-// A list that people can read in a message.
-constexpr size_t kShownNames = 40;
-
-}  // namespace
 
 uint64_t ColumnNamesHash(const std::vector<std::string>& names) {
   if (names.empty()) return 0;
@@ -33,13 +27,13 @@ uint64_t ColumnNamesHash(const std::vector<std::string>& names) {
   return number == 0 ? 1 : number;
 }
 
-std::string ShownColumnNames(const std::vector<std::string>& names) {
+std::string ShownColumnNames(const std::vector<std::string>& names, size_t most) {
   std::string text;
-  for (size_t i = 0; i < names.size() && i < kShownNames; ++i) {
+  for (size_t i = 0; i < names.size() && i < most; ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", Quoted(names[i]));
   }
-  if (names.size() > kShownNames) {
-    absl::StrAppend(&text, " and ", names.size() - kShownNames, " more");
+  if (names.size() > most) {
+    absl::StrAppend(&text, " and ", names.size() - most, " more");
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #ifndef PHIMAP_EXCHANGE_NAMED_COLUMNS_H_
 #define PHIMAP_EXCHANGE_NAMED_COLUMNS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -14,8 +15,8 @@ namespace phimap {
 // of 0; 0 for no names.
 uint64_t ColumnNamesHash(const std::vector<std::string>& names);
 
-// The names for people: quoted, in order, and how many are left out if they are many.
-std::string ShownColumnNames(const std::vector<std::string>& names);
+// The names for people: quoted, in order, and how many are left out if they are over `most`.
+std::string ShownColumnNames(const std::vector<std::string>& names, size_t most = 40);
 
 // Immutable.
 class NamedColumns {

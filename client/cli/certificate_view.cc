@@ -49,6 +49,9 @@ std::string ErrorText(const v1::Certificate::Error& error) {
   return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
 }
 
+// That fit on a line.
+constexpr size_t kShownInputs = 6;
+
 void RenderHead(std::string& out, absl::string_view title, const v1::Version& version) {
   absl::StrAppend(&out, title, "\n");
   Line(out, "mapping", version.mapping_text());
@@ -62,7 +65,8 @@ void RenderHead(std::string& out, absl::string_view title, const v1::Version& ve
            TypeText(version.serving_type())));
   if (version.column_names_size() > 0) {
     Line(out, "inputs",
-         ShownColumnNames({version.column_names().begin(), version.column_names().end()}));
+         ShownColumnNames({version.column_names().begin(), version.column_names().end()},
+                          kShownInputs));
   } else if (!of_strings) {
     Line(out, "inputs", "without names", "so nobody can check that rows have the same columns");
   }

@@ -1,12 +1,14 @@
 #include "client/cli/column_choice.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "client/cpp/column_names.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -14,6 +16,12 @@
 
 namespace phimap::cli {
 namespace {
+
+// As CsvWriter calls the features.
+bool IsFeatureName(absl::string_view name) {
+  return absl::ConsumePrefix(&name, "f") && !name.empty() &&
+         std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
+}
 
 // Gives each column of a header at most one meaning.
 class ColumnChooser {
@@ -26,7 +34,7 @@ class ColumnChooser {
 
   absl::StatusOr<ChosenColumns> Choose() {
     PHIMAP_RETURN_IF_ERROR(Take("--exclude", choice_.exclude).status());
-    PHIMAP_ASSIGN_OR_RETURN(chosen_.passthrough, Take("--passthrough", choice_.passthrough));
+    PHIMAP_RETURN_IF_ERROR(TakePassthrough());
     if (!choice_.label.empty()) {
       PHIMAP_ASSIGN_OR_RETURN(const std::vector<int> label, Take("--label", {choice_.label}));
       chosen_.label = label[0];
@@ -59,7 +67,52 @@ class ColumnChooser {
     return places;
   }
 
+  // A column that is carried along may be an input or the label too.
+  absl::Status TakePassthrough() {
+    for (const std::string& name : choice_.passthrough) {
+      const std::vector<const char*> before = option_of_;
+      PHIMAP_ASSIGN_OR_RETURN(const std::vector<int> place, Take("--passthrough", {name}));
+      option_of_ = before;
+      if (IsFeatureName(name)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--passthrough: ", Quoted(name),
+                         " is what a feature is called in the output; rename the column"));
+      }
+      chosen_.passthrough.push_back(place[0]);
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsCarried(size_t place) const {
+    return std::find(chosen_.passthrough.begin(), chosen_.passthrough.end(),
+                     static_cast<int>(place)) != chosen_.passthrough.end();
+  }
+
+  // The version's columns, in its order; CompareWithVersion says which are missing.
+  void TakeInputsByName() {
+    for (const std::string& name : choice_.of_version) {
+      const auto found = places_.find(name);
+      if (found == places_.end() || option_of_[found->second] != nullptr) continue;
+      option_of_[found->second] = "--by-name";
+      chosen_.inputs.push_back(found->second);
+    }
+    for (size_t i = 0; i < header_.size(); ++i) {
+      if (option_of_[i] == nullptr && !IsCarried(i)) {
+        chosen_.left_out.push_back(static_cast<int>(i));
+      }
+    }
+  }
+
   absl::Status TakeInputs() {
+    if (choice_.by_name && choice_.of_version.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--by-name: the columns of ", choice_.reference,
+          " have no names; say which ones are its inputs, in its order, with --columns"));
+    }
+    if (choice_.by_name && choice_.columns.empty()) {
+      TakeInputsByName();
+      return absl::OkStatus();
+    }
     if (!choice_.columns.empty()) {
       PHIMAP_ASSIGN_OR_RETURN(chosen_.inputs, Take("--columns", choice_.columns));
       return absl::OkStatus();
@@ -68,7 +121,8 @@ class ColumnChooser {
                                                         choice_.of_version.end());
     for (size_t i = 0; i < header_.size(); ++i) {
       if (option_of_[i] != nullptr) continue;
-      const bool is_input = wanted.empty() || wanted.contains(header_[i]);
+      const bool is_input = wanted.empty() ? !IsCarried(i) : wanted.contains(header_[i]);
+      if (!is_input && IsCarried(i)) continue;
       (is_input ? chosen_.inputs : chosen_.left_out).push_back(static_cast<int>(i));
     }
     return absl::OkStatus();
@@ -84,10 +138,9 @@ class ColumnChooser {
       // A column that is missing may be one of those that are left out, under another name.
       for (std::string& name : NamesAt(chosen_.left_out)) came.push_back(std::move(name));
     }
-    return client::ColumnsDiffer(choice_.reference, choice_.of_version, came,
-                                 reordered ? absl::StrCat("to take them by name: --columns=",
-                                                          absl::StrJoin(choice_.of_version, ","))
-                                           : "");
+    return client::ColumnsDiffer(
+        choice_.reference, choice_.of_version, came,
+        reordered ? "--by-name takes them by name, in the version's order" : "");
   }
 
   std::vector<std::string> NamesAt(const std::vector<int>& places) const {

@@ -17,8 +17,11 @@ struct ColumnChoice {
   std::vector<std::string> exclude = {};
   // --label: no input; empty for none.
   std::string label = {};
-  // --passthrough: no inputs, but carried to the output.
+  // --passthrough: carried to the output; inputs only where --columns or the version names them
+  // too.
   std::vector<std::string> passthrough = {};
+  // --by-name: the version's columns, in its order, wherever they stand.
+  bool by_name = false;
   // Of the version that maps the rows; empty: its columns have no names, or there is none yet.
   std::vector<std::string> of_version = {};
   // The same for messages: "letters@prod".
@@ -37,8 +40,9 @@ struct ChosenColumns {
 };
 
 // kInvalidArgument, with the columns of the file: a name that is not in the header, or is given two
-// meanings; inputs that are not called as the version's (client/cpp/column_names.h), in its order.
-// Columns that the version does not have are left out, if it has names. `file` is for messages.
+// meanings; a column that is carried along and called as features are (f0, f1 …); inputs that are
+// not called as the version's (client/cpp/column_names.h), in its order. Columns that the version
+// does not have are left out, if it has names. `file` is for messages.
 absl::StatusOr<ChosenColumns> ChooseColumns(const std::vector<std::string>& header,
                                             const ColumnChoice& choice, const std::string& file);
 

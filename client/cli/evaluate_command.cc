@@ -74,6 +74,9 @@ Command AddEvaluate(CLI::App& app) {
   AddInput(*command, evaluate.input,
            "Column of the labels of a CSV file, which may be any texts; svmlight has them in "
            "front");
+  command->add_flag(
+      "--by-name", evaluate.input.choice.by_name,
+      "Take the version's columns from the CSV file by their names, wherever they stand");
   command->add_option("--columns", evaluate.input.columns_given, kColumnsHelp)
       ->delimiter(',')
       ->allow_extra_args(false);

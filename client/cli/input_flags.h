@@ -13,7 +13,8 @@ namespace phimap::cli {
 inline constexpr char kLabelHelp[] = "Column of the CSV file that is not an input";
 inline constexpr char kColumnsHelp[] =
     "The inputs by name, in this order, of a CSV file: x1,x2; or how many columns rows from an "
-    "svmlight file have. Those of the version unless given";
+    "svmlight file have. Unless given, those that the version has names for, which must stand in "
+    "its order";
 
 // Adds the flags to a command, which has its other positional arguments already. `label_help` says
 // what --label is to it. `input` outlives the command.

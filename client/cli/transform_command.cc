@@ -198,6 +198,9 @@ Command AddTransform(CLI::App& app) {
           "written as the input is, or as csv; another extension is refused")
       ->check(CLI::IsMember({"csv", "npy"}));
   AddInput(*command, transform.input, kLabelHelp);
+  command->add_flag(
+      "--by-name", transform.input.choice.by_name,
+      "Take the version's columns from the CSV file by their names, wherever they stand");
   command->add_option("--columns", transform.input.columns_given, kColumnsHelp)
       ->delimiter(',')
       ->allow_extra_args(false);

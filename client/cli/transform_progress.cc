@@ -105,6 +105,7 @@ absl::StatusOr<TransformOrigin> OriginOf(const std::string& reference, const Inp
   add("--passthrough", absl::StrJoin(input.choice.passthrough, ","));
   add("--text", input.text);
   add("--columns", absl::StrJoin(input.columns_given, ","));
+  add("--by-name", input.choice.by_name ? "yes" : "no");
   add("--zero-based", input.zero_based ? "yes" : "no");
   for (const std::string& path : input.paths) {
     PHIMAP_ASSIGN_OR_RETURN(std::string file, DescribeFile(path));

@@ -46,7 +46,7 @@ TEST(ColumnChoiceTest, WhatTheVersionDoesNotHaveIsLeftOut) {
 TEST(ColumnChoiceTest, OtherNamesThanTheVersionsAreAnErrorWithBothLists) {
   EXPECT_THAT(ErrorOf({.of_version = {"y", "x", "z"}, .reference = "letters@prod"}),
               AllOf(HasSubstr("another order"), HasSubstr("letters@prod: \"y\", \"x\", \"z\""),
-                    HasSubstr("got 3: \"x\", \"y\", \"z\""), HasSubstr("--columns=y,x,z")));
+                    HasSubstr("got 3: \"x\", \"y\", \"z\""), HasSubstr("--by-name")));
   EXPECT_THAT(ErrorOf({.of_version = {"x", "y", "w"}}),
               AllOf(HasSubstr("\"w\" is missing"), HasSubstr("5 columns came"),
                     HasSubstr("\"id\", \"z\", \"label\" are not among the version's")));
@@ -54,12 +54,39 @@ TEST(ColumnChoiceTest, OtherNamesThanTheVersionsAreAnErrorWithBothLists) {
               HasSubstr("\"x\" is missing"));
 }
 
+TEST(ColumnChoiceTest, ByNameTakesTheVersionsOrder) {
+  const auto chosen = ChooseColumns(
+      kHeader, {.passthrough = {"id"}, .by_name = true, .of_version = {"z", "x"}}, "rows.csv");
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_THAT(chosen->inputs, ElementsAre(3, 1));
+  EXPECT_THAT(chosen->left_out, ElementsAre(2, 4));
+  EXPECT_THAT(ErrorOf({.by_name = true, .of_version = {"z", "w"}}), HasSubstr("\"w\" is missing"));
+  EXPECT_THAT(ErrorOf({.by_name = true, .reference = "v"}), HasSubstr("v have no names"));
+}
+
+TEST(ColumnChoiceTest, WhatIsCarriedAlongMayBeAnInputOrTheLabelToo) {
+  const auto chosen = ChooseColumns(
+      kHeader, {.label = "label", .passthrough = {"label", "x"}, .of_version = {"x", "y", "z"}},
+      "rows.csv");
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_THAT(chosen->inputs, ElementsAre(1, 2, 3));
+  EXPECT_EQ(chosen->label, 4);
+  EXPECT_THAT(chosen->passthrough, ElementsAre(4, 1));
+  EXPECT_THAT(chosen->left_out, ElementsAre(0));
+  EXPECT_THAT(ChooseColumns(kHeader, {.passthrough = {"x"}}, "rows.csv")->inputs,
+              ElementsAre(0, 2, 3, 4));
+  EXPECT_THAT(
+      std::string(
+          ChooseColumns({"f0", "a"}, {.passthrough = {"f0"}}, "rows.csv").status().message()),
+      HasSubstr("what a feature is called"));
+}
+
 TEST(ColumnChoiceTest, AColumnIsThereAndHasOneMeaning) {
   EXPECT_THAT(ErrorOf({.exclude = {"w"}}),
               AllOf(HasSubstr("--exclude: rows.csv has no column \"w\""), HasSubstr("\"id\"")));
   EXPECT_THAT(ErrorOf({.columns = {"x", "x"}}), HasSubstr("--columns already"));
-  EXPECT_THAT(ErrorOf({.label = "x", .passthrough = {"x"}}),
-              HasSubstr("--label: column \"x\" is named by --passthrough already"));
+  EXPECT_THAT(ErrorOf({.exclude = {"x"}, .passthrough = {"x"}}),
+              HasSubstr("--passthrough: column \"x\" is named by --exclude already"));
 }
 
 }  // namespace

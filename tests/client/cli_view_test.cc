@@ -189,6 +189,7 @@ TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
            Case{std::nan(""), 0, "poor: "},
        }) {
     v1::Version version = Letters();
+    version.set_mapping_text("f2(landmarks=500)");
     v1::Certificate& certificate = *version.mutable_certificate();
     certificate.set_held_out_trace_residual(c.not_captured);
     certificate.clear_warnings();
@@ -208,6 +209,7 @@ TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
 
 TEST(CertificateViewTest, AColourIsOnTheVerdictAloneAndOnlyIfAsked) {
   v1::Version version = Letters();
+  version.set_mapping_text("f2(landmarks=500)");
   version.mutable_certificate()->set_held_out_trace_residual(0.5);
   EXPECT_THAT(RenderVersion(version, 80), Not(HasSubstr("\x1b")));
   EXPECT_THAT(RenderVersion(version, 80, /*color=*/true), HasSubstr("\x1b[31mpoor: 50.00 %"));

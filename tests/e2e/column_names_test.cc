@@ -55,9 +55,12 @@ TEST_F(ColumnNamesTest, SwappedAndRenamedColumnsAreErrorsWithBothLists) {
   ProcessResult refused = Transform(swapped);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("\"x\", \"y\", \"z\""), HasSubstr("\"y\", \"x\", \"z\""),
-                                 HasSubstr("--columns=x,y,z")));
+                                 HasSubstr("--by-name")));
   EXPECT_EQ(Phimap({"evaluate", "demo", "--input=" + swapped, "--label=class"}).exit_code, 2);
   EXPECT_EQ(Transform(swapped, {"--columns=x,y,z"}).exit_code, 0);
+  const std::string features = Read(Output());
+  EXPECT_EQ(Transform(swapped, {"--by-name"}).exit_code, 0);
+  EXPECT_EQ(Read(Output()), features);
   refused = Transform(File("id,x,u,z,class\n" + rows_, "renamed.csv"));
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("\"y\" is missing"), HasSubstr("\"u\"")));

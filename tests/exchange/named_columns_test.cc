@@ -32,6 +32,7 @@ TEST(NamedColumnsTest, OrderCutAndNumberOfNamesCount) {
 TEST(NamedColumnsTest, ManyNamesAreShownInPart) {
   EXPECT_EQ(ShownColumnNames({"a", "b"}), "\"a\", \"b\"");
   EXPECT_THAT(ShownColumnNames(std::vector<std::string>(1000, "c")), EndsWith(" and 960 more"));
+  EXPECT_EQ(ShownColumnNames({"a", "b", "c"}, 2), "\"a\", \"b\" and 1 more");
 }
 
 }  // namespace

@@ -514,10 +514,20 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
 
 
 def _names_of(columns: Any) -> tuple[str, ...] | None:
-    """The names of columns, if they are such that a version can keep them: texts that differ and can be shown."""
+    """The names of columns, if they are such that a version can keep them: texts that can be shown. None of places (0, 1 …)
+    and other labels. InvalidArgument if it is not certain which column is which."""
     names = tuple(columns)
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):
+        other = next(name for name in names if not isinstance(name, str))
+        raise InvalidArgument(f"columns: expected names that are all text, or none of them, got {other!r} among them; "
+                              "frame.columns.astype(str) makes them text", field="columns", reason="BAD_COLUMN_NAMES")
+    if texts and len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidArgument(f"columns: {twice!r} is the name of more than one; give each column a name of its own",
+                              field="columns", reason="BAD_COLUMN_NAMES")
     usable = (all(isinstance(name, str) and name and name.isprintable() and len(name.encode(errors="replace")) <= 256
-                  for name in names) and len(set(names)) == len(names))
+                  for name in names))
     return names if names and usable else None
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from dask.delayed import delayed
 
+from phimap._lifetime import Ttl
 from phimap._rows_mapper import RowsMapper, rows_mapper
 from phimap._sample import Sample, merge, row_count, sample_part
 from phimap.client import Client
@@ -88,7 +89,7 @@ def sample(data: Any, *, rows: int | None = None, seed: int = 0) -> Sample:
 
 def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel: str | None = None,
           standardize: bool = False, seed: int = 0, sample_rows: int | None = None, server: str | None = None,
-          build_id: str | uuid.UUID | None = None, timeout: float | None = None,
+          build_id: str | uuid.UUID | None = None, ttl: Ttl | None = None, timeout: float | None = None,
           progress: ProgressArgument = None) -> Version:
     """Builds a version of `mapping` from a uniform sample of the rows of `data`; see `sample`.
 
@@ -103,7 +104,7 @@ def build(mapping: str, data: Any, *, spec: str | mapping_pb.MappingSpec, kernel
     drawn = sample(data, rows=sample_rows, seed=seed)
     with Client(server) as client:
         return client.build(mapping, drawn.rows, spec=spec, kernel=kernel, standardize=standardize, seed=seed,
-                            build_id=build_id, timeout=timeout, progress=progress)
+                            build_id=build_id, ttl=ttl, timeout=timeout, progress=progress)
 
 
 def _kind_of(data: Any) -> str:

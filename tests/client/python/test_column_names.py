@@ -90,6 +90,13 @@ def test_a_version_without_names_takes_any(client, rows, swapped):
     np.testing.assert_array_equal(client.transform("no-names", swapped), client.transform("no-names", swapped.to_numpy()))
 
 
+def test_names_that_leave_in_doubt_which_column_is_which_are_refused(client, rows):
+    for names, said in ((["a", "b", "a", "d", "e"], "'a' is the name of more than one"), (["a", "b", 3, "d", "e"], "got 3 among them")):
+        for call in (lambda frame: client.build("doubtful", frame, **SPEC), lambda frame: client.transform("doubtful", frame)):
+            with pytest.raises(phimap.InvalidArgument, match=said):
+                call(pandas.DataFrame(rows, columns=names))
+
+
 def test_blocks_of_one_iterator_agree(client, frame, renamed):
     with pytest.raises(phimap.InvalidArgument, match="block 1: expected the columns of the first block"):
         client.build("blocks", iter([frame, renamed]), **SPEC)

@@ -113,7 +113,8 @@ TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
   WriteAt<uint32_t>(newer, 8, 3);
   FixChecksums(newer);
   ArtifactImport of_a_newer_phimap("letter", memory_);
-  EXPECT_EQ(of_a_newer_phimap.Append(newer.substr(0, kArtifactHeadBytes)).code(), Code::kUnimplemented);
+  EXPECT_EQ(of_a_newer_phimap.Append(newer.substr(0, kArtifactHeadBytes)).code(),
+            Code::kUnimplemented);
 }
 
 // A head with true checksums that states a size.
