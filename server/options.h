@@ -17,7 +17,7 @@ namespace phimap {
 struct ServerOptions {
   // "sqlite", or a libpq URI of PostgreSQL.
   std::string store = "sqlite";
-  // Of SQLite and its artifacts.
+  // Where SQLite and its artifacts are.
   std::string data_dir;
   // With PostgreSQL: copies of artifacts.
   std::string cache_dir;

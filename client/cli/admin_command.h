@@ -19,7 +19,7 @@ struct AdminArguments {
   std::string action;
   // A data directory, or postgresql://…
   std::string store;
-  // Of a backup, and of a restore.
+  // Folders: where a backup goes to, and what a restore reads.
   std::string to;
   std::string from;
   bool quarantine = false;

@@ -22,9 +22,10 @@ struct ColumnChoice {
   std::vector<std::string> passthrough = {};
   // --by-name: the version's columns, in its order, wherever they stand.
   bool by_name = false;
-  // Of the version that maps the rows; empty: its columns have no names, or there is none yet.
+  // Names of the columns of the version that maps the rows; empty: they have none, or there is no
+  // version yet.
   std::vector<std::string> of_version = {};
-  // The same for messages: "letters@prod".
+  // How messages call that version: "letters@prod".
   std::string reference = {};
 };
 

@@ -103,7 +103,8 @@ std::string PathCases(const std::vector<CommandWords>& all, absl::string_view in
   return absl::StrCat(indent, absl::StrJoin(patterns, "|"), ") path=\"${path:+$path }$word\" ;;\n");
 }
 
-// Of bash and zsh: the values of the flag `previous`, or nothing for those that take any.
+// Cases of a script for bash or zsh: the values of the flag `previous`, or nothing for flags that
+// take any.
 std::string ValueCases(const std::vector<CommandWords>& all, absl::string_view indent) {
   std::string cases;
   for (const CommandWords& command : all) {
@@ -126,7 +127,7 @@ std::string ValueCases(const std::vector<CommandWords>& all, absl::string_view i
   return cases;
 }
 
-// Of bash and zsh: the commands and flags that may come next.
+// Cases of a script for bash or zsh: the commands and flags that may come next.
 std::string WordCases(const std::vector<CommandWords>& all, absl::string_view indent) {
   std::string cases;
   for (const CommandWords& command : all) {

@@ -50,7 +50,7 @@ class CsvReader : public client::LabeledRowSource {
 
   // Names of all columns.
   const std::vector<std::string>& header() const { return header_; }
-  // Of the inputs, in the order of the rows.
+  // Names of the inputs, in the order of the rows.
   std::vector<std::string> column_names() const override;
   // Columns that are no inputs because the version has none of that name.
   std::vector<std::string> left_out() const;

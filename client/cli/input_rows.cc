@@ -117,7 +117,7 @@ absl::StatusOr<OpenedRows> OpenCsv(std::unique_ptr<InputFile> file, const std::s
   return OpenedRows{std::move(reader), labels, labels->header(), {}, std::move(left_out)};
 }
 
-// Of svmlight: what the command line says, else the version, else 0.
+// Columns of svmlight rows: what the command line says, else the version, else 0.
 absl::StatusOr<int32_t> ColumnsOfRows(const InputArguments& input) {
   if (input.columns_given.empty()) return input.columns;
   return CountOfColumns(input.columns_given);

@@ -22,23 +22,24 @@ namespace phimap::cli {
 struct InputArguments {
   // Paths and patterns; "-" is standard input. Several files are one stream.
   std::vector<std::string> paths;
-  // The same, named without --input; WithFiles puts them behind `paths`.
+  // Paths and patterns that were named without --input; WithFiles puts them behind `paths`.
   std::vector<std::string> more_paths;
   // "csv", "npy", "svmlight", "text" or empty: by the extension.
   std::string format;
-  // Of csv: one character, or "tab"; empty: a comma, or a tab in files named .tsv.
+  // What parts the cells of CSV: one character, or "tab"; empty: a comma, or a tab in files named
+  // .tsv.
   std::string delimiter;
-  // Of csv: which columns are inputs. Its `columns` are taken from columns_given.
+  // Which columns of CSV are inputs. Its `columns` are taken from columns_given.
   ColumnChoice choice = {};
   // --columns as given: of csv the names of the inputs, of svmlight the number of them.
   std::vector<std::string> columns_given = {};
   // Of csv: the column of texts, which are then the examples; empty: rows of numbers.
   std::string text;
-  // Of svmlight: numbers of a row, unless columns_given says it; 0: what the file has.
+  // Columns of svmlight rows, unless columns_given says it; 0: what the file has.
   int32_t columns = 0;
   // Of svmlight: the first index is 0.
   bool zero_based = false;
-  // Of csv: where the cells of `choice.passthrough` go; null if there are none.
+  // Where the cells of `choice.passthrough` go; null if there are none.
   std::shared_ptr<PassthroughCells> passthrough = nullptr;
 };
 

@@ -88,7 +88,7 @@ absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text) {
   if (order != "False" && order != "True") {
     return BadHeader(absl::StrCat("its fortran_order is neither True nor False: ", order));
   }
-  // Of one row or one column, both orders are one.
+  // An array of one row or one column is the same in both orders.
   header.by_column = order == "True" && header.rows > 1 && header.columns > 1;
   return header;
 }

@@ -44,7 +44,7 @@ class NpyReader : public client::RowSource {
   static absl::StatusOr<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputFile> file);
 
   int32_t columns() const override { return header_.columns; }
-  // Of the blocks.
+  // Type of the blocks.
   client::FloatType type() const { return SentType(header_.type); }
   const NpyHeader& header() const { return header_; }
   absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
@@ -77,7 +77,7 @@ class NpyReader : public client::RowSource {
   NpyHeader header_;
   int64_t header_size_bytes_ = 0;
   int64_t next_row_ = 0;
-  // Of Fortran order: some rows, column by column, and which.
+  // Some rows of an array in Fortran order, column by column, and which.
   std::string stripe_;
   int64_t stripe_begin_ = 0;
   int64_t stripe_rows_ = 0;

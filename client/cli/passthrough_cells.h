@@ -43,7 +43,7 @@ class PassthroughCells {
     const std::lock_guard<std::mutex> lock(mutex_);
     skipped_ = rows;
   }
-  // Of the next row, as the start of its line.
+  // Cells of the next row, as the start of its line.
   void Push(std::string cells) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (skipped_ > 0) {

@@ -22,11 +22,11 @@ struct OpenedRows {
   std::unique_ptr<client::RowSource> rows;
   // `rows` itself where it has labels.
   client::LabeledRowSource* labels = nullptr;
-  // Of CSV: the names of all columns; of other formats none.
+  // Names of all columns of CSV; other formats have none.
   std::vector<std::string> header = {};
-  // Of npy.
+  // Type of npy.
   std::optional<client::FloatType> type = {};
-  // Of CSV: columns that are no inputs because the version has none of that name.
+  // Columns of CSV that are no inputs because the version has none of that name.
   std::vector<std::string> left_out = {};
 };
 
@@ -53,7 +53,7 @@ class RowSequence : public client::LabeledRowSource {
   void Interrupt() override;
   std::vector<std::string> TakeLabels() override;
 
-  // Of the first file.
+  // Names of all columns of the first file.
   const std::vector<std::string>& header() const { return header_; }
   const std::vector<std::string>& left_out() const { return left_out_; }
 
@@ -72,7 +72,7 @@ class RowSequence : public client::LabeledRowSource {
   const std::vector<std::string> paths_;
   const RowsOpener opener_;
   bool regular_ = true;
-  // Of the first file that was opened.
+  // What the first file that was opened has.
   bool known_ = false;
   int32_t columns_ = 0;
   std::vector<std::string> header_;

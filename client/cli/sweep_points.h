@@ -30,12 +30,13 @@ struct SweepKey {
 // One mapping, and what a learner makes of it.
 struct SweepPoint {
   SweepKey key;
-  // Of the version that was built: "f2"; none where there are no landmarks.
+  // What was built: the mapping, as "f2"; landmarks and policy are none where there are no
+  // landmarks.
   std::string mapping;
   std::optional<int64_t> landmarks;
   std::optional<std::string> policy;
   int32_t output_columns = 0;
-  // Of the learner, on the tested rows.
+  // Share of the tested rows that the learner got wrong, and its standard error.
   double error = 0;
   double error_standard_error = 0;
   // None where it was not measured.
@@ -43,7 +44,7 @@ struct SweepPoint {
   double microseconds_per_row = 0;
   int64_t rows = 0;
   int64_t tested_rows = 0;
-  // Of the version's artifact.
+  // SHA-256 of the version's artifact.
   std::string digest;
 };
 

@@ -258,7 +258,8 @@ class Client {
   // current one in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
-  // The same for the version whose digest is `digest`, or begins with these at least 7 digits.
+  // Points an alias at the version whose digest is `digest`, or begins with these at least 7
+  // digits.
   virtual absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view mapping,
                                                      absl::string_view alias,
                                                      absl::string_view digest,

@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct phimap_engine phimap_engine;
 
-// Of this interface; another number is another library.
+// Number of this interface; another number is another library.
 PHIMAP_EXPORT int32_t phimap_engine_interface(void);
 
 // Loads an artifact, which is not needed afterwards. Errors: those of DecodeArtifact and
@@ -40,7 +40,7 @@ PHIMAP_EXPORT int32_t phimap_engine_transform_dense(const phimap_engine* engine,
                                                     int32_t number_bytes, int64_t rows,
                                                     int64_t columns, void* features, char* error,
                                                     int64_t error_bytes);
-// The same of rows in compressed sparse row form: row i has entries offsets[i] .. offsets[i+1]−1,
+// Maps rows in compressed sparse row form: row i has entries offsets[i] .. offsets[i+1]−1,
 // their columns rising. `entries` is how many `indices` and `values` have.
 PHIMAP_EXPORT int32_t phimap_engine_transform_sparse(const phimap_engine* engine,
                                                      const int64_t* offsets, const int32_t* indices,

@@ -24,7 +24,7 @@ struct BuildSpec {
   std::optional<OutsideKernel> outside;
   bool standardize = false;
   uint64_t seed = 0;
-  // Of the rows, one for each of their columns; empty if they have none.
+  // Names of the columns, one for each; empty if they have none.
   std::vector<std::string> column_names = {};
 
   // mapping.Validate() with prefix "spec.", and whether the kernel suits the mapping: one that is

@@ -30,7 +30,7 @@ enum Section : uint32_t {
   kFeatures = 3,
   kProjection = 4,
   kCertificate = 5,
-  // Of kArtifactFormat alone.
+  // Only kArtifactFormat has it.
   kColumnNames = 6
 };
 constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatures,
@@ -39,7 +39,7 @@ constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatur
 constexpr std::array<absl::string_view, kSections.size()> kSectionNames = {
     "provenance",       "input stage", "feature stage",
     "projection stage", "certificate", "column names"};
-// Of kFormatWithoutNames.
+// How many kFormatWithoutNames has.
 constexpr size_t kFewestSections = 5;
 
 // Where the section table ends.

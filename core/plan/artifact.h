@@ -34,7 +34,7 @@ struct Provenance {
   std::string kernel_text;
   bool standardize = false;
   uint64_t seed = 0;
-  // Of the rows, one for each of their columns (column_names.h); empty if they had none.
+  // Names of the columns, one for each (column_names.h); empty if they had none.
   std::vector<std::string> column_names = {};
 };
 

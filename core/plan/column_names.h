@@ -13,7 +13,7 @@
 
 namespace phimap {
 
-// Of one name, and of all names of a version.
+// Most bytes of one name, and of all names of a version.
 inline constexpr int64_t kMaxColumnNameBytes = 256;
 inline constexpr int64_t kMaxColumnNamesBytes = int64_t{1} << 20;
 

@@ -53,7 +53,7 @@ absl::Status CopyFile(const std::string& from, const std::string& to, FileSystem
   return file->Close();
 }
 
-// Of a copy: SQLite writes beside a file that it only reads, and backups may be read-only.
+// Reads a copy: SQLite writes beside a file that it only reads, and backups may be read-only.
 absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_system) {
   std::string copy = "/tmp/phimap-restore-XXXXXX";
   if (mkdtemp(copy.data()) == nullptr) return FileError(errno, "mkdtemp", copy);

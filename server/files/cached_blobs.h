@@ -34,7 +34,7 @@ class CachedBlobs final : public Blobs {
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
   absl::Status Remove(absl::string_view digest) override;
-  // Of the origin's; copies that nobody asks for are pushed out by others.
+  // Lists the origin's; copies that nobody asks for are pushed out by others.
   absl::StatusOr<std::vector<StoredBlob>> List() override { return origin_->List(); }
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override {
     return origin_->Contains(session, digest);

@@ -66,7 +66,7 @@ class FileSystem {
 
   // OK when the directory exists already. Creates no parents.
   virtual absl::Status CreateDir(const std::string& path) = 0;
-  // The same of a directory that is closed to all other users (mode 0700), made so if it was not.
+  // Makes a directory that is closed to all other users (mode 0700), and closes one that is there.
   // FAILED_PRECONDITION for another user's.
   virtual absl::Status CreatePrivateDir(const std::string& path) = 0;
   // Creates a file that must not exist yet.

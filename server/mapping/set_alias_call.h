@@ -34,7 +34,7 @@ class SetAliasCall final : public TypedUnaryCall<v1::SetAliasRequest, v1::Alias>
   absl::Status Move();
 
   const SetAliasEnvironment& environment_;
-  // Of the version that was loaded.
+  // Number of the version that was loaded.
   int64_t number_ = 0;
 };
 

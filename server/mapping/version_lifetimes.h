@@ -64,7 +64,7 @@ class VersionLifetimes {
   const Logger& logger_;
 
   Mutex recording_;
-  // Of the uses that are still to be recorded, on the clock of VersionTally.
+  // Until when uses are recorded, on the clock of VersionTally; and those that are still to be.
   absl::Time recorded_until_ ABSL_GUARDED_BY(recording_) = absl::InfinitePast();
   std::set<VersionName> noted_ ABSL_GUARDED_BY(recording_);
 

@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// Of an answer's time, what is left to the network after the server has given up.
+// The part of an answer's time that is left to the network after the server has given up.
 constexpr double kGrace = 0.25;
 
 PostgresTimeouts TimeoutsFor(absl::Duration patience) {

@@ -27,7 +27,7 @@ class LiveVersions {
 
   // The version, which becomes the most recently used; null if it is not here.
   std::shared_ptr<const LiveVersion> Find(absl::string_view mapping, int64_t number);
-  // The same, without being used by this.
+  // Finds a version without making it the most recently used.
   std::shared_ptr<const LiveVersion> Peek(absl::string_view mapping, int64_t number) const;
   // Whether it is here; nothing is used by this.
   bool Contains(absl::string_view mapping, int64_t number) const;

@@ -222,8 +222,8 @@ class VersionRegistry {
 
   Mutex mutex_;
   LiveVersions live_ ABSL_GUARDED_BY(mutex_);
-  // Of versions that were looked up and exist: they do not change, and a database that is away need
-  // not be asked for them. By name and number; some are forgotten when they are many.
+  // Records of versions that were looked up and exist: they do not change, and a database that is
+  // away need not be asked for them. By name and number; some are forgotten when they are many.
   std::map<std::pair<std::string, int64_t>, VersionRecord> records_ ABSL_GUARDED_BY(mutex_);
   // For TakeUses.
   std::set<VersionName> uses_ ABSL_GUARDED_BY(mutex_);

@@ -53,7 +53,7 @@ class Blobs {
   // error the blob may be there or not: the caller decides whether to Remove it.
   // REQUIRES: digest == Sha256Hex(content).
   virtual absl::Status Write(absl::string_view digest, absl::string_view content) = 0;
-  // The same of what `content` yields, which is read from its start: DATA_LOSS if that is not what
+  // Writes what `content` yields, which is read from its start: DATA_LOSS if that is not what
   // it should be. Writers that can hold pieces of it only.
   virtual absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content);
   // REQUIRES, here and below: the blob was written with `size_bytes` bytes. Missing, of another

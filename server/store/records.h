@@ -38,7 +38,7 @@ struct VersionRecord {
   std::string kernel_text;
   // Came by Import; not built from a stream of this store's server.
   bool imported = false;
-  // Of a version that is about to be stored: the format of its artifact, which all live servers
+  // Format of the artifact of a version that is about to be stored, which all live servers
   // must read. Not kept.
   uint32_t artifact_format = 0;
   // How long the version lives after its last use; infinite: for ever.
@@ -156,7 +156,7 @@ struct MappingNames {
   std::vector<int64_t> versions = {};
   // By name.
   std::vector<AliasTarget> aliases = {};
-  // Of `versions`, in their order.
+  // Digests of `versions`, in their order.
   std::vector<std::string> digests = {};
 
   // 0 if there is none.

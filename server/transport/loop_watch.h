@@ -25,7 +25,7 @@ class LoopWatch {
   // For how long the slowest loop has been at work without a poll: what is over seconds means that
   // nobody is served.
   absl::Duration BusyFor() const;
-  // Of all loops together, since they began.
+  // How long all loops together were busy, since they began.
   absl::Duration BusyTime() const;
   int count() const;
 
