@@ -40,15 +40,23 @@ InputArguments WithPassthrough(InputArguments input) {
 struct Resumed {
   TransformProgress progress;
   TransformOrigin origin;
-  // Whether there was one: `origin` names the version that it pinned.
+  // Whether there was one.
   bool earlier = false;
 };
 
-absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOrigin origin) {
+// `origin` of what it returns names the version: the one that an earlier run pinned, or else the
+// one that the reference means now.
+absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOrigin origin,
+                               client::Client& client) {
   PHIMAP_ASSIGN_OR_RETURN(TransformProgress progress, TransformProgress::At(arguments.output));
   PHIMAP_ASSIGN_OR_RETURN(std::optional<TransformOrigin> earlier, progress.Earlier(origin));
-  if (!earlier.has_value()) return Resumed{std::move(progress), std::move(origin)};
-  return Resumed{std::move(progress), *std::move(earlier), /*earlier=*/true};
+  if (earlier.has_value()) {
+    return Resumed{std::move(progress), *std::move(earlier), /*earlier=*/true};
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(arguments.reference));
+  origin.version = absl::StrCat(version.ref().mapping(), "@", version.ref().number());
+  origin.digest = version.ref().digest();
+  return Resumed{std::move(progress), std::move(origin)};
 }
 
 // Where rows go, and from which on.
@@ -62,17 +70,10 @@ struct Destination {
   std::optional<TransformProgress> progress = {};
 };
 
-absl::StatusOr<Destination> OpenResumable(const TransformArguments& arguments, Resumed resumed,
-                                          const InputArguments& input, FileFormat format,
-                                          std::optional<int64_t> row_count,
-                                          client::Client& client) {
-  TransformOrigin& origin = resumed.origin;
-  if (!resumed.earlier) {
-    PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(arguments.reference));
-    origin.version = absl::StrCat(version.ref().mapping(), "@", version.ref().number());
-    origin.digest = version.ref().digest();
-    PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(origin));
-  }
+absl::StatusOr<Destination> OpenResumable(Resumed resumed, const InputArguments& input,
+                                          FileFormat format, std::optional<int64_t> row_count) {
+  const TransformOrigin& origin = resumed.origin;
+  if (!resumed.earlier) PHIMAP_RETURN_IF_ERROR(resumed.progress.Begin(origin));
   PHIMAP_ASSIGN_OR_RETURN(TransformProgress::Opened opened,
                           resumed.progress.Open(format, row_count, input.passthrough));
   return Destination{std::move(opened.writer), origin.version, origin.digest, opened.rows,
@@ -153,11 +154,11 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
   if (arguments.resume) {
     PHIMAP_ASSIGN_OR_RETURN(TransformOrigin origin, OriginOf(arguments.reference, files,
                                                              output_format, arguments.residual));
-    PHIMAP_ASSIGN_OR_RETURN(resumed, Resume(arguments, std::move(origin)));
+    PHIMAP_ASSIGN_OR_RETURN(resumed, Resume(arguments, std::move(origin), context.client));
   }
-  // The columns are those of the version that answers, also if an alias has moved since.
+  // The columns are those of the version that answers, also if an alias moves meanwhile.
   const std::string& reference =
-      resumed.has_value() && resumed->earlier ? resumed->origin.version : arguments.reference;
+      resumed.has_value() ? resumed->origin.version : arguments.reference;
   PHIMAP_ASSIGN_OR_RETURN(
       const InputArguments input,
       WithColumnsOf(WithPassthrough(files), context.client, reference, *context.console.stream));
@@ -167,9 +168,8 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
   NoteColumnsLeftOut(*rows, *context.console.stream);
   Destination destination{.reference = arguments.reference};
   if (resumed.has_value()) {
-    PHIMAP_ASSIGN_OR_RETURN(destination,
-                            OpenResumable(arguments, *std::move(resumed), input, output_format,
-                                          rows->row_count(), context.client));
+    PHIMAP_ASSIGN_OR_RETURN(
+        destination, OpenResumable(*std::move(resumed), input, output_format, rows->row_count()));
     if (input.passthrough != nullptr) input.passthrough->Skip(destination.rows_before);
   } else {
     PHIMAP_ASSIGN_OR_RETURN(destination.writer, OpenWriter(arguments.output, output_format,

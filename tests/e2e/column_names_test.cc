@@ -1,10 +1,12 @@
 // Columns by name, as a user of the command line gives them.
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
+#include "client/cpp/client.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/cli_fixture.h"
@@ -76,6 +78,30 @@ TEST_F(ColumnNamesTest, APassedColumnStandsBesideItsRow) {
                                     "--passthrough=id", "--output=" + folder_.path() + "/f.npy"});
   EXPECT_EQ(npy.exit_code, 2);
   EXPECT_THAT(npy.err, HasSubstr("--passthrough"));
+}
+
+TEST_F(ColumnNamesTest, TheClientOfCppShowsBothLists) {
+  const auto connected = client::Client::Connect(server_.address(), {});
+  ASSERT_TRUE(connected.ok()) << connected.status();
+  client::Client& client = **connected;
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6};
+  const client::ExampleBlock rows = client::MakeRowBlock(absl::Span<const double>(values), 3);
+  const auto both_lists = AllOf(HasSubstr("\"y\" is missing, and \"u\" is not among"),
+                                HasSubstr("\"x\", \"y\", \"z\""), HasSubstr("\"x\", \"u\", \"z\""));
+  EXPECT_TRUE(client.Transform("demo", rows, {.column_names = {"x", "y", "z"}}).ok());
+  EXPECT_TRUE(client.Transform("demo", rows).ok());
+  EXPECT_THAT(
+      std::string(
+          client.Transform("demo", rows, {.column_names = {"x", "u", "z"}}).status().message()),
+      both_lists);
+  const auto stream = [&](std::vector<std::string> names) {
+    client::MemoryRowSource source(rows, std::move(names));
+    return client
+        .TransformStream("demo", source, [](const client::RowBlock&) { return absl::OkStatus(); })
+        .status();
+  };
+  EXPECT_TRUE(stream({"x", "y", "z"}).ok());
+  EXPECT_THAT(std::string(stream({"x", "u", "z"}).message()), both_lists);
 }
 
 TEST_F(ColumnNamesTest, AFileWithoutNamesSaysSo) {

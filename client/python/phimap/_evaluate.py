@@ -77,8 +77,8 @@ class EvaluationSession:
 
     @property
     def reference(self) -> str:
-        request = evaluation_pb.EvaluateRequest.FromString(self.spec)
-        return str(request.spec.reference)
+        """The version that `spec` asks for."""
+        return str(evaluation_pb.EvaluateRequest.FromString(self.spec).spec.reference)
 
     def arrange(self, names: tuple[str, ...]) -> None:
         """The version refused the columns for their names: they are put in the order of `names`, which are its own."""
@@ -87,7 +87,8 @@ class EvaluationSession:
         self.spec, self._names = request.SerializeToString(), names
 
     def request(self, block: Block) -> bytes:
-        block = in_order(block, self._names, self.reference)
+        if self._names:
+            block = in_order(block, self._names, self.reference)
         begin = self._rows_sent
         self._rows_sent += block.rows
         if self._rows_sent > len(self._labels):

@@ -514,9 +514,14 @@ def _numpy_type(dtype: Any) -> np.dtype[Any]:
 
 
 def _names_of(columns: Any) -> tuple[str, ...] | None:
+    """As _checked_names, which looks at the same columns once, however many calls bring them."""
+    return _checked_names(tuple(columns))
+
+
+@functools.lru_cache(maxsize=256)
+def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
     """The names of columns, if they are such that a version can keep them: texts that can be shown. None of places (0, 1 …)
     and other labels. InvalidArgument if it is not certain which column is which."""
-    names = tuple(columns)
     texts = sum(isinstance(name, str) for name in names)
     if 0 < texts < len(names):
         other = next(name for name in names if not isinstance(name, str))
