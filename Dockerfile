@@ -16,7 +16,7 @@ RUN tools/setup --build
 COPY . .
 RUN --mount=type=cache,target=/ccache \
     export CCACHE_DIR=/ccache CCACHE_NOHASHDIR=1 \
- && cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DPHIMAP_TESTS=OFF \
+ && cmake --preset image \
  && cmake --build build --target phimapd phimap \
  && install -D -s -t /image build/server/phimapd build/client/cli/phimap \
  && tools/runtime_packages /image/phimapd /image/phimap >/image/packages \

@@ -1,5 +1,5 @@
-// What it costs a call to be asked who makes it: what the dispatcher does with the head of a call
-// on a server that asks for tokens and counts its callers, less that on a server that asks nobody.
+// Measures the cost of authenticating a call: the dispatcher's work on the head of a call on a
+// server that requires tokens and counts its callers, less that on a server that does neither.
 //
 // Not part of bench/run: it stands beside a limit, 1 µs, and no other system.
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ class TokenFolder {
   TokenFolder() { PHIMAP_CHECK(mkdtemp(path_.data()) != nullptr); }
   ~TokenFolder() { std::filesystem::remove_all(path_); }
 
-  // Who may call a server whose file has `first` and further tokens.
+  // Access control of a server whose file has `first` and further tokens.
   AccessControl Access(const std::string& first, int tokens) {
     const std::string path = absl::StrCat(path_, "/", tokens, "-", first.size());
     std::ofstream file(path);
@@ -62,7 +62,7 @@ class TokenFolder {
   std::string path_ = (std::filesystem::temp_directory_path() / "access_bench.XXXXXX").string();
 };
 
-// As a client of gRPC sends it.
+// Head of a request as gRPC's client sends it.
 RequestHead HeadOf(const Client& client) {
   RequestHead head;
   head.Add(":method", "POST");
@@ -77,7 +77,7 @@ RequestHead HeadOf(const Client& client) {
   return head;
 }
 
-// What Dispatcher::OnRequest does to learn who calls, and how many of their calls are under way.
+// Asks, as Dispatcher::OnRequest does, who calls and how many of their calls are under way.
 void Ask(const Client& client, const RequestHead& head, CallerShares& callers) {
   if (client.access->open()) return;
   Caller caller;

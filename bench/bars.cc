@@ -148,7 +148,7 @@ void AddManyCallersBars(const RunResults& results, std::vector<Bar>& bars) {
   }
 }
 
-// What ModelInfer costs more than Transform, each pair of a round by itself.
+// Adds the extra cost of ModelInfer over Transform, each pair of a round by itself.
 void AddInferenceBars(const RunResults& results, std::vector<Bar>& bars) {
   constexpr double kLimit = 1.05;
   const std::pair<const char*, const char*> loads[] = {{"16x1", "one row, 16 callers"},

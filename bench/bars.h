@@ -1,4 +1,4 @@
-// What phimap promises of its speed, each beside what a run has measured.
+// Phimap's promised speeds, each beside the measurement of a run.
 #ifndef PHIMAP_BENCH_BARS_H_
 #define PHIMAP_BENCH_BARS_H_
 

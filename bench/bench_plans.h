@@ -13,7 +13,7 @@ namespace phimap::bench {
 
 enum class WKind { kNone, kTriangular, kDense };
 
-// What becomes of a product.
+// Function applied to a product.
 enum class Elementwise { kNone, kRbf, kCos };
 
 // `landmarks` rows, an rbf kernel or a cosine, W.
@@ -25,7 +25,7 @@ struct BenchMapping {
   WKind w = WKind::kNone;
   Elementwise elementwise = Elementwise::kRbf;
 
-  // Of the rbf kernel: 1 over the inputs, as gamma=scale gives for standardized rows.
+  // Parameter of the rbf kernel: 1 over the inputs, as gamma=scale gives for standardized rows.
   double gamma() const { return 1.0 / static_cast<double>(inputs); }
 };
 

@@ -6,7 +6,7 @@
 
 #include "bench/vector_loops.h"
 
-// Of OpenBLAS's own interface, beside the standard header.
+// Declarations from OpenBLAS's own interface, which the standard header lacks.
 extern "C" {
 void openblas_set_num_threads(int threads);
 char* openblas_get_corename(void);

@@ -1,4 +1,4 @@
-// The same mappings by OpenBLAS in float32: what one would write without an engine of one's own.
+// Mappings by OpenBLAS in float32, as one would write them without an engine of one's own.
 #ifndef PHIMAP_BENCH_BLAS_MAPPING_H_
 #define PHIMAP_BENCH_BLAS_MAPPING_H_
 
@@ -11,7 +11,7 @@
 
 namespace phimap::bench {
 
-// Which routines are used. All share the vectorized elementwise part.
+// Routines to use. All share the vectorized elementwise part.
 enum class BlasWay {
   kGemm,  // sgemm, sgemm
   kTrmm,  // sgemm, strmm: half the multiplications of a triangle
@@ -21,7 +21,7 @@ enum class BlasWay {
 
 std::string BlasWayName(BlasWay way);
 
-// Those that make sense: triangular ones for a triangle, row by row for few rows.
+// Sensible ways: triangular routines for a triangle, row by row for few rows.
 std::vector<BlasWay> BlasWaysFor(const BenchMapping& mapping, int64_t rows);
 
 // One thread's working memory for up to `rows` rows.

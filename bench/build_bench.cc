@@ -1,5 +1,5 @@
-// What a build of F2 costs from the pool to the plan, beside what it cannot do without, the Gram
-// matrix and LAPACK's dpstrf and dtrtri called directly, and beside the peer, scikit-learn's
+// Measures a build of F2 from the pool to the plan, beside the work that it cannot avoid (the Gram
+// matrix, and LAPACK's dpstrf and dtrtri called directly) and beside its peer, scikit-learn's
 // Nystroem.fit. Ingesting the stream, the certificate and the encoding are reported apart.
 //
 // Not part of bench/run, which measures serving.
@@ -23,8 +23,8 @@
 #include "bench/normal_matrix.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/build_spec.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
+#include "core/mapping/spec/build_spec.h"
 #include "core/status/check.h"
 
 namespace phimap::bench {
@@ -122,7 +122,7 @@ BuildSeconds Build(const Sizes& sizes, const Matrix<double>& rows) {
   return out;
 }
 
-// Of the script that prints them; nullopt without one.
+// Seconds printed by the peer's script; nullopt without one.
 std::optional<double> PeerSeconds(const Sizes& sizes) {
   if (sizes.peer.empty()) return std::nullopt;
   const std::string command =
@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   bool check = false;
   app.add_option("--rows", sizes.rows, "Rows of the stream")->capture_default_str();
   app.add_option("--landmarks", sizes.landmarks, "Landmarks")->capture_default_str();
-  app.add_option("--columns", sizes.columns, "Numbers of a row")->capture_default_str();
+  app.add_option("--columns", sizes.columns, "Columns per row")->capture_default_str();
   app.add_option("--rounds", sizes.rounds, "Rounds")->capture_default_str();
   app.add_option("--peer", sizes.peer, "bench/nystroem_fit.py, to be measured too")
       ->check(CLI::ExistingFile);

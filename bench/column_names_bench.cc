@@ -1,6 +1,5 @@
-// What it costs a Transform to compare the names of its columns with its version's: a request of
-// one row of 31 numbers is parsed and checked with the number that stands for the names, and
-// without.
+// Measures the cost, for a Transform, of comparing the names of its columns with its version's: a
+// request of one row of 31 numbers is parsed and checked with the hash of the names, and without.
 //
 // Not part of bench/run: it stands beside a limit, 1 µs, and no other system.
 #include <memory>
@@ -10,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "bench/interleaved.h"
+#include "core/digest/named_columns.h"
 #include "core/status/check.h"
-#include "exchange/named_columns.h"
 #include "phimap/v1/transform_service.pb.h"
 #include "server/registry/version_handle.h"
 #include "server/transform/transform_checks.h"

@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import subprocess
 
-# As bench_load.cc's messages have it: rows of float32.
+# Columns of bench_load.cc's messages: rows of float32.
 COLUMNS = 64
 
 

@@ -1,5 +1,5 @@
-// The floors: servers of grpc++ that answer as phimapd does and compute nothing. What a call takes
-// here is what grpc++ takes.
+// The floors: servers of grpc++ that answer as phimapd does and compute nothing. The time of a call
+// here is grpc++'s own.
 //
 //   --api=callback   the callback echo: parses a Transform, answers --features numbers for each row
 //   --api=generic    the generic echo: parses nothing and answers every call with the same bytes,

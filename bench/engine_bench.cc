@@ -98,7 +98,7 @@ std::vector<EngineResult> MeasureAll(const Arguments& arguments) {
   const ResultSink sink = [&](const EngineResult& result) {
     PrintResult(result);
     results.push_back(result);
-    // What it ran holds references to what is gone.
+    // Contenders hold references to objects that are gone.
     for (Contender& way : results.back().blas) way.run = nullptr;
   };
   PrintHead();

@@ -10,8 +10,8 @@
 #include "bench/blas_mapping.h"
 #include "bench/normal_matrix.h"
 #include "bench/vector_loops.h"
+#include "core/engine/engine.h"
 #include "core/linalg/panel_product.h"
-#include "core/plan/engine.h"
 #include "core/status/check.h"
 
 namespace phimap::bench {
@@ -67,7 +67,7 @@ EngineResult MeasureProjection(const BenchMapping& mapping, const BenchNumbers& 
                                const TimingOptions& timing, std::mt19937_64& random) {
   const int64_t d = mapping.landmarks;
   const Matrix<float> z = NormalMatrix<float>(rows, d, 1, random);
-  // As the engine lays out a tile.
+  // Stride of the engine's tiles.
   const int64_t stride = SpreadStride<float>(d);
   Matrix<float> spread(rows, stride);
   for (int64_t i = 0; i < rows; ++i) std::copy_n(z.row(i), d, spread.row(i));

@@ -24,10 +24,10 @@ struct EngineResult {
   double phimap_us = 0;
   // Ways of OpenBLAS and their times; never empty.
   std::vector<Contender> blas;
-  // What phimap does, counting what its panels store, and what a loop in registers does.
+  // Rate of phimap, counting the elements that its panels store, and rate of a loop in registers.
   double gflops = 0;
   double peak_gflops = 0;
-  // What phimap reads at least, and what a loop reads over memory of the same size.
+  // Memory that phimap reads at least, and the rate of a loop over memory of equal size.
   double gigabytes_per_second = 0;
   double read_gigabytes_per_second = 0;
 

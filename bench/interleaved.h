@@ -17,7 +17,7 @@ struct Contender {
 
 struct TimingOptions {
   int rounds = 7;
-  // How long a contender runs in each round, at least.
+  // Minimum time that a contender runs in each round.
   double round_seconds = 0.02;
 };
 

@@ -1,6 +1,6 @@
-// What composing kernels costs: F1 of an expression beside its distinct products (x·a, ‖x − a‖₁,
-// x·Aa), each computed alone, on one thread. Fails when an expression takes over --limit times
-// their sum.
+// Measures the cost of composing kernels: F1 of an expression beside its distinct products (x·a, ‖x
+// − a‖₁, x·Aa), each computed alone, on one thread. Fails when an expression takes over --limit
+// times their sum.
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "bench/interleaved.h"
 #include "bench/normal_matrix.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/status/check.h"
 
 namespace phimap::bench {
@@ -125,7 +125,7 @@ int Run(int argc, char** argv) {
                  "How long each contender runs in a round, at least")
       ->check(CLI::Range(1e-6, 60.0))
       ->capture_default_str();
-  app.add_option("--columns", arguments.columns, "Numbers of a row")
+  app.add_option("--columns", arguments.columns, "Columns per row")
       ->check(CLI::Range(1, 2000))
       ->capture_default_str();
   app.add_option("--d", arguments.landmarks, "Landmarks")

@@ -1,6 +1,6 @@
-// What sparsifying the Gram matrix saves kernel PCA, Gram matrix included, and what it costs in
-// accuracy: ‖K̂ − K‖₂ beside both bounds on it, and the components' angle to those of K beside
-// Theorem 2 of Achlioptas, McSherry, Schölkopf 2001.
+// Measures how much sparsifying the Gram matrix saves kernel PCA, Gram matrix included, and how
+// much accuracy it costs: ‖K̂ − K‖₂ beside both bounds on it, and the components' angle to those of
+// K beside Theorem 2 of Achlioptas, McSherry, Schölkopf 2001.
 //
 // Not part of bench/run: it is a part of a build, not of serving. Fails when a bound does not hold,
 // and with --check when it is not --limit times faster.
@@ -16,7 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/interleaved.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/kernel_pca.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
 #include "core/status/check.h"
 
 namespace phimap::bench {
@@ -32,7 +32,7 @@ struct Arguments {
   double limit = 2;
 };
 
-// Of K beyond the components that are compared, so that the angle has a gap to be measured at.
+// Components of K beyond those that are compared, so that the angle has a gap to be measured at.
 constexpr int64_t kMore = 40;
 
 // Rows about 64 centres, 3 % fewer about each than about the one before: a spectrum that falls as
@@ -153,15 +153,16 @@ int main(int argc, char** argv) {
   phimap::bench::Arguments arguments;
   bool check = false;
   app.add_option("--rows", arguments.rows, "Landmarks")->capture_default_str();
-  app.add_option("--columns", arguments.columns, "Numbers of a row")->capture_default_str();
-  app.add_option("--components", arguments.components, "Components")->capture_default_str();
-  app.add_option("--sparsify", arguments.sparsify, "One entry in so many is kept")
+  app.add_option("--columns", arguments.columns, "Columns per row")->capture_default_str();
+  app.add_option("--components", arguments.components, "Number of components")
       ->capture_default_str();
-  app.add_option("--threads", arguments.threads, "Of each build")->capture_default_str();
+  app.add_option("--sparsify", arguments.sparsify, "Keep one in this many entries")
+      ->capture_default_str();
+  app.add_option("--threads", arguments.threads, "Threads of each build")->capture_default_str();
   app.add_option("--rounds", arguments.rounds, "Rounds")->capture_default_str();
-  app.add_option("--limit", arguments.limit, "How many times as fast it must be with --check")
+  app.add_option("--limit", arguments.limit, "Smallest speedup that --check accepts")
       ->capture_default_str();
-  app.add_flag("--check", check, "Exit with 1 when it is not");
+  app.add_flag("--check", check, "Exit with 1 below --limit");
   CLI11_PARSE(app, argc, argv);
   PHIMAP_CHECK(arguments.rows > arguments.components + 8 && arguments.columns >= 1 &&
                arguments.threads >= 1);

@@ -1,5 +1,5 @@
-// What choosing landmarks by randomly pivoted Cholesky costs, beside what it cannot do without: the
-// N×d kernel block of the chosen rows, and N·d²/2 multiplications as one product of OpenBLAS.
+// Measures choosing landmarks by randomly pivoted Cholesky, beside the work that it cannot avoid:
+// the N×d kernel block of the chosen rows, and N·d²/2 multiplications as one product of OpenBLAS.
 //
 // Not part of bench/run: it is a part of a build, not of serving.
 #include <algorithm>
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
   bool check = false;
   app.add_option("--rows", sizes.rows, "Rows of the pool")->capture_default_str();
   app.add_option("--landmarks", sizes.landmarks, "Rows to choose")->capture_default_str();
-  app.add_option("--columns", sizes.columns, "Numbers of a row")->capture_default_str();
+  app.add_option("--columns", sizes.columns, "Columns per row")->capture_default_str();
   app.add_option("--rounds", sizes.rounds, "Rounds")->capture_default_str();
   app.add_flag("--check", check, "Exit with 1 when the limit is passed");
   CLI11_PARSE(app, argc, argv);

@@ -17,7 +17,7 @@ Matrix<T> NormalMatrix(int64_t rows, int64_t cols, double scale, std::mt19937_64
   for (int64_t i = 0; i < matrix.size(); ++i) matrix.data()[i] = normal(random);
   return matrix;
 }
-// Of deviation 1, the same at every call.
+// A fixed matrix of standard normal entries, equal at every call.
 inline Matrix<double> NormalMatrix(int64_t rows, int64_t cols) {
   std::mt19937_64 random(1);
   return NormalMatrix<double>(rows, cols, 1, random);

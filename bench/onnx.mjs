@@ -78,7 +78,7 @@ async function measure(shape) {
   }
   for (const each of sessions) await each.release();
   const [run_us, identity_us] = times.map(median);
-  // What is left must outweigh what was taken off, or the noise of the latter is the figure.
+  // The difference must outweigh the subtracted part, or it shows the latter's noise.
   const left = run_us - identity_us;
   return {...shape, run_us, identity_us, onnx_us: left >= LEAST_LEFT * identity_us ? left : null};
 }

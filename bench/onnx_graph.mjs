@@ -66,8 +66,8 @@ function randomMatrix(rows, columns, scale, element = () => true) {
   return values;
 }
 
-// exp(−γ‖x − a_j‖²), then W if there is one. As few nodes as it takes: γ and ‖a_j‖² are folded into one Gemm,
-// 2γ x·a_j − γ‖a_j‖², and what is left is γ‖x‖², a subtraction, a clamp at 0 and the exponential.
+// exp(−γ‖x − a_j‖²), then W if there is one. The graph has as few nodes as possible: γ and ‖a_j‖² are folded into one
+// Gemm, 2γ x·a_j − γ‖a_j‖², and the rest is γ‖x‖², a subtraction, a clamp at 0 and the exponential.
 export function mappingModel({rows, inputs, landmarks, outputs, w, elementwise}) {
   if (elementwise === 'cos') return cosineModel({rows, inputs, outputs});
   const gamma = 1 / inputs;
@@ -107,8 +107,8 @@ function cosineModel({rows, inputs, outputs}) {
                node('Cos', ['products'], 'y'), tensor('a', [outputs, inputs], randomMatrix(outputs, inputs, 1)));
 }
 
-// The same shapes in and out without any arithmetic: what a session.run costs by itself. The inputs are repeated until
-// they are as long as the features, so that an output of that size is allocated and written here too.
+// A graph with equal input and output shapes and no arithmetic: the cost of a session.run by itself. The inputs are
+// repeated until they are as long as the features, so that an output of that size is allocated and written here too.
 export function identityModel({rows, inputs, outputs}) {
   const repeats = new BigInt64Array([1n, BigInt(outputs / inputs)]);
   return model(rows, inputs, outputs, node('Tile', ['x', 'repeats'], 'y'), tensor('repeats', [2], repeats));

@@ -1,4 +1,4 @@
-// What it costs to record one Transform: all that is counted and timed of a request of one row,
+// Measures the cost of recording one Transform: all counts and timings of a request of one row,
 // from its head to the end of its answer.
 //
 // Not part of bench/run: it stands beside a limit, 0.3 µs, and no other system.
@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "bench/interleaved.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/landmark_mapping.h"
+#include "core/mapping/landmarks/landmark_mapping.h"
 #include "core/plan/residual.h"
 #include "core/status/check.h"
 #include "prometheus/counter.h"
@@ -34,7 +34,7 @@ constexpr double kLimitUs = 0.3;
 // answer (PlannedAnswer), and when the pool is free again. The scheduler's own three decide about
 // deadlines, inline runs and retry delays.
 constexpr int kClockReadings = 5;
-// What a message of one row of 64 numbers is charged: its bytes and what it parses to.
+// Charge for a message of one row of 64 numbers: its bytes and its parsed size.
 constexpr int64_t kRequestBytes = 1024;
 constexpr int64_t kAnswerBytes = 2048;
 
@@ -112,8 +112,8 @@ double TimeAmong(Recorder& recorder, int others) {
 constexpr char kKernel[] = "rbf(gamma=0.01)";
 
 // F2 of as many landmarks as there are features, of rows of 64 numbers.
-LandmarkMapping F2(ConstMatrixView<double> landmarks) {
-  absl::StatusOr<LandmarkMapping> built =
+BuiltMapping F2(ConstMatrixView<double> landmarks) {
+  absl::StatusOr<BuiltMapping> built =
       BuildF2({.kernel = *KernelExpression::Parse(kKernel),
                .input = {.columns = landmarks.cols(), .shift = {}, .scale = {}, .projection = {}},
                .landmarks = landmarks},
@@ -122,13 +122,13 @@ LandmarkMapping F2(ConstMatrixView<double> landmarks) {
   return *std::move(built);
 }
 
-// What the drift of inputs takes of the requests, all of which it sees and one in kEvery measures.
+// Times the monitoring of input drift, which sees all requests and measures one in kEvery.
 void TimeDrift(int64_t features) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;
   Matrix<double> landmarks(features, 64);
   for (int64_t i = 0; i < landmarks.size(); ++i) landmarks.data()[i] = normal(random);
-  const LandmarkMapping mapping = F2(landmarks.view());
+  const BuiltMapping mapping = F2(landmarks.view());
   const std::optional<Residual> residual =
       Residual::Of(mapping.served, {.mapping_text = "f2()", .kernel_text = kKernel});
   PHIMAP_CHECK(residual.has_value());

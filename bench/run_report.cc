@@ -82,7 +82,7 @@ void PrintMeters(const RunResults& results) {
   }
 }
 
-// What bench/compare wrote: the columns and, beside them, what it metered.
+// Prints bench/compare's results: the columns and, beside them, the metered figures.
 void PrintCompared(const RunResults& results, const std::string& prefix, const char* head,
                    const std::vector<Column>& columns) {
   if (results.Scenarios(prefix).empty()) return;

@@ -1,4 +1,4 @@
-// What one bench/run has measured: a folder of JSON files.
+// Measurements of one bench/run: a folder of JSON files.
 //
 //   engine.json, onnx.json      of engine_bench and onnx.mjs
 //   SCENARIO.ROUND.json         of `phimap bench --json` and of bench/run itself, for instance

@@ -18,7 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "bench/bench_plans.h"
 #include "bench/interleaved.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/status/check.h"
 
 namespace phimap::bench {

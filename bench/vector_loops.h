@@ -1,4 +1,4 @@
-// What the machine can do at most, by loops that do nothing else, and the elementwise part of the
+// Measures the machine's limits, by loops that do nothing else, and the elementwise part of the
 // BLAS mappings. All on the vector unit that the engine uses at the moment.
 #ifndef PHIMAP_BENCH_VECTOR_LOOPS_H_
 #define PHIMAP_BENCH_VECTOR_LOOPS_H_

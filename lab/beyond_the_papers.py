@@ -248,7 +248,7 @@ class Experiment:
             if mapping.is_phimap:
                 fitted.delete()
 
-    # What came of it.
+    # Results of the run.
 
     def values(self, data, mapping, d, name):
         """One for each seed."""
@@ -292,10 +292,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--phimapd", type=pathlib.Path, default=pathlib.Path("build/server/phimapd"))
     parser.add_argument("--phimap", type=pathlib.Path,
-                        help="the command, for one-row times; client/cli/phimap of the same build if not said")
+                        help="the command, for one-row times; by default, client/cli/phimap of the same build")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/lab_results"))
     parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent / "data")
-    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn")
+    parser.add_argument("--seed", type=int, default=1, help="random seed")
     parser.add_argument("--quick", action="store_true", help="fewer data sets, sizes and rows")
     arguments = parser.parse_args()
     if arguments.phimap is None:

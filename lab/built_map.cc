@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "core/plan/artifact.h"
 #include "core/status/status_macros.h"
 
@@ -21,8 +21,8 @@ class NobodyWatches final : public BuildMonitor {
 absl::StatusOr<BuildSpec> SpecOf(const MapText& text, uint64_t seed) {
   BuildSpec spec{.standardize = text.standardize, .seed = seed};
   PHIMAP_ASSIGN_OR_RETURN(spec.mapping, MappingSpec::Parse(text.mapping));
-  PHIMAP_ASSIGN_OR_RETURN(spec.outside, OutsideKernel::Parse(text.kernel));
-  if (!spec.outside.has_value()) {
+  PHIMAP_ASSIGN_OR_RETURN(spec.remote, RemoteKernel::Parse(text.kernel));
+  if (!spec.remote.has_value()) {
     PHIMAP_ASSIGN_OR_RETURN(spec.kernel, KernelExpression::Parse(text.kernel));
   }
   PHIMAP_RETURN_IF_ERROR(spec.Validate());

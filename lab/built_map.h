@@ -8,12 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "core/certificate/certificate.h"
+#include "core/engine/engine.h"
 #include "core/linalg/matrix.h"
-#include "core/plan/engine.h"
 
 namespace phimap::lab {
 
-// What to build, in the product's own text forms.
+// A mapping to build, in the product's own text forms.
 struct MapText {
   // "f2(landmarks=10, policy=given)"
   std::string mapping;
@@ -27,7 +27,7 @@ class BuiltMap {
  public:
   // Streams the rows, builds the version with its certificate, and loads the artifact's bytes into
   // an engine. Errors: those of the build. Under policy `given` the first rows are the landmarks;
-  // else they are drawn from the stream, of which a tenth is held out for the certificate.
+  // else they are drawn from the stream, and a tenth of the stream is held out for the certificate.
   static absl::StatusOr<BuiltMap> Build(const MapText& text, ConstMatrixView<double> stream,
                                         uint64_t seed);
 

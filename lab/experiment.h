@@ -14,9 +14,9 @@ struct Options {
   // Fewer repetitions, so that all experiments take under 90 seconds together; every verdict is
   // still passed, at its own tolerance.
   bool quick = false;
-  // Of all that is drawn. Run i of an experiment draws with Seed(i).
+  // Seed of every random choice. Run i of an experiment draws with Seed(i).
   uint64_t seed = 1;
-  // Where letter.csv and the others are.
+  // Folder of letter.csv and the other data sets.
   std::string data_dir = "lab/data";
 
   uint64_t Seed(int64_t run) const { return seed * 1'000'000 + static_cast<uint64_t>(run); }
@@ -24,10 +24,10 @@ struct Options {
   int64_t Runs(int64_t full, int64_t few) const { return quick ? few : full; }
 };
 
-// What an experiment computes it computes by the core's public functions or by a server: none has a
-// formula of its own for what phimap computes.
+// An experiment computes by the core's public functions or by a server: none has a formula of its
+// own for anything that phimap computes.
 struct Experiment {
-  // Of its folder of results, and on the command line: "bbv_table1".
+  // Name of its folder of results, and on the command line: "bbv_table1".
   const char* name;
   // "BBV", "BS", "AMS", "SH", "CO" or "phimap", as docs/maths.md names them.
   const char* paper;
@@ -35,9 +35,9 @@ struct Experiment {
   const char* item;
   // A few words: what it is about.
   const char* title;
-  // What the paper claims.
+  // Claim of the paper.
   const char* claim;
-  // What is run here, and how what the paper leaves open was chosen.
+  // Procedure of this run, and how it fills the gaps that the paper leaves.
   const char* protocol;
   // Leaves tables and verdicts in `results`. An error is a bug or a file that is missing, and ends
   // the run; a paper that does not agree is a verdict.

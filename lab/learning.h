@@ -24,7 +24,7 @@ absl::StatusOr<double> ErrorOn(const Model& model, const Examples& examples);
 absl::StatusOr<double> TestError(const std::string& learner, const Examples& train,
                                  const Examples& test, uint64_t seed,
                                  const std::string& kernel = "");
-// The same examples as features.
+// The examples as features.
 absl::StatusOr<Examples> Mapped(const BuiltMap& map, const Examples& examples);
 
 }  // namespace phimap::lab

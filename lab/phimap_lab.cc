@@ -28,7 +28,7 @@ struct Arguments {
   bool list = false;
 };
 
-// What the report says of the experiment itself.
+// The report's table about the experiment itself.
 Table About(const Experiment& experiment, const Options& options, absl::Duration took) {
   Table about("about", {"key", "value"}, "");
   about.Add({"name", experiment.name});
@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   app.add_option("NAME", arguments.names, "Experiments; all if none is named");
   app.add_flag("--quick", arguments.options.quick, "Fewer repetitions");
   app.add_flag("--list", arguments.list, "Print the names and end");
-  app.add_option("--seed", arguments.options.seed, "Of all that is drawn")->capture_default_str();
+  app.add_option("--seed", arguments.options.seed, "Random seed")->capture_default_str();
   app.add_option("--data", arguments.options.data_dir, "Folder of the data")->capture_default_str();
   app.add_option("--out", arguments.out, "Folder of the results")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

@@ -1,4 +1,4 @@
-// What an experiment leaves behind: tables, and verdicts on what a paper claims.
+// Results of an experiment: tables, and verdicts on a paper's claims.
 #ifndef PHIMAP_LAB_RESULTS_H_
 #define PHIMAP_LAB_RESULTS_H_
 
@@ -50,7 +50,7 @@ class Table {
 
 // Whether what was measured agrees with a claim.
 struct Verdict {
-  // What the paper says, or what must hold; one sentence.
+  // Claim of the paper, or a condition that must hold; one sentence.
   std::string claim;
   // The paper's number; empty where it prints none.
   std::string printed;

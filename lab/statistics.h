@@ -23,8 +23,8 @@ struct Interval {
   bool Contains(double x) const { return low <= x && x <= high; }
 };
 
-// Where the mean of `count` runs lies with probability 99.8 %, the runs being drawn, with
-// replacement, from `runs`: the quantiles at .001 and .999 of 100,000 such means. A number that was
+// Interval that contains the mean of `count` runs, drawn with replacement from `runs`, with
+// probability 99.8 %: the quantiles at .001 and .999 of 100,000 such means. A number that was
 // printed as a mean of `count` runs agrees where it lies between these, half of its last printed
 // digit added by the caller. A normal interval of ±3.1 deviations would reject nothing where errors
 // are near 0.

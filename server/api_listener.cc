@@ -35,7 +35,7 @@ Transport::Options TransportOptions(const ServerOptions& options) {
   return out;
 }
 
-// Says when the TLS certificate expires, which nobody should learn from their clients.
+// Logs when the TLS certificate expires, so that the operator learns it before clients do.
 void LogTls(const ServerOptions& options, const ConnectionMetrics& metrics, const Logger& logger) {
   const absl::StatusOr<absl::Time> expires = CheckTlsFiles(options.tls);
   if (!expires.ok()) return;
@@ -52,7 +52,7 @@ std::vector<std::string> TlsPaths(const TlsFiles& files) {
   return paths;
 }
 
-// The sockets of the addresses; `address` becomes what the first one is.
+// Opens the sockets of the addresses; `address` becomes that of the first one.
 absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptions& options,
                                                                TlsContext* tls,
                                                                std::string& address) {
@@ -68,7 +68,7 @@ absl::StatusOr<std::vector<Transport::Endpoint>> OpenEndpoints(const ServerOptio
     address = WithPort(options.listen, sockets[0].port());
     for (ListeningSocket& socket : sockets) endpoints.push_back({std::move(socket), tls});
   }
-  // TLS is for the network: a Unix socket stays what it is.
+  // TLS is for the network: a Unix socket stays without it.
   if (!options.unix_listen.empty()) {
     PHIMAP_ASSIGN_OR_RETURN(ListeningSocket socket, ListeningSocket::Unix(options.unix_listen));
     endpoints.push_back({std::move(socket)});
@@ -108,7 +108,7 @@ absl::Status ApiListener::OpenTls(const ServerOptions& options, const Connection
         metrics.tls_reload_failures->Increment();
         logger.Log(LogLevel::kError, "tls_files_wrong",
                    {{"error", std::string(reloaded.message())},
-                    {"effect", "connections are made with the files as they were before"}});
+                    {"effect", "connections still use the previous files"}});
       });
   PHIMAP_ASSIGN_OR_RETURN(tls_, TlsContext::Open(options.tls));
   LogTls(options, metrics, logger);
@@ -130,7 +130,7 @@ void ApiListener::Shutdown(std::chrono::steady_clock::time_point lame_duck,
   if (all_gone) return;
   transport_.FinishGoAway();
   dispatcher_.StopTaking();
-  // The last words of those that do not end by themselves are within the deadline too.
+  // The final statuses of calls that do not end by themselves are within the deadline too.
   const auto end_calls = std::max(std::chrono::steady_clock::now(), deadline - kGrace);
   while (std::chrono::steady_clock::now() < end_calls) {
     const auto next = std::chrono::steady_clock::now() + kBetweenLooks;

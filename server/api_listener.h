@@ -1,4 +1,4 @@
-// Where the API is served: its addresses, its TLS, and the order in which it ends.
+// The serving addresses of the API, their TLS, and the order in which they shut down.
 //
 // Guarantees: serves when Listen returns.
 // Thread-safety: all methods may be called from any thread.
@@ -40,8 +40,8 @@ class ApiListener {
 
   // Closes the listeners, tells clients to go elsewhere and serves on until `lame_duck`; then takes
   // no call any more and waits for those under way, but not for clients that are silent; at
-  // `deadline` the rest is ended. What is not done is UNAVAILABLE (SHUTTING_DOWN), never CANCELLED.
-  // `lame_duck_over` is called in between. Blocking.
+  // `deadline` the rest is ended. Unfinished calls end with UNAVAILABLE (SERVER_SHUTTING_DOWN),
+  // never CANCELLED. `lame_duck_over` is called in between. Blocking.
   void Shutdown(std::chrono::steady_clock::time_point lame_duck,
                 std::chrono::steady_clock::time_point deadline,
                 const std::function<void()>& lame_duck_over);

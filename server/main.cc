@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "core/engine/engine.h"
 #include "core/linalg/blas.h"
-#include "core/plan/engine.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/kernel_client/grpc_log.h"
 #include "server/observe/log.h"
@@ -36,7 +36,7 @@ void LogStart(const Logger& logger, int64_t file_limit) {
               {"file_limit", absl::StrCat(file_limit)}});
 }
 
-// A largest message, what it parses to and its answer take three times its bytes. With less memory
+// A largest message, its parsed form and its answer take three times its bytes. With less memory
 // such messages are let in one at a time and beyond the limit: every call is answered some time,
 // but the limit does not bound the memory.
 void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
@@ -45,7 +45,7 @@ void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
              {{"memory_bytes", absl::StrCat(options.memory_bytes)},
               {"max_message_bytes", absl::StrCat(options.max_message_bytes)},
               {"help",
-               "the largest messages go one at a time, and take more than --memory_bytes; raise it "
+               "--memory_bytes is too small for several of the largest messages at once; raise it "
                "to three times --max_message_bytes, or lower that"}});
 }
 
@@ -66,7 +66,7 @@ int Run(const ServerOptions& options) {
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
   const GrpcLog grpc_log(logger);
-  // It would write a line, and wait for whoever reads them, for each text that is not UTF-8.
+  // It would write a line, and wait for the reader of the log, for each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();

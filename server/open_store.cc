@@ -41,7 +41,7 @@ std::unique_ptr<StoreUpkeep> LookAfter(
   return std::make_unique<StoreUpkeep>(database, blobs, Holder(), upkeep, logger);
 }
 
-// Copies of artifacts without tables are what a server of PostgreSQL leaves in its --data_dir.
+// Copies of artifacts without tables are left by a server of PostgreSQL in its --data_dir.
 void WarnOfCacheAlone(const ServerOptions& options, const Logger& logger) {
   FileSystem& files = *PosixFileSystem();
   if (!absl::IsNotFound(files.SizeBytes(options.data_dir + "/phimap.sqlite").status())) return;
@@ -99,12 +99,11 @@ absl::StatusOr<OpenedStore> OpenPostgres(const ServerOptions& options, const Log
               {"cached_artifacts", absl::StrCat(copies.artifacts)},
               {"cached_bytes", absl::StrCat(copies.bytes)}});
   if (!database->has_synchronous_standby()) {
-    logger.Log(
-        LogLevel::kWarning, "no_synchronous_standby",
-        {{"database", database->place()},
-         {"help",
-          "synchronous_standby_names is empty: what is committed is on one machine, and lost "
-          "with it; name a standby before you rely on a failover"}});
+    logger.Log(LogLevel::kWarning, "no_synchronous_standby",
+               {{"database", database->place()},
+                {"help",
+                 "synchronous_standby_names is empty: commits are on one machine only and are lost "
+                 "with it; name a standby before you rely on a failover"}});
   }
   const auto blobs =
       std::make_shared<CachedBlobs>(std::make_unique<PostgresBlobs>(database), cache);

@@ -18,7 +18,7 @@
 namespace phimap {
 
 struct OpenedStore {
-  // A store that nobody shares.
+  // A store that no other server shares.
   template <std::derived_from<Store> AnyStore>
   OpenedStore(std::unique_ptr<AnyStore> the_store)  // NOLINT: what tests open is one.
       : store(std::move(the_store)) {}
@@ -26,16 +26,16 @@ struct OpenedStore {
   std::unique_ptr<Store> store;
   // Collects garbage and checks artifacts; null in tests.
   std::unique_ptr<StoreUpkeep> upkeep;
-  // What other servers change; null when there are no others.
+  // Source of other servers' changes; null when there are no others.
   std::unique_ptr<ChangeFeed> changes;
-  // This server among the others; null when there are none.
+  // This server's membership in the fleet; null if no other server shares the store.
   std::unique_ptr<FleetMember> member;
   // Copies of artifacts; null when they are here anyway.
   std::shared_ptr<ArtifactCache> cache;
 };
 
-// Opens, checks and, where they are missing, creates tables and folders; logs what it found, to a
-// `logger` that outlives the store.
+// Opens and checks the store, and creates missing tables and folders; logs the result to `logger`,
+// which outlives the store.
 // Errors: those of SqliteStore::Open, PostgresDatabase::Open and ArtifactCache::Open.
 // REQUIRES: options that ParseOptions let pass.
 absl::StatusOr<OpenedStore> OpenStore(const ServerOptions& options, const Logger& logger);

@@ -17,50 +17,50 @@ namespace phimap {
 struct ServerOptions {
   // "sqlite", or a libpq URI of PostgreSQL.
   std::string store = "sqlite";
-  // Where SQLite and its artifacts are.
+  // Directory of the SQLite database and its artifacts.
   std::string data_dir;
-  // With PostgreSQL: copies of artifacts.
+  // With PostgreSQL: directory for copies of artifacts.
   std::string cache_dir;
   int64_t cache_bytes = int64_t{10} << 30;
-  // How long artifacts that no version names are kept.
+  // Time for which an artifact is kept after the last version that uses it was deleted.
   int gc_grace_seconds = 3600;
-  // How fast artifacts are read against their digests; 0: not at all.
+  // Maximum rate of checking artifacts against their digests; 0: no checks.
   int64_t scrub_bytes_per_second = int64_t{4} << 20;
   std::string listen = "127.0.0.1:7450";
-  // Path of a Unix-domain socket to listen on as well; empty: none.
+  // Path of an additional Unix-domain socket; empty: none.
   std::string unix_listen;
-  // Empty: no endpoint.
+  // Address of the HTTP endpoints; empty: none.
   std::string http = "127.0.0.1:7451";
   bool insecure = false;
-  // Of --listen; empty: not encrypted.
+  // TLS files for `listen`; empty: not encrypted.
   TlsFiles tls;
-  // What a verified client certificate may, without a token file.
+  // Role of a verified client TLS certificate when there is no token file.
   Role client_certificate_role = Role::kReader;
-  // Bearer tokens and their roles (server/auth/token_table.h); empty: nobody is asked for one.
+  // File of bearer tokens and their roles (server/auth/token_table.h); empty: no token is required.
   std::string token_file;
   int64_t max_message_bytes = int64_t{64} << 20;
-  // Of requests and answers.
+  // Memory budget of requests and responses.
   int64_t memory_bytes = int64_t{512} << 20;
   int64_t max_live_bytes = int64_t{4} << 30;
   int max_builds = 16;
   int64_t build_memory_bytes = int64_t{4} << 30;
   int build_idle_seconds = 300;
   int stream_idle_seconds = 300;
-  // 0: connections live as long as their clients like.
+  // 0: connections have no maximum age.
   int max_connection_age_seconds = 0;
   int io_threads = 1;
-  // Calls under way of one token or TLS certificate.
+  // Maximum concurrent calls of one token or TLS certificate.
   int max_calls_per_caller = 1000;
-  // Connections from one address; Unix sockets and proxies are not counted.
+  // Maximum connections from one address; Unix sockets and proxies are not counted.
   int max_connections_per_host = 1000;
-  // Addresses of proxies, which connect for many, as CanonicalIpAddress writes them.
+  // Addresses of proxies, which connect on behalf of many clients, in CanonicalIpAddress's form.
   std::vector<std::string> proxies;
   // Kernel services that kernels may name.
   std::vector<KernelAddress> kernel_services;
-  // File of authorities (PEM) for those that speak TLS; empty: the system's.
+  // Certificate authorities (PEM) for kernel services over TLS; empty: the system's.
   std::string kernel_service_ca;
   int kernel_service_seconds = 30;
-  // 0: readiness does not wait for the versions that aliases name.
+  // Maximum time that readiness waits for the versions that aliases name; 0: it does not wait.
   int warm_seconds = 60;
   int drain_seconds = 20;
   int lame_duck_seconds = 2;
@@ -72,7 +72,7 @@ struct ServerOptions {
   bool on_postgres() const { return store != "sqlite"; }
 };
 
-// What phimapd exits with: part of its interface, listed in its --help.
+// Exit codes of phimapd: part of its interface, listed in its --help.
 enum class ServerExitCode : int {
   kStopped = 0,
   kFailed = 1,

@@ -58,7 +58,8 @@ void SwitchLockDebuggingOff() {
 }
 
 void ReturnLargeBuffers() {
-  // Smaller ones are reused as they are: a system call and a fault for each page cost more there.
+  // Smaller buffers stay with the allocator: returning them costs a system call, and page faults on
+  // reuse.
   mallopt(M_MMAP_THRESHOLD, 2 << 20);
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }

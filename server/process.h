@@ -1,4 +1,4 @@
-// What concerns the whole process: its limits and its signals.
+// Settings of the whole process: its limits and its signals.
 #ifndef PHIMAP_SERVER_PROCESS_H_
 #define PHIMAP_SERVER_PROCESS_H_
 
@@ -21,8 +21,8 @@ void ReturnLargeBuffers();
 // Blocks SIGTERM and SIGINT in this thread and in all that it starts. Call first of all.
 void BlockStopSignals();
 
-// A write to a pipe or a socket whose reader is gone fails, as it does on a full disk, and does not
-// end the process: what is logged is lost with whoever read it, and the server serves on.
+// Makes a write to a pipe or socket without a reader fail, as on a full disk, instead of ending the
+// process: log lines are then lost, and the server continues.
 void IgnoreBrokenPipes();
 
 // Waits for SIGTERM or SIGINT and returns its number; from then on another one ends the process at

@@ -11,8 +11,8 @@
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "core/engine/engine.h"
 #include "core/linalg/blas.h"
-#include "core/plan/engine.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/api_listener.h"
@@ -51,11 +51,11 @@ constexpr int kMaxQueuedStoreCalls = 512;
 // The store makes one change at a time.
 constexpr int kAdminThreads = 1;
 constexpr int kMaxQueuedAdminCalls = 512;
-// How long a build lets Transforms go first each time that it has worked for a quantum. On a server
+// Time for which a build lets Transforms go first after each quantum of its own work. On a server
 // that is never idle, builds get on all the same: a quantum for every such wait.
 constexpr absl::Duration kBuildYield = absl::Milliseconds(20);
-// A loop that does not poll for so long serves nobody; in every scenario that was tried it polls
-// within 5 ms.
+// A loop that does not poll for so long serves no client; in every tested scenario it polls within
+// 5 ms.
 constexpr absl::Duration kLoopIsDead = absl::Seconds(10);
 // Parse messages that would hold up an event loop.
 constexpr int kParsingThreads = 1;
@@ -204,6 +204,7 @@ struct Server::Parts {
   void AddServices();
   void FollowCatalog();
   void WatchStore();
+  void WatchCache();
   void WatchLoops();
   void SetServing(bool is_serving);
   void BecomeReady(std::chrono::seconds warm_time);
@@ -291,7 +292,7 @@ std::string Server::Parts::WhyNotReady() {
   const int64_t warming = registry.warming();
   if (warming == 0) return "not serving";
   return absl::StrCat("not serving yet: ", warming,
-                      " versions that aliases name are still to be loaded");
+                      " versions that aliases name have not been loaded yet");
 }
 
 // At once if there is nothing to wait for.
@@ -319,8 +320,8 @@ void Server::Parts::WatchLoops() {
 void Server::Parts::WatchStore() {
   metrics.WatchGauge(
       "phimap_catalog_age_seconds",
-      "Since when the database has not said what other servers changed; about a "
-      "quarter at most while it answers, 0 with SQLite.",
+      "Seconds since the database last reported other servers' changes; about a quarter at most "
+      "while it answers, 0 with SQLite.",
       [this] { return follower == nullptr ? 0 : absl::ToDoubleSeconds(follower->Age()); });
   const auto upkept = [this](auto read_count) {
     return [this, read_count]() -> double {
@@ -334,30 +335,34 @@ void Server::Parts::WatchStore() {
                        "Bytes of artifacts that were read and compared with their digests.",
                        upkept([](const StoreUpkeep& store) { return store.scrubber().bytes(); }));
   metrics.WatchGauge("phimap_damaged_artifacts",
-                     "Artifacts of versions that are damaged or missing, as last read.",
+                     "Damaged or missing artifacts of versions, as of the last check.",
                      upkept([](const StoreUpkeep& store) { return store.scrubber().damaged(); }));
   metrics.WatchCounter(
       "phimap_upkeep_errors_total",
-      "Times that collecting garbage or checking an artifact failed, damage included.",
+      "Failed garbage collections and artifact checks, damage included.",
       upkept([](const StoreUpkeep& store) { return store.counts().errors.load(); }));
+}
+
+void Server::Parts::WatchCache() {
   const auto read = [this](int64_t ArtifactCache::Statistics::*field) {
     return [this, field]() -> double {
       return cache == nullptr ? 0 : static_cast<double>(cache->statistics().*field);
     };
   };
-  metrics.WatchGauge("phimap_cache_bytes", "Bytes of artifacts that --cache_dir has copies of.",
+  metrics.WatchGauge("phimap_cache_bytes", "Bytes of the copies in --cache_dir.",
                      read(&ArtifactCache::Statistics::bytes));
   metrics.WatchCounter("phimap_cache_hits_total", "Artifacts read from --cache_dir.",
                        read(&ArtifactCache::Statistics::hits));
   metrics.WatchCounter("phimap_cache_misses_total", "Artifacts fetched from the database.",
                        read(&ArtifactCache::Statistics::misses));
-  metrics.WatchCounter("phimap_cache_evictions_total", "Copies in --cache_dir that made room.",
+  metrics.WatchCounter("phimap_cache_evictions_total",
+                       "Copies removed from --cache_dir to free space.",
                        read(&ArtifactCache::Statistics::evictions));
   metrics.WatchCounter("phimap_cache_damaged_total",
-                       "Copies in --cache_dir that were damaged, and fetched again.",
+                       "Copies in --cache_dir that were damaged and fetched again.",
                        read(&ArtifactCache::Statistics::damaged));
   metrics.WatchCounter("phimap_cache_unwritten_total",
-                       "Artifacts of which the disk of --cache_dir took no copy.",
+                       "Artifacts that could not be copied to --cache_dir.",
                        read(&ArtifactCache::Statistics::unwritten));
 }
 
@@ -370,6 +375,7 @@ absl::Status Server::Parts::ServeMetrics(const ServerOptions& options) {
                      .builds = options.max_builds});
   metrics.WatchDisk(options.on_postgres() ? options.cache_dir : options.data_dir);
   WatchStore();
+  WatchCache();
   WatchLoops();
   metrics.WatchLog(logger);
   if (options.http.empty()) return absl::OkStatus();
@@ -401,7 +407,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
     PHIMAP_ASSIGN_OR_RETURN(tokens, TokenFile::Open(options.token_file, logger));
   }
   PHIMAP_ASSIGN_OR_RETURN(std::string kernel_authorities, KernelAuthorities(options));
-  // From here on the server shuts down properly, whatever fails.
+  // From here on the server shuts down properly after any failure.
   auto server = absl::WrapUnique(new Server(std::make_unique<Parts>(
       options, std::move(tokens), std::move(kernel_authorities), std::move(store), logger, hooks)));
   PHIMAP_RETURN_IF_ERROR(server->parts_->registry.CatchUp());
@@ -424,7 +430,7 @@ void Server::EndIdleBuilds() { parts_->builds.EndIdleBuilds(); }
 void Server::Shutdown(absl::Duration drain_time) {
   Parts& parts = *parts_;
   if (std::exchange(parts.shut_down, true)) return;
-  // From here on nothing says that the server is ready, and nothing is loaded for nobody.
+  // From here on the server is not reported ready, and nothing is loaded in the background.
   parts.warm_start.reset();
   parts.registry.StopWarming();
   parts.SetServing(false);

@@ -1,8 +1,10 @@
 // The server, composed: store, registry, scheduler, builds, services and the two listeners.
 //
 // Example:
-//   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, std::move(store),
-//   logger); … (*server)->grpc_address() …
+//   absl::StatusOr<std::unique_ptr<Server>> server =
+//       Server::Start(options, std::move(store), logger);
+//   Announce((*server)->grpc_address());
+//   WaitForStopSignal();
 //   (*server)->Shutdown(absl::Seconds(20));
 #ifndef PHIMAP_SERVER_SERVER_H_
 #define PHIMAP_SERVER_SERVER_H_
@@ -23,12 +25,12 @@ namespace phimap {
 
 class Server {
  public:
-  // What tests put in the place of time and load.
+  // Replacements for time and load, for tests.
   struct Hooks {
     std::function<absl::Time()> transform_clock;
     std::function<std::chrono::steady_clock::time_point()> build_clock;
-    // Called on build threads before each tile and each block, in the place of letting Transforms
-    // pass now and then.
+    // Called on build threads before each tile and each block, instead of letting Transforms pass
+    // now and then.
     std::function<void()> build_yield;
     // Called on the loader thread before it reads an artifact.
     std::function<void()> before_load;
@@ -47,7 +49,7 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Where it listens, with the ports that port 0 became.
+  // Listening address, with the port that port 0 became.
   const std::string& grpc_address() const;
   // Empty when options.http is.
   const std::string& http_address() const;

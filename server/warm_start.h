@@ -12,9 +12,9 @@
 
 namespace phimap {
 
-// Guarantees: calls `ready` at most once, from a thread of its own: when `registry` has loaded or
-// passed over what aliases name, or after `at_most`, and never once the destructor has begun.
-// Thread-safe.
+// Guarantees: calls `ready` at most once, from its own thread: when `registry` has loaded or
+// skipped the versions that aliases name, or after `at_most`, and never after the destructor has
+// begun. Thread-safe.
 class WarmStart {
  public:
   // `registry`, whose WarmAliases was called, and `logger` outlive it.

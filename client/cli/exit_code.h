@@ -1,4 +1,4 @@
-// What the command `phimap` exits with: part of its interface, listed in its --help.
+// Exit codes of the command `phimap`: part of its interface, listed in its --help.
 #ifndef PHIMAP_CLIENT_CLI_EXIT_CODE_H_
 #define PHIMAP_CLIENT_CLI_EXIT_CODE_H_
 

@@ -1,4 +1,5 @@
-// The command `phimap`: a list of its commands. What each takes and does is in its own file.
+// The command `phimap`: a list of its commands. Each command's options and actions are in its own
+// file.
 #include <fcntl.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -13,37 +14,38 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "client/cli/access_arguments.h"
-#include "client/cli/admin_command.h"
-#include "client/cli/advise_command.h"
-#include "client/cli/alias_command.h"
-#include "client/cli/bench_command.h"
-#include "client/cli/build_command.h"
-#include "client/cli/color.h"
-#include "client/cli/completion.h"
-#include "client/cli/delete_command.h"
-#include "client/cli/error_text.h"
-#include "client/cli/evaluate_command.h"
+#include "client/cli/arguments/access_arguments.h"
+#include "client/cli/commands/admin_command.h"
+#include "client/cli/commands/advise_command.h"
+#include "client/cli/commands/alias_command.h"
+#include "client/cli/commands/bench_command.h"
+#include "client/cli/commands/build_command.h"
+#include "client/cli/commands/capabilities_command.h"
+#include "client/cli/commands/completion_command.h"
+#include "client/cli/commands/delete_command.h"
+#include "client/cli/commands/evaluate_command.h"
+#include "client/cli/commands/export_command.h"
+#include "client/cli/commands/health_command.h"
+#include "client/cli/commands/import_command.h"
+#include "client/cli/commands/inspect_command.h"
+#include "client/cli/commands/keep_command.h"
+#include "client/cli/commands/list_command.h"
+#include "client/cli/commands/prune_command.h"
+#include "client/cli/commands/show_command.h"
+#include "client/cli/commands/sweep_command.h"
+#include "client/cli/commands/transform_command.h"
+#include "client/cli/commands/verify_command.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/export_command.h"
-#include "client/cli/health_command.h"
-#include "client/cli/import_command.h"
-#include "client/cli/inspect_command.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/keep_command.h"
-#include "client/cli/list_command.h"
-#include "client/cli/prune_command.h"
-#include "client/cli/show_command.h"
-#include "client/cli/sweep_command.h"
-#include "client/cli/transform_command.h"
 #include "client/cli/usage.h"
-#include "client/cli/verify_command.h"
+#include "client/cli/views/color.h"
+#include "client/cli/views/error_text.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::cli {
 namespace {
 
-// What the command line says to all commands.
+// Options of all commands.
 struct Globals {
   std::string server = "127.0.0.1:7450";
   AccessArguments access;
@@ -51,10 +53,12 @@ struct Globals {
 };
 
 std::vector<Command> AddCommands(CLI::App& app) {
-  return {AddBuild(app),  AddTransform(app), AddList(app),   AddShow(app),       AddVerify(app),
-          AddAdvise(app), AddEvaluate(app),  AddSweep(app),  AddAlias(app),      AddDelete(app),
-          AddKeep(app),   AddPrune(app),     AddExport(app), AddImport(app),     AddInspect(app),
-          AddAdmin(app),  AddHealth(app),    AddBench(app),  AddCompletion(app), AddHelp(app)};
+  return {AddBuild(app),  AddTransform(app), AddList(app),     AddShow(app),
+          AddVerify(app), AddAdvise(app),    AddEvaluate(app), AddSweep(app),
+          AddAlias(app),  AddDelete(app),    AddKeep(app),     AddPrune(app),
+          AddExport(app), AddImport(app),    AddInspect(app),  AddCapabilities(app),
+          AddAdmin(app),  AddHealth(app),    AddBench(app),    AddCompletion(app),
+          AddHelp(app)};
 }
 
 void AddGlobals(CLI::App& app, Globals& globals) {
@@ -64,8 +68,9 @@ void AddGlobals(CLI::App& app, Globals& globals) {
       ->envname("PHIMAP_SERVER")
       ->capture_default_str();
   AddAccess(app, globals.access);
-  app.add_option("--color", globals.color,
-                 "auto, always or never; auto is on terminals, unless NO_COLOR is set")
+  app.add_option(
+         "--color", globals.color,
+         "Colours: auto, always or never; auto uses them on terminals, unless NO_COLOR is set")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
   app.set_version_flag("--version", "phimap " PHIMAP_VERSION, "Print the version and exit");
@@ -94,7 +99,7 @@ absl::Status RunCommand(const Command& command, const Globals& globals, const CL
 }
 
 void SayError(const absl::Status& status, const Command& command, const Globals& globals) {
-  // Who asks for JSON is a program, and compares the API's names.
+  // A caller that asks for JSON is a program, and compares the API's names.
   const bool json = command.json != nullptr && *command.json;
   std::string text = ErrorText(status, globals.server, json ? "" : command.app->get_name());
   const bool color = UsesColor(ParseColorChoice(globals.color), STDERR_FILENO);
@@ -125,7 +130,7 @@ int Run(int argc, char** argv) {
                                     [](const Command& c) { return c.app->parsed(); });
   absl::Status status = RunCommand(*command, globals, app);
   if (status.ok() && !std::cout.flush())
-    status = absl::InternalError("writing standard output failed");
+    status = absl::InternalError("writing to standard output failed");
   if (!status.ok()) SayError(status, *command, globals);
   return static_cast<int>(ExitCodeOf(status));
 }
@@ -137,8 +142,8 @@ int main(int argc, char** argv) {
   // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
   // debugged.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Answers of half a MiB are freed and allocated again and again: given back to the system each
-  // time, they cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
+  // Answers of half a MiB are freed and allocated repeatedly: returning them to the system each
+  // time would cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   // A closed descriptor 0, 1 or 2 would become gRPC's, and be read or written as if it were the
@@ -151,8 +156,8 @@ int main(int argc, char** argv) {
   // While no call is under way gRPC looks this often whether a connection has come up; 5 seconds
   // unless it is told, which no wait before a retry outlasts.
   setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
-  // A reader that is gone makes a write fail, which ends the command if the write was of data; what
-  // is said to a dead standard error is dropped.
+  // Without a reader a write fails, which ends the command if it was a write of data; messages to a
+  // closed standard error are dropped.
   std::signal(SIGPIPE, SIG_IGN);
   return phimap::cli::Run(argc, argv);
 }

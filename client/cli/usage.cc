@@ -20,7 +20,7 @@ bool IsFlag(const std::string& word) { return word.size() > 1 && word.front() ==
 std::string WithDashes(absl::string_view name) { return absl::StrReplaceAll(name, {{"_", "-"}}); }
 
 struct LongFlag {
-  // As phimap writes it, without the dashes in front.
+  // Name as phimap writes it, without the leading dashes.
   std::string name;
   bool takes_value = false;
 };
@@ -37,7 +37,7 @@ void CollectFlags(const CLI::App& app, std::map<std::string, LongFlag>& flags) {
   }
 }
 
-// The flag that a word is, with or without a value; null if it is none.
+// The flag in a word, with or without a value; null if there is none.
 const LongFlag* FlagOf(const std::string& word, const std::map<std::string, LongFlag>& flags) {
   if (!absl::StartsWith(word, "--")) return nullptr;
   const auto found = flags.find(WithDashes(absl::string_view(word).substr(2, word.find('=') - 2)));
@@ -87,14 +87,14 @@ std::string UnknownFlag(const CLI::App& app) {
   return "";
 }
 
-// The command that was begun but not named to its end, as `phimap` and `phimap alias`; null if
-// there is none.
+// The command that was begun but not completed, such as `phimap` and `phimap alias`; null if there
+// is none.
 const CLI::App* Unfinished(const CLI::App& app) {
   const CLI::App* const last = CommandsNamed(app).back();
   return CommandsOf(*last).empty() ? nullptr : last;
 }
 
-// The library drops a word that it takes for a command, and says only that a command is missing.
+// CLI11 drops a word that it takes for a command, and reports only that a command is missing.
 std::string MissingCommand(const CLI::App& command, const CLI::App& app) {
   for (const std::string& word : app.remaining(/*recurse=*/true)) {
     if (!IsFlag(word)) return UnknownCommandText(FullName(command), word, CommandsOf(command));
@@ -102,13 +102,13 @@ std::string MissingCommand(const CLI::App& command, const CLI::App& app) {
   return MissingCommandText(FullName(command), CommandsOf(command));
 }
 
-// What the library says, in words that tell what to do.
+// Rewrites CLI11's message so that it says what to do.
 std::string InOurWords(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string help = absl::StrCat("\n  ", FullName(*CommandsNamed(app).back()), " --help");
   const std::string name = text.substr(0, text.find(':'));
   if (error.get_name() == "ArgumentMismatch" && IsFlag(name)) {
-    return absl::StrCat(name, " takes a value, as in ", name, "=VALUE", help);
+    return absl::StrCat(name, " takes a value, such as ", name, "=VALUE", help);
   }
   absl::string_view rest = text;
   if (error.get_name() == "ConversionError" && absl::ConsumePrefix(&rest, "Could not convert: ")) {
@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int
     if (!alone || !flag->takes_value || i + 1 == words.size()) continue;
     // The library would take the flag behind it for the value.
     if (FlagOf(words[i + 1], flags) == nullptr) continue;
-    return absl::InvalidArgumentError(absl::StrCat(words[i], " takes a value, as in ", words[i],
+    return absl::InvalidArgumentError(absl::StrCat(words[i], " takes a value, such as ", words[i],
                                                    "=VALUE; what follows it, ", words[i + 1],
                                                    ", is a flag"));
   }
@@ -151,7 +151,7 @@ ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
   }
   const CLI::App* const unfinished = Unfinished(app);
   const std::vector<std::string> words = app.remaining(/*recurse=*/true);
-  // A word that is no command comes before a flag of the command that it was meant to be.
+  // An unknown command is reported before a flag that was meant for it.
   const bool no_command = error.get_name() == "RequiredError" && unfinished != nullptr;
   std::string text;
   if (no_command && !std::all_of(words.begin(), words.end(), IsFlag)) {
@@ -167,8 +167,9 @@ ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error) {
 
 Command AddHelp(CLI::App& app) {
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("help", "Say what a command does and takes");
-  command->add_option("COMMAND", *words, "As in 'phimap help build' and 'phimap help alias set'");
+  CLI::App* command = app.add_subcommand("help", "Explain a command and its options");
+  command->add_option("COMMAND", *words,
+                      "For example 'phimap help build' or 'phimap help alias set'");
   return {
       .app = command, .run_locally = [words](LocalContext& context) -> absl::Status {
         const CLI::App* asked = &context.app;

@@ -1,4 +1,4 @@
-// The words of a command line, and what is wrong with them.
+// The words of a command line, and their errors.
 #ifndef PHIMAP_CLIENT_CLI_USAGE_H_
 #define PHIMAP_CLIENT_CLI_USAGE_H_
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/cli/command.h"
+#include "client/cli/commands/command.h"
 #include "client/cli/exit_code.h"
 
 namespace CLI {
@@ -20,8 +20,8 @@ namespace phimap::cli {
 // its value, behind which another flag follows.
 absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int argc, char** argv);
 
-// Prints what is wrong, and what was meant, to standard error; --help and --version, which arrive
-// here too, print what was asked for to standard output.
+// Prints the error, and a suggestion, to standard error; --help and --version, which arrive here
+// too, print to standard output.
 ExitCode AnswerParseError(const CLI::App& app, const CLI::ParseError& error);
 
 // `phimap help`.

@@ -30,8 +30,8 @@ size_t Distance(absl::string_view from, absl::string_view to) {
   return row[to.size()];
 }
 
-// The one of `known` that is nearest to `word`, if it differs by at most a third of its letters, of
-// which the first `unmeant` do not count; else null.
+// The one of `known` that is nearest to `word`, if it differs by at most a third of its letters,
+// not counting the first `unmeant`; else null.
 const std::string* NearestTo(absl::string_view word, size_t unmeant,
                              const std::vector<std::string>& known) {
   const std::string* meant = nullptr;

@@ -1,4 +1,4 @@
-// What is wrong with the words of a command line.
+// Errors in the words of a command line.
 #ifndef PHIMAP_CLIENT_CLI_USAGE_ERROR_H_
 #define PHIMAP_CLIENT_CLI_USAGE_ERROR_H_
 
@@ -11,12 +11,12 @@ namespace phimap::cli {
 
 // "unknown flag --lable; did you mean --label?" for `word` "--lable" or "--lable=a". The flag that
 // is meant is the one of `known` with the fewest letters added, left out, exchanged or swapped with
-// their neighbour; the first of several. Without the question if all of them differ by more than a
-// third of its letters. Pure.
+// their neighbour; the first of several. The question is left out if all flags differ from `word`
+// by more than a third of its letters. Pure.
 std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known);
 
 // "phimap has no command 'bulid'; did you mean build? the commands are build, list" for `word`
-// "bulid". `outer` is what it is a command of. Pure.
+// "bulid". `outer` is the parent command. Pure.
 std::string UnknownCommandText(absl::string_view outer, absl::string_view word,
                                const std::vector<std::string>& known);
 

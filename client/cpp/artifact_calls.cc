@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/grpc_status.h"
+#include "core/digest/sha256.h"
 #include "core/status/status_macros.h"
-#include "exchange/artifact_chunk.h"
-#include "exchange/sha256.h"
+#include "proto/artifact/artifact_chunk.h"
 
 namespace phimap::client {
 namespace {
@@ -80,7 +80,7 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
       stub.Import(&context, &version);
   v1::ImportRequest request;
   request.set_mapping(mapping);
-  // A write that fails means that the server has answered: Finish says what.
+  // A failed write means that the server has answered: Finish returns its status.
   bool open = writer->Write(request);
   Sha256 hash;
   int64_t sent = 0;

@@ -12,7 +12,7 @@
 
 namespace phimap::client {
 
-// As Client::Export and Client::Import. Blocking; one chunk is in memory at a time.
+// The calls behind Client::Export and Client::Import. Blocking; one chunk is in memory at a time.
 absl::StatusOr<ExportResult> CallExport(v1::MappingService::StubInterface& stub,
                                         RevisionMemory& revisions, const std::string& reference,
                                         const ArtifactSink& sink, CancelToken& cancel);

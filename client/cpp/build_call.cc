@@ -75,7 +75,7 @@ std::optional<absl::Duration> BuildCall::WaitAfter(const Outcome& outcome, int a
   if (absl::Now() + wait >= deadline_) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!ever_sent_ && source_used_ && !source_.CanRewind()) return std::nullopt;
-  // A server that never accepted may be the wrong one, unless it says that it only restarts.
+  // A server that never accepted may be the wrong one, unless it reports that it only restarts.
   if (WasNotBegun(outcome.status)) return wait;
   if (!ever_accepted_) return std::nullopt;
   // The server may notice a broken stream later than we do and hold the id for it until then.
@@ -109,7 +109,7 @@ BuildCall::Outcome BuildCall::RunAttempt() {
 }
 
 absl::Status BuildCall::Send(Stream& stream) {
-  // A Write that fails says only that the stream is over; Finish says why.
+  // A failed Write means only that the stream has ended; Finish returns the reason.
   if (!stream.Write(SpecMessage(options_, source_))) return absl::OkStatus();
   if (!WaitUntilAccepted()) return absl::OkStatus();
   if (std::exchange(source_used_, true) && !WantsNoRows()) {

@@ -23,9 +23,9 @@ void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 // The options as the API has them.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 
-// Rows go out from the caller's thread while a second thread reads events, so that an error of the
-// server is seen while rows are still being sent: it ends the stream, which makes a blocked Write
-// fail, and interrupts the source.
+// Rows are sent from the caller's thread while a second thread reads events, so that an error of
+// the server is noticed while rows are still being sent: it ends the stream, which makes a blocked
+// Write fail, and interrupts the source.
 //
 // Each attempt sends the spec and waits for `accepted`, so that a server that refuses the build
 // costs no row of an input that is read only once:
@@ -46,7 +46,7 @@ class BuildCall {
  private:
   using Stream = grpc::ClientReaderWriterInterface<v1::BuildRequest, v1::BuildResponse>;
 
-  // How one attempt ended.
+  // End of one attempt.
   struct Outcome {
     absl::Status status;
     // The error is the input's or of our own making: another attempt cannot help.
@@ -54,7 +54,7 @@ class BuildCall {
   };
 
   Outcome RunAttempt();
-  // Sends rows and finish, as far as the server wants them.
+  // Sends rows and finish, unless the server says it needs no more.
   absl::Status Send(Stream& stream);
   absl::Status SendRows(Stream& stream);
   void ReadEvents(Stream& stream);
@@ -63,7 +63,7 @@ class BuildCall {
   bool WaitUntilAccepted();
   // Whether the server wants no (more) rows: the stream is over, or follows a build that has them.
   bool WantsNoRows();
-  // How long to wait before the next attempt; nullopt if there is none.
+  // Time to wait before the next attempt; nullopt if there is none.
   std::optional<absl::Duration> WaitAfter(const Outcome& outcome, int attempt);
   void Report();
 
@@ -78,15 +78,15 @@ class BuildCall {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Of this attempt; under mutex_.
+  // State of this attempt; under mutex_.
   bool accepted_ = false;
   bool attached_ = false;
   bool ended_ = false;
-  // Of the whole call; under mutex_.
+  // State of the whole call; under mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
   // An attempt was accepted, so rows may have been taken from the source, or it was interrupted.
-  // This and what follows belong to the caller's thread.
+  // This member and the following ones belong to the caller's thread.
   bool source_used_ = false;
   BuildProgress progress_;
   std::optional<v1::Version> version_;

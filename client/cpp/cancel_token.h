@@ -12,8 +12,7 @@
 
 namespace phimap::client {
 
-// A switch that goes from "run" to "cancelled" once and stays there; calls that were given it stop
-// soon.
+// A switch from "running" to "cancelled" that stays there; calls that were given it stop soon.
 //
 // Thread-safe; Cancel takes a lock, so it must not be called from a signal handler.
 class CancelToken {
@@ -36,8 +35,8 @@ class CancelToken {
   bool cancelled() const;
   // Waits for Cancel, at most that long. True if it is cancelled.
   bool WaitFor(absl::Duration duration) const;
-  // Runs `callback` once when Cancel is called, or now if it was. It runs under the token's lock:
-  // it must not wait and must not use the token.
+  // Runs `callback` once when Cancel is called, or now if it was. The callback runs under the
+  // token's lock: it must not wait and must not use the token.
   [[nodiscard]] Registration OnCancel(std::function<void()> callback);
 
  private:

@@ -26,7 +26,7 @@ namespace {
 
 constexpr int kMaxMessageSizeBytes = 64 << 20;
 constexpr absl::string_view kUnix = "unix:";
-// Targets that may stand for several servers, in gRPC's own form.
+// Targets that may name several servers, in gRPC's own form.
 constexpr absl::string_view kIpv4 = "ipv4:";
 constexpr absl::string_view kIpv6 = "ipv6:";
 constexpr absl::string_view kDns = "dns:///";
@@ -42,7 +42,8 @@ bool IsHostAndPort(absl::string_view address) {
          absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65'535;
 }
 
-// The addresses that a target names. Where it names several servers, what follows its scheme.
+// The addresses that a target names. Several addresses follow the scheme of a target that names
+// several servers.
 std::vector<absl::string_view> AddressesOf(absl::string_view target) {
   if (absl::ConsumePrefix(&target, kIpv4) || absl::ConsumePrefix(&target, kIpv6)) {
     return absl::StrSplit(target, ',');
@@ -73,19 +74,20 @@ absl::Status CheckTarget(absl::string_view target) {
   if (absl::StartsWith(target, kUnix) && target.size() > kUnix.size()) return absl::OkStatus();
   const std::vector<absl::string_view> addresses = AddressesOf(target);
   if (std::all_of(addresses.begin(), addresses.end(), IsHostAndPort)) return absl::OkStatus();
-  return BadOption("BAD_TARGET", "server",
+  return BadOption("TARGET_INVALID", "server",
                    absl::StrCat("expected HOST:PORT, unix:PATH, or for several servers "
                                 "ipv4:ADDRESS:PORT,ADDRESS:PORT or dns:///HOST:PORT, got '",
                                 target, "'"));
 }
 
-// What a header may carry (RFC 6750, section 2.1); gRPC aborts on anything else. Not quoted.
+// Checks that a header may carry the token (RFC 6750, section 2.1); gRPC aborts on anything else.
+// Not quoted.
 absl::Status CheckToken(absl::string_view token) {
   const auto allowed = [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c);
   };
   if (std::all_of(token.begin(), token.end(), allowed)) return absl::OkStatus();
-  return BadOption("BAD_TOKEN", "token", "a token holds letters, digits and -._~+/= only");
+  return BadOption("TOKEN_INVALID", "token", "a token holds letters, digits and -._~+/= only");
 }
 
 absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& path) {
@@ -94,7 +96,7 @@ absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& 
   std::ostringstream text;
   text << file.rdbuf();
   if (!file.good() || text.str().empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TLS_FILE", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, "TLS_FILE_INVALID", field,
                      absl::StrCat("cannot read ", path, ": ",
                                   file.is_open() ? "it is empty" : std::strerror(errno)),
                      {{"path", path}});
@@ -104,14 +106,15 @@ absl::StatusOr<std::string> ReadPem(absl::string_view field, const std::string& 
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const TlsOptions& tls) {
   if (tls.certificate_file.empty() != tls.key_file.empty()) {
-    return BadOption("BAD_TLS_OPTIONS",
+    return BadOption("TLS_OPTIONS_INVALID",
                      tls.key_file.empty() ? "tls.certificate_file" : "tls.key_file",
-                     "a client certificate and its key go together");
+                     "a client TLS certificate and its key must be given together");
   }
   if (tls.ca_file.empty()) {
     if (tls.certificate_file.empty()) return grpc::InsecureChannelCredentials();
-    return BadOption("BAD_TLS_OPTIONS", "tls.ca_file",
-                     "a client certificate needs the authorities of the server's beside it");
+    return BadOption(
+        "TLS_OPTIONS_INVALID", "tls.ca_file",
+        "a client TLS certificate requires the authorities of the server's certificate");
   }
   grpc::SslCredentialsOptions options;
   PHIMAP_ASSIGN_OR_RETURN(options.pem_root_certs, ReadPem("tls.ca_file", tls.ca_file));
@@ -190,7 +193,7 @@ absl::StatusOr<ChannelFactory> ChannelFactory::Create(absl::string_view target,
     return BadOption(
         "TOKEN_IN_CLEAR", "token",
         absl::StrCat("it would travel to ", target,
-                     " in the clear, for everyone on the way to use; connect with TLS"));
+                     " unencrypted, where others can read and use it; connect with TLS"));
   }
   return ChannelFactory(std::string(target), options.token, options.tls.server_name,
                         std::move(credentials));

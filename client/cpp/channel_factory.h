@@ -1,5 +1,5 @@
-// Makes connections to a server, or to several that are alike: how they are encrypted, and what
-// they say of who calls.
+// Makes connections to a server, or to several equivalent ones, with their encryption and
+// credentials.
 #ifndef PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 #define PHIMAP_CLIENT_CPP_CHANNEL_FACTORY_H_
 
@@ -17,7 +17,7 @@ class ChannelCredentials;
 
 namespace phimap::client {
 
-// Thread-safe. What it made outlives it.
+// Thread-safe. The channels must not outlive the factory.
 class ChannelFactory {
  public:
   // Reads the files of options.tls. INVALID_ARGUMENT for a target or a token that is malformed, for
@@ -26,7 +26,7 @@ class ChannelFactory {
   static absl::StatusOr<ChannelFactory> Create(absl::string_view target,
                                                const ConnectOptions& options);
 
-  // A channel with a connection of its own, made when it is first needed.
+  // A channel with its own connection, made when it is first needed.
   std::shared_ptr<grpc::Channel> Make() const;
 
  private:

@@ -23,9 +23,9 @@
 #include "client/cpp/row_messages.h"
 #include "client/cpp/transform_stream_call.h"
 #include "client/cpp/uuid.h"
+#include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/named_columns.h"
 #include "phimap/v1/evaluation_service.grpc.pb.h"
 #include "phimap/v1/mapping_service.grpc.pb.h"
 #include "phimap/v1/transform_service.grpc.pb.h"
@@ -41,14 +41,14 @@ constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
 absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
   return absl::FailedPreconditionError(
       absl::StrCat(mapping, "@", alias.name(), " has pointed at version ", alias.version(),
-                   " ever since it was made; there is nothing to go back to"));
+                   " since it was made; there is no previous version"));
 }
 
 absl::Status GoneBefore(absl::string_view mapping, const v1::Alias& alias) {
   return absl::FailedPreconditionError(
       absl::StrCat(mapping, "@", alias.name(), " cannot go back to version ",
                    alias.previous_version(), ": it was deleted since the alias moved to version ",
-                   alias.version(), ". The alias stays there; set it to a version that exists"));
+                   alias.version(), ". The alias is unchanged; set it to an existing version"));
 }
 
 class GrpcClient final : public Client {
@@ -246,7 +246,7 @@ class GrpcClient final : public Client {
     CallWithRetries(options_.retry, CallEffect::kNone, absl::InfiniteFuture(), [&] {
       result = CallExport(*mappings_, revisions_, std::string(reference), first_noted,
                           cancel ? *cancel : never);
-      // What went to the sink cannot be taken back.
+      // Output written to the sink cannot be taken back.
       return begun ? absl::OkStatus() : result.status();
     }).IgnoreError();
     return result;
@@ -267,6 +267,11 @@ class GrpcClient final : public Client {
         *evaluations_, revisions_, options, source, observer, cancel ? *cancel : never);
     if (evaluation.ok()) return evaluation;
     return WithBothLists(evaluation.status(), options.reference, source.column_names());
+  }
+
+  absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() override {
+    return Call<v1::ListCapabilitiesResponse>(&Stub::ListCapabilities,
+                                              v1::ListCapabilitiesRequest());
   }
 
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) override {
@@ -297,7 +302,7 @@ class GrpcClient final : public Client {
   absl::Status WithBothLists(const absl::Status& status, absl::string_view reference,
                              const std::vector<std::string>& came) {
     const std::optional<ErrorDetail> detail = DetailOf(status);
-    if (!detail.has_value() || detail->reason != "WRONG_COLUMN_NAMES") return status;
+    if (!detail.has_value() || detail->reason != "COLUMN_NAMES_MISMATCH") return status;
     const absl::StatusOr<v1::Version> version = GetVersion(reference);
     if (!version.ok()) return status;
     const std::vector<std::string> expected(version->column_names().begin(),
@@ -350,7 +355,7 @@ class GrpcClient final : public Client {
     return CallWithin<v1::BuildJob>(timeout, CallEffect::kNone, &Stub::CancelBuild, request);
   }
 
-  // Cancels the server's build and says what became of it. NOT_FOUND is the normal case before
+  // Cancels the server's build and reports the result. NOT_FOUND is the normal case before
   // `finish`: the broken stream left no trace.
   absl::Status AfterCancel(const BuildOptions& options, const absl::Status& status) {
     absl::StatusOr<v1::BuildJob> job =

@@ -33,10 +33,10 @@ namespace phimap::client {
 
 // Paths of PEM files.
 struct TlsOptions {
-  // Authorities that the server's certificate is trusted by; empty: the connection is not
-  // encrypted. Debian's are in /etc/ssl/certs/ca-certificates.crt.
+  // Authorities that may sign the server's certificate; empty: the connection is not encrypted.
+  // Debian's are in /etc/ssl/certs/ca-certificates.crt.
   std::string ca_file = {};
-  // The client's own certificate and key, for a server that asks for one.
+  // The client's own TLS certificate and key, for a server that requires one.
   std::string certificate_file = {};
   std::string key_file = {};
   // The name that the server's certificate must hold for, when it is not the host of the target.
@@ -47,8 +47,8 @@ struct ConnectOptions {
   // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
   // caller; more let many concurrent Transform calls use more cores.
   int channels = 1;
-  // What Client says of each call holds it to this; max_attempts = 1 turns all repetition off but
-  // gRPC's own, of calls that left no trace on any server.
+  // Policy for repeating calls, within what Client says of each call; max_attempts = 1 turns off
+  // all repetition but gRPC's own, of calls that left no trace on any server.
   RetryPolicy retry;
   // The time that a call which is not a stream may take, with all its attempts.
   absl::Duration call_timeout = absl::InfiniteDuration();
@@ -61,15 +61,15 @@ struct ConnectOptions {
 struct BuildOptions {
   // Required. Name of the mapping.
   std::string mapping = {};
-  // Required. As in "f2(landmarks=500)".
+  // Required. For example "f2(landmarks=500)".
   std::string mapping_text = {};
-  // Required. As in "rbf(gamma=scale)".
+  // Required. For example "rbf(gamma=scale)".
   std::string kernel_text = {};
   bool standardize = false;
   uint64_t seed = 0;
-  // How long the version lives after its last use, from a minute on; infinite: for ever.
+  // Time for which the version lives after its last use, from a minute on; infinite: for ever.
   absl::Duration ttl = absl::InfiniteDuration();
-  // A UUID; empty draws one. The same id attaches to a build that is known.
+  // A UUID; empty draws one. A known id attaches to its build.
   std::string build_id = {};
   // For the whole build with all its attempts.
   absl::Duration timeout = absl::InfiniteDuration();
@@ -80,7 +80,7 @@ struct BuildProgress {
   int64_t rows_sent = 0;
   // True once all rows and the finish are sent, or this client follows a build that is known.
   bool sent = false;
-  // What the server said last; empty at first.
+  // Last report of the server; empty at first.
   v1::BuildJob job;
 };
 
@@ -90,14 +90,14 @@ using BuildObserver = std::function<void(const BuildProgress&)>;
 struct EvaluateOptions {
   // Required. "name", "name@7", "name@alias" or "name@sha256:digest".
   std::string reference = {};
-  // As in "perceptron(epochs=20)"; empty: a linear SVM.
+  // For example "perceptron(epochs=20)"; empty: a linear SVM.
   std::string learner = {};
-  // Share of the rows that is tested, without folds; 0: 0.3.
+  // Share of the rows that is tested if `folds` is 0; 0 means 0.3.
   double held_out = 0;
   // 0: one split.
   int folds = 0;
   uint64_t seed = 0;
-  // Of what is certified for rows to come; 0: 0.95.
+  // Confidence of the certified margins for future rows; 0: 0.95.
   double confidence = 0;
   // If set, another digest is FAILED_PRECONDITION.
   std::string expected_digest = {};
@@ -108,7 +108,7 @@ struct EvaluateProgress {
   int64_t rows_sent = 0;
   // True once all rows are sent.
   bool sent = false;
-  // What the server said last; empty at first.
+  // Last report of the server; empty at first.
   v1::EvaluateProgress server;
 };
 
@@ -118,13 +118,13 @@ using EvaluateObserver = std::function<void(const EvaluateProgress&)>;
 struct TransformOptions {
   // If set, another digest is FAILED_PRECONDITION.
   std::string expected_digest = {};
-  // What the columns of the rows are called; empty if they have no names.
+  // Names of the columns of the rows; empty if they have none.
   std::vector<std::string> column_names = {};
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
 struct TransformResult {
-  // Which version answered.
+  // The version that answered.
   v1::VersionRef version;
   // In the version's serving type.
   RowBlock features = {};
@@ -132,9 +132,9 @@ struct TransformResult {
 
 struct TransformStreamOptions {
   std::string expected_digest = {};
-  // Adds one column to the features, the last: the residual ρ(x) of each row. Of F2 only.
+  // Adds one column to the features, the last: the residual ρ(x) of each row. For F2 only.
   bool residual = false;
-  // Requests that may be unanswered at one time, >= 1.
+  // Requests that may be unanswered at the same time, >= 1.
   int window = 8;
   // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
   // answer are about 512 KiB.
@@ -147,7 +147,7 @@ struct TransformStreamOptions {
 };
 
 struct TransformStreamResult {
-  // Which version answered, the same for the whole stream.
+  // The version that answered, one for the whole stream.
   v1::VersionRef version;
   int64_t rows = 0;
 };
@@ -163,7 +163,7 @@ using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
 using ArtifactSource = std::function<absl::StatusOr<std::string>(size_t max_bytes)>;
 
 struct ExportResult {
-  // Which version it is. Its digest is that of the bytes.
+  // The version written; its digest is the SHA-256 of the bytes.
   v1::VersionRef version;
   int64_t size_bytes = 0;
 };
@@ -173,17 +173,17 @@ struct ExportResult {
 // first. Proxies of the
 // environment are ignored; messages may have 64 MiB each way.
 //
-// A call that meets kUnavailable, or a refusal that says when to come again, is made again: reads
-// and Transform up to 5 times, which takes about 3 seconds unless the server asks for more and
-// never goes beyond the call's deadline; Build and TransformStream as they say below. A call that
-// changes something (SetAlias, DeleteAlias, DeleteVersion, DeleteMapping) is made again only if the
-// server says that it did not begin it (reason SHUTTING_DOWN): between two attempts somebody else
-// may have changed the same thing. Export is made again as long as nothing has come;
-// Import, Evaluate and CheckHealth are made once.
+// A call that fails with kUnavailable, or with a retry delay, is made again: reads and Transform up
+// to 5 times, which takes about 3 seconds unless the server asks for more and never goes beyond the
+// call's deadline; Build and TransformStream as described there. A call that changes something
+// (SetAlias, DeleteAlias, DeleteVersion, DeleteMapping) is made again only if the server reports
+// that it did not begin it (reason SERVER_SHUTTING_DOWN): between two attempts another client may
+// have changed the alias or version. Export is made again as long as nothing has come; Import,
+// Evaluate and CheckHealth are made once.
 //
 // Rows whose columns have names (RowSource::column_names, TransformOptions) are mapped only by a
 // version whose columns have none, or the same in the same order: any other is kInvalidArgument
-// (reason WRONG_COLUMN_NAMES), with both lists in the message.
+// (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
 //
 // Errors are the server's: its code, message and details (DetailOf). A server that cannot be
 // reached is kUnavailable. A cancelled token makes a call return kCancelled.
@@ -192,13 +192,12 @@ struct ExportResult {
 class Client {
  public:
   // `target` is "host:port", "[::1]:port" or "unix:/path/of/socket"; or names several servers:
-  // "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or
-  // "dns:///host:port", whose addresses take the calls in turn (gRPC's round_robin). Those that
-  // cannot be reached are left out until they can. If they share a store, any call may go to any
-  // of them, and this client sees its own changes on each. If each has a store of its own, they
-  // must have the same versions, and builds and changes want a target of one server. Anything else
-  // is kInvalidArgument, as are options that contradict each other and files that cannot be read.
-  // Does not wait.
+  // "ipv4:10.0.0.1:7450,10.0.0.2:7450", "ipv6:[::1]:7450,[::2]:7450" or "dns:///host:port", whose
+  // addresses take the calls in turn (gRPC's round_robin). Unreachable addresses are left out until
+  // they can be reached. If they share a store, any of them may answer any call, and this client
+  // sees its own changes on each. If each has its own store, they must have the same versions, and
+  // builds and changes should name one server. Anything else is kInvalidArgument, as are options
+  // that contradict each other and files that cannot be read. Does not wait.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(absl::string_view target,
                                                          const ConnectOptions& options);
   virtual ~Client() = default;
@@ -207,12 +206,11 @@ class Client {
   // while rows are still being sent returns that error at once.
   //
   // A connection that breaks after the server accepted the build is tried again with the same
-  // build_id (ConnectOptions::retry): a build that got all its rows goes on where it stands. If the
-  // server has lost it, the rows are sent again when the source can rewind; otherwise the error is
-  // kAborted.
+  // build_id (ConnectOptions::retry): a build that got all its rows continues. If the server has
+  // lost it, the rows are sent again when the source can rewind; otherwise the error is kAborted.
   //
-  // On cancel the server's build is cancelled too. If it was already published the error says so,
-  // with the version.
+  // On cancel the server's build is cancelled too. If it was already published the error names the
+  // version.
   virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
                                             const BuildObserver& observer = nullptr,
                                             CancelToken* cancel = nullptr) = 0;
@@ -225,10 +223,10 @@ class Client {
   //
   // If the connection breaks, or cannot be made, it is made again until as many attempts in a row
   // have brought no answer as the options of the client allow; before the first answer at most 5,
-  // which is about 3 seconds. Only what is unanswered is sent again, to the same version: by its
-  // number, and where that is gone or has another digest by now, by its digest. So does a reference
-  // by number with an expected_digest. If there is no such digest either, it is kNotFound or
-  // kFailedPrecondition.
+  // which is about 3 seconds. Only unanswered requests are sent again, to the same version: by its
+  // number or, if that is gone or has another digest now, by its digest. A reference by number with
+  // an expected_digest falls back the same way. If the digest does not exist either, it is
+  // kNotFound or kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
@@ -258,14 +256,13 @@ class Client {
   // current one in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
-  // Points an alias at the version whose digest is `digest`, or begins with these at least 7
-  // digits.
+  // Points an alias at the version whose digest begins with `digest`, which has at least 7 digits.
   virtual absl::StatusOr<v1::Alias> SetAliasToDigest(absl::string_view mapping,
                                                      absl::string_view alias,
                                                      absl::string_view digest,
                                                      absl::string_view etag = "") = 0;
-  // Points an alias back at where it pointed before its last move, unless somebody moves it
-  // meanwhile (kAborted). Twice is back again. kFailedPrecondition if it has never moved, or if
+  // Points an alias back at its previous version, unless another client moves it meanwhile
+  // (kAborted). A second call undoes the first. kFailedPrecondition if it has never moved, or if
   // that version was deleted.
   virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
                                                   absl::string_view alias) = 0;
@@ -291,15 +288,17 @@ class Client {
                                              const ArtifactSource& source,
                                              CancelToken* cancel = nullptr) = 0;
 
+  // All that the server can build and learn, with parameters and a line of text each.
+  virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
   // Dimensions that suffice for a margin, an error and a confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
-  // What a Build with these options would take for so many rows of so many columns.
+  // Estimates the cost of a Build with these options for so many rows of so many columns.
   virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
                                                                   int64_t rows,
                                                                   int32_t columns) = 0;
-  // Whether the server says that it serves `service` ("phimap.v1.TransformService"; empty: the
-  // server as a whole), asked by the standard health protocol. False while it drains. NOT_FOUND: it
-  // has no such service.
+  // Whether the server reports that it serves `service` ("phimap.v1.TransformService"; empty: the
+  // server as a whole), by the standard health protocol. False while it drains. NOT_FOUND: it has
+  // no such service.
   virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
 
  protected:

@@ -2,8 +2,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/digest/named_columns.h"
 #include "core/status/error.h"
-#include "exchange/named_columns.h"
 
 namespace phimap::client {
 namespace {
@@ -12,7 +12,7 @@ std::string WhatDiffers(const std::vector<std::string>& expected,
                         const std::vector<std::string>& came) {
   const std::vector<std::string> missing = NamesNotAmong(expected, came);
   const std::vector<std::string> unknown = NamesNotAmong(came, expected);
-  if (missing.empty() && unknown.empty()) return "the columns stand in another order";
+  if (missing.empty() && unknown.empty()) return "the columns are in another order";
   std::string text = absl::StrCat(came.size(), " columns came; ");
   if (!missing.empty()) {
     absl::StrAppend(&text, ShownColumnNames(missing), missing.size() == 1 ? " is" : " are",
@@ -40,7 +40,7 @@ std::vector<std::string> NamesNotAmong(const std::vector<std::string>& names,
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "WRONG_COLUMN_NAMES", "columns",
+      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_MISMATCH", "columns",
       absl::StrCat(WhatDiffers(expected, came), "; expected the ", expected.size(), " of ",
                    reference, ": ", ShownColumnNames(expected), "; got ", came.size(), ": ",
                    ShownColumnNames(came), then.empty() ? "" : "; ", then),

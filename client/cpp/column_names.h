@@ -1,4 +1,4 @@
-// What people are told when columns are not called as a version's are.
+// Error messages about columns whose names differ from a version's.
 #ifndef PHIMAP_CLIENT_CPP_COLUMN_NAMES_H_
 #define PHIMAP_CLIENT_CPP_COLUMN_NAMES_H_
 
@@ -10,9 +10,9 @@
 
 namespace phimap::client {
 
-// kInvalidArgument (reason WRONG_COLUMN_NAMES, field "columns"): how the columns that came differ
-// from those of `reference`, and both lists. `then` ends the message: what to do. REQUIRES: they
-// differ.
+// kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"): how the columns that came
+// differ from those of `reference`, and both lists. `then` ends the message with the remedy.
+// REQUIRES: they differ.
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then);
 

@@ -1,4 +1,4 @@
-// What a server says about an error, as absl::Status. Free of gRPC.
+// Converts a server's error to absl::Status. Free of gRPC.
 #ifndef PHIMAP_CLIENT_CPP_ERROR_DECODER_H_
 #define PHIMAP_CLIENT_CPP_ERROR_DECODER_H_
 

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/row_messages.h"
+#include "core/digest/named_columns.h"
 #include "core/status/status_macros.h"
-#include "exchange/named_columns.h"
 
 namespace phimap::client {
 namespace {
@@ -52,7 +52,7 @@ class EvaluateCall {
   }
 
  private:
-  // A Write that fails says only that the stream is over; Finish says why.
+  // A failed Write means only that the stream has ended; Finish returns the reason.
   absl::Status Send(Stream& stream) {
     v1::EvaluateRequest request;
     ToSpec(*request.mutable_spec());
@@ -77,8 +77,8 @@ class EvaluateCall {
     return absl::OkStatus();
   }
 
-  // What is refused for its revision is refused before: its rows are all there for another call,
-  // also of a source that is read only once.
+  // Waits for the server to accept the call: a refusal because of a revision comes before any rows
+  // are sent, so another call can send them all, also from a source that is read only once.
   bool WaitUntilAccepted() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return accepted_ || ended_; });

@@ -10,8 +10,8 @@
 
 namespace phimap::client {
 
-// As Client::Evaluate. Blocking: rows go out from the caller's thread while a second one reads
-// events, so that an error of the server is seen while rows are still being sent.
+// The call behind Client::Evaluate. Blocking: rows are sent from the caller's thread while a second
+// one reads events, so that an error of the server is noticed while rows are still being sent.
 absl::StatusOr<v1::Evaluation> CallEvaluate(v1::EvaluationService::StubInterface& stub,
                                             RevisionMemory& revisions,
                                             const EvaluateOptions& options,

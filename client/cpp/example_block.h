@@ -36,7 +36,7 @@ struct RowBlock {
 RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
 RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
 
-// Rows in compressed sparse row form: what is not named is 0. Little-endian.
+// Rows in compressed sparse row form: numbers that are not named are 0. Little-endian.
 struct SparseBlock {
   FloatType type = FloatType::kFloat64;
   int32_t columns = 0;
@@ -44,7 +44,7 @@ struct SparseBlock {
   std::string row_offsets_le = {};
   // int32, from 0, rising within a row.
   std::string column_indices_le = {};
-  // Of `type`.
+  // Values of type `type`.
   std::string values_le = {};
 
   int32_t rows() const {
@@ -53,7 +53,7 @@ struct SparseBlock {
 };
 
 // A block of copies. `row_offsets` has a number for each row and one more. REQUIRES: column_indices
-// and values are as long as row_offsets.back() says.
+// and values have row_offsets.back() entries.
 SparseBlock MakeSparseBlock(absl::Span<const int64_t> row_offsets,
                             absl::Span<const int32_t> column_indices,
                             absl::Span<const float> values, int32_t columns);
@@ -79,7 +79,7 @@ class ExampleBlock {
   bool empty() const { return rows() == 0; }
   // Numbers of a row; 0 of strings.
   int32_t columns() const;
-  // Of all examples, as they are sent.
+  // Bytes of all examples, as they are sent.
   int64_t bytes() const;
   // Null unless it is of that kind.
   const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }

@@ -15,11 +15,12 @@ absl::Status FromGrpc(const grpc::Status& status) {
 
 bool IsBrokenConnection(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    // It is the server that speaks, of a service behind it that it has asked again and again.
+    // The server itself speaks here, about a service behind it that it has already tried
+    // repeatedly.
     const std::optional<ErrorDetail> detail = DetailOf(status);
     return !detail.has_value() || !absl::StartsWith(detail->reason, "KERNEL_SERVICE_");
   }
-  // What gRPC 1.51 says when the transport goes away between two operations of a stream.
+  // Error of gRPC 1.51 when the transport goes away between two operations of a stream.
   return status.code() == absl::StatusCode::kUnknown &&
          absl::StrContains(status.message(), "Stream removed");
 }

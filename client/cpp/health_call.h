@@ -12,8 +12,8 @@
 
 namespace phimap::client {
 
-// Whether the server says that it serves `service`, as in "phimap.v1.TransformService"; empty asks
-// for the server as a whole. NOT_FOUND: it has no such service.
+// Whether the server reports that it serves `service`, such as "phimap.v1.TransformService"; empty
+// asks for the server as a whole. NOT_FOUND: it has no such service.
 absl::StatusOr<bool> CallHealth(const std::shared_ptr<grpc::ChannelInterface>& channel,
                                 absl::string_view service, absl::Time deadline);
 

@@ -22,7 +22,7 @@ namespace {
 
 using Code = grpc::StatusCode;
 
-// A batch, and what it looks into where the message is of another form.
+// A batch, and the memory behind it where the message has another form.
 struct OwnedBatch {
   std::optional<Batch> batch;
   std::string widened;
@@ -59,7 +59,7 @@ grpc::Status DenseBatch(const v1::DenseRows& dense, OwnedBatch& out) {
     return Refused("not rows × columns values");
   }
   std::vector<absl::string_view> rows;
-  const auto row_bytes = static_cast<size_t>(8 * dense.columns());
+  const size_t row_bytes = 8 * static_cast<size_t>(dense.columns());
   for (size_t at = 0; at < bytes.size(); at += row_bytes) {
     rows.push_back(bytes.substr(at, row_bytes));
   }
@@ -121,9 +121,10 @@ grpc::Status BatchOf(const v1::Examples& examples, OwnedBatch& out) {
     case v1::Examples::kText:
       out.batch.emplace(Batch::Kind::kText, 0, Views(examples.text().values()));
       return grpc::Status::OK;
-    default:
-      return Refused("expected dense rows, sparse rows, bytes or text");
+    case v1::Examples::KIND_NOT_SET:
+      break;
   }
+  return Refused("expected dense rows, sparse rows, bytes or text");
 }
 
 // The columns that were sent, by digest; the longest unused make room.
@@ -223,7 +224,7 @@ class KernelServer::Service final : public v1::KernelService::Service {
     const auto kernel = options_.kernels.find(request.kernel());
     if (kernel == options_.kernels.end()) {
       return Refused(absl::StrCat(
-          "there is no kernel \"", request.kernel(), "\" here; there is ",
+          "there is no kernel \"", request.kernel(), "\" on this server; it has ",
           absl::StrJoin(options_.kernels, ", ",
                         [](std::string* out, const auto& entry) { out->append(entry.first); })));
     }
@@ -261,10 +262,11 @@ class KernelServer::Service final : public v1::KernelService::Service {
       case v1::ComputeBlockRequest::kKnownRightDigest:
         columns = remembered_.Find(request.known_right_digest());
         if (columns != nullptr) return grpc::Status::OK;
-        return {Code::NOT_FOUND, "these right examples are not known here: send them"};
-      default:
-        return Refused("expected right_examples or known_right_digest");
+        return {Code::NOT_FOUND, "the right examples are not known here: send them"};
+      case v1::ComputeBlockRequest::RIGHT_NOT_SET:
+        break;
     }
+    return Refused("expected right_examples or known_right_digest");
   }
 
   grpc::Status Diagonal(const std::string& name, const KernelFunction& kernel, const Batch& left,

@@ -30,7 +30,7 @@
 
 namespace phimap::client {
 
-// Examples of one kind, as a kernel sees them: what was streamed to Build. Views of a message:
+// Examples of one kind, in the form in which they were streamed to Build. Views of a message:
 // nothing of it outlives the call.
 class Batch {
  public:
@@ -43,17 +43,17 @@ class Batch {
 
   Batch(Kind kind, int64_t columns, std::vector<absl::string_view> examples)
       : kind_(kind), columns_(columns), examples_(std::move(examples)) {}
-  // Of sparse rows, whose entries outlive it.
+  // A batch of sparse rows, whose entries outlive it.
   Batch(int64_t columns, std::vector<absl::Span<const Entry>> rows)
       : kind_(Kind::kSparse), columns_(columns), rows_(std::move(rows)) {}
 
   Kind kind() const { return kind_; }
   size_t size() const { return kind_ == Kind::kSparse ? rows_.size() : examples_.size(); }
-  // Numbers of a row, dense or sparse; 0 of strings.
+  // Numbers of a row, dense or sparse; 0 for strings.
   int64_t columns() const { return columns_; }
-  // Bytes or text; of a dense row its columns() float64 numbers, at any alignment.
+  // Bytes or text; for a dense row its columns() float64 numbers, at any alignment.
   absl::string_view operator[](size_t i) const { return examples_[i]; }
-  // Of sparse row i, those that are not 0.
+  // Entries of sparse row i that are not 0.
   absl::Span<const Entry> entries(size_t i) const { return rows_[i]; }
   // Number j of row i, dense or sparse (which takes a search).
   double number(size_t i, int64_t j) const;
@@ -77,8 +77,8 @@ using KernelFunction =
 class KernelServer {
  public:
   struct Options {
-    // "HOST:PORT" or "unix:PATH"; port 0 picks a free one. There is no token: who can connect can
-    // call.
+    // "HOST:PORT" or "unix:PATH"; port 0 picks a free one. There is no token: every client that can
+    // connect can call.
     std::string listen = "127.0.0.1:0";
     // PEM; both empty: not encrypted.
     std::string certificate;
@@ -103,9 +103,9 @@ class KernelServer {
 
   // With the port that port 0 became.
   const std::string& address() const { return address_; }
-  // Calls that were answered, whatever with.
+  // Number of answered calls, errors included.
   int64_t calls() const;
-  // Until Stop is called on another thread.
+  // Waits until Stop is called on another thread.
   void Wait();
   void Stop();
   // Forgets the columns that were sent: the next call that names them gets NOT_FOUND.

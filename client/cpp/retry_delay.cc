@@ -14,7 +14,7 @@
 namespace phimap::client {
 namespace {
 
-constexpr absl::string_view kNotBegun[] = {"SHUTTING_DOWN", "REVISION_NOT_REACHED"};
+constexpr absl::string_view kNotBegun[] = {"SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED"};
 
 // A factor of 0.8 to 1.2.
 double Spread() {

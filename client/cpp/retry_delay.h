@@ -1,4 +1,4 @@
-// Which failed calls are made again, and when.
+// Decides which failed calls are made again, and when.
 #ifndef PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 #define PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 
@@ -11,12 +11,12 @@
 
 namespace phimap::client {
 
-// What a call leaves on the server.
+// Effect of a call on the server.
 enum class CallEffect {
   // Nothing, or the same however often it is made: it may be made again whenever that can help.
   kNone,
-  // A change. It may be made again only if the first attempt was certainly not begun: between two
-  // attempts another client may have changed the same thing, and the second would undo that.
+  // A change, which may be made again only if the first attempt was certainly not begun: between
+  // two attempts another client may have changed the same thing, and the second would undo that.
   kChange,
 };
 
@@ -24,13 +24,13 @@ enum class CallEffect {
 // than one that restarts, and the user waits for being told so.
 inline constexpr int kAttemptsToBegin = 5;
 
-// True if the server says that it did not begin the call: UNAVAILABLE with the reason
-// SHUTTING_DOWN or REVISION_NOT_REACHED.
+// True if the server reports that it did not begin the call: UNAVAILABLE with the reason
+// SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED.
 bool WasNotBegun(const absl::Status& status);
 
-// How long the server asks to wait before another attempt; nullopt if none can help or none is
-// safe. With kNone UNAVAILABLE, a connection that broke, and a refusal that says when to come
-// again; with kChange only what was not begun.
+// Time that the server asks to wait before another attempt; nullopt if none can help or none is
+// safe. With kNone: UNAVAILABLE, a broken connection, and a refusal with a delay; with kChange:
+// only a call that was not begun.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect);
 
 // Makes a unary call until it succeeds, fails for good, has been made min(policy.max_attempts,

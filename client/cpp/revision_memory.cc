@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kTold[] = "phimap-revision";
 constexpr char kAsked[] = "phimap-min-revision";
-constexpr char kOfAnotherHistory[] = "REVISION_OF_ANOTHER_HISTORY";
+constexpr char kOfAnotherHistory[] = "REVISION_HISTORY_MISMATCH";
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// What a client knows of the revisions of names: servers that share a store tell them, and calls
-// ask for as much. After a change every server shows it, and nothing older, to this client.
-// Includes gRPC: for .cc files only.
+// The revisions of names that a client knows: servers that share a store report them, and calls ask
+// for as much. After a change every server shows it, and nothing older, to this client. Includes
+// gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 #define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 
@@ -20,12 +20,12 @@ namespace phimap::client {
 class RevisionMemory {
  public:
   // Has a call that is about to be made ask for the newest revision that was told. Returns its
-  // epoch, for Note; "" if it asks for none.
+  // epoch, for Note; "" if there is none to ask for.
   std::string AddTo(grpc::ClientContext& context) const;
   // After a call that asked for a revision of the epoch `asked`: learns the revision that its
-  // trailing metadata tell. Numbers of one epoch grow; another epoch is newer, except the one that
-  // the call asked for: while it was on its way, that one was forgotten or replaced. A revision of
-  // another history is forgotten.
+  // trailing metadata tell. In one epoch the larger number wins; another epoch wins unless it is
+  // `asked`, which was forgotten or replaced while the call was under way. A revision of another
+  // history is forgotten.
   void Note(const grpc::ClientContext& context, const absl::Status& status,
             absl::string_view asked);
 

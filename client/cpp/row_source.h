@@ -1,4 +1,4 @@
-// Where the examples come from that are sent to the server.
+// Source of the examples that are sent to the server.
 #ifndef PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 #define PHIMAP_CLIENT_CPP_ROW_SOURCE_H_
 
@@ -15,7 +15,7 @@
 
 namespace phimap::client {
 
-// How much one block may hold.
+// Limits of one block.
 struct BlockLimits {
   // > 0.
   int32_t rows = 65'536;  // The API's limit.
@@ -39,13 +39,13 @@ class RowSource {
 
   // Numbers of each row, > 0; 0 of strings.
   virtual int32_t columns() const = 0;
-  // What the columns are called, one name for each; empty if they have no names. A build keeps them
-  // with the version, and everything that maps rows has the server compare them.
+  // Names of the columns, one for each; empty if they have none. A build keeps them with the
+  // version, and everything that maps rows has the server compare them.
   virtual std::vector<std::string> column_names() const { return {}; }
   // The next rows, as many as the limits allow; an empty block at the end, and again if asked
-  // again. Errors: what is wrong with the input; kCancelled after Interrupt.
+  // again. Errors: faults of the input; kCancelled after Interrupt.
   virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
-  // How many rows there are, if that is known before they are read.
+  // Number of rows, if it is known before they are read.
   virtual std::optional<int64_t> row_count() const { return std::nullopt; }
   // Share of the input that was read, 0..1, if that can be told. Any thread may call.
   virtual std::optional<double> share_read() const { return std::nullopt; }

@@ -12,9 +12,9 @@
 #include "client/cpp/grpc_status.h"
 #include "client/cpp/retry_delay.h"
 #include "client/cpp/row_messages.h"
+#include "core/digest/named_columns.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/named_columns.h"
 
 namespace phimap::client {
 namespace {
@@ -33,7 +33,7 @@ constexpr int32_t kFirstRows = 16;
 bool IsNowhere(const absl::Status& error) {
   const std::optional<ErrorDetail> detail = DetailOf(error);
   return detail.has_value() &&
-         (detail->reason == "VERSION_NOT_FOUND" || detail->reason == "BAD_REFERENCE");
+         (detail->reason == "VERSION_NOT_FOUND" || detail->reason == "REFERENCE_INVALID");
 }
 
 // Whatever a server asks for.
@@ -121,7 +121,7 @@ BlockLimits TransformStreamCall::WaitForRoom() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] {
     if (over_ || abandoned_ || window_.empty()) return true;
-    // How many rows fit is known only after the first answer.
+    // The number of rows that fit is known only after the first answer.
     if (options_.rows_per_request == 0 && feature_row_bytes_ == 0) return false;
     return static_cast<int>(window_.size()) < options_.window;
   });
@@ -139,7 +139,7 @@ BlockLimits TransformStreamCall::LimitsOfRequest() const {
 }
 
 absl::Status TransformStreamCall::RunStreams() {
-  // Why the version was asked for by its digest, if it was.
+  // Reason for which the version was asked for by its digest; OK if it was not.
   absl::Status refused;
   while (WaitForRequest()) {
     const Outcome outcome = RunStream();
@@ -148,7 +148,7 @@ absl::Status TransformStreamCall::RunStreams() {
       refused = outcome.status;
       continue;
     }
-    // The digest is not there either: what is to be known is why the number was refused.
+    // The digest does not exist either: the reason why the number was refused is reported.
     if (!refused.ok() && IsNowhere(outcome.status)) return refused;
     if (!WaitToRetry(outcome)) return outcome.status;
   }
@@ -163,7 +163,7 @@ bool TransformStreamCall::LookElsewhere(const absl::Status& error) {
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   const size_t at = reference_.find('@');
-  // A number is a server's own; the digest is what it stood for.
+  // A number belongs to one server; the digest identifies the version elsewhere.
   if (digest_.empty() || at == std::string::npos || at + 1 == reference_.size() ||
       !std::all_of(reference_.begin() + static_cast<int64_t>(at) + 1, reference_.end(),
                    absl::ascii_isdigit)) {

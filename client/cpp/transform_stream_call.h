@@ -20,14 +20,14 @@ namespace phimap::client {
 
 // The caller's thread reads the source and puts requests into a window. A second thread runs one
 // stream after the other until all are answered: it reads the answers and feeds the sink, while a
-// third, one for each stream, sends what the window holds. The caller's thread waits while `window`
-// requests are unanswered, so memory is bounded by the window even if the sink is slow.
+// third, one for each stream, sends the requests of the window. The caller's thread waits while
+// `window` requests are unanswered, so memory is bounded by the window even if the sink is slow.
 //
 // A request stays in the window until it is answered. A stream that breaks is opened again and
 // begins with the first request without an answer, on the version that answered before, by its
-// number and digest: a transform changes nothing, so this is always safe. So is what was refused
-// with a retry time. Each answer starts the count of attempts again. The source is not interrupted
-// by a retry, so it may be a pipe.
+// number and digest: a transform changes nothing, so this is always safe. A refusal with a retry
+// delay is treated alike. Each answer starts the count of attempts again. The source is not
+// interrupted by a retry, so it may be a pipe.
 //
 // Used once, by one thread.
 class TransformStreamCall {
@@ -48,7 +48,7 @@ class TransformStreamCall {
     int32_t rows;
     std::shared_ptr<v1::TransformStreamRequest> message;
   };
-  // How one stream ended.
+  // End of one stream.
   struct Outcome {
     absl::Status status;
     // The error is the sink's or of our own making: another attempt cannot help.
@@ -57,7 +57,7 @@ class TransformStreamCall {
 
   // The caller's thread. Fills the window until the source ends; its error, if any.
   absl::Status ReadSource();
-  // Waits for room in the window and returns how much the next request may have; 0 rows if no more
+  // Waits for capacity in the window and returns the limits of the next request; 0 rows if no more
   // are wanted.
   BlockLimits WaitForRoom();
   BlockLimits LimitsOfRequest() const;
@@ -67,7 +67,7 @@ class TransformStreamCall {
   // False if nothing is left to be sent.
   bool WaitForRequest();
   Outcome RunStream();
-  // If the pinned number was refused with this error: asks for the digest from now on.
+  // If the pinned number was refused with this error, asks for the digest from now on.
   bool LookElsewhere(const absl::Status& error);
   // True if a further stream may help and its time has come.
   bool WaitToRetry(const Outcome& outcome);
@@ -76,9 +76,9 @@ class TransformStreamCall {
   absl::Status Receive(Stream& stream, grpc::ClientContext& context);
   absl::Status HandleAnswer(v1::TransformStreamResponse answer);
 
-  // The third thread. Sends what is in the window and what comes into it, until the stream ends.
+  // The third thread. Sends the present and future contents of the window, until the stream ends.
   void Send(Stream& stream);
-  // The next request of this stream; null if there is none any more.
+  // The next request of this stream; null if there is none left.
   std::shared_ptr<const v1::TransformStreamRequest> NextToSend();
 
   // No further stream is opened, and the one that is open ends.
@@ -101,12 +101,12 @@ class TransformStreamCall {
   bool abandoned_ = false;
   // No stream will be opened any more.
   bool over_ = false;
-  // Without an answer, in their order; the first sent_ of them were sent on the stream that is
-  // open.
+  // Requests without an answer, in their order; the first sent_ of them were sent on the open
+  // stream.
   std::deque<Request> window_;
   size_t sent_ = 0;
   bool first_of_stream_ = true;
-  // What the next stream asks for: once a version has answered, that one.
+  // Reference for the next stream: once a version has answered, that version.
   std::string reference_;
   std::string digest_;
   // 0 if the columns have no names.
@@ -117,7 +117,8 @@ class TransformStreamCall {
   int64_t feature_row_bytes_ = 0;
   // Streams since the last answer. The second thread's, as is the result until it has ended.
   int attempt_ = 1;
-  // Since the last answer: a revision of another history. Without it no server can refuse again.
+  // Whether a revision of another history was forgotten since the last answer. Without that
+  // revision no server can refuse again.
   bool forgot_ = false;
   TransformStreamResult result_;
 };

@@ -4,6 +4,7 @@ No generated file is kept in the source tree, and nothing is written there: pip 
 setuptools would leave behind are put elsewhere.
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +14,8 @@ from setuptools.command.build import build
 from setuptools.command.build_py import build_py
 from setuptools.command.egg_info import egg_info
 
-PROTOS = pathlib.Path(__file__).resolve().parents[2] / "proto"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+PROTOS = SOURCE / "proto"
 # The packages of the API; others in the folder are served for other clients.
 PACKAGES = ("phimap/rpc", "phimap/v1")
 SCRATCH = tempfile.TemporaryDirectory(prefix="phimap-build-")
@@ -24,6 +26,15 @@ def tool(name: str, package: str) -> str:
     if path is None:
         raise SystemExit(f"phimap: {name} is not in PATH; on Debian it is in the package {package}")
     return path
+
+
+def version() -> str:
+    """That of the whole project, which CMakeLists.txt states."""
+    path = SOURCE / "CMakeLists.txt"
+    stated = re.search(r"^project\(phimap VERSION ([0-9.]+) ", path.read_text(), re.MULTILINE) if path.is_file() else None
+    if stated is None:
+        raise SystemExit(f"phimap: no version in {path}; install from a checkout of the repository: pip install client/python")
+    return stated.group(1)
 
 
 def generate(out: pathlib.Path) -> None:
@@ -62,4 +73,4 @@ class EggInfo(egg_info):
         self.egg_base = SCRATCH.name
 
 
-setup(cmdclass={"build": Build, "build_py": BuildWithProtos, "egg_info": EggInfo})
+setup(version=version(), cmdclass={"build": Build, "build_py": BuildWithProtos, "egg_info": EggInfo})

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/engine/engine.h"
 #include "core/plan/artifact.h"
-#include "core/plan/engine.h"
 #include "core/plan/examples.h"
 #include "core/plan/rows.h"
 #include "core/status/error.h"
@@ -51,17 +51,18 @@ int32_t Guarded(char* error, int64_t error_bytes, const Work& work) {
 absl::StatusOr<std::unique_ptr<const Engine>> LoadLocal(absl::string_view bytes) {
   PHIMAP_ASSIGN_OR_RETURN(const Artifact artifact, DecodeArtifact(bytes));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<const Engine> engine, Engine::Load(artifact.plan));
-  if (engine->is_external()) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "REMOTE_KERNEL", "",
+  if (engine->is_remote()) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_REMOTE", "",
                      absl::StrCat("kernel ", artifact.provenance.kernel_text,
-                                  " is not computed by phimap: its values come from outside, so "
-                                  "the artifact alone maps nothing; transform by the server"));
+                                  " is remote: phimap does not compute its values, so the artifact "
+                                  "alone maps nothing; use the server to transform"));
   }
   if (engine->takes_strings()) {
-    return MakeError(absl::StatusCode::kUnimplemented, "STRINGS", "",
-                     absl::StrCat("kernel ", artifact.provenance.kernel_text,
-                                  " maps strings, and this library takes rows of numbers; "
-                                  "transform by the server"));
+    return MakeError(
+        absl::StatusCode::kUnimplemented, "EXAMPLES_NOT_NUMERIC", "",
+        absl::StrCat(
+            "kernel ", artifact.provenance.kernel_text,
+            " maps strings, but this library takes rows of numbers; use the server to transform"));
   }
   return engine;
 }

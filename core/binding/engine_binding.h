@@ -1,8 +1,9 @@
 // An engine for other languages, without a server: an artifact's bytes in, features out, with the
 // bits that phimapd's Transform gives. Plain C, made for ctypes.
 //
-// Functions return 0, or the canonical code of an error and what it is in `error`: a text that ends
-// with a zero, cut after error_bytes. Nothing throws. Thread-safe, but for phimap_engine_free.
+// Functions return 0, or the canonical code of an error and its message in `error`: a text that
+// ends with a zero, cut after error_bytes. Nothing throws. Thread-safe, except for
+// phimap_engine_free.
 //
 // The artifact is decoded as hostile bytes (core/plan/artifact.h); its digest is for the caller to
 // check.
@@ -22,7 +23,7 @@ typedef struct phimap_engine phimap_engine;
 PHIMAP_EXPORT int32_t phimap_engine_interface(void);
 
 // Loads an artifact, which is not needed afterwards. Errors: those of DecodeArtifact and
-// Engine::Load; FAILED_PRECONDITION (9) for a mapping whose kernel values come from elsewhere;
+// Engine::Load; FAILED_PRECONDITION (9) for a mapping whose kernel is remote;
 // UNIMPLEMENTED (12) for one of strings; RESOURCE_EXHAUSTED (8) without memory.
 PHIMAP_EXPORT int32_t phimap_engine_load(const char* artifact, int64_t artifact_bytes,
                                          phimap_engine** engine, char* error, int64_t error_bytes);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/certificate/readable_text.h"
 #include "core/certificate/self_check.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -25,14 +25,14 @@ absl::Status Refused(absl::string_view reason, absl::string_view what) {
 
 absl::Status CheckText(absl::string_view what, absl::string_view text) {
   if (IsReadableText(text)) return absl::OkStatus();
-  return Refused("UNREADABLE_TEXT", absl::StrCat("the text of its ", what,
+  return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what,
                                                  " is not UTF-8 without control characters"));
 }
 
 // One that stands on a line of its own: a line feed in it would make up further lines.
 absl::Status CheckLine(absl::string_view what, absl::string_view text) {
   if (text.find('\n') == absl::string_view::npos) return CheckText(what, text);
-  return Refused("UNREADABLE_TEXT", absl::StrCat("the text of its ", what, " is not one line"));
+  return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what, " is not one line"));
 }
 
 absl::Status CheckTexts(const Provenance& provenance, const Certificate& certificate) {
@@ -52,7 +52,7 @@ absl::Status CheckTexts(const Provenance& provenance, const Certificate& certifi
 
 absl::Status CheckNumber(absl::string_view what, double value, double least) {
   if (std::isfinite(value) && value >= least) return absl::OkStatus();
-  return Refused("IMPOSSIBLE_CERTIFICATE",
+  return Refused("CERTIFICATE_INVALID",
                  absl::StrCat("its certificate says ", value, " of ", what, ", which is ",
                               std::isfinite(value) ? absl::StrCat("under ", least)
                                                    : std::string("not finite")));
@@ -60,8 +60,8 @@ absl::Status CheckNumber(absl::string_view what, double value, double least) {
 
 absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most) {
   if (count >= 0 && count <= most) return absl::OkStatus();
-  return Refused("IMPOSSIBLE_CERTIFICATE", absl::StrCat("its certificate says ", count, " of ",
-                                                        what, ", which is not in 0..", most));
+  return Refused("CERTIFICATE_INVALID", absl::StrCat("its certificate says ", count, " of ", what,
+                                                     ", which is not in 0..", most));
 }
 
 absl::Status CheckError(absl::string_view what, const std::optional<MeasuredError>& error) {
@@ -74,7 +74,7 @@ absl::Status CheckError(absl::string_view what, const std::optional<MeasuredErro
   return CheckCount(absl::StrCat("measurements of the ", what), error->count, kMaxCount);
 }
 
-// What is said of the kernel error of all pairs, from those that were measured.
+// Checks the statements about the kernel error of all pairs against the measured pairs.
 absl::Status CheckPairStatements(const Certificate& certificate) {
   const double mean = certificate.kernel_error.has_value() ? certificate.kernel_error->mean : 0;
   if (const auto& interval = certificate.kernel_error_interval) {
@@ -94,7 +94,35 @@ absl::Status CheckPairStatements(const Certificate& certificate) {
   return absl::OkStatus();
 }
 
-// What no build can have measured: it would spoil the alerts and the pictures that compare it.
+absl::Status CheckResidualShare(const Certificate& certificate) {
+  const std::optional<ResidualShare>& share = certificate.residual_share;
+  if (!share.has_value()) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(CheckNumber("the median residual share", share->median, 0));
+  PHIMAP_RETURN_IF_ERROR(CheckNumber("the 95 % residual share", share->quantile_95, share->median));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("rows of the residual share", share->rows, certificate.held_out_rows));
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("zero rows", share->zero_rows, certificate.held_out_rows - share->rows));
+  return absl::OkStatus();
+}
+
+absl::Status CheckLandmarks(const Certificate& certificate) {
+  PHIMAP_RETURN_IF_ERROR(
+      CheckCount("pivots", static_cast<int64_t>(certificate.pivots.size()), certificate.landmarks));
+  for (const double pivot : certificate.pivots) {
+    PHIMAP_RETURN_IF_ERROR(CheckNumber("a pivot", pivot, 0));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckCount("landmark rows",
+                                    static_cast<int64_t>(certificate.landmark_rows.size()),
+                                    certificate.landmarks));
+  for (const int64_t row : certificate.landmark_rows) {
+    PHIMAP_RETURN_IF_ERROR(CheckCount("a landmark's row", row, certificate.stream_rows - 1));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses numbers that no build can have measured: they would spoil the alerts and the charts that
+// compare them.
 absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("the stream's rows", certificate.stream_rows, kMaxCount));
   PHIMAP_RETURN_IF_ERROR(
@@ -110,15 +138,7 @@ absl::Status CheckNumbers(const Certificate& certificate) {
       CheckNumber("the trace residual", certificate.trace_residual.value_or(0), -kRoundOff));
   PHIMAP_RETURN_IF_ERROR(CheckNumber("the held-out trace residual",
                                      certificate.held_out_trace_residual.value_or(0), -kRoundOff));
-  if (const std::optional<ResidualShare>& share = certificate.residual_share) {
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("the median residual share", share->median, 0));
-    PHIMAP_RETURN_IF_ERROR(
-        CheckNumber("the 95 % residual share", share->quantile_95, share->median));
-    PHIMAP_RETURN_IF_ERROR(
-        CheckCount("rows of the residual share", share->rows, certificate.held_out_rows));
-    PHIMAP_RETURN_IF_ERROR(
-        CheckCount("zero rows", share->zero_rows, certificate.held_out_rows - share->rows));
-  }
+  PHIMAP_RETURN_IF_ERROR(CheckResidualShare(certificate));
   PHIMAP_RETURN_IF_ERROR(
       CheckNumber("the serving error's share", certificate.serving_share.value_or(0), 0));
   PHIMAP_RETURN_IF_ERROR(CheckCount("zero landmarks", certificate.zero_landmarks.value_or(0),
@@ -126,18 +146,7 @@ absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckError("kernel error", certificate.kernel_error));
   PHIMAP_RETURN_IF_ERROR(CheckPairStatements(certificate));
   PHIMAP_RETURN_IF_ERROR(CheckError("serving error", certificate.serving_error));
-  PHIMAP_RETURN_IF_ERROR(
-      CheckCount("pivots", static_cast<int64_t>(certificate.pivots.size()), certificate.landmarks));
-  for (const double pivot : certificate.pivots) {
-    PHIMAP_RETURN_IF_ERROR(CheckNumber("a pivot", pivot, 0));
-  }
-  PHIMAP_RETURN_IF_ERROR(CheckCount("landmark rows",
-                                    static_cast<int64_t>(certificate.landmark_rows.size()),
-                                    certificate.landmarks));
-  for (const int64_t row : certificate.landmark_rows) {
-    PHIMAP_RETURN_IF_ERROR(CheckCount("a landmark's row", row, certificate.stream_rows - 1));
-  }
-  return absl::OkStatus();
+  return CheckLandmarks(certificate);
 }
 
 }  // namespace
@@ -162,7 +171,8 @@ absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes) {
   if (review.certificate.self_check.has_value()) {
     PHIMAP_ASSIGN_OR_RETURN(const bool compared,
                             VerifySelfCheck(*engine, *review.certificate.self_check));
-    review.golden_vectors = compared ? GoldenVectors::kVerified : GoldenVectors::kNotComparable;
+    review.reference_vectors =
+        compared ? ReferenceVectors::kVerified : ReferenceVectors::kNotComparable;
   }
   return review;
 }

@@ -1,11 +1,10 @@
-// Whether an artifact from elsewhere may be taken in.
+// Decides whether an artifact of unknown origin may be stored.
 //
-// The decoder (core/plan/artifact.h) already treats every artifact as hostile. This adds what an
-// artifact of our own is known to be and one from elsewhere has to show: it says nothing that
-// cannot be shown to people, what it says of itself is small and not impossible (counts within
-// each other, errors finite and not negative), it can be loaded and run, and its golden vectors
-// come out. It does not show that the certificate is true: that was measured
-// elsewhere, on rows that are not here.
+// The decoder (core/plan/artifact.h) already treats every artifact as hostile. This adds the
+// properties that our own artifacts have and others must prove: no text that cannot be shown to
+// people, a description that is small and possible (consistent counts, finite errors that are not
+// negative), a plan that can be loaded and run, and reference vectors that match. It does not prove
+// the certificate: the measurements were made elsewhere, on rows that are not available here.
 #ifndef PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 #define PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 
@@ -18,16 +17,16 @@
 
 namespace phimap {
 
-// Largest certificate that is taken in. Ours stay under 1 MiB: 8,192 pivots, and golden vectors of
-// 256 KiB or of one row.
+// Largest certificate that is taken in. Ours stay under 1 MiB: 8,192 pivots, and reference vectors
+// of 256 KiB or of one row.
 inline constexpr int64_t kMaxReviewedCertificateBytes = int64_t{2} << 20;
 
-// What became of the golden vectors.
-enum class GoldenVectors {
+// Result of the check of reference vectors.
+enum class ReferenceVectors {
   kVerified,
   // The artifact has none.
   kAbsent,
-  // This machine has no fused multiply-add: its bits are of another class.
+  // This machine has no fused multiply-add: its bits differ from those of machines that have it.
   kNotComparable,
 };
 
@@ -37,17 +36,17 @@ struct ReviewedArtifact {
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   FloatType serving_type = FloatType::kFloat32;
-  GoldenVectors golden_vectors = GoldenVectors::kAbsent;
+  ReferenceVectors reference_vectors = ReferenceVectors::kAbsent;
 };
 
-// DATA_LOSS for what is damaged (byte offset), unreadable, too large, or whose golden vectors do
-// not come out (row and feature); UNIMPLEMENTED for what this build does not know; and the errors
-// of Engine::Load. Memory: the plan, decoded and packed. Cost: four rows through the engine at
-// most. Throws std::bad_alloc.
+// DATA_LOSS if the artifact is damaged (byte offset), unreadable or too large, or if its reference
+// vectors do not match (row and feature); UNIMPLEMENTED for parts that this build does not know;
+// and the errors of Engine::Load. Memory: the plan, decoded and packed. Cost: four rows through the
+// engine at most. Throws std::bad_alloc.
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes);
 
-// Of an artifact that a caller brought, DATA_LOSS as what it is there: INVALID_ARGUMENT about
-// `field`, since nothing of ours is lost. Other errors as they are.
+// Converts DATA_LOSS of an artifact that a caller brought to INVALID_ARGUMENT about `field`, since
+// nothing stored is lost. Other errors as they are.
 absl::Status DamageAsInput(const absl::Status& status, absl::string_view field);
 
 }  // namespace phimap

@@ -64,9 +64,20 @@ class FieldWriter {
   void Number(Tag tag, const std::optional<T>& value) {
     if (value.has_value()) Number(tag, *value);
   }
+  // The bytes of a value that is there.
+  template <typename T>
+  void Encoded(Tag tag, const std::optional<T>& value, std::string (*encode)(const T&)) {
+    if (value.has_value()) Field(tag, encode(*value));
+  }
   void Error(Tag tag, const std::optional<MeasuredError>& error) {
     if (!error.has_value()) return;
     Numbers(tag, error->mean, error->max, error->scale, error->count);
+  }
+  template <typename T>
+  void List(Tag tag, const std::vector<T>& values) {
+    std::string bytes;
+    ByteWriter(bytes).Numbers(values.data(), values.size());
+    Field(tag, bytes);
   }
   void Field(Tag tag, absl::string_view bytes) {
     ByteWriter writer(fields_);
@@ -164,6 +175,15 @@ void Read(ByteReader& field, std::optional<ResidualShare>& out) {
   out = share;
 }
 
+std::string SelfCheckBytes(const SelfCheck& check) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.Number(check.rows);
+  writer.Text(check.rows_float32_le);
+  writer.Text(check.features_le);
+  return bytes;
+}
+
 std::string ResidualShareBytes(const ResidualShare& share) {
   std::string bytes;
   ByteWriter writer(bytes);
@@ -191,93 +211,72 @@ std::string SpectrumBytes(const Spectrum& spectrum) {
   return bytes;
 }
 
-// Returns false for a tag that this build does not know: such a field is skipped.
+void Read(ByteReader& field, int64_t& out) { out = field.Number<int64_t>(); }
+
+template <typename T>
+void Read(ByteReader& field, std::vector<T>& out) {
+  ReadList(field, out);
+}
+
+template <auto kMember>
+void ReadMember(ByteReader& field, Certificate& out) {
+  Read(field, out.*kMember);
+}
+
+// Fields that are made of numbers.
+struct NumberField {
+  uint16_t tag;
+  void (*read)(ByteReader& field, Certificate& out);
+};
+constexpr NumberField kNumberFields[] = {
+    {kStreamRows, ReadMember<&Certificate::stream_rows>},
+    {kPoolRows, ReadMember<&Certificate::pool_rows>},
+    {kHeldOutRows, ReadMember<&Certificate::held_out_rows>},
+    {kLandmarks, ReadMember<&Certificate::landmarks>},
+    {kRank, ReadMember<&Certificate::rank>},
+    {kTolerance, ReadMember<&Certificate::tolerance>},
+    {kLargestResidual, ReadMember<&Certificate::largest_residual>},
+    {kTraceResidual, ReadMember<&Certificate::trace_residual>},
+    {kHeldOutTraceResidual, ReadMember<&Certificate::held_out_trace_residual>},
+    {kKernelError, ReadMember<&Certificate::kernel_error>},
+    {kServingError, ReadMember<&Certificate::serving_error>},
+    {kPivots, ReadMember<&Certificate::pivots>},
+    {kLandmarkRows, ReadMember<&Certificate::landmark_rows>},
+    {kSelfCheck, ReadMember<&Certificate::self_check>},
+    {kPoolTraceResidual, ReadMember<&Certificate::pool_trace_residual>},
+    {kSpectrum, ReadMember<&Certificate::spectrum>},
+    {kKernelErrorHalfWidth, ReadMember<&Certificate::kernel_error_half_width>},
+    {kKernelErrorInterval, ReadMember<&Certificate::kernel_error_interval>},
+    {kKernelErrorBound, ReadMember<&Certificate::kernel_error_bound>},
+    {kMeanSquaredNorm, ReadMember<&Certificate::mean_squared_norm>},
+    {kResidualShare, ReadMember<&Certificate::residual_share>},
+    {kZeroLandmarks, ReadMember<&Certificate::zero_landmarks>},
+    {kServingShare, ReadMember<&Certificate::serving_share>},
+};
+
+// Fields that are text.
+struct TextField {
+  uint16_t tag;
+  std::string Certificate::*text;
+};
+constexpr TextField kTextFields[] = {
+    {kTheoremScope, &Certificate::theorem_scope},
+    {kPolicy, &Certificate::policy},
+    {kTheorem, &Certificate::theorem},
+};
+
+// Returns false for text, and for a tag that this build does not know: such a field is skipped.
 bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certificate& out) {
-  switch (tag) {
-    case kStreamRows:
-      out.stream_rows = field.Number<int64_t>();
-      return true;
-    case kPoolRows:
-      out.pool_rows = field.Number<int64_t>();
-      return true;
-    case kHeldOutRows:
-      out.held_out_rows = field.Number<int64_t>();
-      return true;
-    case kLandmarks:
-      out.landmarks = field.Number<int64_t>();
-      return true;
-    case kRank:
-      Read(field, out.rank);
-      return true;
-    case kTolerance:
-      Read(field, out.tolerance);
-      return true;
-    case kLargestResidual:
-      Read(field, out.largest_residual);
-      return true;
-    case kTraceResidual:
-      Read(field, out.trace_residual);
-      return true;
-    case kHeldOutTraceResidual:
-      Read(field, out.held_out_trace_residual);
-      return true;
-    case kKernelError:
-      Read(field, out.kernel_error);
-      return true;
-    case kServingError:
-      Read(field, out.serving_error);
-      return true;
-    case kPivots:
-      ReadList(field, out.pivots);
-      return true;
-    case kLandmarkRows:
-      ReadList(field, out.landmark_rows);
-      return true;
-    case kSelfCheck:
-      Read(field, out.self_check);
-      return true;
-    case kPoolTraceResidual:
-      Read(field, out.pool_trace_residual);
-      return true;
-    case kSpectrum:
-      Read(field, out.spectrum);
-      return true;
-    case kKernelErrorHalfWidth:
-      Read(field, out.kernel_error_half_width);
-      return true;
-    case kKernelErrorInterval:
-      Read(field, out.kernel_error_interval);
-      return true;
-    case kKernelErrorBound:
-      Read(field, out.kernel_error_bound);
-      return true;
-    case kMeanSquaredNorm:
-      Read(field, out.mean_squared_norm);
-      return true;
-    case kResidualShare:
-      Read(field, out.residual_share);
-      return true;
-    case kZeroLandmarks:
-      Read(field, out.zero_landmarks);
-      return true;
-    case kServingShare:
-      Read(field, out.serving_share);
-      return true;
-    case kTheoremScope:
-      out.theorem_scope = bytes;
-      return false;
-    case kPolicy:
-      out.policy = bytes;
-      return false;
-    case kTheorem:
-      out.theorem = bytes;
-      return false;
-    case kWarnings:
-      out.warnings.push_back(bytes);
-      return false;
-    default:
-      return false;
+  for (const NumberField& known : kNumberFields) {
+    if (known.tag != tag) continue;
+    known.read(field, out);
+    return true;
   }
+  for (const TextField& known : kTextFields) {
+    if (known.tag == tag) out.*known.text = bytes;
+  }
+  if (tag == kWarnings) out.warnings.push_back(bytes);
+  return false;
 }
 
 }  // namespace
@@ -298,37 +297,20 @@ std::string EncodeCertificate(const Certificate& certificate) {
   writer.Field(kPolicy, certificate.policy);
   writer.Field(kTheorem, certificate.theorem);
   for (const std::string& warning : certificate.warnings) writer.Field(kWarnings, warning);
-  std::string pivots;
-  ByteWriter(pivots).Numbers(certificate.pivots.data(), certificate.pivots.size());
-  writer.Field(kPivots, pivots);
-  if (certificate.self_check.has_value()) {
-    std::string check;
-    ByteWriter check_writer(check);
-    check_writer.Number(certificate.self_check->rows);
-    check_writer.Text(certificate.self_check->rows_float32_le);
-    check_writer.Text(certificate.self_check->features_le);
-    writer.Field(kSelfCheck, check);
-  }
+  writer.List(kPivots, certificate.pivots);
+  writer.Encoded(kSelfCheck, certificate.self_check, SelfCheckBytes);
   writer.Number(kPoolTraceResidual, certificate.pool_trace_residual);
-  if (certificate.spectrum.has_value()) {
-    writer.Field(kSpectrum, SpectrumBytes(*certificate.spectrum));
-  }
+  writer.Encoded(kSpectrum, certificate.spectrum, SpectrumBytes);
   writer.Number(kKernelErrorHalfWidth, certificate.kernel_error_half_width);
   writer.Number(kMeanSquaredNorm, certificate.mean_squared_norm);
-  if (!certificate.landmark_rows.empty()) {
-    std::string rows;
-    ByteWriter(rows).Numbers(certificate.landmark_rows.data(), certificate.landmark_rows.size());
-    writer.Field(kLandmarkRows, rows);
-  }
+  if (!certificate.landmark_rows.empty()) writer.List(kLandmarkRows, certificate.landmark_rows);
   if (const auto& interval = certificate.kernel_error_interval) {
     writer.Numbers(kKernelErrorInterval, interval->low, interval->high);
   }
   if (const auto& bound = certificate.kernel_error_bound) {
     writer.Numbers(kKernelErrorBound, bound->pairs, bound->largest, bound->share);
   }
-  if (certificate.residual_share.has_value()) {
-    writer.Field(kResidualShare, ResidualShareBytes(*certificate.residual_share));
-  }
+  writer.Encoded(kResidualShare, certificate.residual_share, ResidualShareBytes);
   writer.Number(kZeroLandmarks, certificate.zero_landmarks);
   if (!certificate.theorem_scope.empty()) writer.Field(kTheoremScope, certificate.theorem_scope);
   writer.Number(kServingShare, certificate.serving_share);

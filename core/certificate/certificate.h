@@ -1,5 +1,5 @@
-// The certificate: what was measured about a version on held-out rows of its own stream while it
-// was built.
+// The certificate: measurements of a version on held-out rows of its own stream, made while it was
+// built.
 //
 // It is part of the artifact and holds no time, host or speed: the same spec, seed and stream give
 // the same bytes.
@@ -22,7 +22,7 @@ namespace phimap {
 struct MeasuredError {
   double mean = 0;
   double max = 0;
-  // What it is relative to: the largest K(x, x), or the largest ‖F(x)‖.
+  // The scale to compare it with: the largest K(x, x), or the largest ‖F(x)‖.
   double scale = 0;
   int64_t count = 0;
 };
@@ -38,8 +38,8 @@ struct SelfCheck {
   std::string features_le;
 };
 
-// ρ(x)/K(x, x) over held-out rows, ρ(x) = K(x, x) − ‖F2(x)‖²: what of each row lies outside the
-// landmarks' span, as a share of its own. A ratio of traces hides rows whose K(x, x) is small.
+// ρ(x)/K(x, x) over held-out rows, ρ(x) = K(x, x) − ‖F2(x)‖²: the residual of each row as a share
+// of its own K(x, x). A ratio of traces hides rows whose K(x, x) is small.
 struct ResidualShare {
   double median = 0;
   double quantile_95 = 0;
@@ -74,8 +74,8 @@ struct Certificate {
   // Artifacts of before the interval and the bound have this in their place.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
-  // Where the landmarks of the plan stood in the stream, from 0, in its order; empty where whoever
-  // asks need not know.
+  // Places of the plan's landmarks in the stream, from 0, in its order; empty where the caller need
+  // not know them.
   std::vector<int64_t> landmark_rows;
   std::optional<MeanInterval> kernel_error_interval;
   std::optional<PairBound> kernel_error_bound;
@@ -83,14 +83,15 @@ struct Certificate {
   // Landmarks whose K(x, x) is nothing but rounding, which were left out.
   std::optional<int64_t> zero_landmarks;
   // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x): the serving error of
-  // a row as a share of its own length in φ-space.
+  // a row as a share of its length in φ-space.
   std::optional<double> serving_share;
-  // Which rows the theorem speaks of, and what was cut; empty where no theorem applies.
+  // The rows that the theorem speaks of, and the part of the kernel that was cut; empty where no
+  // theorem applies.
   std::string theorem_scope;
 };
 
 // The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips
-// what it does not know.
+// unknown ones.
 std::string EncodeCertificate(const Certificate& certificate);
 // DATA_LOSS for anything damaged.
 absl::StatusOr<Certificate> DecodeCertificate(absl::string_view bytes);

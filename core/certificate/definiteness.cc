@@ -56,7 +56,7 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
     norm = std::max(norm, sum);
     trace += std::abs(gram(i, i));
     if (std::isfinite(sum)) continue;
-    return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+    return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
                      absl::StrCat("K(x, y) of landmark ", i,
                                   " and another is not a finite number; "
                                   "standardize the inputs or rescale the kernel"));

@@ -1,4 +1,4 @@
-// Whether a kernel of which nothing is proven is positive semidefinite on rows at hand.
+// Tests whether an unproven kernel is positive semidefinite on given rows.
 #ifndef PHIMAP_CORE_CERTIFICATE_DEFINITENESS_H_
 #define PHIMAP_CORE_CERTIFICATE_DEFINITENESS_H_
 
@@ -31,14 +31,14 @@ struct DefinitenessProbe {
 };
 
 // Looks at the first kMaxProbeRows of `rows`, n×p after the input stage. INVALID_ARGUMENT
-// (NOT_FINITE, field "kernel") when a kernel value is not a finite number.
+// (VALUE_NOT_FINITE, field "kernel") when a kernel value is not a finite number.
 absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program,
                                                     ConstMatrixView<double> rows,
                                                     Checkpoint checkpoint);
 
-// The same of a Gram matrix that is at hand, of which the lower triangle is read; `unit` is the
-// round-off of its values, and β = `value_error` what they are off by beside it, over √(K(x,
-// x)·K(y, y)). REQUIRES: as many rows as columns, at most kMaxProbeRows.
+// Probes the lower triangle of a given Gram matrix; `unit` is the round-off of its values, and β =
+// `value_error` their further error, over √(K(x, x)·K(y, y)). REQUIRES: as many rows as columns, at
+// most kMaxProbeRows.
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit,
                                             double value_error = 0);
 

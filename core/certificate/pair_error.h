@@ -1,8 +1,8 @@
-// What an error on some pairs of rows says of the error on all pairs.
+// Infers the error on all pairs of rows from the error on some pairs.
 //
 // Both statements take the rows for exchangeable: in random order, as a uniform sample of a stream
-// comes. Pairs that share a row depend on each other, so that a mean over all of them is no mean of
-// independent numbers.
+// comes. Pairs that share a row depend on each other, so that a mean over all of them is not a mean
+// of independent numbers.
 #ifndef PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 #define PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 
@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Where the mean over all pairs lies with confidence 95 %, approximately.
+// Interval of the mean over all pairs with confidence 95 %, approximately.
 struct MeanInterval {
   double low = 0;
   double high = 0;
@@ -46,12 +46,12 @@ struct RowErrors {
 //           effects, and .94 to .98 of independent lognormal errors with σ = 2, from 20 rows on. No
 //           interval of 20 rows covers every law: of strong row effects (lognormal, σ = 1 each) it
 //           covers .89, and where few rows err at all there may be none among those that are
-//           measured. That is why PairBound stands beside it.
+//           measured. PairBound complements it for this reason.
 // Width:    up to 1.65 times that of the interval that knew the law, least where rows matter most:
 //           where they do not, s² is twice the variance (Efron, Stein 1981).
 //
-// nullopt where nothing can be said: M is 0, or not finite. REQUIRES: 3 rows or more, each in a
-// pair, no row in all pairs; errors >= 0.
+// nullopt if no interval exists: M is 0, or not finite. REQUIRES: 3 rows or more, each in a pair,
+// no row in all pairs; errors >= 0.
 std::optional<MeanInterval> JackknifeInterval(const RowErrors& errors);
 
 // All of n independent pairs err at most e with probability (1 − p)ⁿ if a share p of all errs more;

@@ -1,5 +1,5 @@
-// Which bytes may be shown to people as text: what an artifact from elsewhere says goes into
-// messages, logs and terminals.
+// Decides which bytes may be shown to people as text: the texts of an artifact of unknown origin go
+// into messages, logs and terminals.
 #ifndef PHIMAP_CORE_CERTIFICATE_READABLE_TEXT_H_
 #define PHIMAP_CORE_CERTIFICATE_READABLE_TEXT_H_
 
@@ -8,9 +8,8 @@
 namespace phimap {
 
 // Whether `text` is UTF-8 (shortest forms, no surrogates, up to U+10FFFF) without control
-// characters other than line feeds: no C0 or C1, so nothing moves a terminal's cursor, and no
-// character that changes the direction of writing, so what is read is what stands there. Pure;
-// linear.
+// characters other than line feeds: no C0 or C1, so that it cannot move a terminal's cursor, and no
+// character that changes the direction of writing, so that it reads as it is stored. Pure; linear.
 bool IsReadableText(absl::string_view text);
 
 }  // namespace phimap

@@ -49,7 +49,7 @@ double Largest(const std::string& features_le) {
   return largest < static_cast<double>(std::numeric_limits<T>::min()) ? 0 : largest;
 }
 
-// Of the features of one row: 0 if they vanish or overflow.
+// Largest feature of one row: 0 if all vanish or overflow.
 double LargestFeature(const Engine& engine, const std::vector<float>& row) {
   const absl::StatusOr<std::string> features =
       FeaturesOf(engine, {.data = reinterpret_cast<const char*>(row.data()),
@@ -75,8 +75,8 @@ std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
 
 // `row` itself, or the first of the points towards `anchor` whose features are worth comparing:
 // their largest is at least 1/1024 of the anchor's own. nullopt if there is none.
-std::optional<std::vector<float>> GoldenRow(const Engine& engine, absl::Span<const float> row,
-                                            absl::Span<const double> anchor) {
+std::optional<std::vector<float>> ReferenceVector(const Engine& engine, absl::Span<const float> row,
+                                                  absl::Span<const double> anchor) {
   const std::vector<float> made_up(row.begin(), row.end());
   const double made_up_feature = LargestFeature(engine, made_up);
   if (anchor.empty()) {
@@ -102,8 +102,9 @@ absl::Status Failed(absl::string_view reason, absl::string_view what) {
 // The bounds come first: no product of the sizes wraps.
 absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
   if (check.rows < 1 || check.rows > kMaxSelfCheckRows) {
-    return Failed("SELF_CHECK_SHAPE", absl::StrCat("expected 1..", kMaxSelfCheckRows,
-                                                   " golden rows, got ", check.rows));
+    return Failed(
+        "SELF_CHECK_SHAPE_MISMATCH",
+        absl::StrCat("expected 1..", kMaxSelfCheckRows, " reference vectors, got ", check.rows));
   }
   const int64_t rows_bytes = check.rows * engine.input_columns() * 4;
   const int64_t features_bytes =
@@ -112,7 +113,7 @@ absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
       static_cast<int64_t>(check.features_le.size()) == features_bytes) {
     return absl::OkStatus();
   }
-  return Failed("SELF_CHECK_SHAPE",
+  return Failed("SELF_CHECK_SHAPE_MISMATCH",
                 absl::StrCat("expected ", rows_bytes, " bytes of rows and ", features_bytes,
                              " of features, got ", check.rows_float32_le.size(), " and ",
                              check.features_le.size()));
@@ -136,7 +137,7 @@ std::optional<SelfCheck> MakeSelfCheck(const Plan& plan, const Matrix<float>& ro
     absl::Span<const double> anchor;
     if (anchors.rows() > 0) anchor = absl::MakeConstSpan(anchors.row(i), anchors.cols());
     const std::optional<std::vector<float>> row =
-        GoldenRow(**engine, absl::MakeConstSpan(rows.row(i), rows.cols()), anchor);
+        ReferenceVector(**engine, absl::MakeConstSpan(rows.row(i), rows.cols()), anchor);
     if (!row.has_value()) continue;
     check.rows_float32_le.append(reinterpret_cast<const char*>(row->data()),
                                  row->size() * sizeof(float));
@@ -153,7 +154,7 @@ absl::StatusOr<bool> VerifySelfCheck(const Engine& engine, const SelfCheck& chec
   PHIMAP_RETURN_IF_ERROR(CheckSelfCheckShape(engine, check));
   const RowsView rows = RowsOf(check, engine.input_columns());
   if (const absl::Status finite = CheckFinite(rows); !finite.ok()) {
-    return Failed("SELF_CHECK_SHAPE", finite.message());
+    return Failed("SELF_CHECK_SHAPE_MISMATCH", finite.message());
   }
   if (!VectorTargetFuses()) return false;
   const absl::StatusOr<std::string> features = FeaturesOf(engine, rows);
@@ -163,8 +164,8 @@ absl::StatusOr<bool> VerifySelfCheck(const Engine& engine, const SelfCheck& chec
   const int64_t number =
       (differs.first - features->begin()) / FloatTypeBytes(engine.serving_type());
   return Failed("SELF_CHECK_FAILED",
-                absl::StrCat("feature ", number % engine.output_columns(), " of golden row ",
-                             number / engine.output_columns(), " has other bits here"));
+                absl::StrCat("feature ", number % engine.output_columns(), " of reference vector ",
+                             number / engine.output_columns(), " has other bits on this machine"));
 }
 
 }  // namespace phimap

@@ -61,7 +61,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
   spectrum.rows = m;
   for (int64_t i = 0; i < m; ++i) spectrum.trace += gram(i, i) / static_cast<double>(m);
   if (!(spectrum.trace > 0) || !std::isfinite(spectrum.trace)) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_SPECTRUM", "kernel",
+    return MakeError(absl::StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED", "kernel",
                      absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
   }
   // L⁻¹·k_r(x_i) of each row: K̂ is the product of this with itself.

@@ -17,7 +17,7 @@ namespace phimap {
 inline constexpr int64_t kMaxSpectrumRows = 512;
 inline constexpr int64_t kMaxEigenvalues = 64;
 
-// d(λ) = Σ λ_i/(λ_i + λ): how many directions stand out of λ.
+// d(λ) = Σ λ_i/(λ_i + λ): the number of directions larger than λ.
 struct EffectiveDimension {
   double lambda = 0;
   // Over the eigenvalues of K/m and of K̂/m, K̂ that of the landmarks' span. d(K̂) ≤ d(K) ≤
@@ -40,21 +40,20 @@ struct Spectrum {
 
 // Shapes:   x m×p and pivots r×p after the input stage; factor r×r, lower: the Cholesky factor of
 //           the pivots' Gram matrix. REQUIRES m >= 1 and r >= 1.
-// Accuracy: eigenvalues within about m·2⁻⁵³ of the largest; what round-off leaves below 0 counts
-//           as 0, and so does tr(K − K̂).
-// Errors:   FAILED_PRECONDITION (NO_SPECTRUM) when the trace is not a positive number.
+// Accuracy: eigenvalues within about m·2⁻⁵³ of the largest; values that round-off leaves below 0
+//           count as 0, and so does tr(K − K̂).
+// Errors:   FAILED_PRECONDITION (SPECTRUM_UNDEFINED) when the trace is not a positive number.
 // Cost:     m²(p + r) + m r²/2 + (4/3)·2m³ flops, 8(2m² + 2rm) bytes.
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
                                          ConstMatrixView<double> pivots,
                                          ConstMatrixView<double> factor);
 
-// The same of kernel values at hand: gram m×m, of which the lower triangle is read; block r×m, of
-// the pivots with each row.
+// Measures given kernel values: gram m×m, of which the lower triangle is read; block r×m, of the
+// pivots with each row.
 absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
                                              ConstMatrixView<double> factor);
 
-// What it takes for m rows of p columns and rank r, and the bytes that it holds beside its
-// arguments.
+// Work for m rows of p columns and rank r, and the bytes that it holds beside its arguments.
 Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork& value);
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank);
 

@@ -9,9 +9,9 @@ namespace phimap {
 namespace {
 
 absl::Status NotSemidefinite(int64_t step, int64_t row, double value) {
-  return absl::InvalidArgumentError(absl::StrCat("after ", step,
-                                                 " pivots the Schur diagonal of row ", row + 1,
-                                                 " is ", value, ", expected at least 0"));
+  return absl::InvalidArgumentError(absl::StrCat("eliminating ", step, " rows leaves ", value,
+                                                 " on the diagonal of row ", row + 1,
+                                                 ", expected at least 0"));
 }
 
 }  // namespace

@@ -21,15 +21,15 @@ struct BilinearForm {
   // that the bits are the same everywhere. out aliases nothing.
   template <typename T>
   void Apply(const T* x, double* out) const;
-  // xᵀAx, likewise.
+  // The quadratic form xᵀAx.
   template <typename T>
   double Square(const T* x) const;
 
-  // out = |A|·|x|, entry by entry: what bounds the rounding of Apply. out aliases nothing.
+  // out = |A|·|x|, entry by entry: bounds the rounding of Apply. out aliases nothing.
   void ApplyMagnitudes(const double* x, double* out) const;
 
   // OK for a positive semidefinite matrix up to round-off (columns · 2⁻⁵⁰ of its largest diagonal
-  // entry); otherwise an INVALID_ARGUMENT that says what shows it. REQUIRES: symmetric.
+  // entry); otherwise an INVALID_ARGUMENT with a witness. REQUIRES: symmetric.
   absl::Status CheckPositiveSemidefinite() const;
 
   friend bool operator==(const BilinearForm&, const BilinearForm&) = default;

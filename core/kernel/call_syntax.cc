@@ -10,6 +10,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -65,7 +66,7 @@ absl::StatusOr<double> ExpressionScanner::Number() {
   if (digits == end || !(absl::ascii_isdigit(*digits) || *digits == '.')) {
     return Expected("a number");
   }
-  // Nor hexadecimal: of "0x10" the number is the 0.
+  // Hexadecimal is no number either: in "0x10" the number is the 0.
   if (end - digits > 1 && digits[0] == '0' && absl::ascii_tolower(digits[1]) == 'x') {
     end = digits + 1;
   }
@@ -90,7 +91,7 @@ absl::Status ExpressionScanner::Expected(absl::string_view what) {
 }
 
 absl::Status ExpressionError(int column, absl::string_view message) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_EXPRESSION", "",
+  return MakeError(absl::StatusCode::kInvalidArgument, "EXPRESSION_INVALID", "",
                    absl::StrCat("column ", column, ": ", message),
                    {{"column", absl::StrCat(column)}});
 }
@@ -133,61 +134,101 @@ absl::Status ParseList(ExpressionScanner& scanner, CallArgument& argument) {
   return scanner.Peek() == ']' ? scanner.Consume(']') : scanner.Expected("',', ';' or ']'");
 }
 
-absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner) {
-  CallArgument argument;
-  argument.column = scanner.column();
-  PHIMAP_ASSIGN_OR_RETURN(argument.name, scanner.Word("the name of a parameter"));
+absl::StatusOr<CallArgument> ParseValueOf(ExpressionScanner& scanner, bool may_call);
+
+absl::StatusOr<CallArgument> ParseArgument(ExpressionScanner& scanner, bool may_call) {
+  const int column = scanner.column();
+  PHIMAP_ASSIGN_OR_RETURN(std::string name, scanner.Word("the name of a parameter"));
   PHIMAP_RETURN_IF_ERROR(scanner.Consume('='));
+  PHIMAP_ASSIGN_OR_RETURN(CallArgument argument, ParseValueOf(scanner, may_call));
+  argument.name = std::move(name);
+  argument.column = column;
+  return argument;
+}
+
+// `(` [ argument { `,` argument } ] `)`, no name twice.
+absl::StatusOr<std::vector<CallArgument>> ParseArgumentList(ExpressionScanner& scanner,
+                                                            bool may_call) {
+  std::vector<CallArgument> arguments;
+  PHIMAP_RETURN_IF_ERROR(scanner.Consume('('));
+  while (!scanner.TryConsume(')')) {
+    if (!arguments.empty() && !scanner.TryConsume(',')) return scanner.Expected("',' or ')'");
+    PHIMAP_ASSIGN_OR_RETURN(CallArgument argument, ParseArgument(scanner, may_call));
+    for (const CallArgument& other : arguments) {
+      if (other.name != argument.name) continue;
+      return ExpressionError(argument.column,
+                             absl::StrCat("parameter '", argument.name, "' is given twice"));
+    }
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+// Calls nest once only, so that no text makes the recursion deep.
+absl::StatusOr<CallArgument> ParseValueOf(ExpressionScanner& scanner, bool may_call) {
+  CallArgument argument;
   argument.value_column = scanner.column();
   const char next = scanner.Peek();
   if (absl::ascii_isalpha(next)) {
     PHIMAP_ASSIGN_OR_RETURN(argument.word, scanner.Word("a value"));
-  } else if (next == '[') {
+    if (may_call && scanner.Peek() == '(') {
+      PHIMAP_ASSIGN_OR_RETURN(argument.arguments, ParseArgumentList(scanner, false));
+      argument.call.swap(argument.word);
+    }
+    return argument;
+  }
+  if (next == '[') {
     PHIMAP_RETURN_IF_ERROR(ParseList(scanner, argument));
-  } else {
-    PHIMAP_ASSIGN_OR_RETURN(argument.number, scanner.Number());
-    argument.is_number = true;
+    return argument;
+  }
+  PHIMAP_ASSIGN_OR_RETURN(argument.number, scanner.Number());
+  argument.is_range = scanner.TryConsume(':');
+  argument.is_number = !argument.is_range;
+  if (argument.is_range) {
+    PHIMAP_ASSIGN_OR_RETURN(argument.range_end, scanner.Number());
   }
   return argument;
 }
 
 }  // namespace
 
+absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner) {
+  return ParseValueOf(scanner, true);
+}
+
 std::string CallArgument::ValueText() const {
   if (is_number) return NumberToText(number);
+  if (is_range) return absl::StrCat(NumberToText(number), ":", NumberToText(range_end));
   if (list_rows > 0) return "a list";
+  if (is_call()) return absl::StrCat("the call ", call, "(…)");
   return absl::StrCat("'", word, "'");
 }
 
-absl::StatusOr<Call> Call::Parse(ExpressionScanner& scanner, absl::string_view what) {
+absl::StatusOr<ParsedCall> ParsedCall::Parse(ExpressionScanner& scanner, absl::string_view what) {
   const int column = scanner.column();
   PHIMAP_ASSIGN_OR_RETURN(std::string name, scanner.Word(what));
   return ParseArguments(scanner, std::move(name), column);
 }
 
-absl::StatusOr<Call> Call::ParseArguments(ExpressionScanner& scanner, std::string name,
-                                          int column) {
-  Call call;
+absl::StatusOr<ParsedCall> ParsedCall::ParseArguments(ExpressionScanner& scanner, std::string name,
+                                                      int column) {
+  ParsedCall call;
   call.column_ = column;
   call.name_ = std::move(name);
-  PHIMAP_RETURN_IF_ERROR(scanner.Consume('('));
-  while (!scanner.TryConsume(')')) {
-    if (!call.arguments_.empty() && !scanner.TryConsume(',')) {
-      return scanner.Expected("',' or ')'");
-    }
-    PHIMAP_ASSIGN_OR_RETURN(CallArgument argument, ParseArgument(scanner));
-    for (const CallArgument& other : call.arguments_) {
-      if (other.name == argument.name) {
-        return ExpressionError(argument.column,
-                               absl::StrCat("parameter '", argument.name, "' is given twice"));
-      }
-    }
-    call.arguments_.push_back(std::move(argument));
-  }
+  PHIMAP_ASSIGN_OR_RETURN(call.arguments_, ParseArgumentList(scanner, true));
   return call;
 }
 
-absl::Status Call::OnlyHas(absl::Span<const absl::string_view> known) const {
+ParsedCall ParsedCall::Of(const CallArgument& value) {
+  PHIMAP_CHECK(value.is_call());
+  ParsedCall call;
+  call.column_ = value.value_column;
+  call.name_ = value.call;
+  call.arguments_ = value.arguments;
+  return call;
+}
+
+absl::Status ParsedCall::OnlyHas(absl::Span<const absl::string_view> known) const {
   for (const CallArgument& argument : arguments_) {
     if (std::find(known.begin(), known.end(), argument.name) != known.end()) continue;
     return ExpressionError(
@@ -198,14 +239,14 @@ absl::Status Call::OnlyHas(absl::Span<const absl::string_view> known) const {
   return absl::OkStatus();
 }
 
-const CallArgument* Call::Take(absl::string_view name) const {
+const CallArgument* ParsedCall::Take(absl::string_view name) const {
   for (const CallArgument& argument : arguments_) {
     if (argument.name == name) return &argument;
   }
   return nullptr;
 }
 
-absl::StatusOr<double> Call::TakeNumber(absl::string_view name, double fallback) const {
+absl::StatusOr<double> ParsedCall::TakeNumber(absl::string_view name, double fallback) const {
   const CallArgument* argument = Take(name);
   if (argument == nullptr) return fallback;
   if (!argument->is_number) {
@@ -215,8 +256,8 @@ absl::StatusOr<double> Call::TakeNumber(absl::string_view name, double fallback)
   return argument->number;
 }
 
-absl::StatusOr<int64_t> Call::TakeInteger(absl::string_view name, int64_t low, int64_t high,
-                                          bool required, int64_t fallback) const {
+absl::StatusOr<int64_t> ParsedCall::TakeInteger(absl::string_view name, int64_t low, int64_t high,
+                                                bool required, int64_t fallback) const {
   const CallArgument* argument = Take(name);
   if (argument == nullptr) {
     if (!required) return fallback;
@@ -233,8 +274,9 @@ absl::StatusOr<int64_t> Call::TakeInteger(absl::string_view name, int64_t low, i
   return static_cast<int64_t>(value);
 }
 
-absl::StatusOr<int> Call::TakeWord(absl::string_view name,
-                                   absl::Span<const absl::string_view> words, int fallback) const {
+absl::StatusOr<int> ParsedCall::TakeWord(absl::string_view name,
+                                         absl::Span<const absl::string_view> words,
+                                         int fallback) const {
   const CallArgument* argument = Take(name);
   if (argument == nullptr) return fallback;
   for (size_t i = 0; i < words.size(); ++i) {

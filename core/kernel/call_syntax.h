@@ -1,5 +1,6 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`, a value being a number, a word or a list `[1, 2; 3, 4]`. Errors name the column.
+// key=value)`, a value being a number, a range `0:8`, a word, a list `[1, 2; 3, 4]` or a call whose
+// own values are none. Errors name the column.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -30,7 +31,7 @@ class ExpressionScanner {
   char Peek();
   // Consumes `c` if it is next.
   bool TryConsume(char c);
-  // OK and consumed, or an error that says what was expected.
+  // Consumes `c`, or returns an error that names the expected text.
   absl::Status Consume(char c);
   // [A-Za-z_][A-Za-z0-9_]*
   absl::StatusOr<std::string> Word(absl::string_view what);
@@ -46,7 +47,7 @@ class ExpressionScanner {
   size_t position_ = 0;
 };
 
-// INVALID_ARGUMENT with reason BAD_EXPRESSION and the column in message and metadata.
+// INVALID_ARGUMENT with reason EXPRESSION_INVALID and the column in message and metadata.
 absl::Status ExpressionError(int column, absl::string_view message);
 
 // Refuses texts over kMaxExpressionBytes.
@@ -59,26 +60,37 @@ struct CallArgument {
   std::string name;
   int column = 0;        // of the name
   int value_column = 0;  // of the value
-  // Exactly one of these. A list has `list_rows` rows of equal length, at least 1.
+  // Exactly one of these. A list has `list_rows` rows of equal length, at least 1. A range,
+  // number:range_end, is not a number. A call has a name and arguments.
   std::string word;
   double number = 0;
+  double range_end = 0;
   std::vector<double> list;
   bool is_number = false;
+  bool is_range = false;
   int64_t list_rows = 0;
+  std::string call;
+  std::vector<CallArgument> arguments;
 
-  // As an error shows it.
+  bool is_call() const { return !call.empty(); }
+  // Value in the form that an error shows.
   std::string ValueText() const;
 };
 
-// A parsed call. OnlyHas first: a parameter that is misspelt is a better error than the one that
-// then is missing.
-class Call {
+// Parses the value of an argument: its name stays empty.
+absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner);
+
+// A parsed call. Call OnlyHas first: "no parameter 'gama'" helps more than "gamma is missing".
+class ParsedCall {
  public:
   // Parses name and arguments.
-  static absl::StatusOr<Call> Parse(ExpressionScanner& scanner, absl::string_view what);
+  static absl::StatusOr<ParsedCall> Parse(ExpressionScanner& scanner, absl::string_view what);
   // Parses the arguments of a call whose name was read, at `column`.
-  static absl::StatusOr<Call> ParseArguments(ExpressionScanner& scanner, std::string name,
-                                             int column);
+  static absl::StatusOr<ParsedCall> ParseArguments(ExpressionScanner& scanner, std::string name,
+                                                   int column);
+
+  // REQUIRES: value.is_call().
+  static ParsedCall Of(const CallArgument& value);
 
   const std::string& name() const { return name_; }
   int column() const { return column_; }
@@ -86,7 +98,7 @@ class Call {
   absl::Status OnlyHas(absl::Span<const absl::string_view> known) const;
   // The argument, or nullptr.
   const CallArgument* Take(absl::string_view name) const;
-  // A number: present and finite, else `fallback`.
+  // A finite number; `fallback` if the argument is absent; an error if it is not a number.
   absl::StatusOr<double> TakeNumber(absl::string_view name, double fallback) const;
   // An integer in [low, high]; `required` arguments must be there, others fall back to `fallback`.
   absl::StatusOr<int64_t> TakeInteger(absl::string_view name, int64_t low, int64_t high,

@@ -1,9 +1,11 @@
 #include "core/kernel/kernel_block.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "core/kernel/column_sum_rows.h"
 #include "core/kernel/kernel_evaluator.h"
 #include "core/kernel/string_kernel.h"
 #include "core/linalg/blas.h"
@@ -65,7 +67,7 @@ RowValues SelfStrings(const KernelProgram& program, ConstMatrixView<double> x) {
   return self;
 }
 
-// How many of the strings from `first` on are indexed at one time: an index takes far more memory
+// Number of strings from `first` on that are indexed at one time: an index takes far more memory
 // than its strings.
 int64_t IndexedAtOnce(const std::vector<StringKernel>& kernels,
                       const std::vector<const std::string*>& strings, int64_t first) {
@@ -104,15 +106,19 @@ std::vector<Matrix<double>> StringValues(const KernelProgram& program, ConstMatr
   return values;
 }
 
-// xᵀA_m x of each row, for each form m.
+// xᵀA_m x of each row, for each form m, and after them the column sums of each row with itself.
 RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   RowValues forms;
   if (!program.strings().empty()) return SelfStrings(program, x);
-  forms.Allocate(program.forms().size(), x.rows());
+  forms.Allocate(program.form_count(), x.rows());
   for (size_t m = 0; m < program.forms().size(); ++m) {
     PHIMAP_CHECK(program.forms()[m].columns == x.cols());
     double* const out = forms.values.row(static_cast<int64_t>(m));
     for (int64_t i = 0; i < x.rows(); ++i) out[i] = program.forms()[m].Square(x.row(i));
+  }
+  for (size_t m = 0; m < program.sums().size(); ++m) {
+    double* const out = forms.values.row(static_cast<int64_t>(program.forms().size() + m));
+    for (int64_t i = 0; i < x.rows(); ++i) out[i] = program.sums()[m].Self(x.row(i), x.cols());
   }
   return forms;
 }
@@ -129,7 +135,7 @@ RowValues Factors(const KernelProgram& program, const RowValues& forms,
   return factors;
 }
 
-// The same of rows whose forms nothing else wants.
+// Computes the factors of rows whose forms are not needed elsewhere.
 RowValues FactorsOf(const KernelProgram& program, ConstMatrixView<double> x,
                     const std::vector<double>& norms) {
   if (program.factors().empty()) return {};
@@ -147,6 +153,15 @@ Matrix<double> FormProducts(const BilinearForm& form, ConstMatrixView<double> x,
   return out;
 }
 
+// The column sum of all pairs.
+Matrix<double> ColumnSums(const ColumnSum& sum, ConstMatrixView<double> x,
+                          ConstMatrixView<double> z) {
+  const ColumnSumRows<double> rows(sum, z);
+  Matrix<double> out = Matrix<double>::Uninit(x.rows(), z.rows());
+  for (int64_t i = 0; i < x.rows(); ++i) rows.Sums(x.row(i), out.row(i));
+  return out;
+}
+
 Matrix<double> L1Distances(ConstMatrixView<double> x, ConstMatrixView<double> z) {
   Matrix<double> out = Matrix<double>::Uninit(x.rows(), z.rows());
   std::vector<double*> rows(x.rows());
@@ -161,13 +176,14 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
                  const std::vector<double>& x_norms, ConstMatrixView<double> z,
                  const std::vector<double>& z_norms, MatrixView<double> out) {
   PHIMAP_CHECK(x.cols() == z.cols() && out.rows() == x.rows() && out.cols() == z.rows());
-  PHIMAP_CHECK(x_norms.size() == x.rows() && z_norms.size() >= z.rows());
+  PHIMAP_CHECK(std::ssize(x_norms) == x.rows() && std::ssize(z_norms) >= z.rows());
   if (program.uses_products()) MultiplyTransposed(1, x, z, 0, out);
   Matrix<double> l1_distances;
   if (program.uses_l1_distances()) l1_distances = L1Distances(x, z);
   std::vector<Matrix<double>> forms;
   if (!program.strings().empty()) forms = StringValues(program, x, z);
   for (const BilinearForm& form : program.forms()) forms.push_back(FormProducts(form, x, z));
+  for (const ColumnSum& sum : program.sums()) forms.push_back(ColumnSums(sum, x, z));
   const RowValues z_factors = FactorsOf(program, z, z_norms);
   const RowValues x_factors = FactorsOf(program, x, x_norms);
   std::vector<double> factors_of_x(program.factors().size());
@@ -189,7 +205,7 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
 
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms) {
-  PHIMAP_CHECK(x_norms.size() == x.rows());
+  PHIMAP_CHECK(std::ssize(x_norms) == x.rows());
   std::vector<double> diagonal(x.rows());
   const RowValues forms = SelfForms(program, x);
   const RowValues factors = Factors(program, forms, x_norms, x.rows());

@@ -10,21 +10,21 @@
 
 namespace phimap {
 
-// Of strings of so many bytes, counted once for each unit and n (IndexedBytes), an index is made at
-// one time; of one string that is longer too.
+// Maximum size of the strings that are indexed at one time, counted once for each unit and n
+// (IndexedBytes); a single string may be longer.
 inline constexpr int64_t kMaxBlockIndexedBytes = int64_t{1} << 20;
 
 // ‖x_i‖² of each row.
 std::vector<double> SquaredNorms(ConstMatrixView<double> x);
 
-// Of a kernel of strings, x and z are the places of strings in the program's table: rows of one
-// number (KernelExpression::Over). Their values are found by an index of z's strings
-// (string_kernel.h), some megabytes at a time, and no norm is looked at.
+// For a string kernel, x and z have one column, whose numbers are indices into the program's table
+// of strings (KernelExpression::Over). Kernel values are found by an index of z's strings
+// (string_kernel.h), some megabytes at a time, and norms are not used.
 
 // out_ij = K(x_i, z_j). Shapes: x n×p, z m×p, norms n and m (SquaredNorms), out n×m; out aliases
 // nothing. Accuracy: as EvaluateKernel, on products from BLAS. Cost: 2nmp flops for each product,
-// L1 distance and form that the program uses; of the latter two each also takes a matrix as large
-// as out. Calls BLAS: not on RPC threads.
+// L1 distance and form that the program uses; each L1 distance or form needs a temporary of out's
+// size. Calls BLAS: not on RPC threads.
 void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
                  const std::vector<double>& x_norms, ConstMatrixView<double> z,
                  const std::vector<double>& z_norms, MatrixView<double> out);
@@ -33,17 +33,17 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
 
-// The same of strings whose k_m(x, x) are known for each kernel m of strings (StringSquares): a row
+// Diagonal for strings whose k_m(x, x) are known for each string kernel m (StringSquares): a row
 // for each string.
 std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares);
 
-// k_m(x, x) of each string and each kernel m of strings: n×m. REQUIRES: places, of a kernel of
-// strings.
+// k_m(x, x) for each string and each string kernel m: n×m. REQUIRES: x holds indices of strings,
+// and the program has string kernels.
 Matrix<double> SelfStringValues(const KernelProgram& program, ConstMatrixView<double> x);
 
 // Lower triangle (with diagonal) of out_ij = K(x_i, x_j) in tiles of 256 rows; the strict upper
-// triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's. The same
-// bits for any number of threads.
+// triangle is left as it was. Shapes: x n×p, out n×n. The diagonal is KernelDiagonal's. The bits do
+// not depend on the number of threads.
 absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
                         MatrixView<double> out, const TileControl& control);
 

@@ -10,462 +10,14 @@
 #define HWY_TARGET_INCLUDE "core/kernel/kernel_evaluator.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h, which includes this file once for each target.
-#include "hwy/contrib/math/math-inl.h"
+#include "core/kernel/fused_block-inl.h"
+#include "core/kernel/fused_map-inl.h"
+#include "core/kernel/op/all_ops-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// Elements that an operation handles before the next one follows: the stack then stays in the
-// first-level cache.
-constexpr int64_t kChunk = 64;
-
-// t^n by squaring from the lowest bit up; the order of the multiplications depends on n alone.
-template <class D, class V>
-HWY_INLINE V Power(D d, V t, int32_t n) {
-  V result = hn::Set(d, hn::TFromD<D>{1});
-  bool first = true;
-  for (;; n >>= 1, t = hn::Mul(t, t)) {
-    if (n & 1) {
-      result = first ? t : hn::Mul(result, t);
-      first = false;
-    }
-    if (n == 1) return result;
-  }
-}
-
-// exp of float32, a function of arithmetic 1, within 1 ULP: 2^q · (1 + r + r²·P(r)) for t = q·ln 2
-// + r with |r| ≤ ln 2 / 2; the minimax P leaves 3.1e-9. Half the operations of Highway's, because
-// 2^q is one addition to the exponent: results below 2^-126 are 0 from t = -87 on, which is off
-// by 1.7e-38.
-// kInRange: |t| is known to be at most kExponential32Range, and the same bits take fewer
-// operations.
-constexpr float kExponential32Range = 87;
-
-template <bool kInRange, class D, class V = hn::Vec<D>>
-HWY_INLINE V Exponential32(D d, V t) {
-  const hn::RebindToSigned<D> di;
-  // Adding 1.5 · 2^23 rounds to an integer, which then stands in the lowest bits.
-  const V magic = hn::Set(d, 12582912.0f);
-  const V shifted = hn::MulAdd(t, hn::Set(d, 1.44269504f), magic);
-  const V q = hn::Sub(shifted, magic);
-  const V high = hn::NegMulAdd(q, hn::Set(d, 0.693145752f), t);  // exact: 17 bits times 8
-  const V r = hn::NegMulAdd(q, hn::Set(d, 1.42860677e-6f), high);
-  V p = hn::MulAdd(hn::Set(d, 0.001381454f), r, hn::Set(d, 0.008368745f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.04166839f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.16666521f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.49999994f));
-  const V mantissa = hn::Add(hn::MulAdd(hn::Mul(p, r), r, r), hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  const V value = hn::BitCast(d, hn::Add(hn::BitCast(di, mantissa), exponent));
-  if constexpr (kInRange) return value;
-  const V bounded = hn::IfThenElse(hn::Le(t, hn::Set(d, 88.7228394f)), value,
-                                   hn::Add(t, hn::Set(d, HUGE_VALF)));  // and NaN stays NaN
-  return hn::IfThenElse(hn::Lt(t, hn::Set(d, -kExponential32Range)), hn::Zero(d), bounded);
-}
-
-template <bool kInRange, class D, class V = hn::Vec<D>>
-HWY_INLINE V Exponential(D d, V t) {
-  if constexpr (sizeof(hn::TFromD<D>) == 4) {
-    return Exponential32<kInRange>(d, t);
-  } else {
-    return hn::Exp(d, t);
-  }
-}
-
-// The operations, one vector at a time; what the loops and the fused programs below share.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V SquaredDistance(D d, V x_norm, V row_norm, V product) {
-  // 2·product is exact, so that nothing is rounded twice with or without fused multiply-add.
-  const auto two = hn::Set(d, hn::TFromD<D>{2});
-  return hn::Max(hn::Zero(d), hn::NegMulAdd(two, product, hn::Add(x_norm, row_norm)));
-}
-
-// Highway reduces arguments up to 39,000; beyond that the digits are gone and NaN says so.
-template <bool kSine, class D, class V = hn::Vec<D>>
-HWY_INLINE V Trigonometric(D d, V t) {
-  using T = hn::TFromD<D>;
-  const auto in_range = hn::Le(hn::Abs(t), hn::Set(d, T{39000}));
-  const V value = kSine ? hn::Sin(d, t) : hn::Cos(d, t);
-  return hn::IfThenElse(in_range, value, hn::NaN(d));
-}
-
-// a·cos 2πt and a·sin 2πt with n = round(2t) and r = t − n/2, which is exact and at most 1/4:
-// cos 2πt = (−1)ⁿ(1 − 2·sin² πr) and sin 2πt = (−1)ⁿ·2·sin πr·cos πr, minimax polynomials in r².
-template <typename T>
-struct Turns;
-template <>
-struct Turns<float> {
-  // Adding 1.5 · 2^23 rounds to an integer, whose parity is the lowest bit.
-  static constexpr float kMagic = 12582912.0f;
-  static constexpr int kSignShift = 31;
-  static constexpr float kLimit = 1048576.0f;  // 2^20
-  static constexpr float kSine[] = {3.1415927410125732f, -5.167707920074463f, 2.5497610569000244f,
-                                    -0.5890122056007385f};
-  static constexpr float kCosine[] = {1.0f, -4.934788227081299f, 4.057578086853027f,
-                                      -1.306134581565857f};
-};
-template <>
-struct Turns<double> {
-  static constexpr double kMagic = 6755399441055744.0;  // 1.5 · 2^52
-  static constexpr int kSignShift = 63;
-  static constexpr double kLimit = 281474976710656.0;  // 2^48
-  static constexpr double kSine[] = {
-      3.141592653589793,   -5.167712780049954,    2.550164039873266,     -0.5992645289321482,
-      0.08214586894928065, -0.007370018312452235, 0.00046151442175439855};
-  static constexpr double kCosine[] = {1.0,
-                                       -4.934802200544679,
-                                       4.058712126416747,
-                                       -1.3352627688519185,
-                                       0.23533063019094144,
-                                       -0.025806885654211,
-                                       0.0019294657587640683,
-                                       -0.00010356753978168919};
-};
-
-template <class D, class V = hn::Vec<D>, typename T = hn::TFromD<D>, size_t kTerms>
-HWY_INLINE V Polynomial(D d, V x, const T (&terms)[kTerms]) {
-  V value = hn::Set(d, terms[kTerms - 1]);
-  for (size_t i = kTerms - 1; i-- > 0;) value = hn::MulAdd(value, x, hn::Set(d, terms[i]));
-  return value;
-}
-
-// r and (−1)ⁿ·a, 0 for an angle beyond the limit.
-template <class D, class V>
-struct HalfAngle {
-  V r;
-  V amplitude;
-};
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE HalfAngle<D, V> HalveTurns(D d, V t, V a) {
-  using T = hn::TFromD<D>;
-  const hn::RebindToSigned<D> di;
-  const V magic = hn::Set(d, Turns<T>::kMagic);
-  const V shifted = hn::MulAdd(t, hn::Set(d, T{2}), magic);
-  const V r = hn::NegMulAdd(hn::Sub(shifted, magic), hn::Set(d, T{0.5}), t);
-  const V sign = hn::BitCast(d, hn::ShiftLeft<Turns<T>::kSignShift>(hn::BitCast(di, shifted)));
-  const auto known = hn::Le(hn::Abs(t), hn::Set(d, Turns<T>::kLimit));
-  return {r, hn::IfThenElseZero(known, hn::Xor(a, sign))};
-}
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V CosTurns(D d, V t, V a) {
-  using T = hn::TFromD<D>;
-  const HalfAngle<D, V> half = HalveTurns(d, t, a);
-  const V sine = hn::Mul(half.r, Polynomial(d, hn::Mul(half.r, half.r), Turns<T>::kSine));
-  const V twice = hn::Mul(sine, hn::Add(half.amplitude, half.amplitude));
-  return hn::NegMulAdd(twice, sine, half.amplitude);
-}
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V CosSinTurns(D d, V t, V a, V& sin) {
-  using T = hn::TFromD<D>;
-  const HalfAngle<D, V> half = HalveTurns(d, t, a);
-  const V square = hn::Mul(half.r, half.r);
-  const V sine = hn::Mul(half.r, Polynomial(d, square, Turns<T>::kSine));
-  const V twice = hn::Mul(sine, hn::Add(half.amplitude, half.amplitude));
-  sin = hn::Mul(twice, Polynomial(d, square, Turns<T>::kCosine));
-  return hn::NegMulAdd(twice, sine, half.amplitude);
-}
-
-// Applies `f` to each vector of a chunk.
-template <typename T, class F>
-HWY_INLINE void ForEachVector(T* top, const F& f) {
-  const hn::ScalableTag<T> d;
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) hn::Store(f(hn::Load(d, top + j)), d, top + j);
-}
-
-template <typename T>
-HWY_INLINE void ApplyUnary(const KernelOp& op, T* top) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const V a = hn::Set(d, static_cast<T>(op.a));
-  const V b = hn::Set(d, static_cast<T>(op.b));
-  switch (op.code) {
-    case KernelOpCode::kAffine:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::MulAdd(t, a, b); });
-    case KernelOpCode::kScale:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Mul(t, a); });
-    case KernelOpCode::kPower:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return Power(d, t, op.n); });
-    case KernelOpCode::kCos:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<false>(d, t); });
-    case KernelOpCode::kSin:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return Trigonometric<true>(d, t); });
-    case KernelOpCode::kCosTurns:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return CosTurns(d, t, a); });
-    case KernelOpCode::kTanh:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Tanh(d, t); });
-    case KernelOpCode::kIsZero:
-      return ForEachVector(top, [&](V t) HWY_ATTR {
-        return hn::IfThenElseZero(hn::Eq(t, hn::Zero(d)), hn::Set(d, T{1}));
-      });
-    case KernelOpCode::kSquareRoot:
-      return ForEachVector(top, [&](V t) HWY_ATTR { return hn::Sqrt(t); });
-    case KernelOpCode::kInverse:
-      return ForEachVector(top, [&](V t) HWY_ATTR {
-        return hn::IfThenElse(hn::Gt(t, hn::Zero(d)), hn::Div(hn::Set(d, T{1}), t), hn::NaN(d));
-      });
-    case KernelOpCode::kInverseOrZero:
-      return ForEachVector(top, [&](V t) HWY_ATTR {
-        return hn::IfThenElseZero(hn::Gt(t, hn::Zero(d)), hn::Div(hn::Set(d, T{1}), t));
-      });
-    default:  // kExp: FromOps admits no other
-      return ForEachVector(top, [&](V t) HWY_ATTR { return Exponential<false>(d, t); });
-  }
-}
-
-template <typename T>
-HWY_INLINE void ApplyBinary(const KernelOp& op, const T* u, T* t) {
-  const hn::ScalableTag<T> d;
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto left = hn::Load(d, t + j);
-    const auto right = hn::Load(d, u + j);
-    hn::Store(op.code == KernelOpCode::kAdd ? hn::Add(left, right) : hn::Mul(left, right), d,
-              t + j);
-  }
-}
-
-template <typename T>
-HWY_INLINE void PushSquaredDistance(const KernelOperands<T>& in, int64_t begin, T* top) {
-  const hn::ScalableTag<T> d;
-  if (in.row_norms == nullptr) {
-    std::fill_n(top, kChunk, T{0});
-    return;
-  }
-  const auto x_norm = hn::Set(d, in.x_norm);
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto value = SquaredDistance(d, x_norm, hn::LoadU(d, in.row_norms + begin + j),
-                                       hn::LoadU(d, in.products + begin + j));
-    hn::Store(value, d, top + j);
-  }
-}
-
-template <typename T>
-HWY_INLINE void PushShiftedProduct(const KernelOperands<T>& in, int64_t begin, T* top) {
-  const hn::ScalableTag<T> d;
-  if (in.offsets == nullptr) {
-    std::copy_n(in.products + begin, kChunk, top);
-    return;
-  }
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    hn::Store(hn::Add(hn::LoadU(d, in.products + begin + j), hn::LoadU(d, in.offsets + begin + j)),
-              d, top + j);
-  }
-}
-
-// cos in the place of the angle, sin in the chunk above it.
-template <typename T>
-HWY_INLINE void PushSine(const KernelOp& op, T* top) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  const V a = hn::Set(d, static_cast<T>(op.a));
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    V sin;
-    const V cos = CosSinTurns(d, hn::Load(d, top + j), a, sin);
-    hn::Store(cos, d, top + j);
-    hn::Store(sin, d, top + kChunk + j);
-  }
-}
-
-template <typename T>
-HWY_INLINE void PushFactor(const KernelOperands<T>& in, int32_t factor, int64_t begin, T* top) {
-  const hn::ScalableTag<T> d;
-  const T* const rows = in.row_factors[factor] + begin;
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    const auto row = hn::LoadU(d, rows + j);
-    const auto x = in.x_factors == nullptr ? row : hn::Set(d, in.x_factors[factor]);
-    hn::Store(hn::Mul(x, row), d, top + j);
-  }
-}
-
-// The programs that nearly every plan has, one vector at a time, without a trip through memory
-// between operations: the same operations on the same numbers, so the same bits.
-//
-// A map has two halves: the argument, made of the product and the other operands, and the function.
-// kSecond: it has second results. kRange: with arguments of at most this size Apply<true> gives the
-// same bits by fewer operations; 0 if there is nothing to save.
-template <typename T>
-struct RbfMap {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  static constexpr bool kSecond = false;
-  static constexpr T kRange = sizeof(T) == 4 ? static_cast<T>(kExponential32Range) : 0;
-  explicit RbfMap(const KernelProgram& program)
-      : minus_gamma(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
-  HWY_INLINE V Argument(const KernelOperands<T>& in, int64_t j, V product) const {
-    const D d;
-    const V distance =
-        SquaredDistance(d, hn::Set(d, in.x_norm), hn::LoadU(d, in.row_norms + j), product);
-    return hn::Mul(distance, minus_gamma);
-  }
-  template <bool kInRange>
-  HWY_INLINE V Apply(V t, V&) const {
-    return Exponential<kInRange>(D(), t);
-  }
-  const V minus_gamma;
-};
-
-template <typename T>
-struct PolynomialMap {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  static constexpr bool kSecond = false;
-  static constexpr T kRange = 0;
-  explicit PolynomialMap(const KernelProgram& program)
-      : gamma(hn::Set(D(), static_cast<T>(program.ops()[1].a))),
-        coef0(hn::Set(D(), static_cast<T>(program.ops()[1].b))),
-        degree(program.ops()[2].n) {}
-  HWY_INLINE V Argument(const KernelOperands<T>&, int64_t, V product) const {
-    return hn::MulAdd(product, gamma, coef0);
-  }
-  template <bool kInRange>
-  HWY_INLINE V Apply(V t, V&) const {
-    return Power(D(), t, degree);
-  }
-  const V gamma;
-  const V coef0;
-  const int32_t degree;
-};
-
-template <typename T>
-struct PhaseMap {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  static constexpr bool kSecond = false;
-  static constexpr T kRange = 0;
-  explicit PhaseMap(const KernelProgram& program)
-      : amplitude(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
-  HWY_INLINE V Argument(const KernelOperands<T>& in, int64_t j, V product) const {
-    const D d;
-    return hn::Add(product, hn::LoadU(d, in.offsets + j));
-  }
-  template <bool kInRange>
-  HWY_INLINE V Apply(V t, V&) const {
-    return CosTurns(D(), t, amplitude);
-  }
-  const V amplitude;
-};
-
-template <typename T>
-struct SinCosMap {
-  using D = hn::ScalableTag<T>;
-  using V = hn::Vec<D>;
-  static constexpr bool kSecond = true;
-  static constexpr T kRange = 0;
-  explicit SinCosMap(const KernelProgram& program)
-      : amplitude(hn::Set(D(), static_cast<T>(program.ops()[1].a))) {}
-  HWY_INLINE V Argument(const KernelOperands<T>&, int64_t, V product) const { return product; }
-  template <bool kInRange>
-  HWY_INLINE V Apply(V t, V& second) const {
-    return CosSinTurns(D(), t, amplitude, second);
-  }
-  const V amplitude;
-};
-
-// A map on a chunk of operands.
-template <class Map, typename T>
-HWY_INLINE void RunMap(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,
-                       T* out, T* second) {
-  const hn::ScalableTag<T> d;
-  const Map map(program);
-  for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
-    auto other = hn::Zero(d);
-    const auto t = map.Argument(in, begin + j, hn::LoadU(d, in.products + begin + j));
-    hn::StoreU(map.template Apply<false>(t, other), d, out + j);
-    if constexpr (Map::kSecond) hn::StoreU(other, d, second + j);
-  }
-}
-
-// Puts the arguments of the map in the place of a block's products. Returns whether all are within
-// its range: the comparisons of each would take the unit of the multiply-adds, a maximum of
-// integers takes another.
-template <class Map, typename T>
-HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
-                             const ProductBlock<T>& block) {
-  const hn::ScalableTag<T> d;
-  const hn::RebindToSigned<decltype(d)> di;
-  const int64_t first_row = block.first_row;
-  const int64_t first_column = block.first_column;
-  const int64_t columns = block.columns;
-  const int64_t rows = block.rows;
-  // Numbers other than NaN are ordered as the bits of their size, and NaN comes after them.
-  auto largest = hn::Zero(di);
-  KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
-  T* values = block.values;
-  for (int64_t r = 0; r < rows; ++r, values += block.stride) {
-    if (in.x_norms != nullptr) row.x_norm = in.x_norms[first_row + r];
-    for (int64_t j = 0; j < columns; j += hn::Lanes(d)) {
-      const auto t = map.Argument(row, first_column + j, hn::Load(d, values + j));
-      largest = hn::Max(largest, hn::BitCast(di, hn::Abs(t)));
-      hn::Store(t, d, values + j);
-    }
-  }
-  const auto range = hn::BitCast(di, hn::Set(d, Map::kRange));
-  return hn::AllFalse(di, hn::Gt(largest, range));
-}
-
-// A vector, or what is left of a row.
-template <class D, class V, typename T>
-HWY_INLINE void StoreSome(D d, V value, int64_t count, T* out) {
-  if (count >= static_cast<int64_t>(hn::Lanes(d))) return hn::StoreU(value, d, out);
-  HWY_ALIGN T buffer[HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(value, d, buffer);
-  std::copy_n(buffer, count, out);
-}
-
-// Writes the values of the map at the block's arguments (products, if the map has no range) to
-// where they belong in `out`, second ones `count` numbers further. Returns their sum, which is not
-// finite if one of them is not, or if the sum alone overflows.
-template <class Map, bool kInRange, typename T>
-HWY_INLINE T WriteValues(const Map& map, const KernelBlockOperands<T>& in,
-                         const ProductBlock<T>& block, int64_t count, T* const* out) {
-  const hn::ScalableTag<T> d;
-  const int64_t first_column = block.first_column;
-  const int64_t columns = block.columns;
-  const int64_t rows = block.rows;
-  T* const* const to = out + block.first_row;
-  auto sum = hn::Zero(d);
-  KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
-  const T* values = block.values;
-  for (int64_t r = 0; r < rows; ++r, values += block.stride) {
-    if (in.x_norms != nullptr) row.x_norm = in.x_norms[block.first_row + r];
-    T* const first = to[r] + first_column;
-    for (int64_t j = 0; j < columns; j += hn::Lanes(d)) {
-      auto t = hn::Load(d, values + j);
-      if constexpr (Map::kRange == 0) t = map.Argument(row, first_column + j, t);
-      auto second = hn::Zero(d);
-      const auto value = map.template Apply<kInRange>(t, second);
-      sum = hn::Add(sum, value);
-      StoreSome(d, value, columns - j, first + j);
-      if constexpr (Map::kSecond) {
-        sum = hn::Add(sum, second);
-        StoreSome(d, second, columns - j, first + count + j);
-      }
-    }
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
-}
-
-template <class Map, typename T>
-void MapBlock(const KernelProgram& program, const KernelBlockOperands<T>& in,
-              const ProductBlock<T>& block, int64_t count, T* const* out, bool* finite) {
-  const Map map(program);
-  bool in_range = false;
-  if constexpr (Map::kRange > 0) in_range = SetArguments(map, in, block);
-  const T sum = in_range ? WriteValues<Map, true>(map, in, block, count, out)
-                         : WriteValues<Map, false>(map, in, block, count, out);
-  if (finite == nullptr || std::isfinite(sum)) return;
-  for (int64_t i = block.first_row; i < block.first_row + block.rows; ++i) {
-    const T* const row = out[i] + block.first_column;
-    if (!AllFinite(row, block.columns) ||
-        (Map::kSecond && !AllFinite(row + count, block.columns))) {
-      finite[i] = false;
-    }
-  }
-}
 
 template <typename T>
 void EvaluateBlock(const KernelProgram& program, const KernelBlockOperands<T>& in,
@@ -496,6 +48,34 @@ void EvaluateBlockF64(const KernelProgram& program, const KernelBlockOperands<do
   EvaluateBlock(program, in, block, count, out, finite);
 }
 
+// One operation on a chunk, by its arity.
+template <KernelOpCode kCode, typename T>
+HWY_INLINE void RunOp(const KernelOp& op, const KernelOperands<T>& in, int64_t begin, T*& top) {
+  const hn::ScalableTag<T> d;
+  using Body = OpBody<kCode>;
+  constexpr OpArity kArity = OpFacts<kCode>::kArity;
+  if constexpr (kArity == OpArity::kPush) {
+    top += kChunk;
+    Body::Push(op, in, begin, top);
+  } else if constexpr (kArity == OpArity::kUnary) {
+    for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+      hn::Store(Body::Apply(d, op, hn::Load(d, top + j)), d, top + j);
+    }
+  } else if constexpr (kArity == OpArity::kBinary) {
+    top -= kChunk;
+    for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+      hn::Store(Body::Apply(hn::Load(d, top + j), hn::Load(d, top + kChunk + j)), d, top + j);
+    }
+  } else {
+    for (int64_t j = 0; j < kChunk; j += hn::Lanes(d)) {
+      auto second = hn::Zero(d);
+      hn::Store(Body::Apply(d, op, hn::Load(d, top + j), second), d, top + j);
+      hn::Store(second, d, top + kChunk + j);
+    }
+    top += kChunk;
+  }
+}
+
 // Runs the operations on elements begin … begin + kChunk − 1; the results are at the bottom of the
 // stack.
 template <typename T>
@@ -503,48 +83,13 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
               T* stack) {
   T* top = stack - kChunk;
   for (const KernelOp& op : ops) {
-    switch (op.code) {
-      case KernelOpCode::kPushProduct:
-        top += kChunk;
-        std::copy_n(in.products + begin, kChunk, top);
-        break;
-      case KernelOpCode::kPushSquaredDistance:
-        top += kChunk;
-        PushSquaredDistance(in, begin, top);
-        break;
-      case KernelOpCode::kPushL1Distance:
-        top += kChunk;
-        if (in.l1_distances == nullptr) {
-          std::fill_n(top, kChunk, T{0});
-        } else {
-          std::copy_n(in.l1_distances + begin, kChunk, top);
-        }
-        break;
-      case KernelOpCode::kPushShiftedProduct:
-        top += kChunk;
-        PushShiftedProduct(in, begin, top);
-        break;
-      case KernelOpCode::kCosSinTurns:
-        PushSine(op, top);
-        top += kChunk;
-        break;
-      case KernelOpCode::kPushForm:
-      case KernelOpCode::kPushString:
-        top += kChunk;
-        std::copy_n(in.forms[op.n] + begin, kChunk, top);
-        break;
-      case KernelOpCode::kPushFactor:
-        top += kChunk;
-        PushFactor(in, op.n, begin, top);
-        break;
-      case KernelOpCode::kAdd:
-      case KernelOpCode::kMultiply:
-        top -= kChunk;
-        ApplyBinary(op, top + kChunk, top);
-        break;
-      default:
-        ApplyUnary(op, top);
-        break;
+    switch (op.code) {  // of known codes alone: KernelProgram::FromParts admits no other
+#define PHIMAP_RUN(NAME, CODE)                     \
+  case KernelOpCode::NAME:                         \
+    RunOp<KernelOpCode::NAME>(op, in, begin, top); \
+    break;
+      PHIMAP_KERNEL_OPS(PHIMAP_RUN)
+#undef PHIMAP_RUN
     }
   }
 }
@@ -681,7 +226,7 @@ void Evaluate(const KernelProgram& program, int factor, const KernelOperands<dou
   HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, factor, operands, count, out);
 }
 
-// What stands in the place of K(x, a_j) for K(x, x).
+// Operands for K(x, x) in place of those for K(x, a_j).
 template <typename T>
 KernelOperands<T> SelfOperands(const T* norms, const T* const* forms, const T* const* factors) {
   KernelOperands<T> operands;

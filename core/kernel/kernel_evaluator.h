@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// What a program reads, for one x and the rows a_j. Only what the program uses is read; the rest
+// Operands of a program for one x and the rows a_j. Only what the program uses is read; the rest
 // may be null.
 template <typename T>
 struct KernelOperands {
@@ -46,7 +46,7 @@ void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& o
 void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
                     int64_t count, double* out);
 
-// What a program reads beside the products of a block: x_norms[i] = ‖x_i‖² for each of its rows,
+// Operands of a program beside the products of a block: x_norms[i] = ‖x_i‖² for each of its rows,
 // and for each a_j ‖a_j‖² and b_j. The last two can be read up to PanelMatrix::padded_columns.
 template <typename T>
 struct KernelBlockOperands {
@@ -59,10 +59,9 @@ struct KernelBlockOperands {
 // and sines of turns. REQUIRES: the operands that the program uses are not null.
 bool EvaluatesBlocks(const KernelProgram& program);
 
-// EvaluateKernel, with its bits, of a block of products that never were in memory: out[i] is row i
-// of `count` numbers (and `count` second ones), of which those of the block are written. finite[i],
-// if `finite` is not null, becomes false where one of row i is not finite. REQUIRES:
-// EvaluatesBlocks.
+// EvaluateKernel, with its bits, on products still in registers: out[i] is row i of `count` numbers
+// (and `count` second ones); only the block's elements of out are written. finite[i], if `finite`
+// is not null, becomes false where one of row i is not finite. REQUIRES: EvaluatesBlocks.
 void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<float>& operands,
                          const ProductBlock<float>& products, int64_t count, float* const* out,
                          bool* finite);

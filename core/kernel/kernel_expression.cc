@@ -4,9 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/kernel/call_syntax.h"
+#include "core/kernel/leaf/gamma_parameter.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
@@ -17,40 +19,12 @@ namespace {
 using Node = KernelNode;
 using NodePtr = std::shared_ptr<const KernelNode>;
 
-std::string GammaText(const Node& node) {
-  switch (node.gamma_source) {
-    case Node::Gamma::kScale:
-      return "scale";
-    case Node::Gamma::kMedian:
-      return "median";
-    case Node::Gamma::kNumber:
-      break;
-  }
-  return NumberToText(node.gamma);
-}
-
-std::string FormText(const BilinearForm& form) {
-  std::string text = form.diagonal ? "bilinear(diagonal=[" : "bilinear(matrix=[";
-  for (size_t i = 0; i < form.numbers.size(); ++i) {
-    const bool new_row = !form.diagonal && static_cast<int64_t>(i) % form.columns == 0;
-    if (i > 0) absl::StrAppend(&text, new_row ? "; " : ", ");
-    absl::StrAppend(&text, NumberToText(form.numbers[i]));
-  }
-  return text + "])";
-}
-
-std::string WeightText(const Node& node) {
-  constexpr const char* kNames[] = {"norm_power", "gaussian", "constant"};
-  return absl::StrCat("weight(", kNames[static_cast<int>(node.weight)], "=",
-                      NumberToText(node.weight_parameter), ")");
-}
-
 std::string ToText(const Node& node);
 
 // A sum inside a product or under a factor needs parentheses; a product or a factor inside a
 // product, to read back as the same tree.
 std::string Operand(const Node& node) {
-  const bool closed = node.children.empty() || node.kind == Node::Kind::kExp ||
+  const bool closed = node.kind == Node::Kind::kLeaf || node.kind == Node::Kind::kExp ||
                       node.kind == Node::Kind::kNormalized;
   return closed ? ToText(node) : absl::StrCat("(", ToText(node), ")");
 }
@@ -64,38 +38,16 @@ std::string Joined(const Node& node, absl::string_view separator) {
 
 std::string ToText(const Node& node) {
   switch (node.kind) {
-    case Node::Kind::kLinear:
-      return "linear()";
-    case Node::Kind::kPolynomial:
-      return absl::StrCat("poly(degree=", node.degree, ", gamma=", GammaText(node),
-                          ", coef0=", NumberToText(node.coef0), ")");
-    case Node::Kind::kSigmoid:
-      return absl::StrCat("sigmoid(gamma=", GammaText(node), ", coef0=", NumberToText(node.coef0),
-                          ")");
-    case Node::Kind::kRbf:
-      return absl::StrCat("rbf(gamma=", GammaText(node), ")");
-    case Node::Kind::kLaplacian:
-      return absl::StrCat("laplacian(gamma=", GammaText(node), ")");
-    case Node::Kind::kDelta:
-      return "delta()";
-    case Node::Kind::kCosine:
-      return "cosine()";
-    case Node::Kind::kBilinear:
-      return FormText(*node.form);
-    case Node::Kind::kSpectrum:
-    case Node::Kind::kJaccard:
-      return absl::StrCat(node.kind == Node::Kind::kSpectrum ? "spectrum" : "jaccard",
-                          "(n=", node.ngram, ", unit=", StringUnitName(node.unit), ")");
-    case Node::Kind::kWeight:
-      return WeightText(node);
+    case Node::Kind::kLeaf:
+      return absl::StrCat(node.leaf->name, "(", node.values.ToText(), ")");
     case Node::Kind::kExp:
       return absl::StrCat("exp(", ToText(*node.children[0]), ")");
     case Node::Kind::kNormalized:
       return absl::StrCat("normalize(", ToText(*node.children[0]), ")");
     case Node::Kind::kScaled:
       // A product needs none under a factor: numbers of a product collect into one factor, so that
-      // c*K1*K2 reads back as c*(K1*K2). So the text is never nested deeper than the one that was
-      // parsed.
+      // c*K1*K2 reads back as c*(K1*K2). The text is therefore never nested deeper than the text
+      // that was parsed.
       return absl::StrCat(NumberToText(node.factor), "*",
                           node.children[0]->kind == Node::Kind::kProduct
                               ? ToText(*node.children[0])
@@ -108,40 +60,45 @@ std::string ToText(const Node& node) {
   PHIMAP_CHECK(false);
 }
 
-bool AnyGamma(const Node& node, Node::Gamma source) {
-  if (node.children.empty()) {
-    return node.gamma_source == source;
-  }
-  for (const NodePtr& child : node.children) {
-    if (AnyGamma(*child, source)) return true;
-  }
-  return false;
+using Is = absl::FunctionRef<bool(const Node&)>;
+
+bool AnyLeaf(const Node& node, Is is) {
+  if (node.kind == Node::Kind::kLeaf) return is(node);
+  return std::any_of(node.children.begin(), node.children.end(),
+                     [&](const NodePtr& child) { return AnyLeaf(*child, is); });
 }
 
-NodePtr Resolve(const NodePtr& node, double scale_gamma, double median_gamma) {
+// The first leaf for which `is` holds, or null.
+const Node* FindLeaf(const Node& node, Is is) {
+  const Node* found = nullptr;
+  AnyLeaf(node, [&](const Node& leaf) {
+    if (is(leaf)) found = &leaf;
+    return found != nullptr;
+  });
+  return found;
+}
+
+bool EveryLeaf(const Node& node, Is is) {
+  return !AnyLeaf(node, [&](const Node& leaf) { return !is(leaf); });
+}
+
+bool AnyNumberIs(const Node& node, absl::string_view word) {
+  return AnyLeaf(node, [&](const Node& leaf) { return leaf.values.AnyNumberIs(word); });
+}
+
+KernelDomain InputOf(const Node& leaf) {
+  return leaf.leaf->input == nullptr ? KernelDomain::kNumbers : leaf.leaf->input(leaf.values);
+}
+
+NodePtr Resolve(const NodePtr& node, absl::string_view word, double number) {
   auto copy = std::make_shared<Node>(*node);
-  if (copy->gamma_source != Node::Gamma::kNumber) {
-    copy->gamma = copy->gamma_source == Node::Gamma::kScale ? scale_gamma : median_gamma;
-    PHIMAP_CHECK(std::isfinite(copy->gamma) && copy->gamma > 0);
-    copy->gamma_source = Node::Gamma::kNumber;
-  }
-  for (NodePtr& child : copy->children) child = Resolve(child, scale_gamma, median_gamma);
+  copy->values.Resolve(word, number);
+  for (NodePtr& child : copy->children) child = Resolve(child, word, number);
   return copy;
 }
 
-bool AllDistances(const Node& node) {
-  if (node.children.empty()) {
-    return node.kind == Node::Kind::kRbf || node.kind == Node::Kind::kLaplacian ||
-           node.kind == Node::Kind::kDelta;
-  }
-  for (const NodePtr& child : node.children) {
-    if (!AllDistances(*child)) return false;
-  }
-  return true;
-}
-
 absl::Status NotPsd(const Node& node, absl::string_view why) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "NOT_POSITIVE_SEMIDEFINITE", "",
+  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "",
                    absl::StrCat("column ", node.column, ": ", why,
                                 "; F2, F3, kernel PCA and policy=rpcholesky need a positive "
                                 "semidefinite kernel, F1 of other policies takes any"),
@@ -149,58 +106,32 @@ absl::Status NotPsd(const Node& node, absl::string_view why) {
 }
 
 absl::Status CheckPsd(const Node& node) {
-  // (−γxᵀy)^q of an even q is (γxᵀy)^q.
-  const bool even = node.coef0 == 0 && node.degree % 2 == 0;
-  if (node.kind == Node::Kind::kPolynomial && node.gamma < 0 && !even) {
-    return NotPsd(node, absl::StrCat("poly with gamma=", NumberToText(node.gamma),
-                                     " is not positive semidefinite; expected gamma >= 0"));
-  }
-  if (node.kind == Node::Kind::kPolynomial && node.coef0 < 0) {
-    return NotPsd(node, absl::StrCat("poly with coef0=", NumberToText(node.coef0),
-                                     " is not positive semidefinite; expected coef0 >= 0"));
+  if (node.kind == Node::Kind::kLeaf && node.leaf->why_indefinite != nullptr) {
+    const std::string why = node.leaf->why_indefinite(node.values);
+    if (!why.empty()) return NotPsd(node, why);
   }
   if (node.kind == Node::Kind::kScaled && node.factor < 0) {
     return NotPsd(node, absl::StrCat("factor ", NumberToText(node.factor),
                                      " subtracts a kernel, and what is left is not known to be "
                                      "positive semidefinite; expected a factor >= 0"));
   }
-  if (node.kind == Node::Kind::kBilinear) {
-    const absl::Status definite = node.form->CheckPositiveSemidefinite();
-    if (!definite.ok()) {
-      return NotPsd(node, absl::StrCat("the matrix of bilinear is not positive semidefinite: ",
-                                       definite.message()));
-    }
-  }
   for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckPsd(*child));
   return absl::OkStatus();
 }
 
-template <typename Is>
-bool AnyLeaf(const Node& node, const Is& is) {
-  if (node.children.empty()) return is(node);
-  return std::any_of(node.children.begin(), node.children.end(),
-                     [&](const NodePtr& child) { return AnyLeaf(*child, is); });
-}
-
-bool IsOfStrings(const Node& node) {
-  return node.kind == Node::Kind::kSpectrum || node.kind == Node::Kind::kJaccard;
-}
-
-bool Any(Node::Kind kind, const Node& node) {
-  if (node.kind == kind) return true;
-  return std::any_of(node.children.begin(), node.children.end(),
-                     [&](const NodePtr& child) { return Any(kind, *child); });
-}
-
-absl::Status CheckForms(const Node& node, int64_t columns) {
-  if (node.kind == Node::Kind::kBilinear && node.form->columns != columns) {
-    return MakeError(
-        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "kernel",
-        absl::StrCat("column ", node.column, ": the matrix of bilinear is for rows of ",
-                     node.form->columns, " numbers, these have ", columns),
-        {{"expected", absl::StrCat(node.form->columns)}, {"actual", absl::StrCat(columns)}});
+absl::Status CheckColumnsOf(const Node& node, int64_t columns) {
+  if (node.kind == Node::Kind::kLeaf && node.leaf->check_columns != nullptr) {
+    const std::optional<WrongColumns> wrong = node.leaf->check_columns(node.values, columns);
+    if (wrong.has_value()) {
+      return MakeError(
+          absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "kernel",
+          absl::StrCat("column ", node.column, ": ", wrong->text, ", these have ", columns),
+          {{"expected", absl::StrCat(wrong->expected)}, {"actual", absl::StrCat(columns)}});
+    }
   }
-  for (const NodePtr& child : node.children) PHIMAP_RETURN_IF_ERROR(CheckForms(*child, columns));
+  for (const NodePtr& child : node.children) {
+    PHIMAP_RETURN_IF_ERROR(CheckColumnsOf(*child, columns));
+  }
   return absl::OkStatus();
 }
 
@@ -212,37 +143,72 @@ KernelExpression::KernelExpression(NodePtr root) : root_(std::move(root)) {}
 
 std::string KernelExpression::ToText() const { return phimap::ToText(*root_); }
 
-bool KernelExpression::NeedsScale() const { return AnyGamma(*root_, Node::Gamma::kScale); }
+bool KernelExpression::NeedsScale() const { return AnyNumberIs(*root_, kScaleWord); }
 
-bool KernelExpression::NeedsMedian() const { return AnyGamma(*root_, Node::Gamma::kMedian); }
+bool KernelExpression::NeedsMedian() const { return AnyNumberIs(*root_, kMedianWord); }
 
 KernelExpression KernelExpression::Resolved(double scale_gamma, double median_gamma) const {
-  return KernelExpression(Resolve(root_, scale_gamma, median_gamma));
+  const auto is_gamma = [](double gamma) { return std::isfinite(gamma) && gamma > 0; };
+  PHIMAP_CHECK(!NeedsScale() || is_gamma(scale_gamma));
+  PHIMAP_CHECK(!NeedsMedian() || is_gamma(median_gamma));
+  return KernelExpression(
+      Resolve(Resolve(root_, kScaleWord, scale_gamma), kMedianWord, median_gamma));
 }
 
-bool KernelExpression::IsTranslationInvariant() const { return AllDistances(*root_); }
+bool KernelExpression::IsTranslationInvariant() const {
+  return EveryLeaf(*root_, [](const Node& node) { return node.leaf->is_translation_invariant; });
+}
 
-bool KernelExpression::HasDelta() const { return Any(Node::Kind::kDelta, *root_); }
+bool KernelExpression::JumpsAtEqualRows() const {
+  return AnyLeaf(*root_, [](const Node& node) { return node.leaf->jumps_at_equal_rows; });
+}
 
-bool KernelExpression::IsScaledLinear(double* factor) const {
+bool KernelExpression::SurvivesProjection() const {
+  return EveryLeaf(*root_, [](const Node& node) {
+    return node.leaf->survives_projection != nullptr && node.leaf->survives_projection(node.values);
+  });
+}
+
+const KernelNode* KernelExpression::NeedsNonnegative(int64_t column) const {
+  return FindLeaf(*root_, [&](const Node& node) {
+    const auto needs = node.leaf->needs_nonnegative;
+    return needs != nullptr && needs(node.values, column);
+  });
+}
+
+const KernelNode* KernelExpression::NeedsNonnegative() const {
+  return FindLeaf(*root_, [](const Node& node) { return node.leaf->needs_nonnegative != nullptr; });
+}
+
+const KernelNode* KernelExpression::ScaledLeaf(double* factor) const {
   double product = 1;
   const Node* node = root_.get();
   for (; node->kind == Node::Kind::kScaled; node = node->children[0].get()) {
     product *= node->factor;
   }
-  if (node->kind != Node::Kind::kLinear) return false;
+  if (node->kind != Node::Kind::kLeaf) return nullptr;
+  *factor = product;
+  return node;
+}
+
+bool KernelExpression::IsScaledLinear(double* factor) const {
+  double product = 1;
+  const Node* const node = ScaledLeaf(&product);
+  if (node == nullptr || !node->leaf->is_inner_product) return false;
+  if (!node->leaf->affine_power(node->values).has_value()) return false;
   *factor = product;
   return true;
 }
 
 bool KernelExpression::TakesStrings() const {
-  return AnyLeaf(*root_, [](const Node& leaf) { return IsOfStrings(leaf); });
+  return AnyLeaf(*root_, [](const Node& leaf) {
+    return InputOf(leaf) == KernelDomain::kText || InputOf(leaf) == KernelDomain::kTextOrBytes;
+  });
 }
 
 bool KernelExpression::TakesBytes() const {
-  return TakesStrings() && !AnyLeaf(*root_, [](const Node& leaf) {
-           return IsOfStrings(leaf) && leaf.unit != StringUnit::kByte;
-         });
+  return TakesStrings() &&
+         !AnyLeaf(*root_, [](const Node& leaf) { return InputOf(leaf) == KernelDomain::kText; });
 }
 
 KernelExpression KernelExpression::Over(
@@ -255,11 +221,12 @@ KernelExpression KernelExpression::Over(
 absl::Status KernelExpression::CheckPositiveSemidefinite() const { return CheckPsd(*root_); }
 
 bool KernelExpression::IsProvenPositiveSemidefinite() const {
-  return CheckPsd(*root_).ok() && !Any(Node::Kind::kSigmoid, *root_);
+  return CheckPsd(*root_).ok() &&
+         !AnyLeaf(*root_, [](const Node& node) { return node.leaf->is_definiteness_unknown; });
 }
 
 absl::Status KernelExpression::CheckColumns(int64_t columns) const {
-  return CheckForms(*root_, columns);
+  return CheckColumnsOf(*root_, columns);
 }
 
 }  // namespace phimap

@@ -4,14 +4,19 @@
 //   operand = number | call | "(" sum ")" | "exp(" sum ")" | "normalize(" sum ")"
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/kernel/call_syntax.h"
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
+#include "core/kernel/leaf_kernel.h"
+#include "core/kernel/parameter.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -20,7 +25,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 constexpr int kMaxNodes = 256;
-constexpr int kMaxDegree = 64;
 
 using NodePtr = std::shared_ptr<const KernelNode>;
 
@@ -93,17 +97,9 @@ class KernelParser {
     PHIMAP_ASSIGN_OR_RETURN(std::string name, scanner_.Word("a kernel, a number or '('"));
     if (name == "exp") return Function(KernelNode::Kind::kExp, column, depth);
     if (name == "normalize") return Function(KernelNode::Kind::kNormalized, column, depth);
-    PHIMAP_ASSIGN_OR_RETURN(Call call, Call::ParseArguments(scanner_, std::move(name), column));
-    PHIMAP_ASSIGN_OR_RETURN(NodePtr leaf, Leaf(call));
-    const bool strings =
-        leaf->kind == KernelNode::Kind::kSpectrum || leaf->kind == KernelNode::Kind::kJaccard;
-    const bool constant =
-        leaf->kind == KernelNode::Kind::kWeight && leaf->weight == KernelNode::Weight::kConstant;
-    PHIMAP_RETURN_IF_ERROR(TakesWhatOthersTake(*leaf, call.name(),
-                                               strings    ? Takes::kStrings
-                                               : constant ? Takes::kAnything
-                                                          : Takes::kNumbers));
-    return leaf;
+    PHIMAP_ASSIGN_OR_RETURN(ParsedCall call,
+                            ParsedCall::ParseArguments(scanner_, std::move(name), column));
+    return Leaf(call);
   }
 
   // A kernel of a kernel, behind its name.
@@ -114,175 +110,41 @@ class KernelParser {
     return Counted(KernelNode{.kind = kind, .children = {std::move(inner)}, .column = column});
   }
 
-  absl::StatusOr<NodePtr> Leaf(Call& call) {
-    if (call.name() == "linear") return Plain(call, KernelNode::Kind::kLinear);
-    if (call.name() == "poly") return Polynomial(call);
-    if (call.name() == "sigmoid") return Sigmoid(call);
-    if (call.name() == "rbf") return Radial(call, KernelNode::Kind::kRbf);
-    if (call.name() == "laplacian") return Radial(call, KernelNode::Kind::kLaplacian);
-    if (call.name() == "delta") return Plain(call, KernelNode::Kind::kDelta);
-    if (call.name() == "cosine") return Plain(call, KernelNode::Kind::kCosine);
-    if (call.name() == "bilinear") return Bilinear(call);
-    if (call.name() == "spectrum") return Strings(call, KernelNode::Kind::kSpectrum);
-    if (call.name() == "jaccard") return Strings(call, KernelNode::Kind::kJaccard);
-    if (call.name() == "weight") return Weight(call);
+  absl::StatusOr<NodePtr> Leaf(const ParsedCall& call) {
+    const LeafKernel* const leaf = FindLeafKernel(call.name());
+    if (leaf == nullptr) return UnknownKernel(call);
+    PHIMAP_ASSIGN_OR_RETURN(ParameterValues values, ParameterValues::Take(call, leaf->parameters));
+    if (leaf->check != nullptr) PHIMAP_RETURN_IF_ERROR(leaf->check(call, values));
+    PHIMAP_RETURN_IF_ERROR(TakesWhatOthersTake(
+        call, leaf->input == nullptr ? KernelDomain::kNumbers : leaf->input(values)));
+    return Counted(KernelNode{.leaf = leaf, .values = std::move(values), .column = call.column()});
+  }
+
+  static absl::Status UnknownKernel(const ParsedCall& call) {
     if (call.name() == "precomputed" || call.name() == "service") {
-      return ExpressionError(call.column(),
-                             absl::StrCat(call.name(),
-                                          " stands alone: its values are not computed "
-                                          "here, and no part of an expression"));
+      return ExpressionError(
+          call.column(),
+          absl::StrCat(call.name(),
+                       " cannot be part of an expression, because its kernel is remote"));
     }
+    std::vector<absl::string_view> names;
+    for (const LeafKernel* leaf : LeafKernels()) names.push_back(leaf->name);
+    return ExpressionError(call.column(),
+                           absl::StrCat("unknown kernel '", call.name(), "'; expected ",
+                                        absl::StrJoin(names, ", "), ", exp or normalize"));
+  }
+
+  // Leaves of numbers and of strings do not mix.
+  absl::Status TakesWhatOthersTake(const ParsedCall& call, KernelDomain input) {
+    if (input == KernelDomain::kAnything) return absl::OkStatus();
+    const bool strings = input != KernelDomain::kNumbers;
+    if (!first_.has_value()) first_ = {call.name(), strings};
+    if (strings == first_->takes_strings) return absl::OkStatus();
     return ExpressionError(
         call.column(),
-        absl::StrCat("unknown kernel '", call.name(),
-                     "'; expected linear, poly, sigmoid, rbf, laplacian, delta, cosine, bilinear, "
-                     "spectrum, jaccard, weight, exp or normalize"));
-  }
-
-  absl::StatusOr<NodePtr> Plain(Call& call, KernelNode::Kind kind) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({}));
-    return Counted(KernelNode{.kind = kind, .column = call.column()});
-  }
-
-  absl::StatusOr<NodePtr> Strings(Call& call, KernelNode::Kind kind) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"n", "unit"}));
-    KernelNode node{.kind = kind, .column = call.column()};
-    PHIMAP_ASSIGN_OR_RETURN(const int64_t n, call.TakeInteger("n", 1, kMaxNgram, true, 0));
-    node.ngram = static_cast<int32_t>(n);
-    constexpr absl::string_view kUnits[] = {"character", "byte", "word"};
-    PHIMAP_ASSIGN_OR_RETURN(const int unit, call.TakeWord("unit", kUnits, 0));
-    node.unit = static_cast<StringUnit>(unit + 1);
-    return Counted(std::move(node));
-  }
-
-  // What the leaves of an expression are of: one of the two.
-  enum class Takes { kAnything, kNumbers, kStrings };
-  absl::Status TakesWhatOthersTake(const KernelNode& node, const std::string& name, Takes takes) {
-    if (takes_ == Takes::kAnything) {
-      takes_ = takes;
-      first_ = name;
-    }
-    if (takes == takes_ || takes == Takes::kAnything) return absl::OkStatus();
-    const bool strings = takes == Takes::kStrings;
-    return ExpressionError(
-        node.column, absl::StrCat(name, " is of ", strings ? "strings" : "rows of numbers", " and ",
-                                  first_, " of ", strings ? "rows of numbers" : "strings",
-                                  ": one expression is of one of the two"));
-  }
-
-  absl::StatusOr<NodePtr> Sigmoid(Call& call) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"gamma", "coef0"}));
-    KernelNode node{.kind = KernelNode::Kind::kSigmoid, .column = call.column()};
-    PHIMAP_RETURN_IF_ERROR(TakeGamma(call, node, KernelNode::Gamma::kScale));
-    PHIMAP_ASSIGN_OR_RETURN(node.coef0, call.TakeNumber("coef0", 0));
-    return Counted(std::move(node));
-  }
-
-  absl::StatusOr<NodePtr> Bilinear(Call& call) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"matrix", "diagonal"}));
-    const CallArgument* const matrix = call.Take("matrix");
-    const CallArgument* const diagonal = call.Take("diagonal");
-    if ((matrix == nullptr) == (diagonal == nullptr)) {
-      return ExpressionError(call.column(), "bilinear needs matrix=[...] or diagonal=[...]");
-    }
-    const CallArgument& given = matrix != nullptr ? *matrix : *diagonal;
-    const int64_t size = static_cast<int64_t>(given.list.size());
-    const int64_t columns = given.list_rows == 0 ? 0 : size / given.list_rows;
-    const int64_t expected_rows = matrix != nullptr ? columns : 1;
-    if (columns == 0 || given.list_rows != expected_rows) {
-      return ExpressionError(
-          given.value_column,
-          absl::StrCat(
-              given.name, " of bilinear is ",
-              matrix != nullptr ? "a square list, [a, b; b, c]" : "a list, [a, b]", ", got ",
-              columns == 0 ? given.ValueText()
-                           : absl::StrCat(given.list_rows, " rows of ", columns, " numbers")));
-    }
-    auto form = std::make_shared<BilinearForm>(
-        BilinearForm{.columns = columns, .diagonal = matrix == nullptr, .numbers = given.list});
-    PHIMAP_RETURN_IF_ERROR(CheckSymmetric(given, *form));
-    return Counted(KernelNode{
-        .kind = KernelNode::Kind::kBilinear, .form = std::move(form), .column = call.column()});
-  }
-
-  static absl::Status CheckSymmetric(const CallArgument& given, const BilinearForm& form) {
-    if (form.diagonal) return absl::OkStatus();
-    for (int64_t i = 0; i < form.columns; ++i) {
-      for (int64_t j = 0; j < i; ++j) {
-        const double lower = form.numbers[i * form.columns + j];
-        const double upper = form.numbers[j * form.columns + i];
-        if (lower == upper) continue;
-        return ExpressionError(
-            given.value_column,
-            absl::StrCat("matrix of bilinear is symmetric, got ", NumberToText(lower), " in row ",
-                         i + 1, ", column ", j + 1, " and ", NumberToText(upper), " across"));
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<NodePtr> Weight(Call& call) {
-    constexpr absl::string_view kParameters[] = {"norm_power", "gaussian", "constant"};
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas(kParameters));
-    KernelNode node{.kind = KernelNode::Kind::kWeight, .column = call.column()};
-    int given = 0;
-    for (int i = 0; i < 3; ++i) {
-      if (call.Take(kParameters[i]) == nullptr) continue;
-      ++given;
-      node.weight = static_cast<KernelNode::Weight>(i);
-      PHIMAP_ASSIGN_OR_RETURN(node.weight_parameter, call.TakeNumber(kParameters[i], 0));
-    }
-    if (given != 1) {
-      return ExpressionError(call.column(),
-                             "weight needs one of norm_power, gaussian and constant");
-    }
-    if (node.weight == KernelNode::Weight::kNormPower) {
-      PHIMAP_RETURN_IF_ERROR(call.TakeInteger("norm_power", -16, 16, true, 0).status());
-    }
-    return Counted(std::move(node));
-  }
-
-  absl::StatusOr<NodePtr> Polynomial(Call& call) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"degree", "gamma", "coef0"}));
-    KernelNode node{.kind = KernelNode::Kind::kPolynomial, .column = call.column()};
-    PHIMAP_ASSIGN_OR_RETURN(const int64_t degree,
-                            call.TakeInteger("degree", 1, kMaxDegree, true, 0));
-    node.degree = static_cast<int>(degree);
-    PHIMAP_RETURN_IF_ERROR(TakeGamma(call, node, KernelNode::Gamma::kNumber));
-    PHIMAP_ASSIGN_OR_RETURN(node.coef0, call.TakeNumber("coef0", 0));
-    return Counted(std::move(node));
-  }
-
-  absl::StatusOr<NodePtr> Radial(Call& call, KernelNode::Kind kind) {
-    PHIMAP_RETURN_IF_ERROR(call.OnlyHas({"gamma"}));
-    KernelNode node{.kind = kind, .column = call.column()};
-    PHIMAP_RETURN_IF_ERROR(TakeGamma(call, node, KernelNode::Gamma::kScale));
-    if (node.gamma_source == KernelNode::Gamma::kNumber && node.gamma <= 0) {
-      return ExpressionError(
-          call.Take("gamma")->value_column,
-          absl::StrCat("gamma of ", call.name(), " is > 0, got ", NumberToText(node.gamma)));
-    }
-    return Counted(std::move(node));
-  }
-
-  // Absent: 1, or resolved from the data.
-  static absl::Status TakeGamma(Call& call, KernelNode& node, KernelNode::Gamma absent) {
-    const CallArgument* argument = call.Take("gamma");
-    node.gamma_source = argument == nullptr ? absent : KernelNode::Gamma::kNumber;
-    node.gamma = 1;
-    if (argument == nullptr) return absl::OkStatus();
-    if (argument->is_number) {
-      node.gamma = argument->number;
-    } else if (argument->word == "scale") {
-      node.gamma_source = KernelNode::Gamma::kScale;
-    } else if (argument->word == "median") {
-      node.gamma_source = KernelNode::Gamma::kMedian;
-    } else {
-      return ExpressionError(
-          argument->value_column,
-          absl::StrCat("gamma is a number, scale or median; got ", argument->ValueText()));
-    }
-    return absl::OkStatus();
+        absl::StrCat("cannot mix string and numeric kernels: ", call.name(), " takes ",
+                     strings ? "strings" : "rows of numbers", ", but ", first_->name, " takes ",
+                     strings ? "rows of numbers" : "strings"));
   }
 
   absl::StatusOr<NodePtr> Counted(KernelNode node) {
@@ -294,8 +156,12 @@ class KernelParser {
 
   ExpressionScanner scanner_;
   int nodes_ = 0;
-  Takes takes_ = Takes::kAnything;
-  std::string first_;  // the leaf that says so
+  // The first leaf that takes numbers alone, or strings alone.
+  struct First {
+    std::string name;
+    bool takes_strings;
+  };
+  std::optional<First> first_;
 };
 
 }  // namespace

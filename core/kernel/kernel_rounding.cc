@@ -14,9 +14,6 @@
 namespace phimap {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of a function that is within some ULP; evaluator.h has the numbers.
-constexpr double kFunctionRoundings = 4;
 constexpr int64_t kGroups = 8;
 // Groups of rows of nearly the same K(a, a), at most.
 constexpr int kShareGroups = 48;
@@ -31,173 +28,14 @@ int QuarterOctave(double k) {
   return 4 * (exponent - 1) + quarter;
 }
 
-RoundedValue Exactly(double value) { return {value, value, 0, 0}; }
-
-RoundedValue Between(double a, double b, double absolute, double relative) {
-  return {std::min(a, b), std::max(a, b), absolute, relative};
-}
-
-RoundedValue Affine(const RoundedValue& t, double a, double b) {
-  // R|t| ≤ R(|at + b| + |b|)/|a|.
-  return Between(a * t.low + b, a * t.high + b, std::abs(a) * t.absolute + t.relative * std::abs(b),
-                 t.relative + 1);
-}
-
-RoundedValue PowerOf(const RoundedValue& t, int32_t n) {
-  const double most = std::pow(t.magnitude(), n);
-  double low = std::min(std::pow(t.low, n), std::pow(t.high, n));
-  if (n % 2 == 0 && t.low < 0 && t.high > 0) low = 0;
-  const double slope = n * std::pow(t.magnitude(), n - 1);
-  return {low, most, t.absolute > 0 ? slope * t.absolute : 0, n * (t.relative + 1)};
-}
-
-// e^{t+δ} − e^t = e^t(e^δ − 1).
-RoundedValue Exponential(const RoundedValue& t, double unit) {
-  RoundedValue value{std::exp(t.low), std::exp(t.high), 0, kFunctionRoundings};
-  double error = t.absolute;
-  if (t.low == t.high || t.low >= 0) {
-    error += t.relative * t.magnitude();
-  } else {
-    error += t.relative * std::max(0.0, t.high);
-    value.absolute = t.relative * std::exp(-1.0);  // |t|e^t ≤ 1/e for t < 0
-  }
-  const double growth = std::expm1(unit * error) / unit;
-  if (unit * error < 1) {
-    value.relative = std::hypot(value.relative, growth);  // independent of each other
-  } else {
-    value.absolute += value.high / unit;  // nothing is left of the digits, but it stays below
-  }
-  return value;
-}
-
-RoundedValue Sum(const RoundedValue& s, const RoundedValue& t) {
-  const RoundedValue sum{s.low + t.low, s.high + t.high, s.absolute + t.absolute,
-                         std::max(s.relative, t.relative) + 1};
-  if (s.low >= 0 && t.low >= 0) return sum;
-  return {sum.low, sum.high, s.error() + t.error(), 1};
-}
-
-RoundedValue Product(const RoundedValue& s, const RoundedValue& t) {
-  const double corners[] = {s.low * t.low, s.low * t.high, s.high * t.low, s.high * t.high};
-  const auto scaled = [](double error, double by) { return error > 0 ? error * by : 0; };
-  return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4),
-          scaled(s.absolute, t.magnitude()) + scaled(t.absolute, s.magnitude()),
-          s.relative + t.relative + 1};
-}
-
-RoundedValue SquareRoot(const RoundedValue& t, double unit) {
-  const double low = std::sqrt(std::max(0.0, t.low));
-  // √(t + δ) − √t is at most δ/(2√t), and √δ where t can be 0.
-  const double absolute = t.absolute == 0 ? 0
-                          : low > 0       ? t.absolute / (2 * low)
-                                          : std::sqrt(t.absolute / unit);
-  return {low, std::sqrt(std::max(0.0, t.high)), absolute, t.relative / 2 + 1};
-}
-
-RoundedValue Inverse(const RoundedValue& t, double unit, bool counts_underflow) {
-  // An error as large as the number leaves nothing of its inverse.
-  if (counts_underflow && !(unit * t.absolute < t.low / 2)) return {0, kInfinity, kInfinity, 0};
-  if (!(t.low > 0)) return {0, kInfinity, kInfinity, 0};
-  return {1 / t.high, 1 / t.low, 0, t.relative + t.absolute / t.low + 1};
-}
-
-bool IsExactlyZero(const RoundedValue& t) { return t.low == 0 && t.high == 0 && t.absolute == 0; }
-
-// What is exactly 0 stays so.
-RoundedValue InverseOrZero(const RoundedValue& t, double unit, bool counts_underflow) {
-  return IsExactlyZero(t) ? Exactly(0) : Inverse(t, unit, counts_underflow);
-}
-
-RoundedValue Tanh(const RoundedValue& t) {
-  // Its slope is at most 1, and t·tanh'(t)/tanh(t) too.
-  return {std::tanh(t.low), std::tanh(t.high), t.absolute, t.relative + kFunctionRoundings};
-}
-
-// Equal rows give exactly 0. Others that do too, their distance lost in rounding, are not foreseen.
-RoundedValue IsZero(const RoundedValue& t) {
-  return {t.low == 0 && t.high == 0 ? 1.0 : 0.0, t.low <= 0 && t.high >= 0 ? 1.0 : 0.0, 0, 0};
-}
-
 }  // namespace
-
-double RoundedValue::magnitude() const { return std::max(std::abs(low), std::abs(high)); }
-
-RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperands& operands,
-                           double unit, double underflow) {
-  std::vector<RoundedValue> stack;
-  const auto pop = [&] {
-    const RoundedValue top = stack.back();
-    stack.pop_back();
-    return top;
-  };
-  for (const KernelOp& op : ops) {
-    switch (op.code) {
-      case KernelOpCode::kPushProduct:
-      case KernelOpCode::kPushShiftedProduct:
-        stack.push_back(operands.product);
-        break;
-      case KernelOpCode::kPushSquaredDistance:
-        stack.push_back(operands.squared_distance);
-        break;
-      case KernelOpCode::kPushL1Distance:
-        stack.push_back(operands.l1_distance);
-        break;
-      case KernelOpCode::kPushForm:
-      case KernelOpCode::kPushString:
-        stack.push_back(operands.forms[op.n]);
-        break;
-      case KernelOpCode::kPushFactor:
-        stack.push_back(operands.factors[op.n]);
-        break;
-      case KernelOpCode::kAdd:
-        stack.push_back(Sum(pop(), pop()));
-        break;
-      case KernelOpCode::kMultiply:
-        stack.push_back(Product(pop(), pop()));
-        break;
-      case KernelOpCode::kAffine:
-        stack.push_back(Affine(pop(), op.a, op.b));
-        break;
-      case KernelOpCode::kScale:
-        stack.push_back(Affine(pop(), op.a, 0));
-        break;
-      case KernelOpCode::kPower:
-        stack.push_back(PowerOf(pop(), op.n));
-        break;
-      case KernelOpCode::kExp:
-        stack.push_back(Exponential(pop(), unit));
-        break;
-      case KernelOpCode::kTanh:
-        stack.push_back(Tanh(pop()));
-        break;
-      case KernelOpCode::kIsZero:
-        stack.push_back(IsZero(pop()));
-        break;
-      case KernelOpCode::kSquareRoot:
-        stack.push_back(SquareRoot(pop(), unit));
-        break;
-      case KernelOpCode::kInverse:
-        stack.push_back(Inverse(pop(), unit, underflow > 0));
-        break;
-      case KernelOpCode::kInverseOrZero:
-        stack.push_back(InverseOrZero(pop(), unit, underflow > 0));
-        break;
-      default:  // cosines and sines: slope 1, and no kernel has them
-        stack.push_back({-1, 1, pop().error() + kFunctionRoundings, 0});
-        break;
-    }
-    if (!IsExactlyZero(stack.back())) stack.back().absolute += underflow;
-  }
-  PHIMAP_CHECK(stack.size() == 1);
-  return stack[0];
-}
 
 KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, double unit,
                                bool of_shares)
     : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
   const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
   sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
-  // The least number of the type, over u: float32's where u is, else float64's.
+  // The least number of the type, divided by u: float32's if u is, else float64's.
   if (of_shares) underflow_ = unit > 0x1p-50 ? 0x1p-149 / unit : 0x1p-1074 / unit;
 }
 
@@ -264,6 +102,8 @@ KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
   };
   Group group;
   group.form_norms.resize(program_.form_count());
+  group.sums.resize(program_.sums().size());
+  group.least_sums.assign(program_.sums().size(), std::numeric_limits<double>::infinity());
   group.form_errors.resize(program_.forms().size());
   std::vector<double> applied(static_cast<size_t>(columns_));
   for (const int64_t j : members) {
@@ -282,6 +122,11 @@ KernelRounding::Group KernelRounding::GroupOf(ConstMatrixView<double> rows,
       if (!of_shares_) continue;
       program_.forms()[m].ApplyMagnitudes(row, applied.data());
       group.form_errors[m] = std::max(group.form_errors[m], length(applied));
+    }
+    for (size_t m = 0; m < program_.sums().size(); ++m) {
+      const double size = program_.sums()[m].SizeOf(row, columns_);
+      group.sums[m] = std::max(group.sums[m], size);
+      group.least_sums[m] = std::min(group.least_sums[m], size);
     }
     WidenFactors(FactorsOf(row, norms[j]), group);
   }
@@ -312,23 +157,29 @@ RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_nor
   self.product = {squared_norm, squared_norm, 0, sum_};
   const bool is_zero = std::all_of(x, x + columns_, [](double value) { return value == 0; });
   if (!is_zero) self.product.absolute = static_cast<double>(columns_) * underflow_;
-  self.squared_distance = Exactly(0);
-  self.l1_distance = Exactly(0);
+  self.squared_distance = RoundedValue::Exactly(0);
+  self.l1_distance = RoundedValue::Exactly(0);
   for (const BilinearForm& form : program_.forms()) {
-    const double square = form.Square(x);
-    if (!of_shares_) {
-      self.forms.push_back({square, square, 0, 1});
-      continue;
-    }
-    std::vector<double> magnitudes(static_cast<size_t>(columns_));
-    form.ApplyMagnitudes(x, magnitudes.data());
-    double sum = 0;
-    for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
-    // A x is a sum, and its product with x another.
-    const double lost = is_zero ? 0 : 2 * static_cast<double>(columns_) * underflow_;
-    self.forms.push_back({square, square, 2 * sum_ * sum + lost, 0});
+    self.forms.push_back(SelfForm(form, x, is_zero));
+  }
+  for (const ColumnSum& sum : program_.sums()) {
+    self.forms.push_back(RoundedSelfSum(sum.term, sum.Self(x, columns_), sum_,
+                                        static_cast<double>(columns_) * underflow_));
   }
   return self;
+}
+
+RoundedValue KernelRounding::SelfForm(const BilinearForm& form, const double* x,
+                                      bool is_zero) const {
+  const double square = form.Square(x);
+  if (!of_shares_) return {square, square, 0, 1};
+  std::vector<double> magnitudes(static_cast<size_t>(columns_));
+  form.ApplyMagnitudes(x, magnitudes.data());
+  double sum = 0;
+  for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
+  // A x is a sum, and its product with x another.
+  const double lost = is_zero ? 0 : 2 * static_cast<double>(columns_) * underflow_;
+  return {square, square, 2 * sum_ * sum + lost, 0};
 }
 
 // f_m(x) of each factor.
@@ -338,7 +189,7 @@ std::vector<RoundedValue> KernelRounding::FactorsOf(const double* x, double squa
   RoundedOperands self = SelfOperands(x, squared_norm);
   for (const std::vector<KernelOp>& ops : program_.factors()) {
     factors.push_back(CarryRounding(ops, self, unit_, underflow_));
-    self.factors.push_back(Product(factors.back(), factors.back()));
+    self.factors.push_back(RoundedProduct(factors.back(), factors.back()));
   }
   return factors;
 }
@@ -375,8 +226,13 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
         of_shares_ ? 2 * sum_ * norm * group.form_errors[m] : sum_ * norm * group.form_norms[m];
     pair.forms.push_back({-value, value, error + 2 * lost, 0});
   }
+  for (size_t m = 0; m < program_.sums().size(); ++m) {
+    const ColumnSum& sum = program_.sums()[m];
+    pair.forms.push_back(RoundedColumnSum(sum.term, sum.SizeOf(x, columns_), group.least_sums[m],
+                                          group.sums[m], sum_, lost));
+  }
   for (size_t m = 0; m < factors.size(); ++m) {
-    pair.factors.push_back(Product(factors[m], group.factors[m]));
+    pair.factors.push_back(RoundedProduct(factors[m], group.factors[m]));
   }
   return pair;
 }
@@ -468,7 +324,7 @@ double KernelRounding::SelfError(const double* x, double squared_norm) const {
   PHIMAP_CHECK(of_shares_);
   RoundedOperands self = SelfOperands(x, squared_norm);
   for (const RoundedValue& factor : FactorsOf(x, squared_norm)) {
-    self.factors.push_back(Product(factor, factor));
+    self.factors.push_back(RoundedProduct(factor, factor));
   }
   return CarryRounding(program_.ops(), self, unit_, underflow_).error();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/kernel/kernel_op_table.h"
 #include "core/kernel/kernel_program.h"
 #include "core/status/check.h"
 
@@ -13,24 +14,11 @@ constexpr double kLargest = static_cast<double>(int64_t{1} << 40);
 // Infinity-like: anything over kLargest.
 constexpr double kUnbounded = 1e300;
 
-// Monomials of p variables of degree q, or of all degrees up to q.
-double Monomials(double p, int degree, bool all_degrees) {
-  const double choices = all_degrees ? p : p - 1;
-  double count = 1;
-  for (int i = 1; i <= degree && count < kLargest; ++i) count = count * (choices + i) / i;
-  return count;
-}
-
 double Dimension(const KernelNode& node, double columns) {
   switch (node.kind) {
-    case KernelNode::Kind::kLinear:
-    case KernelNode::Kind::kCosine:
-    case KernelNode::Kind::kBilinear:
-      return columns;
-    case KernelNode::Kind::kWeight:
-      return 1;
-    case KernelNode::Kind::kPolynomial:
-      return Monomials(columns, node.degree, node.coef0 != 0);
+    case KernelNode::Kind::kLeaf:
+      return node.leaf->dimension == nullptr ? kUnbounded
+                                             : node.leaf->dimension(node.values, columns);
     case KernelNode::Kind::kScaled:
     case KernelNode::Kind::kNormalized:  // each φ(x) scaled
       return Dimension(*node.children[0], columns);
@@ -46,9 +34,10 @@ double Dimension(const KernelNode& node, double columns) {
       }
       return product;
     }
-    default:
+    case KernelNode::Kind::kExp:
       return kUnbounded;
   }
+  PHIMAP_CHECK(false);
 }
 
 }  // namespace
@@ -61,19 +50,27 @@ std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t 
 }
 
 ValueWork WorkOfValue(const KernelExpression& kernel, int64_t columns) {
-  constexpr double kRbfOps = 3;
-  // Of an L1 distance or a form, for each column, over a value of an rbf: measured 0.05 to 0.1.
+  constexpr double kOpsOfRbf = 3;
+  // Cost of an L1 distance or a form, for each column, relative to a value of an rbf: measured 0.05
+  // to 0.1.
   constexpr double kElementsOfColumn = 0.1;
   const KernelProgram program = KernelProgram::Compile(kernel.Resolved(1, 1));
   const double passes =
       (program.uses_l1_distances() ? 1 : 0) + static_cast<double>(program.forms().size());
-  // Of a string kernel, over a value of an rbf: measured 20 to 150 ns on strings of 256 bytes, from
-  // counting one's n-grams and from those that it shares with others.
+  // Cost of a column sum, for each column that it takes, relative to a value of an rbf.
+  double sums = 0;
+  for (const ColumnSum& sum : program.sums()) {
+    sums += kElementsOfColumn * static_cast<double>(sum.TakenOf(columns));
+  }
+  // Cost of a string kernel relative to a value of an rbf: measured 20 to 150 ns on strings of 256
+  // bytes, for counting a string's n-grams and for the n-grams that it shares with others.
   constexpr double kElementsOfString = 60;
+  double operations = 0;
+  for (const KernelOp& op : program.ops()) operations += FindKernelOp(op.code)->thirds_of_rbf;
   return {.products = program.uses_products() ? 1.0 : 0.0,
           .elements = kElementsOfString * static_cast<double>(program.strings().size()) +
-                      static_cast<double>(program.ops().size()) / kRbfOps +
-                      passes * kElementsOfColumn * static_cast<double>(columns)};
+                      operations / kOpsOfRbf +
+                      passes * kElementsOfColumn * static_cast<double>(columns) + sums};
 }
 
 Work WorkOfKernelBlock(double n, double m, double columns, const ValueWork& value) {

@@ -1,4 +1,4 @@
-// What evaluating a kernel takes, and how many dimensions its φ-space has; for forecasts.
+// Cost of evaluating a kernel, and the dimensions of its φ-space; for forecasts.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_WORK_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_WORK_H_
 
@@ -15,11 +15,12 @@ namespace phimap {
 // rank. nullopt: no bound, as for rbf, or one over 2^40. REQUIRES: columns >= 1.
 std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t columns);
 
-// What one kernel value takes.
+// Cost of one kernel value.
 struct ValueWork {
-  // Products over the columns: 0 of a kernel that asks for none, as a Laplacian or delta().
+  // Products over the columns: 0 for a kernel that needs none, such as a Laplacian or delta().
   double products = 1;
-  // Its program's operations over those of an rbf, and what L1 distances and bilinear forms take.
+  // Operations of the kernel's program relative to those of an rbf, including L1 distances and
+  // bilinear forms.
   double elements = 1;
 };
 

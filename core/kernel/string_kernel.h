@@ -1,20 +1,20 @@
-// Kernels of strings: what two strings have of n-grams in common, counted exactly.
+// Kernels of strings: the n-grams that two strings share, counted exactly.
 //
-// A string is a sequence of units: characters (code points of UTF-8), bytes, or words (what stands
-// between white space of ASCII; how much of it does not matter). An n-gram is n units in a row.
-// With c_x(g) the number of times that g occurs in x, and G_x the set of those that occur,
+// A string is a sequence of units: characters (code points of UTF-8), bytes, or words (separated by
+// ASCII white space of any length). An n-gram is n units in a row. With c_x(g) the number of times
+// that g occurs in x, and G_x the set of those that occur,
 //
 //   spectrum(x, y) = Σ_g c_x(g)·c_y(g)            raw counts of exactly n units: not normalised
 //   jaccard(x, y)  = |G_x ∩ G_y| / |G_x ∪ G_y|    1 if both are empty
 //
 // The spectrum is an inner product of counts (Leslie, Eskin, Noble, "The spectrum kernel", PSB
 // 2002). The Jaccard index is positive semidefinite by Gower, "A general coefficient of similarity
-// and some of its properties", Biometrics 27, 1971, Theorem; a string without n-grams stands for
-// the set of one thing that no other has, which leaves that true. A string shorter than n has no
-// n-grams: its spectrum with anything, and with itself, is 0, and normalize() of it 0 as well.
+// and some of its properties", Biometrics 27, 1971, Theorem; a string without n-grams counts as a
+// set with one element of its own, which preserves this. A string shorter than n has no n-grams:
+// its spectrum with anything, and with itself, is 0, and normalize() of it 0 as well.
 //
-// N-grams are compared as what they are: a hash only finds them, so that two that share one stay
-// two.
+// N-grams are compared in full: a hash only finds them, so that two with equal hashes stay
+// distinct.
 #ifndef PHIMAP_CORE_KERNEL_STRING_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_STRING_KERNEL_H_
 
@@ -46,13 +46,13 @@ struct StringKernel {
 // The words of a text with one space behind each.
 std::string SpacedWords(absl::string_view text);
 
-// How often each n-gram of one string occurs.
+// Number of occurrences of each n-gram of one string.
 class NgramCounts {
  public:
-  // Counts anew. `text` must outlive what is counted, unless the units are words, of which a copy
-  // is kept. In what is no UTF-8, a byte that continues nothing belongs to the character before it.
+  // Counts anew. `text` must outlive the counts, unless the units are words: then a copy is kept.
+  // In invalid UTF-8, a byte that continues nothing belongs to the previous character.
   void Count(absl::string_view text, StringUnit unit, int32_t n);
-  // The same of words that are SpacedWords already; the n-grams are views into `text`.
+  // Counts words that are SpacedWords already; the n-grams are views into `text`.
   void CountSpaced(absl::string_view text, StringUnit unit, int32_t n);
 
   const absl::flat_hash_map<absl::string_view, int32_t>& counts() const { return counts_; }
@@ -61,7 +61,7 @@ class NgramCounts {
 
  private:
   absl::flat_hash_map<absl::string_view, int32_t> counts_;
-  // Where each unit begins, and the end.
+  // Start of each unit, and the end.
   std::vector<int32_t> starts_;
   std::string words_;
 };
@@ -70,12 +70,13 @@ class NgramCounts {
 void StringSquares(const std::vector<StringKernel>& kernels, absl::string_view x,
                    NgramCounts& scratch, double* out);
 
-// Values of string kernels between a string and many fixed ones, by an index of the n-grams of
-// those: the time is that of the n-grams they share with x. Immutable; thread-safe.
+// Values of string kernels between a string and many fixed ones, by an index of their n-grams: time
+// grows with the occurrences of x's n-grams in them. Immutable; thread-safe.
 class StringIndex {
  public:
-  // Bytes of memory for each byte of its strings and each pair of unit and n, at most, while it is
-  // made: an n-gram's place in a table that has just doubled, beside the old one, and its postings.
+  // Largest number of bytes of memory for each byte of its strings and each pair of unit and n,
+  // while the index is made: an n-gram's slot in a table that has just doubled, beside the old one,
+  // and its postings.
   static constexpr int64_t kBytesPerUnit = 96;
 
   StringIndex() = default;
@@ -89,17 +90,17 @@ class StringIndex {
   StringIndex& operator=(StringIndex&&) noexcept = default;
 
   int64_t strings() const { return count_; }
-  // out[m][j] = k_m(x, string j), and self[m] = k_m(x, x). Exact but for the one division of a
-  // jaccard, so that the bits are the same everywhere.
+  // out[m][j] = k_m(x, string j), and self[m] = k_m(x, x). Exact except for the one division of a
+  // jaccard, so that the bits are equal everywhere.
   void Values(absl::string_view x, NgramCounts& scratch, double* const* out, double* self) const;
   int64_t memory_bytes() const;
-  // What a byte of x takes, if x is like the fixed strings: n-grams that are looked up, and
-  // postings that are walked over.
+  // Cost of a byte of x, if x is like the fixed strings: n-grams that are looked up, and postings
+  // that are walked over.
   double lookups_per_byte() const { return static_cast<double>(tables_.size()); }
   double postings_per_byte() const { return postings_per_byte_; }
 
  private:
-  // That a string has an n-gram, and how often.
+  // Says that a string has an n-gram, and how often.
   struct Posting {
     int32_t string;
     int32_t count;
@@ -109,14 +110,14 @@ class StringIndex {
     int32_t begin = 0;
     int32_t end = 0;
   };
-  // Of one unit and n.
+  // Table of one unit and n.
   struct Table {
     StringUnit unit;
     int32_t n;
     // The kernels that it serves; −1: none.
     int spectrum = -1;
     int jaccard = -1;
-    // What the n-grams are views into, if not the index' own strings.
+    // Memory of the n-grams, if they are not views into the index's own strings.
     std::vector<std::string> words;
     absl::flat_hash_map<absl::string_view, Place> places;
     std::vector<Posting> postings;
@@ -132,7 +133,7 @@ class StringIndex {
   double postings_per_byte_ = 0;
 };
 
-// What an index of strings of so many bytes is counted as, for limits: a byte for each unit and n.
+// Size of an index of strings of so many bytes, for limits: a byte for each unit and n.
 int64_t IndexedBytes(const std::vector<StringKernel>& kernels, int64_t string_bytes);
 
 }  // namespace phimap

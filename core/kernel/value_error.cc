@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-53;
 
-// As KernelRounding has rows: of strings, k_m(x, x) of each kernel m of strings.
+// Rows in KernelRounding's form: for strings, k_m(x, x) of each kernel m of strings.
 struct RoundingRows {
   RoundingRows(const KernelProgram& program, ConstMatrixView<double> rows) : view(rows) {
     if (!program.strings().empty()) {

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Where units begin, and how far from 1 they may be: 1/unit has to be a number.
+// First power of two of the units, and their range: 1/unit has to be a number.
 constexpr int kLeastExponent = -1000;
 // A deviation of more units takes others. Its square is far from overflow, and what is smaller by
 // as much has a square that is far from underflow.
@@ -105,7 +105,7 @@ absl::Status ColumnMoments::CheckScales() const {
     return MakeError(
         absl::StatusCode::kInvalidArgument, "VALUES_TOO_SMALL", "examples",
         absl::StrCat("column ", j, " cannot be standardized: its deviation is ", deviation(j),
-                     ", and 1 over it is no float64; scale the column "
+                     ", whose reciprocal is no float64; scale the column "
                      "up, or build without standardize"),
         {{"column", absl::StrCat(j)},
          {"min", absl::StrCat(min_[j])},
@@ -146,7 +146,7 @@ double EntryVariance(const ColumnMoments& moments, bool standardized, bool shift
   double sum = 0;
   for (int64_t j = 0; j < columns; ++j) {
     const double deviation = moments.mean(j) * scale(j) - first - mean;
-    // What is scaled has variance 1.
+    // A scaled column has variance 1.
     const double variance =
         standardized && !moments.IsConstant(j) ? 1 : moments.population_variance(j);
     sum += variance + deviation * deviation;

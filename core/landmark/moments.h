@@ -58,9 +58,9 @@ class ColumnMoments {
   // degrade with n.
   bool IsConstant(int64_t column) const;
 
-  // What each column is multiplied by once shifted to mean 0: 1/σ, so that its population variance
-  // becomes 1; 1 where the column is constant, which is only shifted. CheckScales says where it is
-  // not finite.
+  // Factor for each column after its shift to mean 0: 1/σ, so that its population variance becomes
+  // 1; 1 where the column is constant, which is only shifted. CheckScales names a column where it
+  // is not finite.
   double StandardScale(int64_t column) const;
 
   // INVALID_ARGUMENT, VALUES_TOO_LARGE on "examples" with the column, if a mean or a variance is

@@ -49,7 +49,7 @@ int64_t Reservoir::Keep(const double* row) {
   return slot;
 }
 
-// A row of which more than half are other than 0 is kept whole: it takes less memory.
+// A row is kept whole if more than half of its numbers are not 0: that takes less memory.
 void Reservoir::KeepSparse(int64_t slot, const double* row) {
   int64_t count = 0;
   for (int64_t j = 0; j < columns_; ++j) count += row[j] != 0 ? 1 : 0;
@@ -92,8 +92,7 @@ int64_t Reservoir::TakeSlot() {
 
 void Reservoir::DrawNextKept() {
   // The keys above W are gone; the largest of `capacity` uniform keys below W is W·u^(1/capacity).
-  // Where u^(1/capacity) rounds to 1 at the start, log(1 − W) is −inf and the gap 0, as it should
-  // be.
+  // If u^(1/capacity) rounds to 1 at the start, log(1 − W) is −inf and the gap 0, as it should be.
   w_ *= Exp(Log(random_.UniformOpen01()) / static_cast<double>(capacity_));
   const double gap = Log(random_.UniformOpen01()) / Log1p(-w_);
   // Also true when W has fallen under 2^-1074 and the gap is +inf: no further row within 2^62 is

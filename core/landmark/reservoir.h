@@ -15,8 +15,8 @@ namespace phimap {
 // to the capacity all rows are kept, slot i holding row i; afterwards a kept row replaces the row
 // of a random slot, so slots are in no particular order.
 //
-// What is kept is a function of (seed, capacity, rows) alone, not of the blocks the stream came in.
-// Rows that are not kept need never be converted, or looked at:
+// The kept rows are a function of (seed, capacity, rows) alone, not of the blocks in which the
+// stream came. Rows that are not kept need never be converted, or looked at:
 //
 //   while (row < end) {
 //     const int64_t skip = std::min(reservoir.RowsToSkip(), end - row);
@@ -30,7 +30,7 @@ namespace phimap {
 //           keys, and the gap to the next row whose key is smaller is geometric: floor(log u /
 //           log(1 − W)).
 // Memory:   min(n, capacity) rows of float64, allocated block by block as they come (a block is at
-//           most 256 KiB or one row), and 8 bytes a row for its stream index. Of Form::kSparse 12
+//           most 256 KiB or one row), and 8 bytes a row for its stream index. With Form::kSparse 12
 //           bytes for each number other than 0, but no more than 8 for each number, and 64 a row.
 //           Throws std::bad_alloc from Keep.
 // Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns); a
@@ -40,20 +40,20 @@ class Reservoir {
  public:
   static constexpr int64_t kMaxStreamRows = int64_t{1} << 62;
 
-  // How rows are kept. kSlots: not at all. The one number of a row is its slot, by which whoever
-  // keeps the examples finds them.
+  // Form in which rows are kept; kSlots: not at all. The one number of a row is its slot, by which
+  // the keeper of the examples finds them.
   enum class Form { kDense, kSparse, kSlots };
 
   // REQUIRES capacity ≥ 1 and columns ≥ 1, and 1 with kSlots. Draws from StreamId::kReservoir of
-  // `seed`; what is kept does not depend on the form.
+  // `seed`; the kept rows do not depend on the form.
   Reservoir(int64_t capacity, int64_t columns, uint64_t seed, Form form = Form::kDense);
 
-  // How many rows come before the next one to be kept; 0 if that is the next row.
+  // Number of rows before the next one to be kept; 0 if that is the next row.
   int64_t RowsToSkip() const { return next_kept_ - rows_seen_; }
   // Passes over rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
   void Skip(int64_t rows);
-  // Copies the `columns` numbers at `row`, which with kSlots may be null, and returns the slot;
-  // what was there is gone. REQUIRES RowsToSkip() == 0.
+  // Copies the `columns` numbers at `row`, which with kSlots may be null, and returns the slot; its
+  // earlier row is lost. REQUIRES RowsToSkip() == 0.
   int64_t Keep(const double* row);
   // Skip or Keep, for each row of the block in turn. REQUIRES block.cols() == columns.
   void Offer(ConstMatrixView<double> block);
@@ -66,7 +66,7 @@ class Reservoir {
 
   // Copies the row in `slot`, 0 ≤ slot < size(), to `columns` numbers.
   void CopyRow(int64_t slot, double* out) const;
-  // Where in the stream the row in `slot` stood, from 0.
+  // Position in the stream of the row in `slot`, from 0.
   int64_t stream_row(int64_t slot) const { return stream_rows_[slot]; }
   // The rows of `slots`, in their order: slots.size() × columns.
   Matrix<double> Gather(absl::Span<const int64_t> slots) const;
@@ -76,7 +76,7 @@ class Reservoir {
   int64_t TakeSlot();
   // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
   void DrawNextKept();
-  // Of kDense.
+  // Only for kDense.
   double* DenseRow(int64_t slot) const;
   void KeepSparse(int64_t slot, const double* row);
 

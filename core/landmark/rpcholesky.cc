@@ -33,14 +33,14 @@ constexpr double kUnit = 0x1p-53;
 
 absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
       absl::StrCat("not positive semidefinite on the pool: of K(x, x) of row ", row, " ", left,
                    " is left, and zᵀKz is ", witness.value,
                    " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
                    "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
 }
 
-// One choice in progress. F is N×d; of its columns the first chosen() are done, and K ≈ F·Fᵀ on
+// One choice in progress. F is N×d; the first chosen() of its columns are done, and K ≈ F·Fᵀ on
 // them.
 class Selection {
  public:
@@ -72,7 +72,7 @@ class Selection {
     self_ = KernelDiagonal(task_.kernel, task_.pool, norms_);
     for (int64_t i = 0; i < n_; ++i) {
       if (!std::isfinite(self_[i])) {
-        return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+        return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
                          absl::StrCat("K(x, x) of a row of the pool is ", self_[i]));
       }
     }
@@ -225,7 +225,7 @@ class Selection {
         least = residual_[i] / self_[i];
       }
       if (std::isnan(residual_[i])) {
-        return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+        return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
                          absl::StrCat("a kernel value of row ", i, " of the pool is not finite"));
       }
     }
@@ -260,7 +260,7 @@ class Selection {
     return share * share;
   }
 
-  // What is not yet chosen when nothing is left to explain.
+  // Fills up with rows that are not yet chosen when nothing is left to explain.
   void Fill() {
     if (chosen() == d_) return;
     std::vector<char> taken(static_cast<size_t>(n_));
@@ -296,7 +296,7 @@ class Selection {
   std::vector<double> residual_;
   std::vector<double> sums_;
   Matrix<double> factor_;
-  // Of the block under way.
+  // Proposals of the current block.
   std::vector<int64_t> proposals_;
   Matrix<double> left_;
   std::vector<double> column_;

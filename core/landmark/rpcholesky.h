@@ -27,29 +27,29 @@ struct RandomPivotTask {
   KernelProgram kernel;
   // N×p, after the input stage.
   ConstMatrixView<double> pool;
-  // How many rows to choose.
+  // Number of rows to choose.
   int64_t landmarks = 0;
   uint64_t seed = 0;
   // Whether the kernel is positive semidefinite by construction: then it is never refused.
   bool is_proven = false;
-  // How many threads may work at the moment; asked before each block. The result does not depend
-  // on it.
+  // Number of threads that may work at the moment; asked before each block. The result does not
+  // depend on it.
   absl::FunctionRef<int()> threads;
 };
 
 // Each row is chosen with probability proportional to the part of K(x, x) that the rows chosen
-// before do not explain. Where nothing is left, because the kernel has a lower rank on the pool,
-// the rest are drawn uniformly from the rows not chosen. REQUIRES 1 <= landmarks <= pool.rows().
+// before do not explain. If nothing is left, because the kernel has a lower rank on the pool, the
+// rest are drawn uniformly from the rows not chosen. REQUIRES 1 <= landmarks <= pool.rows().
 //
 // Method:  blocks of proposals with rejection, which chooses with exactly the probabilities of one
 //          row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen, Epperly,
 //          Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is worked on in tiles of
 //          512 rows.
-//          What is left of a row counts as nothing at max(4·d·2⁻⁵³, 4β) of its own K(x, x), β the
+//          The rest of a row counts as nothing at max(4·d·2⁻⁵³, 4β) of its own K(x, x), β the
 //          values' error (ValueErrorOf); so does a K(x, x) that is rounding alone (kZeroRoundings).
-// Errors:  FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE), of a kernel that is not proven, when a
-//          witness shows it (definiteness_witness.h); INVALID_ARGUMENT (NOT_FINITE) for a value
-//          that is not finite. What `checkpoint` returns, between tiles.
+// Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) when a witness shows that an
+//          unproven kernel is indefinite (definiteness_witness.h); INVALID_ARGUMENT
+//          (VALUE_NOT_FINITE); whatever `checkpoint` returns, between tiles.
 // Bits:    a function of kernel, pool, landmarks and seed (per BLAS core).
 // Cost:    an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes of memory.
 absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Checkpoint checkpoint);
@@ -58,7 +58,7 @@ absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Che
 // left out.
 int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns);
 
-// What it takes, where the proposals that are rejected are half of all.
+// Work of the choice, if half of all proposals are rejected.
 Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
                         const ValueWork& value);
 

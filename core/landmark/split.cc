@@ -30,7 +30,16 @@ SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, in
   const std::vector<int64_t> order =
       FirstOfPermutation(kept, held_out + pool, RandomStream(seed, StreamId::kSplit));
   return {.pool = {order.begin() + held_out, order.end()},
-          .held_out = {order.begin(), order.begin() + held_out}};
+          .held_out = {order.begin(), order.begin() + held_out},
+          .deciding = {}};
+}
+
+int64_t DecidingCount(int64_t pool_rows) { return std::min(kMaxDecidingRows, pool_rows / 10); }
+
+void SetDecidingApart(SampleSplit& split) {
+  const auto end = split.pool.begin() + DecidingCount(static_cast<int64_t>(split.pool.size()));
+  split.deciding.assign(split.pool.begin(), end);
+  split.pool.erase(split.pool.begin(), end);
 }
 
 }  // namespace phimap

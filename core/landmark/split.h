@@ -1,5 +1,5 @@
-// How the sample of a stream is divided into the pool, which landmarks are drawn from, and held-out
-// rows, which the certificate is measured on.
+// Divides the sample of a stream into the pool, from which landmarks are drawn, and held-out rows,
+// on which the certificate is measured.
 #ifndef PHIMAP_CORE_LANDMARK_SPLIT_H_
 #define PHIMAP_CORE_LANDMARK_SPLIT_H_
 
@@ -21,6 +21,14 @@ inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 // but never below `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
+// Rows that decide how many landmarks suffice (LandmarkGrowth): a tenth of the pool they are taken
+// from, at most 1,000; the 95 % quantile of 20 rows is the largest but one.
+inline constexpr int64_t kMaxDecidingRows = 1000;
+inline constexpr int64_t kMinDecidingRows = 20;
+inline constexpr int64_t kMinDecidedPool = 10 * kMinDecidingRows;
+// The shortest stream that has such a pool beside a tenth of held-out rows.
+inline constexpr int64_t kMinDecidedStream = 222;
+
 // Capacity of the reservoir that a pool of `pool_rows` and its held-out rows are split from.
 int64_t ReservoirCapacity(int64_t pool_rows);
 
@@ -34,16 +42,24 @@ int64_t HeldOutCount(int64_t stream_rows, int64_t kept, int64_t landmarks);
 struct SampleSplit {
   std::vector<int64_t> pool;
   std::vector<int64_t> held_out;
+  // Apart from both where the number of landmarks is decided by rows; else empty.
+  std::vector<int64_t> deciding;
 };
 
 // Divides the `kept` rows of a reservoir at random (StreamId::kSplit of `seed`): HeldOutCount rows
-// are held out, of the rest at most `pool_rows` form the pool. As the reservoir is a uniform sample
-// of the stream, so are both parts. The pool has at least min(kept, landmarks) rows. REQUIRES kept
-// ≤ stream_rows and pool_rows ≥ landmarks.
+// are held out, of the rest at most `pool_rows` form the pool. Since the reservoir is a uniform
+// sample of the stream, so are both parts. The pool has at least min(kept, landmarks) rows.
+// REQUIRES kept ≤ stream_rows and pool_rows ≥ landmarks.
 //
 // Cost:     O(kept) time, 8 bytes a kept row.
 SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, int64_t pool_rows,
                         uint64_t seed);
+
+// Number of rows of a pool that decide.
+int64_t DecidingCount(int64_t pool_rows);
+
+// Takes the first rows of the pool for those that decide.
+void SetDecidingApart(SampleSplit& split);
 
 }  // namespace phimap
 

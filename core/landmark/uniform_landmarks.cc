@@ -11,7 +11,7 @@ namespace {
 
 absl::Status TooFewRows(int64_t landmarks, int64_t rows) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks",
+      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
       absl::StrCat("the mapping asks for ", landmarks, " landmarks but only ", rows,
                    rows == 1 ? " row" : " rows", " came to draw them from; stream at least ",
                    landmarks, " rows or ask for fewer landmarks"),

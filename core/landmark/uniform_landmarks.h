@@ -14,7 +14,7 @@ namespace phimap {
 // likely, in random order: the first of a permutation drawn from StreamId::kLandmarks of `seed`.
 // For the same pool, more landmarks continue fewer. REQUIRES landmarks ≥ 0.
 //
-// Errors:   FAILED_PRECONDITION, TOO_FEW_ROWS on "spec.landmarks" with `expected` and `actual`, if
+// Errors:   FAILED_PRECONDITION, ROWS_TOO_FEW on "spec.landmarks" with `expected` and `actual`, if
 //           the pool is smaller.
 // Cost:     O(pool) time and 8 bytes a pool row.
 absl::StatusOr<std::vector<int64_t>> UniformLandmarks(absl::Span<const int64_t> pool,

@@ -26,7 +26,7 @@ constexpr int kMaxFolds = 100;
 
 absl::Status OutOfRange(absl::string_view field, absl::string_view expected,
                         absl::string_view actual) {
-  return MakeError(Code::kInvalidArgument, "OUT_OF_RANGE", field,
+  return MakeError(Code::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
                    absl::StrCat("expected ", expected, ", got ", actual),
                    {{"expected", std::string(expected)}, {"actual", std::string(actual)}});
 }
@@ -36,7 +36,7 @@ absl::Status CheckShare(absl::string_view field, double value) {
   return OutOfRange(field, "a number over 0 and under 1", absl::StrCat(value));
 }
 
-// Of a linear model; two classes have the one separator of LinearWeights.
+// Separators of a linear model; two classes have the one separator of LinearWeights.
 Separators SeparatorsOf(const LinearWeights& linear) {
   Separators separators;
   const Matrix<double>& w = linear.weights;
@@ -113,7 +113,7 @@ class Run {
   std::vector<double> margins_;
   std::vector<double> unnormalised_margins_;
   std::vector<double> kernel_margins_;
-  // Of the fold at hand.
+  // Labels of the current fold.
   std::vector<int32_t> labels_;
   std::optional<Separators> separators_;
   std::vector<double> fold_margins_;         // in the kernel's space, of all rows
@@ -133,12 +133,12 @@ absl::Status Run::Check() {
                                      [](const auto& c) { return c.rows > 0; });
   if (present < 2) {
     return MakeError(
-        Code::kInvalidArgument, "ONE_CLASS", "labels",
+        Code::kInvalidArgument, "CLASSES_TOO_FEW", "labels",
         absl::StrCat("expected rows of two classes at least, got ", n_, " rows of ", present),
         {{"actual", absl::StrCat(present)}});
   }
   if (options_.folds > n_) {
-    return MakeError(Code::kInvalidArgument, "TOO_MANY_FOLDS", "folds",
+    return MakeError(Code::kInvalidArgument, "FOLDS_TOO_MANY", "folds",
                      absl::StrCat("expected one row for each fold at least, got ", options_.folds,
                                   " folds of ", n_, " rows"),
                      {{"actual", absl::StrCat(options_.folds)}, {"limit", absl::StrCat(n_)}});

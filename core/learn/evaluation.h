@@ -1,7 +1,8 @@
-// How well a learner does on labeled rows: errors on rows that it did not learn from, and margins.
+// Measures how well a learner does on labeled rows: errors on rows that it did not learn from, and
+// margins.
 //
-// What is certified is a statement about separators in the kernel's own space, and needs K(x, x) of
-// every row (core/learn/margin.h):
+// A certified margin is a statement about separators in the kernel's own space, and needs K(x, x)
+// of every row (core/learn/margin.h):
 //
 //   rows          of all labeled rows at most ⌊α·n⌋ miss the margin. No probability is involved.
 //   distribution  with probability `confidence` over the draw of the rows, a row to come misses the
@@ -10,8 +11,8 @@
 //                 every α > 0 and every fold has its share of the doubt 1 − confidence, so that who
 //                 reads the numbers may choose one.
 //
-// Both say that some separator is that good, the one of the fold where it is best: that is what the
-// theorems about mappings ask for.
+// Both state that some separator is that good, the one of the fold where it is best, as the
+// theorems about mappings require.
 #ifndef PHIMAP_CORE_LEARN_EVALUATION_H_
 #define PHIMAP_CORE_LEARN_EVALUATION_H_
 
@@ -37,17 +38,17 @@ struct EvaluationOptions {
   double held_out = 0.3;
   // 0, or 2..100.
   int folds = 0;
-  // Of the split and of the learner.
+  // Seed of the split and of the learner.
   uint64_t seed = 0;
   // In (0, 1).
   double confidence = 0.95;
 
-  // INVALID_ARGUMENT (OUT_OF_RANGE) with the field, "held_out", "folds" or "confidence".
+  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the field, "held_out", "folds" or "confidence".
   absl::Status Validate() const;
 };
 
 struct LabeledRows {
-  // What the learner takes.
+  // Rows that the learner takes.
   Matrix<double> rows;
   // One a row, 0 … class_count − 1.
   std::vector<int32_t> labels;
@@ -85,7 +86,7 @@ struct Evaluation {
     int64_t errors = 0;
     // Classes without a row to learn from.
     int64_t unseen_classes = 0;
-    // What training came to, for people.
+    // Summary of the training, for people.
     std::string summary;
   };
 
@@ -96,7 +97,7 @@ struct Evaluation {
   // √(e(1 − e)/n) of one split, the deviation of the folds' errors over √folds of more.
   double error_standard_error = 0;
   std::vector<Class> classes;
-  // Those that occur, by actual, then predicted.
+  // Pairs that occur, by actual, then predicted.
   std::vector<Confusion> confusion;
   std::vector<Fold> folds;
   // Percentiles over the tested rows; empty for models that are not linear, the last also without
@@ -117,9 +118,9 @@ using EvaluationMonitor = absl::FunctionRef<absl::Status(int fold, double fracti
 // Splits, trains and tests. The result is a function of rows, learner and options alone, times and
 // places do not enter. `labeled.rows` is reordered on the way.
 //
-// Errors: INVALID_ARGUMENT (options; fewer than two classes with a row, reason ONE_CLASS, field
-// "labels"; more folds than rows, TOO_MANY_FOLDS, field "folds"), and those of the learner and the
-// monitor. Memory: beside the rows what the learner takes, and some 60 bytes a row.
+// Errors: INVALID_ARGUMENT (options; fewer than two classes with a row, reason CLASSES_TOO_FEW,
+// field "labels"; more folds than rows, FOLDS_TOO_MANY, field "folds"), and those of the learner
+// and the monitor. Memory: beside the rows, the learner's own and some 60 bytes a row.
 // REQUIRES: labels, and self_kernel and rounding unless empty, have one number a row.
 absl::StatusOr<Evaluation> Evaluate(const Learner& learner, LabeledRows& labeled,
                                     const EvaluationOptions& options, EvaluationMonitor monitor);

@@ -13,8 +13,8 @@
 
 namespace phimap {
 
-// Scores of `problems` separators each of which tells one class from the rest: one a class, or one
-// for two classes, whose scores are then −s and s.
+// Scores of `problems` separators, each for one class against the rest: one a class, or one for two
+// classes, whose scores are then −s and s.
 class OneAgainstRestModel : public Model {
  public:
   OneAgainstRestModel(int64_t columns, int32_t class_count, std::string summary)
@@ -27,7 +27,7 @@ class OneAgainstRestModel : public Model {
                       Checkpoint checkpoint) const override;
 
  private:
-  // values_ij: what separator j says of row i. At most 256 rows.
+  // values_ij: value of separator j on row i. At most 256 rows.
   virtual absl::Status Values(ConstMatrixView<double> rows, MatrixView<double> values) const = 0;
 
   int64_t columns_;

@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
 #include "core/learn/kernel_models.h"
+#include "core/learn/learner_type.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
+#include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 
@@ -18,8 +20,8 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kBlockRows = 256;
-// Of all the work, what is done before the first step where something is stored; a guess that
-// progress is told by.
+// Share of the work before the first step if inner products or features are stored; a guess for the
+// progress.
 constexpr double kStoringShare = 0.5;
 
 int64_t SeparatorCount(const TrainingSet& examples) {
@@ -50,7 +52,7 @@ absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
 absl::Status TooMuch(absl::string_view what, int64_t limit, int64_t actual,
                      absl::string_view instead) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "TOO_MANY_ROWS", "rows",
+      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
       absl::StrCat(what, ": at most ", limit, ", got ", actual, "; ", instead, " stores nothing"),
       {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(actual)}});
 }
@@ -109,6 +111,17 @@ absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatri
   return gram;
 }
 
+// Rows that were drawn: the coefficients of all others are 0.
+std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
+  std::vector<int64_t> drawn;
+  for (int64_t i = 0; i < coefficients.cols(); ++i) {
+    bool any = false;
+    for (int64_t s = 0; s < coefficients.rows(); ++s) any = any || coefficients(s, i) != 0;
+    if (any) drawn.push_back(i);
+  }
+  return drawn;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::Train(const TrainingSet& examples,
@@ -123,7 +136,7 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainWeights(const Train
                                                                      uint64_t seed,
                                                                      Checkpoint checkpoint) const {
   if (examples.rows.cols() != map_->input_columns()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "rows",
+    return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "rows",
                      absl::StrCat("the map takes rows of ", map_->input_columns(), " columns, got ",
                                   examples.rows.cols()));
   }
@@ -182,13 +195,7 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainCoefficients(
   };
   PHIMAP_RETURN_IF_ERROR(
       TakeSteps(n, options_.epochs, seed, stored ? kStoringShare : 0, checkpoint, step));
-  // Those of rows that were never drawn are 0.
-  std::vector<int64_t> drawn;
-  for (int64_t i = 0; i < n; ++i) {
-    bool any = false;
-    for (int64_t s = 0; s < coefficients.rows(); ++s) any = any || coefficients(s, i) != 0;
-    if (any) drawn.push_back(i);
-  }
+  const std::vector<int64_t> drawn = DrawnRows(coefficients);
   Matrix<double> rows(static_cast<int64_t>(drawn.size()), examples.rows.cols());
   Matrix<double> kept(coefficients.rows(), rows.rows());
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -199,5 +206,79 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSgd::TrainCoefficients(
       kernel_, std::move(rows), std::move(kept), examples.class_count,
       absl::StrCat(options_.epochs * n, " steps on ", drawn.size(), " rows"));
 }
+
+namespace {
+
+// In the order of the enum.
+constexpr absl::string_view kStrategyWords[] = {"features", "stored_features", "kernel", "gram"};
+
+constexpr Parameter kKernelSgdParameters[] = {
+    {.name = "strategy",
+     .type = ParameterType::kWord,
+     .default_text = "gram",
+     .words = kStrategyWords,
+     .line = "where inner products come from: explicit features or kernel values, computed when "
+             "they are needed or stored"},
+    {.name = "rate",
+     .default_text = "0.1",
+     .least = 0,
+     .largest = 1e6,
+     .above_least = true,
+     .line = "length of a step"},
+    {.name = "epochs",
+     .type = ParameterType::kInteger,
+     .default_text = "20",
+     .least = 1,
+     .largest = 1e6,
+     .line = "passes over the rows"},
+};
+
+SgdStrategy StrategyOf(const ParameterValues& values) {
+  return static_cast<SgdStrategy>(values.WordIndex("strategy"));
+}
+
+bool RunsOnFeatures(const ParameterValues& values) {
+  return StrategyOf(values) == SgdStrategy::kFeatures ||
+         StrategyOf(values) == SgdStrategy::kStoredFeatures;
+}
+
+double KernelSgdBytes(const ParameterValues& values, const TrainingShape& shape) {
+  // More rows than these are refused when training begins.
+  constexpr double kMostValues = 1.0 * kMaxGramRows * kMaxGramRows;
+  const double n = shape.rows;
+  switch (StrategyOf(values)) {
+    case SgdStrategy::kFeatures:
+      return 16 * shape.features * shape.classes;
+    case SgdStrategy::kStoredFeatures:
+      return 8 * n * shape.features + 16 * shape.features * shape.classes;
+    case SgdStrategy::kKernel:
+      return 16 * n * (shape.classes + 1);
+    case SgdStrategy::kGram:
+      return 8 * std::min(n * n, kMostValues) + 16 * n * shape.classes;
+  }
+  PHIMAP_CHECK(false);
+}
+
+std::unique_ptr<const Learner> MakeKernelSgd(const ParameterValues& values,
+                                             const KernelInput& input) {
+  const KernelSgdOptions options{.strategy = StrategyOf(values),
+                                 .rate = values.Number("rate"),
+                                 .epochs = values.Integer("epochs")};
+  if (RunsOnFeatures(values)) return std::make_unique<const KernelSgd>(options, input.map);
+  return std::make_unique<const KernelSgd>(options, KernelProgram::Compile(*input.kernel));
+}
+
+}  // namespace
+
+extern const LearnerType kKernelSgdType;
+constinit const LearnerType kKernelSgdType = {
+    .name = "kernel_sgd",
+    .line = "kernel logistic regression by stochastic gradient descent",
+    .parameters = kKernelSgdParameters,
+    .learns_from_kernel = true,
+    .needs_row_map = RunsOnFeatures,
+    .training_bytes = KernelSgdBytes,
+    .make = MakeKernelSgd,
+};
 
 }  // namespace phimap

@@ -8,7 +8,6 @@
 
 #include "core/kernel/kernel_program.h"
 #include "core/learn/learner.h"
-#include "core/learn/learner_spec.h"
 #include "core/learn/row_map.h"
 
 namespace phimap {
@@ -17,6 +16,19 @@ namespace phimap {
 inline constexpr int64_t kMaxGramRows = 16384;
 // Most numbers of stored features: 2 GiB.
 inline constexpr int64_t kMaxStoredFeatures = int64_t{1} << 28;
+
+// Ways to obtain inner products; the four of the Cornell lecture, which give equal models. With n
+// rows, T steps, features that are D numbers and cost c_φ, and a kernel that costs c_K:
+//
+//   text               time             memory   keeps
+//   features           T·c_φ + T·D      D        w, mapping each row when it is drawn
+//   stored_features    n·c_φ + T·D      n·D      w and the features of every row
+//   kernel             T·n·c_K          n        a coefficient a row, K(x_i, ·) when i is drawn
+//   gram               n²·c_K + T·n     n²       a coefficient a row and the Gram matrix
+//
+// The first two need explicit features; with those of a mapping that approximates the kernel they
+// are the lecture's two further ways.
+enum class SgdStrategy { kFeatures, kStoredFeatures, kKernel, kGram };
 
 struct KernelSgdOptions {
   SgdStrategy strategy = SgdStrategy::kGram;
@@ -31,13 +43,12 @@ struct KernelSgdOptions {
 // i drawn uniformly by StreamId::kSgdRows, the same for every class. Two classes are one such
 // problem. The scores are w·φ(x). There is no intercept and no regularisation, as in the lecture.
 //
-// The strategies (learner_spec.h has their cost) do this on w, with explicit features, or on the
+// The strategies do this on w, with explicit features, or on the
 // coefficients u of w = Σ u_i φ(x_i), with the kernel, and end in the same w: for the same seed
 // scores differ by round-off alone. A model on u keeps the rows whose coefficient is not 0.
 //
-// Errors: FAILED_PRECONDITION (TOO_MANY_ROWS) where strategy gram has more than kMaxGramRows rows
-// or
-//         stored_features more than kMaxStoredFeatures numbers; the strategy that stores nothing
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) where strategy gram has more than kMaxGramRows rows
+//         or stored_features more than kMaxStoredFeatures numbers; the strategy that stores nothing
 //         takes any.
 class KernelSgd : public Learner {
  public:

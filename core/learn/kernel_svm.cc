@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/learn/learner_type.h"
 #include "core/learn/svm_pair.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
@@ -117,7 +118,7 @@ absl::Status CheckSizes(const std::vector<std::vector<int64_t>>& classes) {
   const size_t most = sizes[0] + sizes[1];
   if (most <= static_cast<size_t>(kMaxKernelSvmRows)) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "TOO_MANY_ROWS", "rows",
+      absl::StatusCode::kFailedPrecondition, "ROWS_TOO_MANY", "rows",
       absl::StrCat("kernel_svm holds the Gram matrix of two classes at a time and takes at most ",
                    kMaxKernelSvmRows, " rows of two classes, got ", most,
                    "; kernel_sgd(strategy=kernel), or linear_svm on features, take more"),
@@ -128,7 +129,7 @@ void Copy(ConstMatrixView<double> from, const std::vector<int64_t>& rows, double
   for (const int64_t row : rows) to = std::copy_n(from.row(row), from.cols(), to);
 }
 
-// Those rows of a class that some pair gives a coefficient.
+// Rows of a class to which some pair gives a coefficient.
 ClassRows SupportVectors(const TrainingSet& examples, const std::vector<int64_t>& rows,
                          const Matrix<double>& coefficients) {
   std::vector<int64_t> kept;
@@ -164,7 +165,7 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSvm::Train(const TrainingSet&
     coefficients.emplace_back(static_cast<int64_t>(one.size()), classes);
   }
   Matrix<double> offsets(classes, classes);
-  const auto pairs = static_cast<double>(classes * (classes - 1) / 2);
+  const double pairs = static_cast<double>(classes * (classes - 1)) / 2;
   double done = 0;
   for (int64_t a = 0; a < classes; ++a) {
     for (int64_t b = a + 1; b < classes; ++b, done += 1) {
@@ -192,5 +193,49 @@ absl::StatusOr<std::unique_ptr<const Model>> KernelSvm::Train(const TrainingSet&
   return std::make_unique<const PairwiseModel>(kernel_, examples.rows.cols(), std::move(kept),
                                                std::move(offsets));
 }
+
+namespace {
+
+constexpr Parameter kKernelSvmParameters[] = {
+    {.name = "C",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e12,
+     .above_least = true,
+     .line = "weight of the rows' losses against the length of the separator"},
+    {.name = "tolerance",
+     .default_text = "0.001",
+     .least = 0,
+     .largest = 1,
+     .above_least = true,
+     .line = "the solver's stopping tolerance"},
+};
+
+double KernelSvmBytes(const ParameterValues&, const TrainingShape& shape) {
+  // More rows than these are refused when training begins.
+  constexpr double kMostValues = 1.0 * kMaxKernelSvmRows * (kMaxKernelSvmRows + 2);
+  const double n = shape.rows;
+  // 1 of the 17 is libsvm's cache.
+  return 17 * std::min(n * (n + 2), kMostValues) + 8 * n * shape.classes;
+}
+
+std::unique_ptr<const Learner> MakeKernelSvm(const ParameterValues& values,
+                                             const KernelInput& input) {
+  return std::make_unique<const KernelSvm>(
+      KernelSvmOptions{.C = values.Number("C"), .tolerance = values.Number("tolerance")},
+      KernelProgram::Compile(*input.kernel));
+}
+
+}  // namespace
+
+extern const LearnerType kKernelSvmType;
+constinit const LearnerType kKernelSvmType = {
+    .name = "kernel_svm",
+    .line = "kernel support vector machine (libsvm)",
+    .parameters = kKernelSvmParameters,
+    .learns_from_kernel = true,
+    .training_bytes = KernelSvmBytes,
+    .make = MakeKernelSvm,
+};
 
 }  // namespace phimap

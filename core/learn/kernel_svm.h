@@ -1,4 +1,4 @@
-// A kernel support vector machine, by libsvm: what features are compared with.
+// A kernel support vector machine, by libsvm: the reference for learners on features.
 #ifndef PHIMAP_CORE_LEARN_KERNEL_SVM_H_
 #define PHIMAP_CORE_LEARN_KERNEL_SVM_H_
 
@@ -23,12 +23,12 @@ struct KernelSvmOptions {
 //   ½‖w‖² + C Σ max(0, 1 − y_i (w·φ(x_i) + b))
 //
 // by sequential minimal optimisation, until no pair of rows violates the optimality conditions by
-// more than `tolerance`. It draws nothing at random: the seed is not used. With two classes the
-// scores are −s and s, s = w·φ(x) + b for class 1; with more, a score is the number of pairs that
-// vote for the class, as in libsvm.
+// more than `tolerance`. Training draws nothing at random: the seed is not used. With two classes
+// the scores are −s and s, s = w·φ(x) + b for class 1; with more, a score is the number of pairs
+// that vote for the class, as in libsvm.
 //
-// The kernel need not be positive semidefinite; then what is found is a stationary point.
-// Errors: FAILED_PRECONDITION (TOO_MANY_ROWS) for two classes of more than kMaxKernelSvmRows rows.
+// The kernel need not be positive semidefinite; the result is then a stationary point.
+// Errors: FAILED_PRECONDITION (ROWS_TOO_MANY) for two classes of more than kMaxKernelSvmRows rows.
 // Memory: 16·m² bytes, m the rows of two classes together; the kernel's values are computed again
 //         for each pair.
 // Cancel: between pairs and, within one, when libsvm next asks for a kernel value that it does not

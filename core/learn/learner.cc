@@ -27,7 +27,7 @@ absl::Status CheckFinite(ConstMatrixView<double> rows) {
         std::find_if(row, row + rows.cols(), [](double value) { return !std::isfinite(value); });
     if (bad == row + rows.cols()) continue;
     return Invalid(
-        "NOT_FINITE", "rows",
+        "VALUE_NOT_FINITE", "rows",
         absl::StrCat("row ", i, ", column ", bad - row, ": expected a finite number, got ", *bad),
         {{"row", absl::StrCat(i)}, {"column", absl::StrCat(bad - row)}});
   }
@@ -39,24 +39,24 @@ absl::Status CheckFinite(ConstMatrixView<double> rows) {
 absl::Status TrainingSet::Validate() const {
   if (rows.rows() == 0 || rows.cols() == 0) {
     return Invalid(
-        "EMPTY", "rows",
+        "ROWS_EMPTY", "rows",
         absl::StrCat("expected at least one row of at least one column to learn from, got ",
                      rows.rows(), " rows of ", rows.cols()));
   }
   if (class_count < 2) {
-    return Invalid("OUT_OF_RANGE", "class_count",
+    return Invalid("FIELD_OUT_OF_RANGE", "class_count",
                    absl::StrCat("expected at least 2 classes to tell apart, got ", class_count));
   }
   if (static_cast<int64_t>(labels.size()) != rows.rows()) {
     return Invalid(
-        "WRONG_LENGTH", "labels",
+        "LENGTH_MISMATCH", "labels",
         absl::StrCat("expected one a row, ", rows.rows(), ", got ", labels.size()),
         {{"expected", absl::StrCat(rows.rows())}, {"actual", absl::StrCat(labels.size())}});
   }
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] >= 0 && labels[i] < class_count) continue;
     return Invalid(
-        "OUT_OF_RANGE", "labels",
+        "FIELD_OUT_OF_RANGE", "labels",
         absl::StrCat("row ", i, ": expected 0 to ", class_count - 1, ", got ", labels[i]),
         {{"row", absl::StrCat(i)}});
   }
@@ -66,7 +66,7 @@ absl::Status TrainingSet::Validate() const {
 absl::Status Model::CheckColumns(int64_t columns) const {
   if (columns == this->columns()) return absl::OkStatus();
   return Invalid(
-      "WRONG_COLUMNS", "rows",
+      "COLUMNS_MISMATCH", "rows",
       absl::StrCat("the model was trained on ", this->columns(), " columns, got ", columns),
       {{"expected", absl::StrCat(this->columns())}, {"actual", absl::StrCat(columns)}});
 }

@@ -1,4 +1,4 @@
-// What every learner is: a function from labeled rows to a model.
+// Interface of all learners: a function from labeled rows to a model.
 //
 //   PHIMAP_ASSIGN_OR_RETURN(const LearnerSpec spec, LearnerSpec::Parse("linear_svm(C=1)"));
 //   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Learner> learner, MakeLearner(spec));
@@ -30,20 +30,21 @@ struct TrainingSet {
   // At least 2. A class may have no row: it is learned as one that nothing belongs to.
   int32_t class_count = 0;
 
-  // INVALID_ARGUMENT: no rows or columns (EMPTY), as many labels as rows (WRONG_LENGTH, field
-  // "labels"), labels and class count in range (OUT_OF_RANGE), numbers finite (NOT_FINITE, field
-  // "rows", with row and column). Every learner calls it.
+  // INVALID_ARGUMENT: no rows or columns (ROWS_EMPTY), as many labels as rows (LENGTH_MISMATCH,
+  // field "labels"), labels and class count in range (FIELD_OUT_OF_RANGE), numbers finite
+  // (VALUE_NOT_FINITE, field "rows", with row and column). Every learner calls it.
   absl::Status Validate() const;
 };
 
 // scores(x) = weights·x + intercepts, one row of weights a class. Only differences of two classes'
-// rows mean something; w = (weights_1 − weights_0)/2 is the separator of a two-class model, which
-// says class 1 where w·x + b > 0.
+// rows have a meaning; w = (weights_1 − weights_0)/2 is the separator of a two-class model, which
+// predicts class 1 where w·x + b > 0.
 struct LinearWeights {
   Matrix<double> weights;          // classes × columns
   std::vector<double> intercepts;  // one a class
   // The constant feature B whose weight times B is the intercept; 0: there is none, and intercepts
-  // are 0. It enters the margin: over √(‖w‖² + b²/B²)·√(‖x‖² + B²).
+  // are 0. The constant feature enters the margin, which is divided by √(‖w‖² + b²/B²)·√(‖x‖² +
+  // B²).
   double bias = 0;
 };
 
@@ -52,11 +53,11 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Of the rows it was trained on, and takes.
+  // Columns of the rows it was trained on, and takes.
   virtual int64_t columns() const = 0;
   virtual int32_t class_count() const = 0;
   // scores_ij: how much speaks for class j of row i. Shapes: rows n×columns(), scores
-  // n×class_count(). What the scale is, each learner says.
+  // n×class_count(). Each learner documents its scale.
   virtual absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
                               Checkpoint checkpoint) const = 0;
   // The class of each row: the first of those with the highest score.
@@ -67,11 +68,11 @@ class Model {
   // v of a model that scores class y by ⟨v, block y of the row⟩ (one_parameter): columns() /
   // class_count() numbers; empty for others.
   virtual absl::Span<const double> shared_weights() const { return {}; }
-  // One line on what training came to, for people ("812 mistakes in the last epoch").
+  // One line about the training, for people ("812 mistakes in the last epoch").
   virtual std::string Summary() const = 0;
 
  protected:
-  // INVALID_ARGUMENT (WRONG_COLUMNS) with both numbers.
+  // INVALID_ARGUMENT (COLUMNS_MISMATCH) with both numbers.
   absl::Status CheckColumns(int64_t columns) const;
 };
 
@@ -82,9 +83,9 @@ class Learner {
 
   // The model is a function of examples and seed alone: the same bits on every run (where OpenBLAS
   // chooses the same core). `checkpoint` is called often, with the share of the work that is done;
-  // what it returns other than OK ends training. Calls BLAS: not on RPC threads.
+  // an error that it returns ends training. Calls BLAS: not on RPC threads.
   //
-  // Errors: those of TrainingSet::Validate; what a learner cannot do with the examples, as
+  // Errors: those of TrainingSet::Validate; examples that a learner cannot handle are
   // FAILED_PRECONDITION.
   virtual absl::StatusOr<std::unique_ptr<const Model>> Train(const TrainingSet& examples,
                                                              uint64_t seed,

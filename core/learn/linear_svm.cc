@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner_type.h"
 #include "core/learn/linear_model.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -107,7 +108,7 @@ class Watch {
   }
 
   void Look() {
-    // How many steps a problem takes is not known; mostly about ten.
+    // The number of steps of a problem is not known; mostly it is about ten.
     const double share = static_cast<double>(steps_) / (static_cast<double>(steps_) + 10);
     status_ = checkpoint_((index_ + share) / count_);
   }
@@ -138,7 +139,7 @@ void Solve(const problem& input, const LinearSvmOptions& options, double* separa
   parameters.eps = options.tolerance;
   PHIMAP_CHECK(check_parameter(&input, &parameters) == nullptr);
   const std::unique_ptr<model, ModelDeleter> trained(train(&input, &parameters));
-  // It speaks for the label it names first, which is −1 if there is no other.
+  // The model scores the label it names first, which is −1 if there is no other.
   for (int k = 0; k < input.n; ++k) separator[k] = trained->label[0] * trained->w[k];
 }
 
@@ -150,7 +151,7 @@ absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet&
   PHIMAP_RETURN_IF_ERROR(examples.Validate());
   const int64_t n = examples.rows.rows();
   if (n > kMost) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "TOO_MANY_ROWS", "rows",
+    return MakeError(absl::StatusCode::kInvalidArgument, "ROWS_TOO_MANY", "rows",
                      absl::StrCat("linear_svm takes at most ", kMost, " rows, got ", n));
   }
   Nodes nodes(examples.rows, options_.bias);
@@ -176,5 +177,48 @@ absl::StatusOr<std::unique_ptr<const Model>> LinearSvm::Train(const TrainingSet&
   return std::make_unique<const LinearModel>(SplitIntercepts(separators.view(), options_.bias),
                                              absl::StrCat(watch.total_steps(), " Newton steps"));
 }
+
+namespace {
+
+constexpr Parameter kLinearSvmParameters[] = {
+    {.name = "C",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e12,
+     .above_least = true,
+     .line = "weight of the rows' losses against the length of the separator"},
+    {.name = "tolerance",
+     .default_text = "0.01",
+     .least = 0,
+     .largest = 1,
+     .above_least = true,
+     .line = "the solver's stopping tolerance"},
+    {.name = "bias",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e6,
+     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
+             "origin"},
+};
+
+}  // namespace
+
+extern const LearnerType kLinearSvmType;
+constinit const LearnerType kLinearSvmType = {
+    .name = "linear_svm",
+    .line = "linear support vector machine, squared hinge (liblinear)",
+    .parameters = kLinearSvmParameters,
+    .training_bytes =
+        [](const ParameterValues&, const TrainingShape& shape) {
+          return 16 * shape.rows * (shape.columns + 2) + 32 * shape.rows;
+        },
+    .make = [](const ParameterValues& values,
+               const KernelInput&) -> std::unique_ptr<const Learner> {
+      return std::make_unique<const LinearSvm>(
+          LinearSvmOptions{.C = values.Number("C"),
+                           .tolerance = values.Number("tolerance"),
+                           .bias = values.Number("bias")});
+    },
+};
 
 }  // namespace phimap

@@ -20,8 +20,8 @@ struct LinearSvmOptions {
 //
 // which liblinear's primal solver (L2R_L2LOSS_SVC, a trust region Newton method) approaches until
 // the gradient's length is at most tolerance · max(1, min(n₊, n₋))/n of what it is at w = 0, or for
-// 1,000 steps. It draws nothing at random: the seed is not used. Two classes are one such problem.
-// The scores are w·x.
+// 1,000 steps. Training draws nothing at random: the seed is not used. Two classes are one such
+// problem. The scores are w·x.
 //
 // Memory: 16 bytes for each value that is not 0, and 8 a row and value of w.
 // Cancel: at the next Newton step, each of which passes over the rows some ten times.

@@ -1,5 +1,5 @@
-// Margins: how far rows lie on the right side of a separator, what their distribution is, and what
-// is certain about it.
+// Margins: how far rows lie on the right side of a separator, the distribution of these distances,
+// and certified statements about it.
 //
 // A row x with the class y has scores s_k = ⟨w_k, x⟩ + b_k: one of two classes, positive for class
 // 1; one for each class of more. Its margin is
@@ -18,7 +18,7 @@
 // K(x, x) in the place of ‖x‖².
 //
 // Error-allowed (BBV section 2; Blum 2005, Definition 2; SH Definition 3): a distribution has the
-// margin γ at error α when P[margin < γ] ≤ α. Of labeled rows this is an order statistic; of the
+// margin γ at error α when P[margin < γ] ≤ α. For labeled rows this is an order statistic; for the
 // distribution that they are drawn from, MarginOfDistribution.
 #ifndef PHIMAP_CORE_LEARN_MARGIN_H_
 #define PHIMAP_CORE_LEARN_MARGIN_H_
@@ -38,23 +38,22 @@ struct Separators {
   std::vector<double> norms;
   // b_k; empty for none.
   std::vector<double> intercepts;
-  // B > 0; of no meaning without intercepts.
+  // B > 0; has no meaning without intercepts.
   double intercept_scale = 1;
 };
 
 // The margin of a row of the squared length `squared_length` (‖x‖², or K(x, x)), in [−1, 1] for two
-// classes and [−2, 2] for more, but for rounding. A row of length 0, and a vector of length 0 of
-// two classes, have the margin 0. Of more classes the cosine of a vector of length 0 is taken as
-// what does most harm, −1 for the row's own class and 1 for another: whatever vector the class
-// would get has at least this margin. REQUIRES: as many scores as vectors; 0 <= label < max(2,
-// vectors).
+// classes and [−2, 2] for more, up to rounding. A row of length 0, and a vector of length 0 of two
+// classes, have the margin 0. With more classes the cosine of a vector of length 0 is taken at its
+// worst, −1 for the row's own class and 1 for another: any other vector of the class gives at least
+// this margin. REQUIRES: as many scores as vectors; 0 <= label < max(2, vectors).
 double NormalisedMargin(const Separators& separators, absl::Span<const double> scores,
                         double squared_length, int label);
-// The same over unit vectors w_k, whatever the row's length.
+// Margin over unit vectors w_k, independent of the row's length.
 double UnnormalisedMargin(const Separators& separators, absl::Span<const double> scores, int label);
 
-// How far a margin is off, at most, when each score is off by rounding·‖w_k‖·‖x‖ at most: the
-// features of F2 in float32 are.
+// Largest error of a margin when each score has an error of at most rounding·‖w_k‖·‖x‖, as the
+// features of F2 in float32 have.
 inline double MarginAllowance(const Separators& separators, double rounding) {
   return separators.norms.size() == 1 ? rounding : 2 * rounding;
 }

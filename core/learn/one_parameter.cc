@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner_type.h"
 #include "core/learn/row_order.h"
 #include "core/linalg/blas.h"
 #include "core/status/error.h"
@@ -102,7 +103,7 @@ class Descent {
 absl::Status CheckBlocks(const TrainingSet& examples) {
   const int64_t columns = examples.rows.cols();
   if (columns % examples.class_count == 0) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "rows",
+  return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "rows",
                    absl::StrCat("one_parameter learns from features that are a block a class, as "
                                 "the mapping multiclass(classes=",
                                 examples.class_count,
@@ -139,5 +140,46 @@ absl::StatusOr<std::unique_ptr<const Model>> OneParameter::Train(const TrainingS
       descent.TakeWeights(), examples.class_count,
       absl::StrCat(epoch, " passes, the largest violation in the last ", largest));
 }
+
+namespace {
+
+constexpr Parameter kOneParameterParameters[] = {
+    {.name = "C",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e12,
+     .above_least = true,
+     .line = "weight of the rows' losses against the length of the separator"},
+    {.name = "tolerance",
+     .default_text = "0.01",
+     .least = 0,
+     .largest = 1,
+     .above_least = true,
+     .line = "the solver's stopping tolerance"},
+    {.name = "epochs",
+     .type = ParameterType::kInteger,
+     .default_text = "1000",
+     .least = 1,
+     .largest = 1e6,
+     .line = "passes over the rows, at most"},
+};
+
+}  // namespace
+
+extern const LearnerType kOneParameterType;
+constinit const LearnerType kOneParameterType = {
+    .name = "one_parameter",
+    .line = "one weight vector for all classes, on features of the mapping multiclass",
+    .parameters = kOneParameterParameters,
+    .training_bytes = [](const ParameterValues&,
+                         const TrainingShape& shape) { return 16 * shape.rows * shape.classes; },
+    .make = [](const ParameterValues& values,
+               const KernelInput&) -> std::unique_ptr<const Learner> {
+      return std::make_unique<const OneParameter>(
+          OneParameterOptions{.C = values.Number("C"),
+                              .tolerance = values.Number("tolerance"),
+                              .epochs = values.Integer("epochs")});
+    },
+};
 
 }  // namespace phimap

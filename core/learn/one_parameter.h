@@ -24,7 +24,7 @@ struct OneParameterOptions {
 // coordinate descent (Hsieh and others 2008), rows in an order of its own each pass (RowOrder),
 // until the largest projected gradient of a pass is at most `tolerance`, or for `epochs` passes.
 //
-// Errors: INVALID_ARGUMENT (WRONG_COLUMNS) when columns are not L blocks of equal length.
+// Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH) when columns are not L blocks of equal length.
 // Memory: 8 bytes a row and class.
 // Cost:   2·n·p flops a pass.
 class OneParameter : public Learner {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner_type.h"
 #include "core/learn/linear_model.h"
 #include "core/learn/row_order.h"
 #include "core/linalg/blas.h"
@@ -97,5 +98,44 @@ absl::StatusOr<std::unique_ptr<const Model>> Perceptron::Train(const TrainingSet
       SplitIntercepts(weights.Result().view(), options_.bias),
       absl::StrCat(changes, " changes in the last of ", epoch, " passes"));
 }
+
+namespace {
+
+constexpr Parameter kPerceptronParameters[] = {
+    {.name = "epochs",
+     .type = ParameterType::kInteger,
+     .default_text = "10",
+     .least = 1,
+     .largest = 1e6,
+     .line = "passes over the rows, at most"},
+    {.name = "average",
+     .type = ParameterType::kBoolean,
+     .default_text = "false",
+     .line = "use the average of the weights over all steps, not the final weights"},
+    {.name = "bias",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e6,
+     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
+             "origin"},
+};
+
+}  // namespace
+
+extern const LearnerType kPerceptronType;
+constinit const LearnerType kPerceptronType = {
+    .name = "perceptron",
+    .line = "the perceptron, for any number of classes",
+    .parameters = kPerceptronParameters,
+    .training_bytes = [](const ParameterValues&,
+                         const TrainingShape& shape) { return 8 * shape.rows; },
+    .make = [](const ParameterValues& values,
+               const KernelInput&) -> std::unique_ptr<const Learner> {
+      return std::make_unique<const Perceptron>(
+          PerceptronOptions{.epochs = values.Integer("epochs"),
+                            .average = values.Boolean("average"),
+                            .bias = values.Number("bias")});
+    },
+};
 
 }  // namespace phimap

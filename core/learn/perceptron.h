@@ -15,10 +15,10 @@ struct PerceptronOptions {
 };
 
 // All weights begin at 0. Passes over the rows, each in an order of its own (RowOrder), at most
-// `epochs`. Where the score of the row's class is not over every other one, the row is added to the
-// weights of its class and subtracted from those of its rival, the first of the other classes with
-// the highest score; x stands for (x, bias) throughout. It ends early after a pass without a
-// change, which then has separated the rows.
+// `epochs`. If the score of the row's class does not exceed every other one, the row is added to
+// the weights of its class and subtracted from those of its rival, the first of the other classes
+// with the highest score; x stands for (x, bias) throughout. Training ends early after a pass
+// without a change: then the rows are separated.
 //
 // Two classes: the rule of Rosenblatt, w ← w + yx where y·w·x <= 0 for labels y = ±1, with w =
 // (w_1 − w_0)/2. Rows of ‖x‖ <= R that some unit w separates with y·w·x >= γ change it at most

@@ -40,7 +40,7 @@ void ReorderRows(const std::vector<int64_t>& from, const std::vector<int64_t>& t
                  MatrixView<double> rows) {
   const auto n = static_cast<int64_t>(from.size());
   PHIMAP_CHECK(to.size() == from.size() && rows.rows() == n);
-  // Where the row that belongs at i stands.
+  // Position of the row that belongs at i.
   std::vector<int64_t> place(from.size());
   for (int64_t i = 0; i < n; ++i) place[from[i]] = i;
   std::vector<int64_t> source(from.size());

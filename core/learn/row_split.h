@@ -1,4 +1,4 @@
-// Which rows are learnt from and which are tested.
+// Splits rows into those learnt from and those tested.
 #ifndef PHIMAP_CORE_LEARN_ROW_SPLIT_H_
 #define PHIMAP_CORE_LEARN_ROW_SPLIT_H_
 
@@ -25,9 +25,8 @@ RowSplit HeldOutSplit(int64_t n, double held_out, uint64_t seed);
 // REQUIRES: 2 <= folds <= n, 0 <= fold < folds.
 RowSplit FoldSplit(int64_t n, int folds, int fold, uint64_t seed);
 
-// Moves the rows, which stand in the order `from`, into the order `to`: row i was number from[i]
-// and becomes number to[i]. In place, with one row beside. REQUIRES: both are permutations of the
-// rows.
+// Moves the rows from the order `from` into the order `to`: row i was number from[i] and becomes
+// number to[i]. In place, with one row beside. REQUIRES: both are permutations of the rows.
 void ReorderRows(const std::vector<int64_t>& from, const std::vector<int64_t>& to,
                  MatrixView<double> rows);
 

@@ -15,7 +15,7 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kTileRows = 256;
-// Of the time of a pair, what the kernel's values take; a guess that progress is told by.
+// Share of a pair's time for the kernel's values; a guess for the progress.
 constexpr double kGramShare = 0.5;
 
 // The Gram matrix as libsvm takes a kernel of ours: row i is its number from 1, then K(x_i, x_1) …
@@ -88,7 +88,7 @@ class Watch {
 
   void Look() {
     if (!status_.ok()) return;
-    // How many steps there will be is not known.
+    // The number of steps is not known.
     ++looks_;
     const double share = looks_ / (looks_ + 10);
     status_ = checkpoint_(kGramShare + (1 - kGramShare) * share);

@@ -14,13 +14,13 @@ namespace phimap {
 
 // f(x) = Σ coefficients_i K(x_i, x) + offset; positive for the first class.
 struct PairSeparator {
-  // One a row: the first class's, then the second's. 0 for rows that are no support vectors.
+  // One a row: the first class's, then the second's. 0 for rows that are not support vectors.
   std::vector<double> coefficients;
   double offset = 0;
 };
 
-// Shapes: rows n×p, of which the first `positive` are of the first class. A class without rows
-// loses everywhere. REQUIRES: n >= 1.
+// Shapes: rows n×p; the first `positive` rows belong to the first class. A class without rows loses
+// everywhere. REQUIRES: n >= 1.
 absl::StatusOr<PairSeparator> SolveSvmPair(const KernelProgram& kernel,
                                            ConstMatrixView<double> rows, int64_t positive, double C,
                                            double tolerance, Checkpoint checkpoint);

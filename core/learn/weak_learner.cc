@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner_type.h"
 #include "core/linalg/blas.h"
 #include "core/random/random_stream.h"
 #include "core/status/status_macros.h"
@@ -13,8 +14,8 @@
 namespace phimap {
 namespace {
 
-// Separators that are drawn and measured together: as many as make a product, and few enough that
-// little is wasted where the first would have done.
+// Separators that are drawn and measured together: enough for an efficient matrix product, and few
+// enough to waste little if the first will do.
 constexpr int64_t kBatch = 8;
 constexpr int64_t kBlockRows = 256;
 
@@ -109,7 +110,7 @@ class Booster {
         signs_(static_cast<size_t>(examples.rows.rows())),
         shares_(signs_.size()) {}
 
-  // Those of class y against the rest, problem `problem` of them all.
+  // Learns class y against the rest, problem `problem` of all.
   absl::StatusOr<Committee> Run(int32_t y, int64_t problem, Checkpoint checkpoint) {
     const auto n = static_cast<double>(signs_.size());
     for (size_t i = 0; i < signs_.size(); ++i) signs_[i] = examples_.labels[i] == y ? 1 : -1;
@@ -236,7 +237,57 @@ absl::StatusOr<std::unique_ptr<const Model>> WeakLearner::Train(const TrainingSe
       examples.rows.cols(), examples.class_count, options_.bias, std::move(committees),
       absl::StrCat(booster.rounds(), " separators; ", booster.short_rounds(),
                    " of them only the best of ", options_.draws,
-                   " draws, of error over 1/2 - γ/6"));
+                   " draws, with an error above 1/2 - γ/6"));
 }
+
+namespace {
+
+constexpr Parameter kWeakLearnerParameters[] = {
+    {.name = "rounds",
+     .type = ParameterType::kInteger,
+     .default_text = "100",
+     .least = 1,
+     .largest = 1e5,
+     .line = "separators that are boosted; 1: the weak learner alone"},
+    {.name = "margin",
+     .default_text = "0.1",
+     .least = 0,
+     .largest = 1,
+     .above_least = true,
+     .line = "the margin γ that is assumed"},
+    {.name = "draws",
+     .type = ParameterType::kInteger,
+     .default_text = "1000",
+     .least = 1,
+     .largest = 1e6,
+     .line = "separators that are tried for one of error at most 1/2 − γ/6"},
+    {.name = "bias",
+     .default_text = "0",
+     .least = 0,
+     .largest = 1e6,
+     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
+             "origin"},
+};
+
+}  // namespace
+
+extern const LearnerType kWeakLearnerType;
+constinit const LearnerType kWeakLearnerType = {
+    .name = "weak_learner",
+    .line = "random separators, boosted (Blum 2005)",
+    .parameters = kWeakLearnerParameters,
+    .training_bytes =
+        [](const ParameterValues& values, const TrainingShape& shape) {
+          return 64 * shape.rows + 16 * values.Number("rounds") * shape.columns * shape.classes;
+        },
+    .make = [](const ParameterValues& values,
+               const KernelInput&) -> std::unique_ptr<const Learner> {
+      return std::make_unique<const WeakLearner>(
+          WeakLearnerOptions{.rounds = values.Integer("rounds"),
+                             .margin = values.Number("margin"),
+                             .draws = values.Integer("draws"),
+                             .bias = values.Number("bias")});
+    },
+};
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// Random separators, and what boosting makes of them.
+// Random separators, and boosting on them.
 #ifndef PHIMAP_CORE_LEARN_WEAK_LEARNER_H_
 #define PHIMAP_CORE_LEARN_WEAK_LEARNER_H_
 
@@ -21,9 +21,8 @@ struct WeakLearnerOptions {
 // Blum 2005, Algorithm 1: draw a separator h·x >= 0 with h uniform on the unit sphere until its
 // error on the rows is at most 1/2 − γ/6 (the paper's footnote 2: γ/4 is for the true error). Rows
 // that a separator through the origin classifies with margin γ let a draw succeed with probability
-// of at least WeakLearnerSuccess (core/theory/weak_learner.h), however they are weighted. Where
-// none of `draws` does, the best of them stands in if its error is under 1/2, and the summary says
-// so.
+// of at least WeakLearnerSuccess (core/theory/weak_learner.h), however they are weighted. If none
+// of `draws` does, the best of them is used if its error is under 1/2, and the summary says so.
 //
 // `rounds` of it are boosted by AdaBoost (Freund, Schapire 1997): each round weights the rows by
 // how the rounds before did on them, and votes with ½ ln((1 − ε)/ε), ε its weighted error. With

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/learn/learner_type.h"
 #include "core/learn/linear_model.h"
 #include "core/learn/row_order.h"
 #include "core/linalg/blas.h"
@@ -40,7 +41,7 @@ class Weights {
         exponents_(static_cast<int64_t>(scores_.size()), static_cast<int64_t>(x_.size())),
         weights_(exponents_.rows(), exponents_.cols()) {}
 
-  // The rule, on row i for every class. How many it was a mistake for.
+  // The rule, on row i for every class. Returns the number of classes for which it was a mistake.
   int64_t Learn(int64_t i, int32_t label) {
     for (size_t k = 0; k < scales_.size(); ++k) x_[k] = rows_(i, k) / scales_[k];
     MultiplyVector(1, weights_.view(), x_.data(), 0, scores_.data(), 1);
@@ -120,5 +121,51 @@ absl::StatusOr<std::unique_ptr<const Model>> Winnow::Train(const TrainingSet& ex
   return std::make_unique<const LinearModel>(
       weights.Result(), absl::StrCat(mistakes, " mistakes in the last of ", epoch, " passes"));
 }
+
+namespace {
+
+constexpr Parameter kWinnowParameters[] = {
+    {.name = "rate",
+     .default_text = "0.1",
+     .least = 0,
+     .largest = 1e6,
+     .above_least = true,
+     .line = "length of a step"},
+    {.name = "threshold",
+     .default_text = "0",
+     .least = -1e6,
+     .largest = 1e6,
+     .line = "threshold that is subtracted from a class's sum"},
+    {.name = "epochs",
+     .type = ParameterType::kInteger,
+     .default_text = "10",
+     .least = 1,
+     .largest = 1e6,
+     .line = "passes over the rows, at most"},
+    {.name = "bias",
+     .default_text = "1",
+     .least = 0,
+     .largest = 1e6,
+     .line = "value of a constant feature, which gives an intercept; 0: separators go through the "
+             "origin"},
+};
+
+}  // namespace
+
+extern const LearnerType kWinnowType;
+constinit const LearnerType kWinnowType = {
+    .name = "winnow",
+    .line = "Balanced Winnow: multiplicative updates, for many features of which few matter",
+    .parameters = kWinnowParameters,
+    .training_bytes = [](const ParameterValues&,
+                         const TrainingShape& shape) { return 8 * shape.rows; },
+    .make = [](const ParameterValues& values,
+               const KernelInput&) -> std::unique_ptr<const Learner> {
+      return std::make_unique<const Winnow>(WinnowOptions{.rate = values.Number("rate"),
+                                                          .threshold = values.Number("threshold"),
+                                                          .epochs = values.Integer("epochs"),
+                                                          .bias = values.Number("bias")});
+    },
+};
 
 }  // namespace phimap

@@ -9,7 +9,7 @@
 #include "core/status/check.h"
 #include "core/status/error.h"
 
-// Of OpenBLAS's own interface, beside the standard headers.
+// Declarations from OpenBLAS's own interface, which the standard headers lack.
 extern "C" {
 void openblas_set_num_threads(int threads);
 char* openblas_get_corename(void);
@@ -122,7 +122,8 @@ void SolveLowerTriangleTransposed(ConstMatrixView<double> l, MatrixView<double> 
   const int64_t half = HalfOf(m);
   const MatrixView<double> rest = out.Rows(half, m - half);
   SolveLowerTriangleTransposed(l.Block(half, half, m - half, m - half), rest);
-  // What of the first rows the rest explains: below · rest, with the block below transposed.
+  // Subtracts the part of the first rows that the solved ones explain: below · rest, with the block
+  // below transposed.
   const ConstMatrixView<double> below = l.Block(half, 0, m - half, half);
   if (!Empty(out.rows(), out.cols())) {
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, static_cast<int>(half),

@@ -1,9 +1,9 @@
 // BLAS and LAPACK for everything that is built once. blas.cc is the only file of the project that
 // includes their headers.
 //
-// All matrices are row-major, and float64 but where a name says Single. The library is held to one
-// thread (UseOneBlasThread); parallel work is cut into tiles by its caller. Never call from an RPC
-// thread: more than about 130 threads at once corrupt OpenBLAS's heap.
+// All matrices are row-major, and float64 except where a name has Single. The library is held to
+// one thread (UseOneBlasThread); parallel work is cut into tiles by its caller. Never call from an
+// RPC thread: more than about 130 threads at once corrupt OpenBLAS's heap.
 #ifndef PHIMAP_CORE_LINALG_BLAS_H_
 #define PHIMAP_CORE_LINALG_BLAS_H_
 

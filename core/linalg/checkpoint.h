@@ -1,4 +1,4 @@
-// How long work reports where it is and learns that it should stop.
+// Lets long work report its progress and learn that it should stop.
 #ifndef PHIMAP_CORE_LINALG_CHECKPOINT_H_
 #define PHIMAP_CORE_LINALG_CHECKPOINT_H_
 
@@ -7,8 +7,8 @@
 
 namespace phimap {
 
-// Called between tiles with the share of the work that is done (0..1). It may block to let more
-// urgent work pass. Any status but OK ends the work, which returns it.
+// Called between tiles with the share of the work that is done (0..1). The call may block to let
+// more urgent work pass. Any status but OK ends the work, which returns it.
 using Checkpoint = absl::FunctionRef<absl::Status(double fraction)>;
 
 // For callers that neither watch nor stop.

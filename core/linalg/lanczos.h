@@ -13,7 +13,7 @@ namespace phimap {
 struct SpectrumEnds {
   double lowest = 0;
   double highest = 0;
-  // An eigenvalue lies within this of each; both are inside the spectrum but for rounding.
+  // An eigenvalue lies within this of each; both are inside the spectrum up to rounding.
   double residual = 0;
   int64_t steps = 0;
 
@@ -22,10 +22,11 @@ struct SpectrumEnds {
 };
 
 // Lanczos with full reorthogonalization, from `start` (m numbers, not all 0), until both ends have
-// a residual of at most `tolerance` times the norm, or after max_steps. It sees one vector: an end
-// whose eigenvector is orthogonal to the start is missed, which random numbers make improbable.
+// a residual of at most `tolerance` times the norm, or after max_steps. The method uses one vector:
+// an end whose eigenvector is orthogonal to the start is missed, which random numbers make
+// improbable.
 //
-// Errors: whatever `multiply` and `control` return. Cost: a product and 4·steps·m flops a step;
+// Errors: those of `multiply` and `control`. Cost: a product and 4·steps·m flops a step;
 //         8·steps·m bytes. Calls BLAS. REQUIRES: start is not empty, max_steps >= 1.
 absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::vector<double> start,
                                               double tolerance, int64_t max_steps,
@@ -38,7 +39,8 @@ struct NormBounds {
   int64_t steps = 0;
 };
 
-// How many steps NormBounds take: the least k with 2·1.648·√m·exp(−√error·(2k − 1)) <= doubt, or m.
+// Number of steps that NormBounds takes: the least k with 2·1.648·√m·exp(−√error·(2k − 1)) <=
+// doubt, or m.
 // REQUIRES: m >= 1, 0 < error < 1/4, 0 < doubt < 1.
 int64_t NormSteps(int64_t m, double error, double doubt);
 
@@ -46,14 +48,14 @@ int64_t NormSteps(int64_t m, double error, double doubt);
 // with A, ‖A‖₂ <= above. After k steps the highest Ritz value θ_max misses λ_max by more than
 // error·(λ_max − λ_min) with probability at most 1.648·√m·exp(−√error·(2k − 1)) (Kuczyński,
 // Woźniakowski, "Estimating the largest eigenvalue by the power and Lanczos algorithms with a
-// random start", SIAM J. Matrix Anal. Appl. 13, 1992, for a positive semidefinite matrix: here
-// A − λ_min·I, whose Krylov spaces are A's), and so does the lowest. Where neither does,
-// λ_max − λ_min <= (θ_max − θ_min)/(1 − 2·error), hence
+// random start", SIAM J. Matrix Anal. Appl. 13, 1992, for a positive semidefinite matrix: here A −
+// λ_min·I, whose Krylov spaces are A's), and so does the lowest. If neither does, λ_max − λ_min <=
+// (θ_max − θ_min)/(1 − 2·error), hence
 //
 //   below = max(θ_max, −θ_min),   above = below + error·(θ_max − θ_min)/(1 − 2·error),
 //
 // which is at most 2·error/(1 − 2·error) over ‖A‖₂, and half of that where A is semidefinite. A
-// residual says less: it proves that some eigenvalue is near and not that none is beyond.
+// residual proves less: some eigenvalue is near, but others may be beyond it.
 //
 // Errors and cost: as FindSpectrumEnds, NormSteps steps. The rounding of `multiply` comes on top.
 absl::StatusOr<NormBounds> BoundNorm(SymmetricProduct multiply, std::vector<double> start,

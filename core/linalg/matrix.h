@@ -1,7 +1,7 @@
 // Row-major matrices and views of them.
 //
-// A Matrix owns cache-line aligned memory; a view is a pointer with a shape and does not outlive
-// what it looks at. Element (i, j) of a view is data[i * stride + j].
+// A Matrix owns cache-line aligned memory; a view is a pointer with a shape and must not outlive
+// its memory. Element (i, j) of a view is data[i * stride + j].
 #ifndef PHIMAP_CORE_LINALG_MATRIX_H_
 #define PHIMAP_CORE_LINALG_MATRIX_H_
 
@@ -20,7 +20,7 @@ namespace phimap {
 
 inline constexpr size_t kAlignmentBytes = 64;
 
-// A row-major rows×cols block inside somebody else's memory. T is const for read-only views.
+// A row-major rows×cols block inside another object's memory. T is const for read-only views.
 template <typename T>
 class BasicMatrixView {
  public:

@@ -96,7 +96,7 @@ absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control)
         TakeOffEarlierRows(rows, i);
         norm = Norm(row, m);
       }
-      // What is left of a unit vector that lay in the span of the others is rounding alone.
+      // A unit vector that lay in the span of the others has only rounding left.
       if (norm > 1e-12) break;
       std::fill_n(row, m, 0.0);
       row[axis++] = 1;  // not all of m axes lie in the span of fewer rows
@@ -187,7 +187,7 @@ absl::Status CheckFinite(const Matrix<double>& images) {
   const auto finite = [](double value) { return std::isfinite(value); };
   if (std::all_of(images.data(), images.data() + images.size(), finite)) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "NOT_FINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, "VALUE_NOT_FINITE", "kernel",
       "a product with the kernel matrix is not finite: rescale the kernel or the inputs");
 }
 
@@ -238,7 +238,7 @@ absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
   Matrix<double> v = std::move(start);
   Matrix<double> av = Matrix<double>::Uninit(v.rows(), v.cols());
   Matrix<double> scratch = Matrix<double>::Uninit(v.rows(), v.cols());
-  // How many products are left is not known; the residual falls geometrically.
+  // The number of products left is not known; the residual falls geometrically.
   double progress = 0;
   const auto here = [&](double) { return control(progress); };
   const TileControl within(control.threads_ref(), here);

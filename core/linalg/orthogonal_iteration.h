@@ -14,19 +14,19 @@
 namespace phimap {
 
 // out = v·A for a symmetric m×m matrix A, the same bits for any number of threads. Shapes: v and
-// out b×m, rows are vectors; out aliases not v. What it tells `control` is not looked at but for
-// the answer.
+// out b×m, rows are vectors; out aliases not v. `control` may stop the product; the progress
+// reported to it is ignored.
 using SymmetricProduct = absl::FunctionRef<absl::Status(
     ConstMatrixView<double> v, MatrixView<double> out, const TileControl& control)>;
 
 struct OrthogonalIteration {
-  // How many pairs are wanted.
+  // Number of wanted pairs.
   int64_t count = 0;
-  // ‖A v − λ v‖ of each wanted pair, over the largest |λ|, at which it stops.
+  // The iteration stops at this ‖A v − λ v‖ of each wanted pair, divided by the largest |λ|.
   double tolerance = 1e-10;
   int64_t max_products = 1000;
-  // Whether it ends, after ten products, when a wanted pair has a negative value: who wants the
-  // pairs of largest value must shift.
+  // Whether it ends, after ten products, when a wanted pair has a negative value: callers that want
+  // the pairs of largest value must shift.
   bool ends_at_negative = false;
 };
 
@@ -35,7 +35,7 @@ struct Eigenpairs {
   // magnitude of each, the first of equal ones, is positive.
   std::vector<double> values;
   Matrix<double> vectors;
-  // The largest ‖A v − λ v‖ of them over the largest |λ|; 0 for a matrix of zeros.
+  // The largest ‖A v − λ v‖ of the pairs, divided by the largest |λ|; 0 for a matrix of zeros.
   double residual = 0;
   // With the matrix, of all rows at once.
   int64_t products = 0;
@@ -49,21 +49,21 @@ struct Eigenpairs {
 // make it faster, since a product shrinks the error of pair i by |λ_{b+1}/λ_i|, a polynomial by
 // more.
 //
-// Accuracy: within `residual`·|λ_1| of an eigenvalue each, at most that squared over the gap in a
-//           simple one. It ends after max_products with the residual it has: callers look at it.
-// Errors:   whatever `multiply` and `control` return; FAILED_PRECONDITION (NOT_FINITE) when a
+// Accuracy: within r = `residual`·|λ_1| of an eigenvalue each; within r²/gap of a simple one. The
+//           iteration ends after max_products with the residual it has: callers look at it.
+// Errors:   whatever `multiply` and `control` return; FAILED_PRECONDITION (VALUE_NOT_FINITE) when a
 //           product is not finite.
 // Cost:     products with b vectors, 8b²m flops in tiles and about 9b³ in one piece a sweep; 24bm
-//           bytes. The same bits for any number of threads. Calls BLAS.
+//           bytes. The bits do not depend on the number of threads. Calls BLAS.
 // REQUIRES: 1 <= count <= start.rows() <= start.cols().
 absl::StatusOr<Eigenpairs> IterateOrthogonally(const OrthogonalIteration& task,
                                                SymmetricProduct multiply, Matrix<double> start,
                                                const TileControl& control);
 
-// The pairs that IterateOrthogonally finds of `a`, by LAPACK in one call: for a matrix of which
-// many are wanted, or whose eigenvalues are close to each other. `products` is 0, and `residual`
-// what rounding can leave. Cost: about 9m³ flops in one piece. INTERNAL when LAPACK does not
-// converge. REQUIRES: a is symmetric, its entries are finite, 1 <= count <= a.rows().
+// The pairs that IterateOrthogonally would find, by LAPACK in one call: for a matrix whose
+// eigenvalues are close to each other, or if many pairs are wanted. `products` is 0, and `residual`
+// the rounding error. Cost: about 9m³ flops in one piece. INTERNAL when LAPACK does not converge.
+// REQUIRES: a is symmetric, its entries are finite, 1 <= count <= a.rows().
 absl::StatusOr<Eigenpairs> FactorEigenpairs(Matrix<double> a, int64_t count);
 
 }  // namespace phimap

@@ -1,8 +1,8 @@
 // The packed-panel product y = z·W for a W that never changes: packed once, multiplied often.
 //
-// Columns of W are cut into panels of two vectors of the machine at hand; a panel stores the rows
-// that can be non-zero, one after the other, so that a product reads memory in order. The kernel
-// keeps a block of rows × two vectors of sums in registers.
+// Columns of W are cut into panels of two vectors of this machine; a panel stores the rows that can
+// be non-zero, one after the other, so that a product reads memory in order. The kernel keeps a
+// block of rows × two vectors of sums in registers.
 //
 // Arithmetic 1, which fixes every bit: y_j is, for blocks of 512 in k from the first, a chain of
 // fused multiply-adds in the order of k starting from +0, and the block sums added in order to +0.
@@ -27,7 +27,7 @@ inline constexpr int64_t kChainBlock = 512;
 // Most rows of a SparseRowsRef.
 inline constexpr int64_t kMaxSparseRows = 64;
 
-// At most kMaxSparseRows rows of which only some numbers are named, for products: entries
+// At most kMaxSparseRows rows that name only some of their numbers, for products: entries
 // offsets[i] … offsets[i+1]−1 are row i's, their columns rising. Others are 0.
 template <typename T>
 struct SparseRowsRef {
@@ -41,8 +41,8 @@ struct SparseRowsRef {
 // first_column … first_column + columns − 1.
 template <typename T>
 struct ProductBlock {
-  // rows × stride numbers, aligned to the machine's vectors. They may be changed; what lies beyond
-  // `columns` up to a whole number of vectors means nothing.
+  // rows × stride numbers, aligned to the machine's vectors. The numbers may be changed; those
+  // after `columns`, up to a whole number of vectors, are undefined.
   T* values = nullptr;
   int64_t stride = 0;
   int64_t first_row = 0;
@@ -73,44 +73,44 @@ class PanelMatrix {
   int64_t columns() const { return columns_; }
   int64_t panels() const { return static_cast<int64_t>(offsets_.size()); }
   int64_t panel_columns() const { return panel_columns_; }
-  // Columns with those that fill the last panel up.
+  // Number of columns, including those that pad the last panel.
   int64_t padded_columns() const { return panels() * panel_columns_; }
   int64_t memory_bytes() const { return elements_.size() * static_cast<int64_t>(sizeof(T)); }
-  // Multiplications of one row, counting what the panels store.
+  // Multiplications of one row, counting the stored elements of the panels.
   int64_t multiplications() const { return elements_.size(); }
 
   // y_i = z_i · W for `rows` rows and the panels first_panel … last_panel − 1.
   //
   // Shapes: z row-major rows×depth() with stride `z_stride`; y[i] points at row i of the output,
-  // columns() numbers of
-  //         which those of the panels named are written. Nothing aliases. NaN in z_i means NaN in
-  //         y_i only.
+  //         columns() numbers; only those of the named panels are written. Nothing aliases. NaN
+  //         in z_i means NaN in y_i only.
   // Cost:   2 · rows · multiplications() flops; allocates nothing.
   void Multiply(const T* z, int64_t z_stride, int64_t rows, int64_t first_panel, int64_t last_panel,
                 T* const* y) const;
   void Multiply(const T* z, int64_t z_stride, int64_t rows, T* const* y) const {
     Multiply(z, z_stride, rows, 0, panels(), y);
   }
-  // As Multiply, and sets finite[i] to false for each row i that has a result which is not finite:
-  // they are looked at while they are in registers.
+  // Like Multiply, and sets finite[i] to false for each row i that has a result which is not
+  // finite: they are checked while they are in registers.
   void MultiplyAndCheck(const T* z, int64_t z_stride, int64_t rows, T* const* y,
                         bool* finite) const;
-  // As Multiply, but hands every result to `finish` once, which writes to y what it makes of it:
-  // memory that is asked for in time. The block's values are those that Multiply stores.
+  // Like Multiply, but hands every result to `finish` once, which writes its own value to y: memory
+  // that is requested in time. The block's values equal those of Multiply.
   void MultiplyAndFinish(const T* z, int64_t z_stride, int64_t rows, T* const* y,
                          ProductFinish<T> finish) const;
-  // The same for rows that are named in part, with the bits of Multiply on their dense form: of a
-  // chain only the steps of a z_k that is named are taken, and only the blocks that have one.
+  // Multiplies sparse rows, with the bits of Multiply on their dense form: a chain has only the
+  // steps of entries that are present, and only the blocks that have one.
   //
   // Why that changes no bit: W is finite, so a step of z_k = ±0 adds ±0 to its sum s. That leaves s
   // as it is unless s is itself a zero, of which at most the sign changes; a later step with a
   // product other than 0 gives the same from either zero, because the product alone is rounded.
-  // So block sums agree but for the sign of a zero. They are added in order to +0, and in rounding
-  // to nearest +0 + ±0 = +0 and t + ±0 = t: the total never is −0, and never learns of that sign.
-  // For the same reason a block without a named z_k, whose sum is a zero, may be left out.
+  // Block sums therefore agree up to the sign of a zero. They are added in order to +0, and in
+  // rounding to nearest +0 + ±0 = +0 and t + ±0 = t: the total never is −0, and never learns of
+  // that sign. For the same reason a block without a named z_k, whose sum is a zero, may be left
+  // out.
   //
-  // REQUIRES: W is no triangle and finite; columns rise within a row, 0 <= column < depth(). Cost:
-  // 2 · entries · columns() flops, and the memory of W's rows that are named.
+  // REQUIRES: W is not a triangle and is finite; columns rise within a row, 0 <= column < depth().
+  // Cost: 2 · entries · columns() flops, and the memory of W's rows that are named.
   void MultiplySparse(const SparseRowsRef<T>& z, T* const* y) const;
   // y_ij = ‖z_i − w_j‖₁ for the columns w_j of W, which is not a triangle: as Multiply, each step
   // of a chain an addition of |z_k − w_kj|, every operation rounded. Cost: 3 · rows ·
@@ -130,12 +130,12 @@ class PanelMatrix {
     T* const* rows = nullptr;
     int64_t first_column = 0;
   };
-  // Panels first_panel … last_panel − 1 of either to y, and what is not finite to `finite`, if it
-  // is not null.
+  // Computes panels first_panel … last_panel − 1 into y, and marks rows with values that are not
+  // finite in `finite`, if it is not null.
   void Run(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, T* const* y,
            bool* finite) const;
-  // Runs panels whose columns all have a place in `to`. The memory of `results` is asked
-  // for, since what is made of the results goes there.
+  // Runs panels whose columns all have a place in `to`. The memory of `results` is prefetched,
+  // because the final values go there.
   void RunWhole(Step step, const Rows& z, int64_t first_panel, int64_t last_panel, const Place& to,
                 const Place& results, bool* finite) const;
   // Runs panels into a block in the first-level cache, which `finish` gets, with rows counted from
@@ -148,7 +148,7 @@ class PanelMatrix {
   template <typename Height, typename Element>
   static PanelMatrix PackFrom(int64_t depth, int64_t columns, Height height, Element element);
 
-  // Rows of which the left vector of a panel is not zero.
+  // Rows in which the left vector of a panel is not zero.
   int64_t LeftHeight(int64_t panel) const;
 
   bool triangular_ = false;
@@ -166,8 +166,8 @@ class PanelMatrix {
 void ChainSquaredNorms(const float* x, int64_t stride, int64_t rows, int64_t cols, float* out);
 void ChainSquaredNorms(const double* x, int64_t stride, int64_t rows, int64_t cols, double* out);
 
-// The same of rows that are named in part, with the bits of their dense form: a square of 0 leaves
-// a sum, which is never −0, as it is.
+// Computes norms of sparse rows, with the bits of their dense form: a square of 0 leaves a sum,
+// which is never −0, as it is.
 void ChainSquaredNorms(const SparseRowsRef<float>& x, float* out);
 void ChainSquaredNorms(const SparseRowsRef<double>& x, double* out);
 

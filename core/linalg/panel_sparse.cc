@@ -99,7 +99,7 @@ void RunGroup(const SparseTask<T>& task) {
   const int64_t width = kPanels * 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   HWY_ALIGN T totals[kMaxSparseRows * kPanels * 2 * HWY_MAX_BYTES / sizeof(T)];
   std::fill_n(totals, rows * width, T{0});
-  // Of each row the entries of the block at hand, and of what comes after them.
+  // Range of each row's entries in the current block, and of the entries after it.
   int64_t begin[kMaxSparseRows];
   int64_t end[kMaxSparseRows];
   for (int64_t i = 0; i < rows; ++i) {

@@ -18,12 +18,12 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kBlock = 64;
-// Of what lies behind a block, rows that one thread updates at a time.
+// Number of rows behind a block that one thread updates at a time.
 constexpr int64_t kUpdateRows = 512;
 
 absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel",
+      absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
       absl::StrCat("not positive semidefinite on the landmarks: ", what, ", so that zᵀKz is ",
                    witness.value, " for a z with Σ|z|√K(x, x) = ", std::sqrt(witness.scale),
                    "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
@@ -73,7 +73,7 @@ class Factorization {
 
  private:
   absl::Status NotFinite(int64_t i) const {
-    return MakeError(absl::StatusCode::kInvalidArgument, "NOT_FINITE", "kernel",
+    return MakeError(absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE", "kernel",
                      absl::StrCat("a kernel value of landmark ", order_[i], " is not finite"),
                      {{"landmark", absl::StrCat(order_[i])}});
   }
@@ -167,12 +167,13 @@ class Factorization {
     rows.push_back(order_[worst]);
     const DefinitenessWitness witness = Witness(z, rows);
     if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
-    return NotPsd(absl::StrCat("after ", next_, " pivots the Schur diagonal of landmark ",
-                               order_[worst], " is ", m_(worst, worst)),
+    return NotPsd(absl::StrCat("eliminating ", next_, " landmarks leaves ", m_(worst, worst),
+                               " on the diagonal of landmark ", order_[worst]),
                   witness);
   }
 
-  // Two rows whose Schur complement is larger beside the diagonal than on it.
+  // Looks for an off-diagonal entry that is larger than the mean of its two diagonal ones, by more
+  // than rounding explains: a proof of indefiniteness.
   absl::Status CheckLargestEntry() {
     if (limits_.is_proven) return absl::OkStatus();
     int64_t a = -1;
@@ -198,13 +199,13 @@ class Factorization {
     rows.insert(rows.end(), {order_[a], order_[b]});
     const DefinitenessWitness witness = Witness(z, rows);
     if (!witness.Proves(limits_.value_error)) return absl::OkStatus();
-    return NotPsd(absl::StrCat("after ", next_, " pivots the Schur complement of landmarks ",
-                               order_[a], " and ", order_[b], " is ", m_(a, b),
-                               " while its diagonal is ", m_(a, a), " and ", m_(b, b)),
+    return NotPsd(absl::StrCat("eliminating ", next_, " landmarks leaves ", m_(a, b),
+                               " between landmarks ", order_[a], " and ", order_[b],
+                               ", whose own entries are ", m_(a, a), " and ", m_(b, b)),
                   witness);
   }
 
-  // What completes row i to a z whose zᵀMz is the Schur complement: −L_r^{-T} of its part of the
+  // Completes row i to a z whose zᵀMz is the Schur complement: adds −L_r^{-T} of its part of the
   // factor, `factor` times.
   void AddEliminated(int64_t i, double factor, std::vector<double>& z) const {
     std::vector<double> solved(m_.row(i), m_.row(i) + next_);
@@ -230,7 +231,7 @@ class Factorization {
   MatrixView<double> m_;
   const int64_t n_;
   const FactorLimits limits_;
-  // Of a matrix that is not proven.
+  // Kept only for a matrix that is not proven.
   std::optional<Original> original_;
   std::vector<int64_t> order_;
   // For each row: squares of its entries in the block's finished columns.

@@ -22,7 +22,7 @@ struct PivotedCholesky {
   std::vector<double> residuals;
 
   int64_t rank() const { return static_cast<int64_t>(pivots.size()); }
-  // Of `residuals`; 0 at full rank.
+  // Largest of `residuals`; 0 at full rank.
   double largest_residual() const;
 };
 
@@ -32,7 +32,7 @@ struct FactorLimits {
   double tolerance = 0;
   // β: entry (i, j) is off by at most β·√(m_ii·m_jj).
   double value_error = 0x1p-53;
-  // Whether the matrix is positive semidefinite but for that. Then nothing is refused: elimination
+  // Whether the matrix is positive semidefinite up to that. Then nothing is refused: elimination
   // multiplies the errors of values, so that a Schur diagonal can fall far under −β of a matrix
   // whose exact values have none.
   bool is_proven = false;
@@ -42,24 +42,24 @@ struct FactorLimits {
 // the lowest index of the matrix as given (exact ties: rows that are equal may differ in the last
 // bit once BLAS has updated them); stops before the first pivot that is not over the tolerance.
 //
-// Shapes:   m n×n symmetric, of which only the lower triangle is read; it is overwritten: its
+// Shapes:   m n×n symmetric; only the lower triangle is read, and overwritten: its
 //           leading rank×rank lower triangle then holds L_r, rows and columns in the order of
 //           `pivots`. The upper triangle is overwritten too unless limits.is_proven.
 // Accuracy: the computed factor is exact for M + E, ‖E‖₂ ≤ 4n·n·2⁻⁵³·max M_ii plus what lies under
 //           the tolerance.
-// Errors:   FAILED_PRECONDITION (NOT_POSITIVE_SEMIDEFINITE) when, of a matrix that is not proven, a
-//           witness is found: a z with zᵀMz < −β(Σ|z_i|√m_ii)², which no values within β of these
-//           can undo. Looked for where a Schur diagonal falls under −β·m_ii, and in the largest
-//           entry that is left beside the diagonal. INVALID_ARGUMENT (NOT_FINITE) for an
-//           entry that is not finite. Whatever `control` returns, between blocks of 64 pivots. The
-//           same bits for any number of threads.
+// Errors:   FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) when an unproven matrix has a
+//           witness: a z with zᵀMz < −β(Σ|z_i|√m_ii)², which no values within β of these can undo.
+//           Indefiniteness is looked for where a Schur diagonal falls under −β·m_ii, and in the
+//           largest entry that is left beside the diagonal. INVALID_ARGUMENT (VALUE_NOT_FINITE) for
+//           an entry that is not finite. Errors of `control`, between blocks of 64 pivots.
+// Bits:     equal for any number of threads.
 // Cost:     n²r − 2nr²/3 … ≤ n³/3 multiplications, nearly all of them in BLAS.
 // Source:   the blocked algorithm of LAPACK's dpstrf (Lucas, LAPACK working note 161); ours breaks
 //           ties and checks definiteness.
 absl::StatusOr<PivotedCholesky> FactorPivoted(MatrixView<double> m, const FactorLimits& limits,
                                               const TileControl& control);
 
-// What FactorPivoted takes for an n×n matrix of this rank: its BLAS calls' operations exactly.
+// Work of FactorPivoted for an n×n matrix of this rank: exactly the operations of its BLAS calls.
 Work WorkOfFactorPivoted(int64_t n, int64_t rank);
 
 }  // namespace phimap

@@ -140,7 +140,7 @@ void SparseSymmetric::MirrorBlocks(int64_t begin, int64_t end) {
   const int64_t first = FirstRow(begin);
   std::vector<int64_t> counts(static_cast<size_t>(FirstRow(end) - first));
   ForEachBelow(first, FirstRow(end), [&](int64_t, int64_t j, float) { ++counts[j - first]; });
-  // Where each row's next entry goes.
+  // Position of each row's next entry.
   std::vector<int64_t> next(counts.size());
   for (int64_t b = begin; b < end; ++b) {
     Entries& above = blocks_[b].above;

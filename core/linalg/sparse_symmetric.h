@@ -21,7 +21,7 @@ class SparseSymmetric {
   // Row i is in block i / kBlockRows.
   static constexpr int64_t kBlockRows = 64;
 
-  // Of `rows` rows, 1 to kMaxRows; as yet none is there.
+  // An empty matrix of capacity `rows`, 1 to kMaxRows.
   explicit SparseSymmetric(int64_t rows);
 
   // Row i: its diagonal entry and the entries left of it that are not zero, by rising column.
@@ -29,20 +29,20 @@ class SparseSymmetric {
   void AddRow(int64_t i, float diagonal, const std::vector<uint16_t>& columns,
               const std::vector<float>& values);
 
-  // Makes the entries above the diagonal of those below. Errors: what `control` returns. REQUIRES:
-  // all rows were added.
+  // Copies the entries below the diagonal to those above. Errors: those of `control`. REQUIRES: all
+  // rows were added.
   absl::Status Mirror(const TileControl& control);
 
   int64_t rows() const { return rows_; }
   float diagonal(int64_t i) const { return diagonal_[i]; }
-  // Entries that are stored, diagonal included; each below it stands for two.
+  // Stored entries, diagonal included; each below it counts for two.
   int64_t stored() const;
 
   // out = v·A. Shapes: v and out b×rows(); out aliases not v. Products are of float32 numbers,
-  // added in float32, the diagonal's first and then by rising column: within about
-  // 2⁻²⁴·√(entries of a row) of the largest partial sum. Bits are equal on every target with fused
-  // multiply-add, and for any number of threads. Cost: 4b flops an entry below the diagonal; 128
-  // bytes a row beside. Errors: what `control` returns. REQUIRES: Mirror was called.
+  // added in float32, the diagonal's first and then by rising column: within about 2⁻²⁴·√(entries
+  // of a row) of the largest partial sum. Bits are equal on every target with fused multiply-add,
+  // and for any number of threads. Cost: 4b flops an entry below the diagonal; 128 bytes a row
+  // beside. Errors: those of `control`. REQUIRES: Mirror was called.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
@@ -60,9 +60,9 @@ class SparseSymmetric {
   }
 
  private:
-  // What rows hold on one side of the diagonal.
+  // The entries of rows on one side of the diagonal.
   struct Entries {
-    // Of each row in the two that follow; one more than rows were added.
+    // Offsets of each row in the two arrays that follow; one more than rows were added.
     std::vector<int64_t> offsets = {0};
     std::vector<uint16_t> columns;
     std::vector<float> values;
@@ -77,7 +77,7 @@ class SparseSymmetric {
   // row.
   template <class F>
   void ForEachBelow(int64_t begin, int64_t end, const F& f) const;
-  // sums = the rows of a block, times `width` vectors that stand side by side.
+  // sums = the rows of a block, times `width` adjacent vectors.
   void MultiplyBlock(int64_t block, int64_t width, const float* v, float* sums) const;
 
   int64_t rows_;

@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// How many threads may work at the moment, and who watches and may stop the work. A callable as
-// Checkpoint takes converts: one thread. Refers to both, as Checkpoint does.
+// Supplies the number of threads that may work at the moment, and a checkpoint that may stop the
+// work. A callable as Checkpoint takes converts: one thread. Refers to both, as Checkpoint does.
 class TileControl {
  public:
   using Threads = absl::FunctionRef<int()>;
@@ -36,9 +36,10 @@ class TileControl {
   Checkpoint checkpoint_;
 };
 
-// Runs work(i) once for each tile 0 <= i < tiles, on at most `threads` threads of which the caller
-// is one, and returns when all are done. Tiles begin in order; which thread takes one is left open,
-// so a tile whose result depends on itself alone gives the same bits for any number of threads.
+// Runs work(i) once for each tile 0 <= i < tiles, on at most `threads` threads, the caller's
+// included, and returns when all are done. Tiles begin in order; which thread takes one is left
+// open, so a tile whose result depends on itself alone gives the same bits for any number of
+// threads.
 //
 // `checkpoint` is called on the caller's thread before each tile that it takes, with the share of
 // the tiles that were taken. No tile begins while it is called: work that it lets pass has the
@@ -46,12 +47,12 @@ class TileControl {
 // returned.
 //
 // Threads:    started for the call and joined in it: about 20 µs each, nothing for one thread or
-//             tile. Fewer run where the system has no more.
-// Exceptions: what `work` throws, std::bad_alloc for instance, is thrown to the caller.
+//             tile. Fewer run if the system cannot start more.
+// Exceptions: those of `work`, such as std::bad_alloc, reach the caller.
 absl::Status ForEachTile(int threads, int64_t tiles, Checkpoint checkpoint,
                          absl::FunctionRef<void(int64_t tile)> work);
 
-// The same for 0 … total − 1 in ranges of `size` numbers, the last of what is left: each is a tile.
+// Runs over 0 … total − 1 in ranges of `size` numbers, the last one shorter: each is a tile.
 absl::Status ForEachRange(int64_t total, int64_t size, const TileControl& control,
                           absl::FunctionRef<void(int64_t begin, int64_t count)> work);
 

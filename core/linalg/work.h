@@ -1,4 +1,4 @@
-// What computing takes, in units that have a speed on a machine; for forecasts.
+// Cost of computing, in units that have a speed on a machine; for forecasts.
 #ifndef PHIMAP_CORE_LINALG_WORK_H_
 #define PHIMAP_CORE_LINALG_WORK_H_
 
@@ -7,17 +7,17 @@ namespace phimap {
 // Counts, as double: they only grow, and overflow nothing.
 struct Work {
   // Floating-point operations, additions and multiplications, of matrix products and of solves with
-  // many right sides: what runs at the vector unit's speed.
+  // many right sides, which run at the vector unit's speed.
   double product_flops = 0;
-  // Those of factorizations and inversions of triangles, which are slower by a constant.
+  // Operations of factorizations and inversions of triangles, which are slower by a constant.
   double factor_flops = 0;
-  // Numbers that are made or passed over one by one: kernel values, features, the stream. One rbf
-  // value counts as 1.
+  // Numbers that are made or passed over singly: kernel values, features, the stream. One rbf value
+  // counts as 1.
   double elements = 0;
 
   double flops() const { return product_flops + factor_flops; }
-  // How long it takes beside other work, in operations of large products; roughly, and only good
-  // for shares of a whole: a core does those at some 50 a nanosecond, and an element in about one.
+  // Rough duration relative to other work, in operations of large products, only good for shares of
+  // a whole: a core does those at some 50 a nanosecond, and an element in about one.
   double weight() const { return product_flops + 1.7 * factor_flops + 50 * elements; }
   Work& operator+=(const Work& other) {
     product_flops += other.product_flops;

@@ -35,14 +35,14 @@ enum Section : uint32_t {
 };
 constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatures,
                                               kProjection, kCertificate, kColumnNames};
-// As docs/formats.md calls them.
+// Names of sections in docs/formats.md.
 constexpr std::array<absl::string_view, kSections.size()> kSectionNames = {
     "provenance",       "input stage", "feature stage",
     "projection stage", "certificate", "column names"};
-// How many kFormatWithoutNames has.
+// Number of sections of kFormatWithoutNames.
 constexpr size_t kFewestSections = 5;
 
-// Where the section table ends.
+// End of the section table.
 constexpr int64_t TableEnd(size_t sections) {
   return kHeaderBytes + kTableEntryBytes * static_cast<int64_t>(sections);
 }
@@ -83,12 +83,12 @@ absl::StatusOr<Provenance> DecodeProvenance(ByteReader reader) {
 }
 
 struct Header {
-  // Those that are there: kFewestSections, or all.
+  // Number of sections: kFewestSections, or all.
   size_t sections = 0;
   uint32_t arithmetic = 0;
   FloatType serving_type = FloatType::kFloat32;
   std::array<TableEntry, kSections.size()> table;
-  // Where the last section ends, and the artifact with it.
+  // End of the last section, and of the artifact.
   int64_t end = 0;
 };
 
@@ -126,9 +126,29 @@ absl::Status CheckHeaderChecksum(absl::string_view bytes, size_t sections, uint3
 }
 
 absl::Status Unknown(absl::string_view what, uint32_t got, uint32_t known) {
-  return MakeError(absl::StatusCode::kUnimplemented, "UNKNOWN_FORMAT", "",
+  return MakeError(absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
                    absl::StrCat("artifact has ", what, " ", got, "; this build knows ", known,
                                 ". A newer phimap wrote it"));
+}
+
+// Reads the table of header.sections sections, which lie one after the other.
+absl::Status ReadTable(ByteReader& reader, int64_t size_limit, Header& header) {
+  int64_t expected_offset = TableEnd(header.sections);
+  for (size_t i = 0; i < header.sections; ++i) {
+    const uint32_t kind = reader.Number<uint32_t>();
+    header.table[i].crc = reader.Number<uint32_t>();
+    header.table[i].offset = static_cast<int64_t>(reader.Number<uint64_t>());
+    header.table[i].size = static_cast<int64_t>(reader.Number<uint64_t>());
+    if (kind != kSections[i])
+      reader.Fail(absl::StrCat("expected section ", kSections[i], ", got ", kind));
+    expected_offset = Aligned(expected_offset);
+    reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
+    reader.CheckRange("section size", header.table[i].size, 0, size_limit - expected_offset);
+    PHIMAP_RETURN_IF_ERROR(reader.status());
+    expected_offset += header.table[i].size;
+  }
+  header.end = expected_offset;
+  return absl::OkStatus();
 }
 
 // Header and table of an artifact that begins with `bytes` and has at most `size_limit` of them.
@@ -158,22 +178,8 @@ absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit)
   if (header.arithmetic != kArithmetic)
     return Unknown("arithmetic", header.arithmetic, kArithmetic);
   header.serving_type = static_cast<FloatType>(serving_type);
-  int64_t expected_offset = TableEnd(header.sections);
-  for (size_t i = 0; i < header.sections; ++i) {
-    const uint32_t kind = reader.Number<uint32_t>();
-    header.table[i].crc = reader.Number<uint32_t>();
-    header.table[i].offset = static_cast<int64_t>(reader.Number<uint64_t>());
-    header.table[i].size = static_cast<int64_t>(reader.Number<uint64_t>());
-    if (kind != kSections[i])
-      reader.Fail(absl::StrCat("expected section ", kSections[i], ", got ", kind));
-    expected_offset = Aligned(expected_offset);
-    reader.CheckRange("section offset", header.table[i].offset, expected_offset, expected_offset);
-    reader.CheckRange("section size", header.table[i].size, 0, size_limit - expected_offset);
-    PHIMAP_RETURN_IF_ERROR(reader.status());
-    expected_offset += header.table[i].size;
-  }
-  header.end = expected_offset;
-  // What a shorter table leaves of the head.
+  PHIMAP_RETURN_IF_ERROR(ReadTable(reader, size_limit, header));
+  // Length of the head with a shorter table.
   const int64_t table_end = TableEnd(header.sections);
   ByteReader padding(bytes.substr(table_end, kArtifactHeadBytes - table_end), table_end);
   padding.AlignTo(kArtifactHeadBytes);
@@ -218,7 +224,7 @@ absl::Status CheckNamesOf(const Plan& plan, const std::vector<std::string>& name
   const auto count = static_cast<int64_t>(names.size());
   if (count == 0 || count == plan.input_columns()) return CheckColumnNames(names);
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "BAD_COLUMN_NAMES", "column_names",
+      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
       absl::StrCat("expected ", plan.input_columns(), " names, one for each column, or none, got ",
                    count),
       {{"expected", absl::StrCat(plan.input_columns())}, {"actual", absl::StrCat(count)}});
@@ -256,7 +262,7 @@ absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact) {
     out.append(sections[i]);
     if (static_cast<int64_t>(out.size()) > kMaxArtifactBytes) {
       return MakeError(absl::StatusCode::kResourceExhausted, "ARTIFACT_TOO_LARGE", "",
-                       absl::StrCat("the artifact takes over ", kMaxArtifactBytes,
+                       absl::StrCat("the artifact takes more than ", kMaxArtifactBytes,
                                     " bytes; use fewer landmarks or dimensions"));
     }
   }
@@ -284,7 +290,7 @@ absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
   constexpr size_t kCertificateIndex = 4;
   const TableEntry& provenance = header.table[kProvenanceIndex];
   const TableEntry& certificate = header.table[kCertificateIndex];
-  const TableEntry& names = header.table[kFewestSections];  // Of size 0 if there are none.
+  const TableEntry& names = header.table[kFewestSections];  // Size 0 if there are none.
   if (charge) PHIMAP_RETURN_IF_ERROR(charge(provenance.size + certificate.size + names.size));
   ArtifactFacts facts;
   PHIMAP_ASSIGN_OR_RETURN(const std::string section,

@@ -1,8 +1,7 @@
 // Artifacts: plan ↔ bytes. The byte table is docs/formats.md.
 //
-// An artifact is untrusted until it is decoded: every size is bounded before memory is taken for
-// it, every section is checked against its CRC-32C, and every index and number against what it
-// refers to.
+// An artifact is untrusted until it is decoded: every size is bounded before memory is allocated,
+// every section is checked against its CRC-32C, and every index and number against its target.
 #ifndef PHIMAP_CORE_PLAN_ARTIFACT_H_
 #define PHIMAP_CORE_PLAN_ARTIFACT_H_
 
@@ -26,7 +25,7 @@ inline constexpr uint32_t kArtifactFormat = 2;
 // Largest artifact that is written or read: 4 GiB.
 inline constexpr int64_t kMaxArtifactBytes = int64_t{4} << 30;
 
-// What a version was made from, in canonical text. Shown to people; the engine does not read it.
+// Origin of a version, in canonical text. Shown to people; the engine does not read it.
 struct Provenance {
   // "f2(landmarks=500, policy=uniform, pool_rows=20000, serving_type=float32)"
   std::string mapping_text;
@@ -60,7 +59,7 @@ absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
 // off before it.
 uint32_t ArtifactFormatOf(absl::string_view bytes);
 
-// What people are shown of an artifact; the rest of it is the plan.
+// Facts of an artifact for people; the rest of it is the plan.
 struct ArtifactFacts {
   Provenance provenance;
   std::string certificate;
@@ -70,14 +69,14 @@ struct ArtifactFacts {
 using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, int64_t bytes)>;
 
 // Reads the head and the sections of the facts alone, whatever the plan takes: some KiB of an
-// artifact of gigabytes. What is read is checked as DecodeArtifact checks it; the plan may still be
+// artifact of gigabytes. The parts read are checked like DecodeArtifact's; the plan may still be
 // damaged. `charge`, which may be empty, is told the memory for the sections before it is taken,
 // and its error is returned. REQUIRES: size_bytes is that of the artifact.
 absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge = nullptr);
 
-// DATA_LOSS with the byte offset, what was expected and what came, for anything damaged;
+// DATA_LOSS with the byte offset, and the expected and actual value, for anything damaged;
 // UNIMPLEMENTED for a format version, arithmetic or kind of stage that this build does not know.
 absl::StatusOr<Artifact> DecodeArtifact(absl::string_view bytes);
 

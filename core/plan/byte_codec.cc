@@ -64,7 +64,7 @@ absl::Status ByteReader::Finish() {
 }
 
 absl::Status DamagedArtifact(int64_t offset, absl::string_view what) {
-  return MakeError(absl::StatusCode::kDataLoss, "DAMAGED_ARTIFACT", "",
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
                    absl::StrCat("artifact damaged at byte ", offset, ": ", what),
                    {{"offset", absl::StrCat(offset)}});
 }

@@ -40,7 +40,7 @@ class ByteWriter {
 // later read returns zero or nothing, so that a caller may read a whole table and look once.
 class ByteReader {
  public:
-  // `base` is where `bytes` starts in the artifact: what error messages count from.
+  // `base` is the offset of `bytes` in the artifact, from which error messages count.
   ByteReader(absl::string_view bytes, int64_t base) : bytes_(bytes), base_(base) {}
 
   template <typename T>
@@ -59,7 +59,7 @@ class ByteReader {
   const char* Numbers(int64_t count) {
     return Bytes(count, sizeof(T));
   }
-  // What Text wrote, at most `limit` bytes.
+  // Reads a text of at most `limit` bytes that Text wrote.
   std::string Text(int64_t limit);
   // Skips zeros up to the next multiple of `alignment`, counted from the start of the artifact.
   void AlignTo(int64_t alignment);
@@ -84,7 +84,7 @@ class ByteReader {
   absl::Status status_;
 };
 
-// DATA_LOSS (reason DAMAGED_ARTIFACT) at a byte offset of the artifact.
+// DATA_LOSS (reason ARTIFACT_MALFORMED) at a byte offset of the artifact.
 absl::Status DamagedArtifact(int64_t offset, absl::string_view what);
 
 }  // namespace phimap

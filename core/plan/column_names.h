@@ -1,5 +1,5 @@
-// The names of the columns that a version maps, in order: what shows that rows come with their
-// columns where the version's had them. Features depend on the order alone; no engine reads names.
+// The names of the columns that a version maps, in order: they show whether rows have their columns
+// in the version's order. Features depend on the order alone; no engine reads names.
 #ifndef PHIMAP_CORE_PLAN_COLUMN_NAMES_H_
 #define PHIMAP_CORE_PLAN_COLUMN_NAMES_H_
 
@@ -18,14 +18,14 @@ inline constexpr int64_t kMaxColumnNameBytes = 256;
 inline constexpr int64_t kMaxColumnNamesBytes = int64_t{1} << 20;
 
 // OK if no name is empty, over kMaxColumnNameBytes long or there twice, and all together keep
-// kMaxColumnNamesBytes. INVALID_ARGUMENT (BAD_COLUMN_NAMES, field "column_names[i]") otherwise.
-// What may be shown to people is not looked at.
+// kMaxColumnNamesBytes. INVALID_ARGUMENT (COLUMN_NAMES_INVALID, field "column_names[i]") otherwise.
+// Whether the names may be shown to people is not checked.
 absl::Status CheckColumnNames(const std::vector<std::string>& names);
 
 // The section of an artifact: empty for no names.
 std::string EncodeColumnNames(const std::vector<std::string>& names);
-// DATA_LOSS for what EncodeColumnNames cannot have written, and for names that CheckColumnNames
-// refuses. `offset` is where `bytes` stands in the artifact.
+// DATA_LOSS for bytes that EncodeColumnNames cannot have written, and for names that
+// CheckColumnNames refuses. `offset` is the offset of `bytes` in the artifact.
 absl::StatusOr<std::vector<std::string>> DecodeColumnNames(absl::string_view bytes, int64_t offset);
 
 }  // namespace phimap

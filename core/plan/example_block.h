@@ -13,9 +13,9 @@
 
 namespace phimap {
 
-// Bytes of an example (docs/formats.md, external block): a dense row is its numbers in float64; a
+// Bytes of an example (docs/formats.md, remote block): a dense row is its numbers in float64; a
 // sparse one the columns of its n entries as int32 and then their values as float64, 12·n bytes;
-// strings are what they are. Not thread-safe; moves keep views valid.
+// strings are stored unchanged. Not thread-safe; moves keep views valid.
 class ExampleBlock {
  public:
   // REQUIRES: columns is that of the rows, 0 of strings.
@@ -35,7 +35,7 @@ class ExampleBlock {
   ExamplesView view() const;
   std::string Bytes(int64_t i) const;
 
-  // Whether these can be the bytes of such an example; the message says what is wrong.
+  // Whether these can be the bytes of such an example; the message names the fault.
   static absl::Status CheckBytes(ExampleKind kind, int64_t columns, absl::string_view bytes);
 
  private:
@@ -45,7 +45,7 @@ class ExampleBlock {
   ExampleKind kind_;
   int64_t columns_;
   int64_t rows_ = 0;
-  // Of rows; of sparse ones the entries alone.
+  // Values of rows; for sparse ones the entries alone.
   std::vector<double> values_;
   std::vector<int32_t> indices_;
   std::vector<int64_t> offsets_ = {0};

@@ -17,7 +17,7 @@ using Code = absl::StatusCode;
 
 absl::Status BadOffset(const SparseRowsView& rows, int64_t i, int64_t entries) {
   return MakeError(
-      Code::kInvalidArgument, "BAD_OFFSETS", absl::StrCat("row_offsets[", i + 1, "]"),
+      Code::kInvalidArgument, "OFFSETS_INVALID", absl::StrCat("row_offsets[", i + 1, "]"),
       absl::StrCat("offsets rise from 0 to the ", entries, " entries; row ", i,
                    " is said to reach from ", rows.offset(i), " to ", rows.offset(i + 1)),
       {{"row", absl::StrCat(i)},
@@ -28,7 +28,7 @@ absl::Status BadOffset(const SparseRowsView& rows, int64_t i, int64_t entries) {
 absl::Status BadColumn(const SparseRowsView& rows, int64_t row, int64_t entry, int64_t last) {
   const int64_t column = rows.column(entry);
   const bool in_range = column >= 0 && column < rows.columns;
-  return MakeError(Code::kInvalidArgument, "BAD_COLUMN",
+  return MakeError(Code::kInvalidArgument, "COLUMN_INDEX_INVALID",
                    absl::StrCat("column_indices[", entry, "]"),
                    in_range ? absl::StrCat("columns rise within a row, each named once; in row ",
                                            row, " column ", column, " comes after ", last,
@@ -42,7 +42,7 @@ absl::Status BadColumn(const SparseRowsView& rows, int64_t row, int64_t entry, i
 }
 
 absl::Status BadValue(const SparseRowsView& rows, int64_t row, int64_t entry) {
-  return MakeError(Code::kInvalidArgument, "NOT_FINITE", absl::StrCat("values[", entry, "]"),
+  return MakeError(Code::kInvalidArgument, "VALUE_NOT_FINITE", absl::StrCat("values[", entry, "]"),
                    absl::StrCat("expected a finite number, got ", rows.value(entry), " in row ",
                                 row, ", column ", rows.column(entry)),
                    {{"row", absl::StrCat(row)}, {"column", absl::StrCat(rows.column(entry))}});
@@ -71,13 +71,13 @@ absl::Status CheckStrings(const StringsView& strings) {
   for (int64_t i = 0; i < strings.rows; ++i) {
     const int64_t bytes = static_cast<int64_t>(strings[i].size());
     if (strings.kind == ExampleKind::kText && !IsUtf8(strings[i])) {
-      return MakeError(Code::kInvalidArgument, "NOT_UTF8", absl::StrCat("values[", i, "]"),
+      return MakeError(Code::kInvalidArgument, "TEXT_NOT_UTF8", absl::StrCat("values[", i, "]"),
                        "expected text in UTF-8, got bytes that are not; send them as bytes, for a "
                        "kernel with unit=byte, or convert the text",
                        {{"row", absl::StrCat(i)}});
     }
     if (bytes <= kMaxStringBytes) continue;
-    return MakeError(Code::kInvalidArgument, "TOO_LONG", absl::StrCat("values[", i, "]"),
+    return MakeError(Code::kInvalidArgument, "FIELD_TOO_LONG", absl::StrCat("values[", i, "]"),
                      absl::StrCat("expected at most ", kMaxStringBytes, " bytes, got ", bytes,
                                   "; cut or split the example"),
                      {{"row", absl::StrCat(i)},
@@ -153,13 +153,13 @@ absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self
   }
   const std::string field = absl::StrCat("examples.", examples.kind_name());
   if (!numbers) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_KIND", field,
+    return MakeError(absl::StatusCode::kInvalidArgument, "EXAMPLE_KIND_MISMATCH", field,
                      absl::StrCat("the version maps rows of ", columns,
                                   " numbers, dense or sparse; got ", examples.kind_name()),
                      {{"actual", std::string(examples.kind_name())}});
   }
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", absl::StrCat(field, ".columns"),
+      absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", absl::StrCat(field, ".columns"),
       absl::StrCat(
           "expected ", columns,
           self_values ? absl::StrCat(", or ", columns + 1, " with K(x, x) as the last,") : "",

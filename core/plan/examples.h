@@ -1,4 +1,4 @@
-// Blocks of examples as they come over the wire: dense rows, sparse rows, or strings. Views: they
+// Blocks of examples as they arrive over the wire: dense rows, sparse rows, or strings. Views: they
 // own nothing.
 #ifndef PHIMAP_CORE_PLAN_EXAMPLES_H_
 #define PHIMAP_CORE_PLAN_EXAMPLES_H_
@@ -17,8 +17,8 @@ namespace phimap {
 // Longest string among the examples, in bytes.
 inline constexpr int64_t kMaxStringBytes = int64_t{1} << 20;
 
-// Rows in compressed sparse row form; what is not named is zero. Entries offset(i) … offset(i+1)−1
-// are row i's, their columns rising. Little-endian, at any alignment. REQUIRES of all but shape,
+// Rows in compressed sparse row form; other numbers are zero. Entries offset(i) … offset(i+1)−1 are
+// row i's, their columns rising. Little-endian, at any alignment. REQUIRES of all but shape,
 // lengths and CheckExamples: CheckExamples is OK.
 struct SparseRowsView {
   FloatType type = FloatType::kFloat64;
@@ -50,10 +50,10 @@ struct SparseRowsView {
   }
 };
 
-// What an example is. Numbers of the artifact format; never reused.
+// Kind of an example. Numbers of the artifact format; never reused.
 enum class ExampleKind : uint8_t { kDense = 1, kBytes = 2, kText = 3, kSparse = 4 };
 
-// "dense", "sparse", "bytes" or "text": what errors call it, and its field of the API.
+// "dense", "sparse", "bytes" or "text": the name in errors, and in the API's field.
 absl::string_view ExampleKindName(ExampleKind kind);
 inline bool IsString(ExampleKind kind) {
   return kind == ExampleKind::kBytes || kind == ExampleKind::kText;
@@ -64,7 +64,7 @@ struct StringsView {
   ExampleKind kind = ExampleKind::kText;
   const std::string* const* values = nullptr;
   int64_t rows = 0;
-  // Of all values.
+  // Bytes of all values.
   int64_t bytes = 0;
 
   const std::string& operator[](int64_t i) const { return *values[i]; }
@@ -102,16 +102,16 @@ class ExamplesView {
 };
 
 // Whether they are rows of so many numbers, or of one more where `self_values` may follow:
-// INVALID_ARGUMENT (WRONG_KIND; WRONG_COLUMNS with both numbers), field "examples.KIND" or
-// "examples.KIND.columns".
+// INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers), field
+// "examples.KIND" or "examples.KIND.columns".
 absl::Status CheckShape(const ExamplesView& examples, int64_t columns, bool self_values = false);
 
-// What remains to be checked of a block whose shape and lengths are right, in one pass: that every
-// value is finite (NOT_FINITE), offsets never fall or lead out of the entries (BAD_OFFSETS),
-// columns are in range and rise within a row (BAD_COLUMN), texts are UTF-8 (NOT_UTF8) and strings
-// no longer than kMaxStringBytes (TOO_LONG). INVALID_ARGUMENT that names the first offence:
-// rows[i].columns[j] of dense rows, column_indices[e] and values[e] of sparse ones, with the row,
-// values[i] of strings.
+// Completes the checks of a block whose shape and lengths are right, in one pass: every value is
+// finite (VALUE_NOT_FINITE), offsets never fall or lead out of the entries (OFFSETS_INVALID),
+// columns are in range and rise within a row (COLUMN_INDEX_INVALID), texts are UTF-8
+// (TEXT_NOT_UTF8) and strings no longer than kMaxStringBytes (FIELD_TOO_LONG). INVALID_ARGUMENT
+// that names the first offence: rows[i].columns[j] of dense rows, column_indices[e] and values[e]
+// of sparse ones, with the row, values[i] of strings.
 absl::Status CheckExamples(const ExamplesView& examples);
 
 }  // namespace phimap

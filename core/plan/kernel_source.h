@@ -1,4 +1,4 @@
-// Where the values of a kernel come from that is not computed here.
+// Source of the values of a remote kernel.
 #ifndef PHIMAP_CORE_PLAN_KERNEL_SOURCE_H_
 #define PHIMAP_CORE_PLAN_KERNEL_SOURCE_H_
 
@@ -9,21 +9,21 @@
 
 namespace phimap {
 
-// Calls the user's own kernel. Of one build: one thread at a time.
+// Calls the user's own kernel. Used by one build: one thread at a time.
 class KernelSource {
  public:
-  // Asked again and again while a call waits; a status other than OK ends the call with it.
+  // Called repeatedly while a call waits; a status other than OK ends the call with it.
   using Alive = absl::FunctionRef<absl::Status()>;
 
   virtual ~KernelSource() = default;
 
-  // out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless that is null, as the
-  // kernel says: finite and of this shape, and nothing more is promised.
+  // out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless that is null, in the
+  // service's values: finite and of this shape, without further guarantees.
   //
   // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n. Columns
   //         that are asked for again are cheaper than others: the same `right`, in the same memory,
   //         in one call after the other.
-  // Errors: what `alive` says; and those of the service, which name it.
+  // Errors: those of `alive`; and those of the service, which name it.
   virtual absl::Status Block(const ExamplesView& left, const ExamplesView& right,
                              MatrixView<double> out, double* diagonal, Alive alive) = 0;
 

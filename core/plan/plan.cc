@@ -16,7 +16,7 @@ namespace phimap {
 namespace {
 
 absl::Status Invalid(absl::string_view stage, absl::string_view what) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_PLAN", stage, what);
+  return MakeError(absl::StatusCode::kInvalidArgument, "PLAN_INVALID", stage, what);
 }
 
 absl::Status CheckDimension(absl::string_view stage, absl::string_view what, int64_t value) {
@@ -89,6 +89,17 @@ absl::Status CheckProgram(const KernelProgram& program, int64_t columns) {
   PHIMAP_RETURN_IF_ERROR(CheckOps<T>(program.ops()));
   for (const std::vector<KernelOp>& factor : program.factors()) {
     PHIMAP_RETURN_IF_ERROR(CheckOps<T>(factor));
+  }
+  for (const ColumnSum& sum : program.sums()) {
+    if (sum.LeastColumns() > columns) {
+      return Invalid("features", absl::StrCat("a column sum of ", sum.LeastColumns(),
+                                              " columns, expected at most ", columns));
+    }
+    for (const double weight : sum.weights) {
+      if (std::isfinite(static_cast<T>(weight))) continue;
+      return Invalid("features", absl::StrCat("a weight of a column, ", weight,
+                                              ", does not fit into the serving type"));
+    }
   }
   for (const BilinearForm& form : program.forms()) {
     if (form.columns == columns) continue;
@@ -165,12 +176,12 @@ struct FeatureCheck {
     }
     return CheckDimension("features", "strings", static_cast<int64_t>(f.strings.size()));
   }
-  absl::Status operator()(const ExternalFeatures& f) const {
+  absl::Status operator()(const RemoteFeatures& f) const {
     const int64_t count = f.examples.size();
     PHIMAP_RETURN_IF_ERROR(CheckDimension("features", "examples", count));
-    if (f.kind == ExternalFeatures::ExampleKind::kRowNumbers) return RowNumbers(f);
+    if (f.kind == RemoteFeatures::ExampleKind::kRowNumbers) return RowNumbers(f);
     if (f.kernel.empty() || f.endpoint.empty()) {
-      return Invalid("features", "an external block needs a kernel and an endpoint");
+      return Invalid("features", "an remote block needs a kernel and an endpoint");
     }
     for (const std::string& example : f.examples) {
       const absl::Status good = ExampleBlock::CheckBytes(KindOf(f.kind), columns, example);
@@ -178,7 +189,7 @@ struct FeatureCheck {
     }
     return absl::OkStatus();
   }
-  absl::Status RowNumbers(const ExternalFeatures& f) const {
+  absl::Status RowNumbers(const RemoteFeatures& f) const {
     if (!f.kernel.empty() || !f.endpoint.empty()) {
       return Invalid("features", "values that come with the request have no endpoint");
     }
@@ -262,7 +273,7 @@ int64_t ServingStages<T>::feature_count() const {
       return f.rows.rows() * f.program.results();
     }
     int64_t operator()(const L1Features<T>& f) const { return f.rows.rows(); }
-    int64_t operator()(const ExternalFeatures& f) const { return f.examples.size(); }
+    int64_t operator()(const RemoteFeatures& f) const { return f.examples.size(); }
     int64_t operator()(const ExpansionFeatures<T>& f) const { return f.coefficients.size(); }
     int64_t operator()(const StringFeatures& f) const { return f.strings.size(); }
   };
@@ -288,42 +299,42 @@ int64_t Plan::output_columns() const {
   return std::visit([](const auto& s) { return s.output_columns(); }, stages);
 }
 
-ExampleKind KindOf(ExternalFeatures::ExampleKind kind) {
+ExampleKind KindOf(RemoteFeatures::ExampleKind kind) {
   switch (kind) {
-    case ExternalFeatures::ExampleKind::kDense:
+    case RemoteFeatures::ExampleKind::kDense:
       return ExampleKind::kDense;
-    case ExternalFeatures::ExampleKind::kBytes:
+    case RemoteFeatures::ExampleKind::kBytes:
       return ExampleKind::kBytes;
-    case ExternalFeatures::ExampleKind::kText:
+    case RemoteFeatures::ExampleKind::kText:
       return ExampleKind::kText;
-    case ExternalFeatures::ExampleKind::kSparse:
+    case RemoteFeatures::ExampleKind::kSparse:
       return ExampleKind::kSparse;
-    case ExternalFeatures::ExampleKind::kRowNumbers:
+    case RemoteFeatures::ExampleKind::kRowNumbers:
       break;
   }
   PHIMAP_CHECK(false);
 }
 
-ExternalFeatures::ExampleKind StoredKindOf(ExampleKind kind) {
+RemoteFeatures::ExampleKind StoredKindOf(ExampleKind kind) {
   switch (kind) {
     case ExampleKind::kDense:
-      return ExternalFeatures::ExampleKind::kDense;
+      return RemoteFeatures::ExampleKind::kDense;
     case ExampleKind::kBytes:
-      return ExternalFeatures::ExampleKind::kBytes;
+      return RemoteFeatures::ExampleKind::kBytes;
     case ExampleKind::kText:
-      return ExternalFeatures::ExampleKind::kText;
+      return RemoteFeatures::ExampleKind::kText;
     case ExampleKind::kSparse:
       break;
   }
-  return ExternalFeatures::ExampleKind::kSparse;
+  return RemoteFeatures::ExampleKind::kSparse;
 }
 
 absl::Status Plan::Validate() const {
   const bool of_strings = std::visit(
       [](const auto& s) {
-        const auto* const external = std::get_if<ExternalFeatures>(&s.features);
+        const auto* const remote = std::get_if<RemoteFeatures>(&s.features);
         return std::holds_alternative<StringFeatures>(s.features) ||
-               (external != nullptr && external->of_strings());
+               (remote != nullptr && remote->of_strings());
       },
       stages);
   PHIMAP_RETURN_IF_ERROR(CheckInput(input, of_strings));
@@ -332,8 +343,8 @@ absl::Status Plan::Validate() const {
         using T = typename std::decay_t<decltype(s)>::Element;
         const bool changed =
             !input.shift.empty() || !input.scale.empty() || !input.projection.empty();
-        if (changed && std::holds_alternative<ExternalFeatures>(s.features)) {
-          return Invalid("input", "what is computed elsewhere sees the examples as they came");
+        if (changed && std::holds_alternative<RemoteFeatures>(s.features)) {
+          return Invalid("input", "features of a remote kernel take no shift, scale or projection");
         }
         PHIMAP_RETURN_IF_ERROR(std::visit(FeatureCheck<T>{input.output_columns()}, s.features));
         PHIMAP_RETURN_IF_ERROR(

@@ -4,8 +4,8 @@
 //     z  = e( x' · A'ᵀ , ‖x'‖² , ‖a'_j‖² )       feature stage
 //     y  = (z − μ) · W                           projection stage
 //
-// Builders emit plans, plans are what is stored, and one engine executes all of them. Every stage
-// is optional but the feature stage; a plan that exists has consistent shapes (Validate).
+// Builders emit plans, the store holds plans, and one engine executes all of them. Every stage is
+// optional but the feature stage; a plan that exists has consistent shapes (Validate).
 #ifndef PHIMAP_CORE_PLAN_PLAN_H_
 #define PHIMAP_CORE_PLAN_PLAN_H_
 
@@ -56,25 +56,24 @@ struct ProductFeatures {
 };
 
 // L1 distances alone: the program's pushed product is ‖x' − a'_j‖₁. Builders emit ProductFeatures
-// with a program that pushes distances; this form of old is read and run.
+// with a program that pushes distances; this old form is read and run.
 template <typename T>
 struct L1Features {
   Matrix<T> rows;
   KernelProgram program;
 };
 
-// Monomials: feature j is coefficients[j] times `degree` columns, one after the other as they stand
-// in `columns`.
+// Monomials: feature j is coefficients[j] times `degree` columns, one after the other in `columns`.
 template <typename T>
 struct ExpansionFeatures {
   int64_t degree = 0;
-  // `degree` for each feature, rising; −1 stands for a column of ones.
+  // `degree` for each feature, rising; −1 is a column of ones.
   std::vector<int32_t> columns;
   std::vector<T> coefficients;
 };
 
-// Most bytes of the strings of a plan, counted once for each unit and n of its kernels: what an
-// engine holds of them is up to StringIndex::kBytesPerUnit times as much.
+// Maximum bytes of the strings of a plan, counted once for each unit and n of its kernels: an
+// engine holds up to StringIndex::kBytesPerUnit times as much of them.
 inline constexpr int64_t kMaxIndexedBytes = int64_t{8} << 20;
 
 // Kernels of strings with fixed ones, then an elementwise map. There is no input stage: the plan
@@ -84,11 +83,11 @@ struct StringFeatures {
   KernelProgram program;
 };
 
-// Features that are computed elsewhere (by a user's own kernel service, or by whoever asks): z
-// arrives from outside, K(x, example_j) for each example. The engine takes it for its rows and runs
-// the projection stage on it.
-struct ExternalFeatures {
-  // kRowNumbers: nobody is asked for values, they come with the request.
+// Features that are values of a remote kernel: z arrives from a kernel service or from the caller,
+// K(x, example_j) for each example. The engine takes it for its rows and runs the projection stage
+// on it.
+struct RemoteFeatures {
+  // kRowNumbers: no service is asked, the values come with the request.
   enum class ExampleKind : uint8_t {
     kDense = 1,
     kBytes = 2,
@@ -97,20 +96,20 @@ struct ExternalFeatures {
     kSparse = 5
   };
   // Name of the kernel, as the service knows it, and of the endpoint on the operator's allow-list;
-  // of row numbers both are empty.
+  // both are empty for row numbers.
   std::string kernel;
   std::string endpoint;
   ExampleKind kind = ExampleKind::kDense;
-  // The landmarks themselves, as ExampleBlock::Bytes has them; or where in the stream each stood,
-  // from 0, in decimal.
+  // The landmarks themselves, in the form of ExampleBlock::Bytes; or the position of each in the
+  // stream, from 0, in decimal.
   std::vector<std::string> examples;
 
   bool of_strings() const { return kind == ExampleKind::kBytes || kind == ExampleKind::kText; }
 };
 
 // REQUIRES of the first: not row numbers.
-ExampleKind KindOf(ExternalFeatures::ExampleKind kind);
-ExternalFeatures::ExampleKind StoredKindOf(ExampleKind kind);
+ExampleKind KindOf(RemoteFeatures::ExampleKind kind);
+RemoteFeatures::ExampleKind StoredKindOf(ExampleKind kind);
 
 // W absent.
 struct NoProjection {};
@@ -121,8 +120,8 @@ template <typename T>
 struct TriangularProjection {
   int64_t order = 0;
   AlignedArray<T> elements;
-  // Of F2: K(a_k, a_k) of the landmark that row k belongs to, over 0; empty in plans of old.
-  // Features do not depend on it, what is said of their rounding does (residual.h).
+  // For F2: K(a_k, a_k) > 0 of the landmark that row k belongs to; empty in old plans. Features do
+  // not depend on it, but the bound on their rounding does (residual.h).
   std::vector<double> self_values;
 
   static int64_t ElementCount(int64_t order) { return order * (order + 1) / 2; }
@@ -150,7 +149,7 @@ struct SparseProjection {
 template <typename T>
 struct ServingStages {
   using Element = T;
-  std::variant<ProductFeatures<T>, L1Features<T>, ExternalFeatures, ExpansionFeatures<T>,
+  std::variant<ProductFeatures<T>, L1Features<T>, RemoteFeatures, ExpansionFeatures<T>,
                StringFeatures>
       features;
   // μ: one number for each feature, or empty for 0.
@@ -165,19 +164,19 @@ struct ServingStages {
 struct Plan {
   uint32_t arithmetic = kArithmetic;
   InputStage input;
-  // Which alternative is held is the serving type.
+  // The alternative held is the serving type.
   std::variant<ServingStages<float>, ServingStages<double>> stages;
 
   FloatType serving_type() const {
     return stages.index() == 0 ? FloatType::kFloat32 : FloatType::kFloat64;
   }
-  // Of an example. Of an external block the engine's rows have others: a value for each landmark;
-  // 0: it maps strings.
+  // Columns of an example. The engine's rows of a remote block have others: a value for each
+  // landmark; 0: it maps strings.
   int64_t input_columns() const { return input.columns; }
   int64_t output_columns() const;
 
   // Shapes agree, dimensions are within 1..kMaxPlanDimension, every number is finite, sparse
-  // indices are in range and rising. INVALID_ARGUMENT says which stage and what.
+  // indices are in range and rising. INVALID_ARGUMENT names the stage and the fault.
   absl::Status Validate() const;
 };
 

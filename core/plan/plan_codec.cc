@@ -23,10 +23,11 @@ enum FeatureKind : uint8_t {
   kL1 = 2,
   kStructured = 3,
   kExpansion = 4,
-  kExternal = 5,
+  kRemote = 5,
   kShiftedProduct = 6,
   kComposed = 7,
-  kStrings = 8
+  kStrings = 8,
+  kColumnSums = 9
 };
 enum ProjectionKind : uint8_t {
   kNone = 0,
@@ -37,8 +38,8 @@ enum ProjectionKind : uint8_t {
   kLandmarkTriangle = 5
 };
 
-// How a bound of the features' rounding is computed from what is stored (residual.h). A triangle of
-// kind 1 has the first, which goes by the largest K(a, a).
+// Formula of the bound on the features' rounding from the stored numbers (residual.h). A triangle
+// of kind 1 has the first, which goes by the largest K(a, a).
 enum RoundingBound : uint8_t { kShareOfEachLandmark = 2 };
 
 template <typename T>
@@ -149,22 +150,50 @@ void DecodeExtras(ByteReader& reader, KernelProgramParts& parts) {
   }
 }
 
-absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader, bool composed) {
+void EncodeSums(ByteWriter& writer, const std::vector<ColumnSum>& sums) {
+  writer.Number<uint32_t>(static_cast<uint32_t>(sums.size()));
+  for (const ColumnSum& sum : sums) {
+    writer.Number<uint8_t>(static_cast<uint8_t>(sum.term));
+    writer.Number<int64_t>(sum.first);
+    EncodeVector(writer, sum.weights);
+  }
+}
+
+void DecodeSums(ByteReader& reader, KernelProgramParts& parts) {
+  const int64_t sums = reader.Number<uint32_t>();
+  reader.CheckRange("column sums of a kernel", sums, 1, kMaxColumnSums);
+  for (int64_t i = 0; i < sums && reader.ok(); ++i) {
+    ColumnSum sum;
+    sum.term = static_cast<ColumnTerm>(reader.Number<uint8_t>());
+    sum.first = reader.Number<int64_t>();
+    sum.weights = DecodeVector<double>(reader, kMaxPlanDimension);
+    parts.sums.push_back(std::move(sum));
+  }
+}
+
+FeatureKind KindOf(const KernelProgram& program) {
+  if (!program.sums().empty()) return kColumnSums;
+  if (!program.is_plain()) return kComposed;
+  return program.uses_offsets() ? kShiftedProduct : kProduct;
+}
+
+absl::StatusOr<KernelProgram> DecodeProgram(ByteReader& reader, int kind) {
   KernelProgramParts parts;
   parts.ops = DecodeOps(reader);
-  if (composed) DecodeExtras(reader, parts);
+  if (kind == kComposed || kind == kColumnSums) DecodeExtras(reader, parts);
+  if (kind == kColumnSums) DecodeSums(reader, parts);
   PHIMAP_RETURN_IF_ERROR(reader.status());
   return KernelProgram::FromParts(std::move(parts));
 }
 
 absl::Status UnknownKind(absl::string_view stage, int kind) {
-  return MakeError(absl::StatusCode::kUnimplemented, "UNKNOWN_FORMAT", "",
+  return MakeError(absl::StatusCode::kUnimplemented, "FORMAT_UNKNOWN", "",
                    absl::StrCat("artifact has a ", stage, " stage of kind ", kind,
                                 ", which this build does not know"));
 }
 
 absl::Status WrongKind(int kind) {
-  return MakeError(absl::StatusCode::kDataLoss, "DAMAGED_ARTIFACT", "",
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
                    absl::StrCat("artifact has a feature stage of kind ", kind,
                                 kind == kComposed ? " whose program needs no more than kind 1"
                                                   : " whose program needs kind 7"));
@@ -213,11 +242,11 @@ struct FeatureEncoder {
   ByteWriter& writer;
   template <typename T>
   void operator()(const ProductFeatures<T>& f) const {
-    writer.Number<uint8_t>(!f.program.is_plain() ? kComposed
-                           : f.offsets.empty()   ? kProduct
-                                                 : kShiftedProduct);
+    const FeatureKind kind = KindOf(f.program);
+    writer.Number<uint8_t>(kind);
     EncodeOps(writer, f.program.ops());
     if (!f.program.is_plain()) EncodeExtras(writer, f.program);
+    if (kind == kColumnSums) EncodeSums(writer, f.program.sums());
     EncodeMatrix(writer, f.rows);
     if (!f.offsets.empty()) EncodeVector(writer, f.offsets);
   }
@@ -235,8 +264,8 @@ struct FeatureEncoder {
     EncodeVector(writer, f.coefficients);
   }
   void operator()(const StringFeatures& f) const { EncodeStrings(writer, f); }
-  void operator()(const ExternalFeatures& f) const {
-    writer.Number<uint8_t>(kExternal);
+  void operator()(const RemoteFeatures& f) const {
+    writer.Number<uint8_t>(kRemote);
     writer.Text(f.kernel);
     writer.Text(f.endpoint);
     writer.Number<uint8_t>(static_cast<uint8_t>(f.kind));
@@ -284,19 +313,19 @@ absl::Status DecodeInputStage(ByteReader& reader, InputStage& input) {
   return reader.Finish();
 }
 
-ExternalFeatures DecodeExternal(ByteReader& reader) {
-  ExternalFeatures external;
-  external.kernel = reader.Text(kMaxNameBytes);
-  external.endpoint = reader.Text(kMaxNameBytes);
+RemoteFeatures DecodeRemote(ByteReader& reader) {
+  RemoteFeatures remote;
+  remote.kernel = reader.Text(kMaxNameBytes);
+  remote.endpoint = reader.Text(kMaxNameBytes);
   const int kind = reader.Number<uint8_t>();
   reader.CheckRange("kind of examples", kind, 1, 5);
-  external.kind = static_cast<ExternalFeatures::ExampleKind>(kind);
+  remote.kind = static_cast<RemoteFeatures::ExampleKind>(kind);
   const int64_t count = reader.Number<uint32_t>();
   reader.CheckRange("examples", count, 1, kMaxPlanDimension);
   for (int64_t i = 0; i < count && reader.ok(); ++i) {
-    external.examples.push_back(reader.Text(kMaxExampleBytes));
+    remote.examples.push_back(reader.Text(kMaxExampleBytes));
   }
-  return external;
+  return remote;
 }
 
 template <typename T>
@@ -313,16 +342,20 @@ template <typename T>
 absl::Status DecodeFeatureStage(ByteReader& reader, ServingStages<T>& stages) {
   const int kind = reader.Number<uint8_t>();
   PHIMAP_RETURN_IF_ERROR(reader.status());
-  if (kind == kExternal) {
-    stages.features = DecodeExternal(reader);
+  if (kind == kRemote) {
+    stages.features = DecodeRemote(reader);
   } else if (kind == kStrings) {
     PHIMAP_ASSIGN_OR_RETURN(stages.features, DecodeStrings(reader));
   } else if (kind == kExpansion) {
     stages.features = DecodeExpansion<T>(reader);
-  } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed) {
-    PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind == kComposed));
+  } else if (kind == kProduct || kind == kL1 || kind == kShiftedProduct || kind == kComposed ||
+             kind == kColumnSums) {
+    PHIMAP_ASSIGN_OR_RETURN(KernelProgram program, DecodeProgram(reader, kind));
     // One way to write each program: the same plan is the same bytes.
-    if (program.is_plain() == (kind == kComposed)) return WrongKind(kind);
+    if (program.is_plain() == (kind == kComposed || kind == kColumnSums) ||
+        (kind == kComposed && !program.sums().empty())) {
+      return WrongKind(kind);
+    }
     Matrix<T> rows = DecodeMatrix<T>(reader);
     if (kind != kL1) {
       std::vector<T> offsets;
@@ -456,7 +489,7 @@ absl::Status DecodePlan(FloatType serving_type, ByteReader input, ByteReader fea
                              : DecodeStages<double>(features, projection, plan));
   const absl::Status valid = plan.Validate();
   if (valid.ok()) return valid;
-  return MakeError(absl::StatusCode::kDataLoss, "DAMAGED_ARTIFACT", "",
+  return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_MALFORMED", "",
                    absl::StrCat("artifact holds an inconsistent plan: ", valid.message()));
 }
 

@@ -10,8 +10,7 @@
 
 namespace phimap {
 
-// REQUIRES: the plan is valid. Numbers stand at multiples of 64 bytes from the start of the
-// section.
+// REQUIRES: the plan is valid. Numbers are at multiples of 64 bytes from the start of the section.
 std::string EncodeInputStage(const InputStage& input);
 std::string EncodeFeatureStage(const Plan& plan);
 std::string EncodeProjectionStage(const Plan& plan);

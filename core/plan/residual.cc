@@ -40,14 +40,14 @@ std::vector<double> NormsOf(ConstMatrixView<double> x) {
 // Roundings that are counted of a value, and of a sum of products with a column of W, at least.
 constexpr double kRoundings = 4;
 
-// What `outputs` sums of `terms` products lose where those underflow, as a length.
+// Length lost by underflow in `outputs` sums of `terms` products.
 template <typename T>
 double LostInSums(int64_t terms, int64_t outputs) {
   return static_cast<double>(terms) * std::sqrt(static_cast<double>(outputs)) *
          (sizeof(T) == 4 ? 0x1p-149 : 0x1p-1074);
 }
 
-// Of a triangle that has K(a, a) of its landmarks.
+// Rounding of a triangle that has K(a, a) of its landmarks.
 template <typename T>
 Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
   const double root = std::sqrt(static_cast<double>(triangle.order));
@@ -65,10 +65,10 @@ Residual::Rounding SharedRounding(const TriangularProjection<T>& triangle) {
           .kernel = std::nullopt};
 }
 
-// The same for values from elsewhere. Of old, W's first number is 1/√K(a, a) of the first pivot,
-// which has the largest.
+// Rounding for values of a remote kernel. In old plans, W's first number is 1/√K(a, a) of the first
+// pivot, which has the largest.
 template <typename T>
-std::optional<Residual::Rounding> ExternalRounding(const ServingStages<T>& stages) {
+std::optional<Residual::Rounding> RemoteRounding(const ServingStages<T>& stages) {
   const auto* triangle = std::get_if<TriangularProjection<T>>(&stages.projection);
   if (triangle == nullptr || !stages.centre.empty()) return std::nullopt;
   if (!triangle->self_values.empty()) return SharedRounding(*triangle);
@@ -92,7 +92,7 @@ Matrix<double> SquaresOf(const KernelProgram& kernel, int64_t count, const Strin
   return squares;
 }
 
-// As RoundingOf, of an F2 of strings.
+// Like RoundingOf, for an F2 of strings.
 template <typename T>
 std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
                                                  const StringFeatures& features,
@@ -120,7 +120,7 @@ std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
   return rounding;
 }
 
-// What η is made of, or nothing for stages that are not those of an F2.
+// Parts of η, or nothing for stages that are not those of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
@@ -173,14 +173,18 @@ bool IsLostToUnderflow(const double* x, int64_t columns, double self) {
 
 }  // namespace
 
+bool Residual::IsServedBy(absl::string_view mapping_text) {
+  return absl::StartsWith(mapping_text, "f2(");
+}
+
 std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provenance) {
-  if (!absl::StartsWith(provenance.mapping_text, "f2(")) return std::nullopt;
+  if (!IsServedBy(provenance.mapping_text)) return std::nullopt;
   if (std::visit(
           [](const auto& stages) {
-            return std::holds_alternative<ExternalFeatures>(stages.features);
+            return std::holds_alternative<RemoteFeatures>(stages.features);
           },
           plan.stages)) {
-    return OfExternal(plan);
+    return OfRemote(plan);
   }
   const absl::StatusOr<KernelExpression> expression =
       KernelExpression::Parse(provenance.kernel_text);
@@ -207,14 +211,14 @@ std::optional<Residual> Residual::Of(const Plan& plan, const Provenance& provena
   return residual;
 }
 
-std::optional<Residual> Residual::OfExternal(const Plan& plan) {
+std::optional<Residual> Residual::OfRemote(const Plan& plan) {
   const std::optional<Rounding> rounding =
-      std::visit([](const auto& stages) { return ExternalRounding(stages); }, plan.stages);
+      std::visit([](const auto& stages) { return RemoteRounding(stages); }, plan.stages);
   if (!rounding.has_value() || !std::isfinite(rounding->unit * rounding->largest)) {
     return std::nullopt;
   }
   Residual residual;
-  residual.is_external_ = true;
+  residual.is_remote_ = true;
   residual.serving_type_ = plan.serving_type();
   residual.output_columns_ = plan.output_columns();
   residual.rounding_ = *rounding;
@@ -244,7 +248,7 @@ double Residual::FeatureError(const double* x, double squared_norm, double self)
   if (rounding_.kernel.has_value()) {
     value = std::max(value, rounding_.kernel->Of(x, squared_norm, largest));
   }
-  // Of a row of zeros a folded kernel makes zeros.
+  // A folded kernel maps a row of zeros to zeros.
   const bool is_zero = x != nullptr && IsZeroRow(x, input_.columns);
   return rounding_.unit * value + (is_zero ? 0 : rounding_.lost);
 }
@@ -268,7 +272,7 @@ double Residual::Kept(const void* features, int64_t i) const {
              : SquaredNorm(static_cast<const double*>(features) + begin, output_columns_);
 }
 
-void Residual::ComputeExternal(const ExamplesView& rows, const void* features, double* out) const {
+void Residual::ComputeRemote(const ExamplesView& rows, const void* features, double* out) const {
   std::vector<double> row(static_cast<size_t>(rows.columns()));
   for (int64_t i = 0; i < rows.rows(); ++i) {
     rows.CopyRow(i, row.data());
@@ -300,7 +304,7 @@ Residual::Seen Residual::See(const ExamplesView& rows) const {
 }
 
 void Residual::Compute(const ExamplesView& rows, const void* features, double* out) const {
-  if (is_external_) return ComputeExternal(rows, features, out);
+  if (is_remote_) return ComputeRemote(rows, features, out);
   for (int64_t begin = 0; begin < rows.rows(); begin += kTileRows) {
     const Seen seen = See(rows.Slice(begin, std::min(kTileRows, rows.rows() - begin)));
     for (int64_t i = 0; i < seen.x.rows(); ++i) {
@@ -320,7 +324,7 @@ void Residual::Compute(const ExamplesView& rows, const void* features, double* o
 }
 
 void Residual::Lengths(const ExamplesView& rows, double* self, double* rounding) const {
-  if (is_external_) {
+  if (is_remote_) {
     std::vector<double> row(static_cast<size_t>(rows.columns()));
     for (int64_t i = 0; i < rows.rows(); ++i) {
       rows.CopyRow(i, row.data());

@@ -1,9 +1,9 @@
-// ρ(x) = K(x, x) − ‖F2(x)‖²: what of φ(x) lies outside of the landmarks' span. For all x and y,
+// ρ(x) = K(x, x) − ‖F2(x)‖²: the part of φ(x) outside the landmarks' span. For all x and y,
 //
 //     |K(x, y) − F2(x)·F2(y)| ≤ √(ρ(x)·ρ(y)).
 //
 // Features in float32 are not exact, so that the difference alone can be negative and the bound
-// fail. What is computed here is max(0, K(x, x) − ‖F(x)‖²) + a(x) of the features as they are
+// fail. The residual computed here is max(0, K(x, x) − ‖F(x)‖²) + a(x) for the features as they are
 // served, with a from the plan's own numbers, so that the bound holds for those.
 //
 // Why: let u be the unit round-off, W the plan's triangle, r its order, D the landmarks' K(a, a)
@@ -14,8 +14,8 @@
 //       √(K(x, x)·K(a, a)), and 4·√r roundings of each are counted, 4·√r·U·√K(x, x) in all;
 //   the values' own errors, from which W makes U·v(x) if those of different landmarks are
 //       independent, and √r·U·v(x) whatever they are: min(3, √r)·U·v(x) are counted, of a v that
-//       is twice the deviation of a chain of roundings already. What they have in common, as the
-//       rounding of ‖x‖², W does not magnify.
+//       is twice the deviation of a chain of roundings already. W does not magnify their common
+//       part, such as the rounding of ‖x‖².
 // The larger is η(x), and ‖F − F2‖ ≤ η(x); at least h·√K(x, x) with h = 4·√r·U. Two things are to
 // be paid for:
 //   what ρ is off by:           |‖F‖² − ‖F2‖²| ≤ 2√K(x, x)·η(x) + η(x)²;
@@ -24,7 +24,7 @@
 //                               s(x)·s(y)/2h, s = η + h·√K: their difference is
 //                               (η(x) − h√K(x, x))·(η(y) − h√K(y, y))/2h ≥ 0.
 // a(x) = 2√K(x, x)·η(x) + 2η(x)² + s(x)²/2h pays for both, by Cauchy and Schwarz. Tests compare η
-// with what real features err by, and every build compares the bound with pairs of held-out rows.
+// with real features' errors, and every build compares the bound with pairs of held-out rows.
 //
 // Plans of old, which do not have D (TriangularProjection::self_values), keep the bound that they
 // were served with: u·√r·‖W‖_F·max(v, 4√(K(x, x)·M)) with M = max K(a, a) is η, and
@@ -36,6 +36,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/kernel/kernel_program.h"
 #include "core/kernel/kernel_rounding.h"
 #include "core/linalg/matrix.h"
@@ -47,9 +48,9 @@ namespace phimap {
 // Immutable, thread-safe.
 class Residual {
  public:
-  // What η is made of.
+  // Parts of η.
   struct Rounding {
-    // U; of plans of old, and of a folded linear kernel, u·√r·‖W‖_F.
+    // U; for old plans, and for a folded linear kernel, u·√r·‖W‖_F.
     double unit = 0;
     // M, there.
     double largest = 0;
@@ -57,40 +58,41 @@ class Residual {
     bool of_shares = false;
     double sums = 0;
     double values = 0;
-    // What sums of products lose in all of terms that are too small for the type: of them every
-    // length is off by, however small.
+    // Length that sums of products lose through terms too small for the type: it is an absolute
+    // error of every row.
     double lost = 0;
-    // nullopt: there are no kernel values, or nothing is known of how they are computed.
+    // nullopt: there are no kernel values, or their computation is unknown.
     std::optional<KernelRounding> kernel;
   };
 
-  // Of F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
+  // Whether versions whose mapping has this text serve ρ.
+  static bool IsServedBy(absl::string_view mapping_text);
+  // For F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 
-  // Whether it is of values that come from elsewhere: then rows are those of the engine, with K(x,
+  // Whether it is of values of a remote kernel: then rows are those of the engine, with K(x,
   // x) as their last number.
-  bool is_external() const { return is_external_; }
+  bool is_remote() const { return is_remote_; }
 
   // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖², or if underflow
-  // leaves nothing of a row that is not 0. `features`: what
-  // the plan's engine made of the rows, in the serving type. Cost: input + output columns
-  // operations a row, the square of the input columns for each bilinear form. Pure, thread-safe,
-  // calls no BLAS.
+  // leaves nothing of a row that is not 0. `features`: the features of the rows from the plan's
+  // engine, in the serving type. Cost: input + output columns operations a row, the square of the
+  // input columns for each bilinear form. Pure, thread-safe, calls no BLAS.
   void Compute(const ExamplesView& rows, const void* features, double* out) const;
 
   // self[i] = K(x, x) of row i as it is served, and rounding[i] = η/√K(x, x): how far its features
   // are off at most, over their length. Cost and threads: as Compute.
   void Lengths(const ExamplesView& rows, double* self, double* rounding) const;
 
-  // η of a row after the input stage, of ‖x‖² and K(x, x). Of strings x is k_m(x, x) of each kernel
-  // of strings, and of values from elsewhere it is not looked at.
+  // η of a row after the input stage, of ‖x‖² and K(x, x). For strings x is k_m(x, x) of each
+  // kernel of strings; for values of a remote kernel it is not used.
   double FeatureError(const double* x, double squared_norm, double self) const;
   int64_t memory_bytes() const {
     return static_cast<int64_t>((input_.shift.size() + input_.scale.size()) * sizeof(double));
   }
 
  private:
-  // Some rows, what FeatureError reads of them, and K(x, x).
+  // Some rows, with the inputs of FeatureError and K(x, x).
   struct Seen {
     Matrix<double> x;
     std::vector<double> norms;
@@ -98,11 +100,11 @@ class Residual {
   };
 
   Residual() = default;
-  static std::optional<Residual> OfExternal(const Plan& plan);
+  static std::optional<Residual> OfRemote(const Plan& plan);
   Matrix<double> AsServed(const ExamplesView& rows) const;
   Seen See(const ExamplesView& rows) const;
   double Kept(const void* features, int64_t i) const;
-  void ComputeExternal(const ExamplesView& rows, const void* features, double* out) const;
+  void ComputeRemote(const ExamplesView& rows, const void* features, double* out) const;
   double Allowance(double feature_error, double self) const;
 
   InputStage input_;  // projects nothing
@@ -110,7 +112,7 @@ class Residual {
   FloatType serving_type_ = FloatType::kFloat32;
   int64_t output_columns_ = 0;
   Rounding rounding_;
-  bool is_external_ = false;
+  bool is_remote_ = false;
 };
 
 }  // namespace phimap

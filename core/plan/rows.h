@@ -1,4 +1,4 @@
-// Dense rows as they come over the wire: little-endian IEEE-754 numbers, row after row, at any
+// Dense rows as they arrive over the wire: little-endian IEEE-754 numbers, row after row, at any
 // alignment.
 #ifndef PHIMAP_CORE_PLAN_ROWS_H_
 #define PHIMAP_CORE_PLAN_ROWS_H_
@@ -40,10 +40,9 @@ struct RowsView {
   void CopyRow(int64_t i, double* out) const;
 };
 
-// OK when every value is finite. Otherwise INVALID_ARGUMENT, reason NOT_FINITE, that names the
-// first offending row and column, counted from 0, as field rows[i].columns[j], and the value. What
-// the rows are part of is for the caller to put before (WithFieldPrefix). Cost: one pass over the
-// bytes.
+// OK when every value is finite. Otherwise INVALID_ARGUMENT, reason VALUE_NOT_FINITE, that names
+// the first offending row and column, counted from 0, as field rows[i].columns[j], and the value.
+// The caller adds the path before it (WithFieldPrefix). Cost: one pass over the bytes.
 absl::Status CheckFinite(const RowsView& rows);
 
 }  // namespace phimap

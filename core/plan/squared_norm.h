@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// Accuracy: relative error about (count/8 + 8)·2⁻⁵³. Its bits depend on v alone: eight sums side by
+// Accuracy: relative error about (count/8 + 8)·2⁻⁵³. The bits depend on v alone: eight sums side by
 // side, so that none waits for the addition before, and then their sum.
 template <typename T>
 double SquaredNorm(const T* v, int64_t count) {

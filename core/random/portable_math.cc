@@ -146,8 +146,8 @@ double Log1p(double x) {
   if (x == kInfinity || x == 0) return x;
   if (x > -0.29 && x < 0.41) return LogNear(0, x, 0.0);
   const double sum = 1.0 + x;
-  // What the addition lost (exact, Dekker's fast two-sum), as a first-order correction of the
-  // logarithm.
+  // The part that the addition lost (exact, Dekker's fast two-sum), as a first-order correction of
+  // the logarithm.
   const double lost = x > 1 ? 1.0 - (sum - x) : x - (sum - 1.0);
   const Scaled scaled = Split(sum);
   return LogNear(scaled.k, scaled.m - 1.0, lost / sum);

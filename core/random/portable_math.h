@@ -1,9 +1,9 @@
 // exp, log and the normal quantile with the same bits on every platform.
 //
-// A C library's exp may differ in the last bit from the next one's, and one bit is enough for
-// another reservoir or another projection to come out of the same seed. These use IEEE binary64 + −
-// × ÷, sqrt (correctly rounded by the standard) and bit operations only, in a fixed order. REQUIRES
-// round to nearest and no contraction into fused operations, which core/CMakeLists.txt sees to.
+// A C library's exp may differ in the last bit from another one's, and one bit is enough for
+// another reservoir or another projection from the same seed. These use IEEE binary64 + − × ÷, sqrt
+// (correctly rounded by the standard) and bit operations only, in a fixed order. REQUIRES round to
+// nearest and no contraction into fused operations, which core/CMakeLists.txt ensures.
 //
 // Accuracy is measured against 80-bit long double in portable_math_test. None allocates; all are
 // thread-safe.

@@ -1,11 +1,11 @@
 // Named streams of random numbers: the only source of randomness in phimap.
 //
-// A stream is a pure function of (seed, name, index): number 1,000,000 costs what number 0 does,
-// threads share nothing, and the same seed gives the same numbers on every platform, for ever. That
-// is what makes a build repeatable, so:
+// A stream is a pure function of (seed, name, index): number 1,000,000 costs as much as number 0,
+// threads share nothing, and a seed always gives the same numbers on every platform. Repeatable
+// builds rest on two invariants:
 //
-//  I1. What (seed, stream, index) gives never changes; golden values in random_stream_test hold it.
-//      A better method gets a new StreamId.
+//  I1. The value at (seed, stream, index) never changes; golden values in random_stream_test check
+//      it. A better method gets a new StreamId.
 //  I2. One StreamId has one use. Two uses of a stream would be correlated, without any test
 //      failing.
 //
@@ -53,6 +53,10 @@ enum class StreamId : uint32_t {
   kLabRows = 26,             // the rows that experiments of the laboratory draw
   kLabLabels = 27,           // the classes of those rows, and other coins of an experiment
   kLabOrder = 28,            // which rows an experiment takes, in which order
+  kD2Seeds = 29,             // which rows greedy D² seeding draws as candidates
+  kPositiveRows = 30,        // the normal numbers of positive features
+  kPositiveLengths = 31,     // those that the lengths of their orthogonal rows are made of
+  kFourierScales = 32,       // the normal numbers that the scales of frequencies are made of
 };
 
 // Immutable, 16 bytes, copied freely; thread-safe. Every index 0 … 2^64−1 is valid. A number costs

@@ -88,7 +88,7 @@ absl::Status WithField(const absl::Status& status, absl::string_view field) {
 
 namespace {
 
-// How many bytes a UTF-8 character has that begins with `first`; 0: none does.
+// Length in bytes of a UTF-8 character that begins with `first`; 0: none does.
 size_t Utf8Length(unsigned char first) {
   if (first < 0x80) return 1;
   if (first >= 0xC2 && first <= 0xDF) return 2;

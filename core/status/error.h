@@ -3,7 +3,8 @@
 // without parsing text.
 //
 // Example:
-//   return MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "examples.dense.columns",
+//   return MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
+//   "examples.dense.columns",
 //                    "expected 16 columns, got 15", {{"expected", "16"}, {"actual", "15"}});
 #ifndef PHIMAP_CORE_STATUS_ERROR_H_
 #define PHIMAP_CORE_STATUS_ERROR_H_
@@ -20,7 +21,7 @@ namespace phimap {
 
 // The machine-readable part of an error.
 struct ErrorDetail {
-  // UPPER_SNAKE_CASE, stable.
+  // UPPER_SNAKE_CASE, the thing before its state: ALIAS_NOT_FOUND. Stable.
   std::string reason;
   // Path of the field from the request's root, rows and columns counted from 0; empty if no field
   // is at fault.
@@ -37,19 +38,19 @@ absl::Status MakeError(absl::StatusCode code, absl::string_view reason, absl::st
                        absl::string_view message, std::map<std::string, std::string> metadata = {},
                        int64_t retry_delay_ms = 0);
 
-// What MakeError attached; nullopt for any other status.
+// The detail that MakeError attached; nullopt for any other status.
 std::optional<ErrorDetail> DetailOf(const absl::Status& status);
 
-// The same error with `prefix` put before its field ("spec." + "landmarks") or, without a field,
+// Puts `prefix` before the error's field ("spec." + "landmarks"); an error without a field is
 // unchanged.
 absl::Status WithFieldPrefix(const absl::Status& status, absl::string_view prefix);
-// The same error with `field` in the place of the one it names or, without a field, unchanged.
+// Replaces the error's field by `field`; an error without a field is unchanged.
 absl::Status WithField(const absl::Status& status, absl::string_view field);
 
-// What a caller sent, fit to be shown in an error: cut after 100 bytes, with escapes for whatever
-// cannot be printed. UTF-8 stays UTF-8; of what is none, all bytes but ASCII are escaped.
+// Prepares a caller's text for an error message: cut after 100 bytes, with escapes for characters
+// that cannot be printed. UTF-8 is kept; in any other text, all bytes but ASCII are escaped.
 std::string Excerpt(absl::string_view text);
-// The same in quotes.
+// Excerpt(text) in quotes.
 std::string Quoted(absl::string_view text);
 
 }  // namespace phimap

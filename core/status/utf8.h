@@ -11,8 +11,8 @@ namespace phimap {
 // Over every code point.
 inline constexpr uint32_t kNoCharacter = 0xffffffff;
 
-// Takes one character off the front and returns its code point; kNoCharacter if what stands there
-// is none: longer than it must be, half of a pair for UTF-16, over U+10FFFF, or cut. REQUIRES:
+// Takes one character off the front and returns its code point; kNoCharacter for an invalid one:
+// longer than it must be, half of a pair for UTF-16, over U+10FFFF, or cut. REQUIRES:
 // !text.empty().
 uint32_t TakeUtf8Character(absl::string_view& text);
 

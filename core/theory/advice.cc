@@ -18,7 +18,7 @@ absl::Status InRange(absl::string_view field, Number value, Number low, Number h
   const std::string limits[] = {absl::StrFormat("%.12g", static_cast<double>(low)),
                                 absl::StrFormat("%.12g", static_cast<double>(high))};
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+      absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
       absl::StrCat("expected ", limits[0], " to ", limits[1], ", got ", value, "; ", what_to_do),
       {{"limit", value < low ? limits[0] : limits[1]}, {"actual", absl::StrCat(value)}});
 }
@@ -28,37 +28,37 @@ absl::Status InRange(absl::string_view field, Number value, Number low, Number h
 absl::Status AdviceQuery::Validate() const {
   PHIMAP_RETURN_IF_ERROR(
       InRange("margin", margin, 1e-4, 1.0,
-              "the margin is a cosine; divide one that is not by the largest ‖φ(x)‖"));
-  PHIMAP_RETURN_IF_ERROR(InRange("error", error, 1e-6, 1 - 1e-6,
-                                 "the error is the share of examples that may be misclassified, "
-                                 "as in 0.1"));
+              "the margin is a cosine; divide another margin by the largest ‖φ(x)‖"));
+  PHIMAP_RETURN_IF_ERROR(
+      InRange("error", error, 1e-6, 1 - 1e-6,
+              "the error is the share of examples that may be misclassified, such as 0.1"));
   PHIMAP_RETURN_IF_ERROR(
       InRange("confidence", confidence, 1e-9, 1 - 1e-9,
-              "the confidence is the probability 1 − δ that the statement holds, as in 0.95"));
+              "the confidence is the probability 1 − δ that the statement holds, such as 0.95"));
   PHIMAP_RETURN_IF_ERROR(InRange("alpha", alpha, 0.0, 1 - 1e-6,
-                                 "alpha is the share of examples that misses the margin"));
+                                 "alpha is the share of examples that miss the margin"));
   if (!(alpha + error < 1)) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "alpha",
-                     absl::StrCat("a mapping leaves error alpha + error, here ", alpha, " + ",
-                                  error, "; expected less than 1"),
+    return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "alpha",
+                     absl::StrCat("a mapping's error is alpha + error, here ", alpha, " + ", error,
+                                  "; expected less than 1"),
                      {{"limit", absl::StrCat(1 - error)}, {"actual", absl::StrCat(alpha)}});
   }
   if (points != 0) {
     PHIMAP_RETURN_IF_ERROR(InRange<int64_t>("points", points, 1, 1'000'000'000'000'000,
-                                            "or leave it out, without a data set"));
+                                            "or unset, without a data set"));
   }
   if (classes != 0) {
     PHIMAP_RETURN_IF_ERROR(
-        InRange<int64_t>("classes", classes, 2, 1'000'000, "or leave it out, without classes"));
+        InRange<int64_t>("classes", classes, 2, 1'000'000, "or unset, without classes"));
   }
   if (distortion != 0) {
     PHIMAP_RETURN_IF_ERROR(InRange(
         "distortion", distortion, 1e-6, 1 - 1e-6,
-        "it is how far squared lengths may be off; left out, it is what halves the margin"));
+        "the largest relative error of squared lengths; if unset, the one that halves the margin"));
   }
   if (kernel_error != 0) {
     PHIMAP_RETURN_IF_ERROR(InRange("kernel_error", kernel_error, 1e-6, 1.0,
-                                   "it is how far a kernel value may be off; left out, it is 0.1"));
+                                   "the largest error of a kernel value; if unset, 0.1"));
   }
   return absl::OkStatus();
 }

@@ -23,12 +23,12 @@ struct AdviceQuery {
   double confidence = 0;
   // α, the share of the examples that misses the margin. 0 <= α < 1.
   double alpha = 0;
-  // Points of a data set that a statement is to hold for all of; 0: not said. Up to 10^15.
+  // Points of a data set that a statement must hold for together; 0: unset. Up to 10^15.
   int64_t points = 0;
-  // Classes; 0: not said. 2..10^6.
+  // Classes; 0: unset. 2..10^6.
   int64_t classes = 0;
-  // e, how far squared lengths may be off after a projection. 0: what halves the margin, and 0.1
-  // for statements without one. 1e-6..1 − 1e-6.
+  // e, how far squared lengths may be off after a projection. 0: the one that halves the margin,
+  // and 0.1 for statements without one. 1e-6..1 − 1e-6.
   double distortion = 0;
   // a, how far a kernel value may be off under random Fourier features. 0: 0.1. 1e-6..1.
   double kernel_error = 0;
@@ -36,14 +36,15 @@ struct AdviceQuery {
   int64_t max_landmarks = 0;
 
   double delta() const { return 1 - confidence; }
-  // INVALID_ARGUMENT (OUT_OF_RANGE) names the field, what came, the range, and what to do.
+  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) names the field, the actual value, the range, and the
+  // remedy.
   absl::Status Validate() const;
 };
 
-// A theorem with its numbers. A number that the theorem does not give is absent, and `note` says
-// why.
+// A theorem with its numbers. A number that the theorem does not give is absent, and `note` gives
+// the reason.
 struct AdviceLine {
-  // What is advised on: "F1", "F2", "F3" … (advisor.h).
+  // Subject of the advice: "F1", "F2", "F3" … (advisor.h).
   std::string what;
   // Paper and theorem.
   std::string source;

@@ -84,7 +84,7 @@ double BinomialBelow(int64_t k, int64_t n, double p) {
 
 std::optional<int64_t> TrialsFor(int64_t k, double p, double delta) {
   PHIMAP_CHECK(k >= 1 && p > 0 && p < 1 && delta > 0 && delta < 1);
-  // Where the normal law with the same mean and variance puts it: n p − z √(n p q) = k − ½.
+  // Estimate by the normal law with equal mean and variance: n p − z √(n p q) = k − ½.
   const double z = -NormalQuantile(delta) * std::sqrt(1 - p);
   const double root = (z + std::sqrt(z * z + 4 * static_cast<double>(k) - 2)) / 2;
   const std::optional<int64_t> guess = CountAtLeast(root * root / p);

@@ -18,7 +18,7 @@ double LogBinomial(int64_t k, int64_t n, double p);
 // P[Bin(n, p) < k].
 //
 // Requires: 0 <= n <= 2^53, 0 < p < 1.
-// Accuracy: relative error under 1e-10 for results over 1e-300, and likewise of 1 − result.
+// Accuracy: relative error under 1e-10 for results over 1e-300, and also for 1 − result.
 // Cost:     about 10·√(n p (1 − p)) terms of 5 ns. Pure, thread-safe.
 double BinomialBelow(int64_t k, int64_t n, double p);
 

@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// The density is log-concave and falls from the mode at least as fast as exp(−u²/2): what lies
-// further than this is under 1e-17 of it.
+// The density is log-concave and falls from the mode at least as fast as exp(−u²/2): beyond this
+// distance it is under 1e-17 of it.
 inline constexpr double kChiReach = 9;
 
 // REQUIRES: degrees >= 1, a whole number.
@@ -23,7 +23,7 @@ class Chi {
   double mode() const { return mode_; }
   // ln of density(mode + u)/density(mode); −inf at 0 and below unless k is 1.
   double LogRatio(double u) const;
-  // Where the slope of ln density is `slope`, as a distance from the mode: (k − 1)/x − x = slope.
+  // Distance from the mode at which ln density has slope `slope`: (k − 1)/x − x = slope.
   double WhereSlopeIs(double slope) const;
 
  private:
@@ -38,7 +38,7 @@ struct ChiPoint {
 };
 
 // The points of 64-point Gauss–Legendre rules on `panels` equal panels from `low` to `high`.
-// Accuracy: of the density alone, over the whole reach in one panel, 1e-15. Pure.
+// Accuracy: 1e-15 for the density alone, over the whole reach in one panel. Pure.
 std::vector<ChiPoint> ChiPoints(const Chi& chi, double low, double high, int panels);
 // The sum of the shares over the whole reach.
 double ChiMass(const Chi& chi);

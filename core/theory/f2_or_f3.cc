@@ -1,4 +1,4 @@
-// Which of F2 and F3 the advisor proposes, and why.
+// Proposes F2 or F3 for the advisor, and says why.
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -57,7 +57,7 @@ std::string BelowText(double error) {
   return error > 0 ? absl::StrFormat("below %.2g", error) : "at no error from 1e-06 up";
 }
 
-// Why there is no proposal, and what the landmarks at hand are good for.
+// Says why there is no proposal, and what the landmarks at hand achieve.
 std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landmarks) {
   std::string text =
       absl::StrCat(" That takes ", CountText(landmarks), " landmarks, and a mapping has at most ",
@@ -65,7 +65,7 @@ std::string OverTheLimit(const AdviceQuery& query, std::optional<int64_t> landma
   const std::optional<double> error =
       ErrorOfLandmarks(query.margin, query.max_landmarks, query.delta());
   if (!error.has_value() || query.alpha + *error >= 1) {
-    return absl::StrCat(text, "for this margin the theorem says nothing of so few.");
+    return absl::StrCat(text, "for this margin the theorem does not cover so few.");
   }
   return absl::StrCat(text, absl::StrFormat("with these, F2 has error at most %.3g at this margin "
                                             "and confidence.",

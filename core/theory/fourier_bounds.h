@@ -1,4 +1,4 @@
-// How many random Fourier features suffice for one kernel value.
+// Numbers of random Fourier features that suffice for one kernel value.
 #ifndef PHIMAP_CORE_THEORY_FOURIER_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_FOURIER_BOUNDS_H_
 
@@ -22,12 +22,12 @@ std::optional<int64_t> FourierFeatures(FourierForm form, double a, double delta)
 // The other way round: the a that D features keep for a fixed pair with probability 1 − delta.
 double FourierError(FourierForm form, int64_t dimensions, double delta);
 
-// Where a bound for all pairs of rows at once is asked for.
+// Region for a bound on all pairs of rows at once.
 struct FourierRegion {
   FourierForm form = FourierForm::kSinCos;
   int64_t dimensions = 0;
   int64_t columns = 0;
-  // Of exp(−γ‖x − y‖²).
+  // The γ of exp(−γ‖x − y‖²).
   double gamma = 0;
   // All x and y are within this distance of one point.
   double radius = 0;

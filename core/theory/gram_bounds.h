@@ -1,6 +1,5 @@
-// How far a Gram matrix whose entries were randomized is from the exact one (Achlioptas, McSherry,
-// Schölkopf 2001; matrix Bernstein: Tropp 2012), and how far randomized rounding takes an
-// expansion.
+// Error of a Gram matrix whose entries were randomized (Achlioptas, McSherry, Schölkopf 2001;
+// matrix Bernstein: Tropp 2012), and of an expansion after randomized rounding.
 #ifndef PHIMAP_CORE_THEORY_GRAM_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_GRAM_BOUNDS_H_
 
@@ -8,13 +7,13 @@
 
 namespace phimap {
 
-// What happens to each entry off the diagonal, independently but for symmetry.
+// Randomization of each entry off the diagonal, independent up to symmetry.
 enum class GramSampling {
   // s·K_ij with probability 1/s, else 0.
   kSparsify,
   // ±b, +b with probability 1/2 + K_ij/(2b).
   kQuantise,
-  // First the one, then ±s·b of what is kept.
+  // Sampling first, then ±s·b for the kept entries.
   kBoth,
 };
 
@@ -31,9 +30,9 @@ struct GramLaw {
 // σ of AMS: no entry of K̂ − K has a larger deviation. b√(s−1), b, b√s.
 double EntryDeviation(const GramLaw& law);
 
-// 4σ√m: AMS Theorem 1's bound of ‖K̂ − K‖₂, but for a probability that vanishes with m. Its proof
-// needs m >= (s − 1)·ln⁶m, which no Gram matrix that fits a machine meets (2.4e7 rows at s = 2), so
-// it is reported and not relied on.
+// 4σ√m: AMS Theorem 1's bound of ‖K̂ − K‖₂, except with a probability that vanishes with m. The
+// proof needs m >= (s − 1)·ln⁶m, which no Gram matrix that fits a machine meets (2.4e7 rows at s =
+// 2), so the bound is reported and not relied on.
 double AmsNormBound(const GramLaw& law);
 
 // Matrix Bernstein, for every m: ‖K̂ − K‖₂ is at most √(2v·ln(2m/δ)) + (2/3)L·ln(2m/δ) with

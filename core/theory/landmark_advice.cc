@@ -1,4 +1,4 @@
-// What the advisor says of F1, F2 and F3.
+// The advisor's advice on F1, F2 and F3.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-constexpr char kTooMany[] = "over 2^53: not a number that anybody can build";
+constexpr char kTooMany[] = "over 2^53: impossible to build";
 constexpr char kBinomial[] =
     "the proof's ⌈4/γ²⌉ − 1 helpful draws counted by the binomial law, not by Chernoff's bound";
 
@@ -61,7 +61,8 @@ AdviceLine F3Line(const AdviceQuery& query, Tier tier) {
   line.error = query.alpha + query.error;
   line.note = line.dimensions.has_value() ? F3Note(tier) : kTooMany;
   if (line.landmarks.has_value() && line.dimensions > line.landmarks) {
-    absl::StrAppend(&line.note, "; more dimensions than landmarks: F2 on these is the smaller one");
+    absl::StrAppend(&line.note,
+                    "; more dimensions than landmarks: F2 on these landmarks is smaller");
   }
   return line;
 }

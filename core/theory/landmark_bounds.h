@@ -1,4 +1,4 @@
-// How many landmarks suffice for F1 and F2.
+// Numbers of landmarks that suffice for F1 and F2.
 //
 // Balcan, Blum, Vempala 2006, Lemma 1: let a unit vector w separate with margin γ (a cosine), and
 // draw d examples independently from the distribution. With probability 1 − δ some w' in their span

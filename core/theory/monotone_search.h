@@ -1,4 +1,4 @@
-// The first whole number from which on a condition holds.
+// Finds the smallest whole number for which a monotone condition holds.
 #ifndef PHIMAP_CORE_THEORY_MONOTONE_SEARCH_H_
 #define PHIMAP_CORE_THEORY_MONOTONE_SEARCH_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// The smallest n in low..high with holds(n); nullopt when there is none.
+// The smallest n in low..high with holds(n); nullopt if there is none.
 //
 // Requires: holds is monotone (once true, true from there on); low <= high < 2^62.
 // Cost:     about 2·log2|n − guess| calls; two or three when `guess` is right. Pure if `holds` is.

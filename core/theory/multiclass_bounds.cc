@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// What Theorem 9 leaves of the margin at e = 0: the proof's cosine.
+// Margin that Theorem 9 leaves at e = 0: the proof's cosine.
 double OneParameterCosine(double margin, int64_t classes) {
   PHIMAP_CHECK(margin > 0 && margin <= 1 && classes >= 2);
   return margin / std::sqrt(2 * static_cast<double>(classes));

@@ -1,7 +1,7 @@
 // Margins of several classes after a random projection; Shi et al. 2012, Theorems 8 and 9.
 //
-// The margin of a multiclass data set is the least lead of the right class's cosine over the next
-// one's. A margin that comes out negative promises nothing.
+// The margin of a multiclass data set is the least difference between the right class's cosine and
+// the next one's. A negative margin promises nothing.
 #ifndef PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 #define PHIMAP_CORE_THEORY_MULTICLASS_BOUNDS_H_
 
@@ -11,7 +11,7 @@
 namespace phimap {
 
 // Theorem 8: −(1+3e)/(1−e²) + √(1−e²)/(1+e) + (1+e)/(1−e)·γ, at n = AngleDimensions(e, L·m, δ) for
-// m points of L classes. Its last step needs the rivals' cosines not to be negative.
+// m points of L classes. The proof's last step needs the rivals' cosines not to be negative.
 double ClassesMargin(double margin, double e);
 // The e at which ClassesMargin is `to`, to one part in 10^12; 0 < to < margin <= 1.
 double ClassesDistortion(double margin, double to);
@@ -20,10 +20,10 @@ double ClassesDistortion(double margin, double to);
 // (1+e)γ/(√(2L)(1−e)), at n = AngleDimensions(e, m(L−1), δ) rows of each R_y. Statement and proof
 // normalise differently: this margin is over ‖v‖·√(‖R_y x‖² + ‖R_y' x‖²).
 double OneParameterMargin(double margin, double e, int64_t classes);
-// γ/(2√(2L) − γ): at this e and above Theorem 9 promises nothing. As e shrinks with √L, n grows in
-// proportion to L.
+// γ/(2√(2L) − γ): at this e and above Theorem 9 promises nothing. Since e shrinks with √L, n grows
+// in proportion to L.
 double OneParameterCriticalDistortion(double margin, int64_t classes);
-// The e at which OneParameterMargin is half of γ/√(2L), what e = 0 would leave.
+// The e at which OneParameterMargin is half of γ/√(2L), its value at e = 0.
 double OneParameterDistortion(double margin, int64_t classes);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// What the advisor says of everything that is not F1, F2 or F3.
+// The advisor's advice on every mapping but F1, F2 and F3.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kDefaultDistortion = 0.1;
 constexpr double kDefaultKernelError = 0.1;
-constexpr char kTooMany[] = "over 2^53: not a number that anybody can build";
+constexpr char kTooMany[] = "over 2^53: impossible to build";
 constexpr char kShi[] = "Shi et al. 2012, Theorem ";
 constexpr char kAms[] = "Achlioptas, McSherry, Schölkopf 2001, ";
 
@@ -27,8 +27,8 @@ AdviceLine NoNumber(std::string what, std::string source, std::string why) {
 void SetMargin(AdviceLine& line, std::optional<int64_t> dimensions, double margin,
                double critical_distortion) {
   if (margin <= 0) {
-    line.note = absl::StrCat("nothing is left of the margin; the distortion must be under ",
-                             critical_distortion);
+    line.note =
+        absl::StrCat("no margin is left; the distortion must be under ", critical_distortion);
     return;
   }
   line.dimensions = dimensions;

@@ -19,7 +19,7 @@ double PerNat(double e) {
   return 12 / (e * e * (3 - 2 * e));
 }
 
-// The same for Theorem 2 of BBV.
+// Dimensions per nat of 1/delta by Theorem 2 of BBV as printed.
 double LiteralPerNat(double e) {
   PHIMAP_CHECK(IsShare(e));
   return 4 / (e * e * (1 - e));

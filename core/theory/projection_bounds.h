@@ -1,4 +1,4 @@
-// How many dimensions suffice for a random projection.
+// Numbers of dimensions that suffice for a random projection.
 //
 // Lengths. Let R have k rows of independent N(0, 1) or fair ±1 entries, scaled by 1/√k. For a fixed
 // vector the squared length is kept within 1 ± e, except with probability at most

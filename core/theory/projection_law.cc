@@ -27,7 +27,7 @@ class ChiLaw {
   explicit ChiLaw(int64_t degrees) : chi_(static_cast<double>(degrees)), mass_(ChiMass(chi_)) {}
 
   double mode() const { return chi_.mode(); }
-  // Of all values but 1e-17 of the probability; distances from the mode.
+  // Bounds of all values but 1e-17 of the probability; distances from the mode.
   double lowest() const { return std::max(-kChiReach, -mode()); }
   double highest() const { return kChiReach; }
 
@@ -61,7 +61,7 @@ class CosineDistribution {
   double Below(double t) const {
     const double a = Cotangent(t);
     if (a == 0) return BelowGiven(0);
-    // Where BelowGiven turns from 0 to 1, and ends turning quickly.
+    // Points where BelowGiven turns from 0 to 1, and ends turning quickly.
     std::vector<double> cuts;
     for (const double end : {lowest_x(), highest_x()}) {
       for (const double steep : {-kSteep, kSteep}) {
@@ -101,8 +101,7 @@ double CosineUnder(int64_t n, double c, double t) {
   return CosineDistribution(n, c).Below(t);
 }
 
-// What Z must be under, or over, for ⟨Rw, Rx⟩/n to be under, or over, `bound`:
-// (n·bound − c·X²)/(s·X).
+// Bound on Z for which ⟨Rw, Rx⟩/n is under, or over, `bound`: (n·bound − c·X²)/(s·X).
 class Threshold {
  public:
   Threshold(int64_t n, double c, double bound)

@@ -27,9 +27,9 @@ namespace phimap {
 // Source:   Gauss–Legendre quadrature over both chi variables, cut where Φ's argument is ±9.
 double CosineWithin(int64_t n, double cosine, double low, double high);
 
-// P[low <= ⟨Rw, Rx⟩/n <= high] for unit vectors w, x of this cosine: what a projection scaled by
-// 1/√n, as BuildRandomProjection makes it, does to their inner product. P2 of Shi et al. 2012,
-// section 5.1, is one minus it.
+// P[low <= ⟨Rw, Rx⟩/n <= high] for unit vectors w, x of this cosine: the inner product after a
+// projection scaled by 1/√n, as BuildRandomProjection makes it. P2 of Shi et al. 2012, section 5.1,
+// is one minus it.
 //
 // Requires: n >= 1, −1 < cosine < 1, low <= high; infinite bounds are allowed.
 // Accuracy: absolute error under 1e-10 for n up to 10^9 and |cosine| <= 1 − 1e-9.

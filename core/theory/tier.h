@@ -1,4 +1,4 @@
-// How a number of the advisor was come by.
+// The origin of a number of the advisor.
 #ifndef PHIMAP_CORE_THEORY_TIER_H_
 #define PHIMAP_CORE_THEORY_TIER_H_
 

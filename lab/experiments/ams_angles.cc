@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/randomized_gram.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 #include "core/status/status_macros.h"
 #include "lab/experiments/ams_data.h"
 #include "lab/experiments/ams_eigen.h"
@@ -49,7 +49,7 @@ struct Sine {
   bool bites() const { return bound < 1; }
 };
 
-// A feature, or all leading ones, of which Theorem 4 or 3 speaks.
+// A feature (Theorem 4), or all leading features (Theorem 3).
 struct Kept {
   std::string data;
   std::string way;

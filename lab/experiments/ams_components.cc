@@ -4,8 +4,8 @@
 #include <cmath>
 #include <variant>
 
-#include "core/certificate/measurement.h"
-#include "core/mapping/kernel_pca.h"
+#include "core/certificate/held_out_features.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 

@@ -22,7 +22,7 @@ struct PcaComponents {
 };
 
 // The first `count` that kernel PCA, not centred, serves; rounded at `scale`, or not at all for 0.
-// Those that rounding leaves no weight are 0.
+// Components whose weights are rounded away are 0.
 absl::StatusOr<PcaComponents> PcaComponentsOf(const KernelData& data,
                                               const Matrix<double>& landmarks,
                                               const Matrix<double>& rows, int64_t count,

@@ -1,5 +1,5 @@
-// What the experiments on Achlioptas, McSherry and Schölkopf share: real rows with a kernel, and
-// ways of randomizing their Gram matrix.
+// Shared parts of the experiments on Achlioptas, McSherry and Schölkopf: real rows with a kernel,
+// and ways of randomizing their Gram matrix.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_DATA_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_DATA_H_
 
@@ -11,7 +11,7 @@
 #include "core/kernel/kernel_expression.h"
 #include "core/kernel/kernel_program.h"
 #include "core/linalg/matrix.h"
-#include "core/mapping/randomized_gram.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 #include "lab/experiment.h"
 
 namespace phimap::lab {

@@ -25,8 +25,8 @@ struct DistancePoints {
   double count() const { return static_cast<double>(x.rows() + y.rows()); }
 };
 
-// What a projection made of all pairs: ratios ‖x̂ − ŷ‖²/‖x − y‖², and their errors, by which they
-// are over 1 or under.
+// Effect of a projection on all pairs: ratios ‖x̂ − ŷ‖²/‖x − y‖², and their errors above or below
+// 1.
 struct DistanceChange {
   double mean_ratio = 0;
   double lowest_ratio = 0;
@@ -34,7 +34,7 @@ struct DistanceChange {
   double median_error = 0;
   double error_95 = 0;
   double largest_error = 0;
-  // Of pairs whose error is larger than an e that was given.
+  // Share of pairs whose error is larger than a given e.
   double share_over = 0;
   // The largest change of an inner product over ‖x‖² + ‖y‖².
   double inner = 0;
@@ -47,7 +47,7 @@ struct DistanceCase {
   std::string way;
   int64_t columns = 0;
   int64_t s = 0;
-  // Of all pairs and their inner products at once, and of one distance alone, at doubt .05.
+  // The e for all pairs and their inner products at once, and for one distance alone, at doubt .05.
   std::optional<double> all_e;
   std::optional<double> pair_e;
   std::vector<DistanceChange> draws;

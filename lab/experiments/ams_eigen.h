@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/linalg/matrix.h"
-#include "core/mapping/randomized_gram.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 
 namespace phimap::lab {
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/randomized_gram.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 #include "core/status/status_macros.h"
 #include "core/theory/gram_bounds.h"
 #include "lab/experiments/ams_data.h"
@@ -25,7 +25,7 @@ constexpr int64_t kLargeRows = 1000;
 constexpr double kLawTolerance = 0.05;
 constexpr double kSlopeTolerance = 0.06;
 
-// How often a matrix of so many rows is drawn.
+// Number of draws of a matrix of so many rows.
 struct Size {
   int64_t rows;
   int64_t full_runs;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/random/random_stream.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"

@@ -1,4 +1,4 @@
-// What it costs to map rows by kernels of projected rows.
+// Cost of mapping rows by kernels of projected rows.
 #ifndef PHIMAP_LAB_EXPERIMENTS_AMS_PROJECTED_COST_H_
 #define PHIMAP_LAB_EXPERIMENTS_AMS_PROJECTED_COST_H_
 

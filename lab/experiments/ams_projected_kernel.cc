@@ -1,5 +1,5 @@
 // Kernels of projected rows: Achlioptas, McSherry, Schölkopf 2001, section 5, Theorem 6: distances.
-// What it costs is in ams_projected_cost.cc.
+// ams_projected_cost.cc measures the cost.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -62,7 +62,7 @@ struct Broken {
   int64_t distances = 0;
   int64_t inner = 0;
   int64_t as_printed = 0;
-  // Of e, at most.
+  // Largest share of e.
   double distance_share = 0;
   double inner_share = 0;
 };

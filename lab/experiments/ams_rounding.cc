@@ -27,7 +27,7 @@ constexpr double kScales[] = {0.125, 0.25, 0.5, 1, 2, 4, 8};
 constexpr int kSteps = 25;
 constexpr double kLastLevel = 0.01;
 
-// What rounding at one scale did on one data set, draw by draw.
+// Result of rounding at one scale on one data set, draw by draw.
 struct Rounded {
   std::string data;
   int64_t m = 0;
@@ -137,8 +137,8 @@ void JudgeWeights(const std::vector<Rounded>& all, Results& results) {
        .agrees = largest < 2 && mean <= 1.05});
 }
 
-// How often changes of t or more came, beside eq. 1 with `range`. A draw moves all rows together,
-// so that only draws count as independent.
+// Frequency of changes of t or more, beside eq. 1 with `range`. A draw moves all rows together, so
+// that only draws count as independent.
 struct Tail {
   bool holds = true;
   double largest_ratio = 0;

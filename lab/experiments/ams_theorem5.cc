@@ -29,7 +29,7 @@ struct Promise {
   int64_t draws = 0;
   std::vector<double> weights;
   double limit = 0;
-  // Of all (draw, row): f is not trivial; f̂ is neither near f nor are both trivial.
+  // Counts over all (draw, row): f is not trivial; f̂ is neither near f nor are both trivial.
   int64_t pairs = 0;
   int64_t nontrivial = 0;
   int64_t broken = 0;

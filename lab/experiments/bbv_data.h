@@ -65,7 +65,7 @@ std::vector<double> RisingMargins(const std::vector<double>& w, const Examples& 
 // A row of Table 2.
 struct BbvDataSet {
   const char* name;
-  // Of lab/data.
+  // File in lab/data.
   const char* file;
   // The class that is told from the others; −1 where there are two.
   int32_t positive;
@@ -73,7 +73,7 @@ struct BbvDataSet {
   int64_t landmarks;  // d1
   int64_t train_rows;
   int64_t printed_test_rows;
-  // Of which the printed numbers are means, as they show themselves; the text says 10.
+  // Number of runs whose means are printed, as the numbers themselves show; the text says 10.
   int64_t printed_runs;
   BbvPrinted printed;
 };

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/learn/evaluation.h"
 #include "core/learn/margin.h"
-#include "core/mapping/mapping_spec.h"
+#include "core/mapping/spec/mapping_spec.h"
 #include "core/random/random_stream.h"
 #include "core/status/status_macros.h"
 #include "core/theory/landmark_bounds.h"
@@ -46,7 +46,7 @@ BbvLiteral LiteralAt(const std::vector<std::vector<double>>& separators, double 
   return literal;
 }
 
-// Of drawn points: separators that were learnt, and the true one.
+// Margins on drawn points: of separators that were learnt, and of the true one.
 absl::StatusOr<std::vector<std::vector<double>>> MarginsOfSurface(const BbvSource& source,
                                                                   uint64_t seed) {
   const Examples drawn = source.Population(seed);
@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<std::vector<double>>> MarginsOfSurface(const BbvSourc
   return separators;
 }
 
-// Of real data: F2 with every row a landmark is as long as φ(x) on all of them.
+// Margins on real data: F2 with every row a landmark is as long as φ(x) on all of them.
 absl::StatusOr<std::vector<std::vector<double>>> MarginsOfRows(const BbvSource& source,
                                                                uint64_t seed) {
   const ConstMatrixView<double> rows = source.examples.rows.view();

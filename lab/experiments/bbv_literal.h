@@ -1,5 +1,5 @@
-// What the tables of Balcan, Blum, Vempala 2006 are drawn from, the margin that it has in φ-space,
-// and how many landmarks the paper's Lemma 1 asks for at that margin.
+// Sources of the tables of Balcan, Blum, Vempala 2006, their margin in φ-space, and the number of
+// landmarks that the paper's Lemma 1 requires at that margin.
 #ifndef PHIMAP_LAB_EXPERIMENTS_BBV_LITERAL_H_
 #define PHIMAP_LAB_EXPERIMENTS_BBV_LITERAL_H_
 
@@ -29,15 +29,15 @@ struct BbvSource {
   int64_t train_rows = 0;
   // Run i draws with first_seed + i; there are 10,000 before the next source's.
   int64_t first_seed = 0;
-  // Of Table 1; else null.
+  // Surface of Table 1; else null.
   const BbvSurface* surface = nullptr;
-  // Of Table 2: all rows.
+  // All rows of a data set of Table 2.
   Examples examples;
 
   bool is_drawn() const { return surface != nullptr; }
   // Independent draws of the distribution: of real data the empirical one, with replacement.
   Examples Draw(int64_t count, uint64_t seed) const;
-  // What margins are measured on: points drawn anew, or all rows.
+  // Examples that margins are measured on: points drawn anew, or all rows.
   Examples Population(uint64_t seed) const;
   // d1 unlabeled rows, then rows to learn from, then rows to test, as the tables have them.
   Examples DrawRun(uint64_t seed) const;
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<std::vector<double>>> LearntMargins(const BuiltMap& m
 // The largest margin at error α.
 double BestMargin(const std::vector<std::vector<double>>& separators, double alpha);
 
-// What Lemma 1 asks for.
+// Requirements of Lemma 1.
 struct BbvLiteral {
   double alpha = 0;
   double margin = 0;

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/mapping/mapping_spec.h"
+#include "core/mapping/spec/mapping_spec.h"
 #include "core/status/status_macros.h"
 #include "lab/experiments/bbv_data.h"
 #include "lab/experiments/bbv_literal.h"
@@ -72,7 +72,7 @@ class Runs {
   }
 
   const std::vector<Choice>& choices() const { return choices_; }
-  // Of the runs at the literal d, those that Theorem 1 holds in.
+  // Number of runs at the literal d in which Theorem 1 holds.
   int64_t holding() const { return holding_; }
 
  private:

@@ -35,7 +35,7 @@ struct BbvTask {
   std::string kernel;
   const Examples& train;
   const Examples& test;
-  // Of Winnow, texts of learners; may be empty.
+  // Texts of Winnow learners; may be empty.
   std::vector<std::string> winnow = {};
   // Whether F1's columns are brought to [−1, 1] over the rows to learn from before the SVM.
   bool scale_f1 = false;
@@ -52,12 +52,12 @@ struct BbvErrors {
 };
 
 absl::StatusOr<BbvErrors> ErrorsOnFeatures(const BbvMaps& maps, const BbvTask& task);
-// Of the SVM with the kernel itself, C = 10, and an offset.
+// Error of the SVM with the kernel itself, C = 10, and an offset.
 absl::StatusOr<double> ErrorOfKernelSvm(const BbvTask& task);
-// The same without an offset. The product's kernel SVM always has one; it is 0 where with each
-// example (x, y) there is (−x, −y), and two examples of half the weight count as one. As −φ(x) is
-// no row's, this is learnt from F2 of as many landmarks as there are rows to learn from, those
-// rows: the separator is in their span.
+// Error of the SVM without an offset. The product's kernel SVM always has one; it is 0 where with
+// each example (x, y) there is (−x, −y), and two examples of half the weight count as one. Since no
+// row maps to −φ(x), this is learnt from F2 with as many landmarks as there are rows to learn from,
+// those rows: the separator is in their span.
 absl::StatusOr<double> ErrorOfSvmWithoutOffset(const BbvTask& task);
 
 // Errors of the methods, a number a run.
@@ -70,7 +70,7 @@ struct BbvRuns {
   std::vector<std::vector<double>> f2_winnow =
       std::vector<std::vector<double>>(WinnowGrid().size());
 
-  // Of Winnow at the setting with the smallest mean.
+  // Errors of a method; Winnow's at the setting with the smallest mean.
   const std::vector<double>& of(BbvMethod method) const;
   // In how many settings F1 errs more than F2 with Winnow, by the means.
   int64_t WinnowSettingsInOrder() const;
@@ -82,7 +82,7 @@ absl::Status AddRun(const BbvMaps& maps, BbvTask task, bool with_winnow, BbvRuns
 
 // Errors of one method, a number a run, beside a printed mean of some runs.
 struct BbvMeans {
-  // Of the method, and of what it was run on, for people.
+  // Name of the method and its data, for people.
   std::string of;
   double printed = 0;
   // Half of the last printed digit.
@@ -94,7 +94,7 @@ struct BbvMeans {
 struct BbvJudged {
   double mean = 0;
   double standard_error = 0;
-  // Of means of `printed_runs` runs, 99.8 % are within.
+  // Interval with 99.8 % of the means of `printed_runs` runs.
   Interval central;
   bool agrees = false;
 };

@@ -27,7 +27,7 @@ constexpr int64_t kMarginRows = 20'000;
 // The methods whose numbers are judged.
 constexpr std::array<BbvMethod, 3> kJudged = {kBbvF1Svm, kBbvF2Svm, kBbvSvm};
 
-// The same features as F2's, turned: six kernel principal components of the landmarks.
+// F2's features, turned: six kernel principal components of the landmarks.
 constexpr const char* kTurned =
     "kpca(landmarks=10, dimensions=6, centred=false, serving_type=float64)";
 
@@ -47,9 +47,9 @@ struct SurfacePlan {
   const BbvSurface& surface;
   double deviation = kDeviation;
   int64_t runs = 0;
-  // Of the runs, those in which Winnow and the SVM without offset learn too.
+  // Number of runs in which Winnow and the SVM without offset learn too.
   int64_t winnow_runs = 0;
-  // Of the first run.
+  // Seed of the first run.
   int64_t first_seed = 0;
 };
 

@@ -23,9 +23,9 @@ struct DataSetPlan {
   const BbvDataSet& data;
   const Examples& examples;
   int64_t runs = 0;
-  // Of the runs, those in which Winnow and the SVM without offset learn too.
+  // Number of runs in which Winnow and the SVM without offset learn too.
   int64_t winnow_runs = 0;
-  // Of the first run.
+  // Seed of the first run.
   int64_t first_seed = 0;
 };
 
@@ -135,7 +135,7 @@ bool IsShareOf(int64_t tests, double printed) {
   return std::abs(count / static_cast<double>(tests) - printed) <= kHalfDigit + 1e-9;
 }
 
-// How many of a row's five printed errors are shares of so many tested rows.
+// Number of a row's five printed errors that are shares of so many tested rows.
 int64_t SharesOf(int64_t tests, const BbvDataSet& data) {
   return std::count_if(data.printed.begin(), data.printed.end(),
                        [&](double printed) { return IsShareOf(tests, printed); });

@@ -128,7 +128,7 @@ void JudgeTheorem3(const MarginDistribution& sphere, const ProjectionStudy& stud
            static_cast<double>(kept) >= (1 - sphere.delta) * static_cast<double>(draws) - 1e-9});
 }
 
-// What the proof asks of each example.
+// Checks the proof's condition on each example.
 void JudgeEachExample(const MarginDistribution& sphere, const ProjectionPoint& full,
                       Results& results) {
   const double each = sphere.error * sphere.delta / 4;

@@ -62,7 +62,7 @@ absl::StatusOr<SpanPoint> DrawSpans(const Asked& asked, int64_t landmarks, const
   return point;
 }
 
-// What is looked at beside the literal and the derived d.
+// Dimensions to look at beside the literal and the derived d.
 std::vector<int64_t> Grid(int64_t literal, bool quick) {
   std::vector<double> fractions = {0.02, 0.05, 0.1, 0.15, 0.2};
   if (!quick) {

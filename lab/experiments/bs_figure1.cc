@@ -24,7 +24,7 @@ constexpr double kPi = std::numbers::pi;
 // Models have Seed(100,000) and up.
 constexpr int64_t kModelRuns = 100'000;
 
-// How far a frequency is from a probability, in its deviations; 0 where there is none.
+// Distance of a frequency from a probability, in standard deviations; 0 where there is none.
 double Sigmas(double frequency, double probability, int64_t draws) {
   const double variance = probability * (1 - probability) / static_cast<double>(draws);
   if (variance < 1e-30) return frequency == probability ? 0 : 1e9;
@@ -106,7 +106,7 @@ void JudgeErrors(const SeparatorDraws& drawn, Results& results) {
                  .agrees = doubled > 5});
 }
 
-// How many of the draws of Algorithm 1 have an error of at most 1/2 − γ/4: models of one round and
+// Number of draws of Algorithm 1 that have an error of at most 1/2 − γ/4: models of one round and
 // one draw, each of another seed, which have a separator or none.
 absl::StatusOr<int64_t> Successes(const Examples& examples, double margin, int64_t draws,
                                   uint64_t seed) {

@@ -31,7 +31,7 @@ struct Shape {
 struct Sweep {
   int approach;
   const char* variable;
-  // Which term of the cost is measured, and how the rest is chosen.
+  // Term of the cost that is measured, and the choice of the rest.
   const char* term;
   Shape first;
   Shape factor;

@@ -25,11 +25,11 @@ constexpr int64_t kRows = 1024;
 constexpr char kKernel[] = "rbf(gamma=100)";
 constexpr char kGram[] = "kernel_sgd(strategy=gram, rate=0.1, epochs=20)";
 constexpr char kOnTheFly[] = "kernel_sgd(strategy=kernel, rate=0.1, epochs=20)";
-// Of 20·1,024 steps on scores of some units.
+// Round-off of 20·1,024 steps on scores of some units.
 constexpr double kRoundOff = 1e-9;
 
-// What 40 seeds of an emulation of the lecture's program came to, and how far from it a mean may
-// be.
+// Results of 40 seeds of an emulation of the lecture's program, and the tolerance of a mean around
+// them.
 struct Emulated {
   const char* rows;
   double mean;
@@ -58,8 +58,8 @@ struct Outcomes {
   std::vector<double> test;
   std::vector<double> gram_seconds;
   std::vector<double> kernel_seconds;
-  // Of the two strategies, over all runs: the largest difference of a row's score, and rows that
-  // they put into different classes.
+  // Differences of the two strategies over all runs: the largest difference of a row's score, and
+  // the number of rows that they put into different classes.
   double largest_difference = 0;
   int64_t other_classes = 0;
 };
@@ -216,7 +216,7 @@ absl::Status AddRegions(const Model& model, Results& results) {
   return absl::OkStatus();
 }
 
-// Of the first run.
+// Draws the first run.
 absl::Status AddPicture(const Options& options, Results& results) {
   const Faces faces = Draw(options.Seed(0));
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<const Model> model,

@@ -34,7 +34,7 @@ struct Case {
   SgdFeatures features;
   int64_t rows;
   int64_t columns;
-  // Which of the two is expected to take less time.
+  // Whether the weights are expected to take less time.
   bool weights_are_faster;
 };
 
@@ -80,7 +80,7 @@ struct Contender {
   double accuracy = 0;
 };
 
-// Those on w before those on u.
+// Contenders on w, followed by those on u.
 absl::StatusOr<std::vector<Contender>> Contenders(const Case& one, uint64_t seed) {
   RandomCursor random(RandomStream(seed, StreamId::kLabRows));
   const Examples training = Draw(one, one.rows, random);

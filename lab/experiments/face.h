@@ -1,5 +1,5 @@
-// The rows of the Cornell lecture's demonstration: points of the unit square in two classes, the
-// second of which draws a face.
+// The rows of the Cornell lecture's demonstration: points of the unit square in two classes; the
+// second class draws a face.
 #ifndef PHIMAP_LAB_EXPERIMENTS_FACE_H_
 #define PHIMAP_LAB_EXPERIMENTS_FACE_H_
 

@@ -18,7 +18,7 @@ namespace phimap::lab {
 // A word of X = {0, 1}^30.
 struct Word {
   uint32_t bits = 0;
-  // Its class, 1 or 0 (the paper's −1), on X'; −1 outside of it.
+  // Class of the word, 1 or 0 (the paper's −1), on X'; −1 outside of X'.
   int32_t label = -1;
 };
 

@@ -66,7 +66,7 @@ std::vector<Word> Representatives(const HiddenTarget& target, uint64_t seed) {
   return three;
 }
 
-// What each learner errs on these features.
+// Adds each learner's error on these features.
 absl::Status AddErrors(const SourceErrors& which, const Examples& train, const Examples& test,
                        uint64_t seed, LandmarkSources& study) {
   for (SourceErrors& of : study.errors) {

@@ -20,7 +20,7 @@ inline constexpr double kHiddenDelta = 0.001;
 inline constexpr double kAlphas[] = {0, 0.1};
 inline constexpr int64_t kLandmarksElsewhere = 200;
 
-// As many as the binomial form of Lemma 1 asks for at the margin √3/2·√(1 − α).
+// Number of landmarks by the binomial form of Lemma 1 at the margin √3/2·√(1 − α).
 int64_t LandmarksFromD(double alpha);
 
 // Runs of a learner on the features of a mapping.
@@ -32,7 +32,7 @@ struct SourceErrors {
   std::vector<double> errors;
 };
 
-// What is measured beside errors; of the last run where it is a set of rows.
+// Measurements beside the errors; from the last run where they are sets of rows.
 struct SourceGeometry {
   // The least margin of test words by the separator between the classes' means, over runs; by α.
   double least_margin[std::size(kAlphas)] = {1, 1};

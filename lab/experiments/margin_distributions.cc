@@ -52,7 +52,7 @@ Matrix<double> DrawPoints(const Matrix<double>& points, const std::vector<double
   return rows;
 }
 
-// The probability that more than `allowed` of `boxes` are empty after `throws`, of which each fills
+// The probability that more than `allowed` of `boxes` are empty after `throws`; each throw fills
 // one box with probability `each`, or none.
 double ManyBoxesAreEmpty(int64_t boxes, double each, int64_t throws, int64_t allowed) {
   // filled[k]: the probability of k full boxes.

@@ -16,14 +16,14 @@ namespace phimap::lab {
 // kernel is linear(): a row is its own φ.
 struct MarginDistribution {
   std::string name;
-  // What the theorem is asked for.
+  // Margin of the theorem.
   double margin = 0;
   double error = 0;
   double delta = 0;
   // The x that errors are measured on, and the mass of each: all that there are, or a sample.
   Matrix<double> points;
   std::vector<double> masses;
-  // Row 0 is w. Where there is a row 1, it is a unit w' with half of the margin.
+  // Row 0 is w. Row 1, where there is one, is a unit w' with half of the margin.
   Matrix<double> separators;
   // The last `rare` points have the same small mass each; 0: there are no such points, and the
   // distribution is a sphere.

@@ -11,9 +11,9 @@
 namespace phimap::lab {
 namespace {
 
-// What a build needs beside the landmarks that it is given.
+// Rows that a build needs beside its given landmarks.
 constexpr int64_t kSpareRows = 2;
-// Of sums of masses.
+// Rounding of sums of masses.
 constexpr double kRounding = 1e-12;
 
 double Dot(const double* a, const double* b, int64_t count) {

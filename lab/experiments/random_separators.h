@@ -22,7 +22,7 @@ Examples SphereExamples(double margin, uint64_t seed);
 // ±(γ, ±√(1 − γ²)), labeled by the first coordinate.
 Examples FourPointExamples(double margin);
 
-// Of separators h with h·w >= 0.
+// Draws of separators h with h·w >= 0.
 struct SeparatorDraws {
   int64_t separators = 0;
   // By angle between w and an x: how many have h·x <= 0.

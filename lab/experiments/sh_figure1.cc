@@ -19,7 +19,7 @@ namespace {
 
 // A frequency of T draws has the deviation √(p(1 − p)/T).
 constexpr double kSigmas = 5;
-// Of the projections that the leads of several classes are measured after.
+// Dimensions of the projections for the leads of several classes.
 constexpr int64_t kDimensions = 50;
 // Projections that one map of several classes holds, of at most 65,536 features.
 constexpr int64_t kBlocks = 1000;
@@ -239,7 +239,7 @@ absl::Status RunSeveralClasses(const Options& options, Results& results) {
     const double length = std::sqrt(Dot(rows.row(1), rows.row(1), 4));
     law = CosineWithin(kDimensions, lead / (std::sqrt(2.0) * length), 0, 2);
     const double sigma = StandardErrorOf(law, draws);
-    // Where losing is as good as impossible, one loss is not many deviations.
+    // If losing is all but impossible, one loss is not many deviations.
     farthest = std::max(farthest, std::abs(frequency - law) / std::max(sigma, 1 / draws));
     table.Add({s, lead, lead / length, law, frequency, sigma, maps * kBlocks});
   }

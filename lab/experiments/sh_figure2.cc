@@ -26,12 +26,12 @@ constexpr std::array<double, 5> kCosines = {0.827, 0.527, -0.062, -0.0165, -0.82
 constexpr std::array<double, 2> kEpsilons = {0.1, 0.3};
 constexpr std::array<int64_t, 10> kDimensions = {30, 60, 90, 120, 150, 180, 210, 240, 270, 300};
 constexpr double kSigmas = 5;
-// How often "kept" is, and up to how many dimensions this is looked for.
+// Frequency that counts as "kept", and the number of dimensions up to which it is looked for.
 constexpr double kKept = 0.05;
 constexpr int64_t kMostDimensions = int64_t{1} << 26;
 
 struct Probabilities {
-  // Of the cosine, P1, and of the inner product, P2.
+  // Probabilities for the cosine, P1, and for the inner product, P2.
   double p1 = 0;
   double p2 = 0;
 };
@@ -143,7 +143,7 @@ absl::Status Draw(const Options& options, int64_t draws, std::vector<Point>& poi
 
 double StandardErrorOf(double p, double draws) { return std::sqrt(p * (1 - p) / draws); }
 
-// How many deviations a frequency is off, three draws of them forgiven: where p is next to 0, one
+// Deviation of a frequency, in standard deviations, three draws forgiven: where p is next to 0, one
 // draw is many deviations.
 double Sigmas(double frequency, double p, double draws) {
   const double off = std::max(0.0, std::abs(frequency - p) - 3 / draws);
@@ -231,7 +231,7 @@ bool AreUnder(const Probabilities& a, const Probabilities& b) {
   return is_under(a.p1, b.p1) && is_under(a.p2, b.p2);
 }
 
-// How many of the comparisons of the acute angles come out as the paper says.
+// Number of comparisons of the acute angles that come out as the paper says.
 struct AcuteCounts {
   int cosine_wins = 0;
   int sharper_wins = 0;

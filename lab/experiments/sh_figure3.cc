@@ -24,7 +24,8 @@ constexpr std::array<int64_t, 13> kDimensions = {10,  20,  30,  40,  50,  60,  8
                                                  100, 150, 200, 300, 500, 1000};
 constexpr size_t kHundred = 7;
 constexpr size_t kThreeHundred = 10;
-// Where the theorems are held against the margins, and with what probability they may fail.
+// Dimensions at which the theorems are compared with the margins, and the probability with which
+// they may fail.
 constexpr std::array<int64_t, 5> kPromised = {100, 300, 1000, 3000, 6000};
 constexpr double kDelta = 0.05;
 
@@ -112,7 +113,7 @@ void JudgeCurve(const Curve& curve, double draws, Results& results) {
        .agrees = fall > 3 * error && rise <= 4 * sigma});
 }
 
-// What a theorem promises of the measured margins.
+// Promise of a theorem about the measured margins.
 struct Theorem {
   std::string name;
   const Planes* planes = nullptr;
@@ -131,7 +132,7 @@ std::optional<double> DistortionAt(const Theorem& theorem, int64_t n) {
   return LengthDistortion(Tier::kDerived, n, kDelta / (3 * theorem.angles));
 }
 
-// What is promised of n dimensions if it is more than 0.
+// The promise at n dimensions if it is more than 0.
 std::optional<double> PromiseAt(const Theorem& theorem, int64_t n) {
   const std::optional<double> e = DistortionAt(theorem, n);
   if (!e.has_value() || theorem.promised(*e) <= 0) return std::nullopt;
@@ -203,7 +204,7 @@ absl::Status RunTheorem(const Theorem& theorem, const Options& options, Table& t
   return absl::OkStatus();
 }
 
-// What is promised of many dimensions, held against projections to few.
+// Compares a promise for many dimensions with projections to few.
 absl::Status RunControl(const Theorem& theorem, const Options& options, Results& results) {
   constexpr int64_t kFew = 20;
   constexpr int64_t kMany = 3000;

@@ -90,7 +90,7 @@ double CrammerSingerError(const Examples& train_on, const Examples& test) {
   return static_cast<double>(wrong) / static_cast<double>(test.labels.size());
 }
 
-// Of n dimensions, one number a split.
+// Errors at n dimensions, one number a split.
 struct Errors {
   int64_t n = 0;
   std::vector<double> one_parameter;

@@ -35,7 +35,7 @@ struct PlaneMargins {
   double unnormalised = 0;
 };
 
-// Of the rows of `planes`, or of what a projection R made of them, about R·u in the place of u.
+// Margins of the rows of `planes`, or of their projection by R, about R·u in place of u.
 PlaneMargins MarginsOf(const Planes& planes, const Matrix<double>& rows);
 
 // The margins after each of `draws` maps of random_projection to n dimensions.

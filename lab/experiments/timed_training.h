@@ -26,8 +26,8 @@ struct SgdApproach {
   SgdFeatures features;
 };
 
-// As the lecture numbers them; it gives the last two no number and no cost, which follows from the
-// first two.
+// Approaches with the lecture's numbers; it gives the last two no number and no cost, which follows
+// from the first two.
 inline constexpr SgdApproach kSgdApproaches[] = {
     {"1. exact features on the fly", "dDT", "features", SgdFeatures::kMonomials},
     {"2. exact features, stored", "ndD + DT", "stored_features", SgdFeatures::kMonomials},
@@ -37,7 +37,7 @@ inline constexpr SgdApproach kSgdApproaches[] = {
     {"6. Fourier features, stored", "ndD + DT", "stored_features", SgdFeatures::kFourier}};
 
 struct SgdSetting {
-  // Of the Fourier features; a polynomial kernel decides by itself.
+  // Number of Fourier features; a polynomial kernel has its own.
   int64_t dimensions = 0;
   std::string kernel;
   double rate = 0.1;

@@ -80,7 +80,7 @@ def norms_over_s(results):
     return figure
 
 
-# Of thresholds, over ‖E‖; under 1 Theorem 2 says nothing.
+# Smallest threshold over ‖E‖; under 1 Theorem 2 says nothing.
 LEAST_DISTANCE = 0.8
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from . import style
 
-# Of each mapping: its line, and its name in legends. scikit-learn's are grey, with filled markers and no dashes of phimap's.
+# Line and legend name of each mapping. scikit-learn's are grey, with filled markers and none of phimap's dashes.
 SKLEARN = {"color": "0.45", "linewidth": 1.0, "linestyle": (0, (1, 1)), "markerfacecolor": "0.45"}
 LINES = {
     "F1": (style.line(6, linestyle=(0, (8, 2))), "F1"),

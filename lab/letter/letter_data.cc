@@ -7,8 +7,8 @@
 #include <random>
 #include <utility>
 
-#include "client/cli/csv_reader.h"
-#include "client/cli/input_file.h"
+#include "client/files/csv_reader.h"
+#include "client/files/input_file.h"
 #include "core/status/status_macros.h"
 
 namespace phimap::lab {

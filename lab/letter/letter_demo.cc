@@ -1,5 +1,5 @@
-// What phimap is for, on real data: a linear SVM on the features of three mappings, beside one on
-// the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their certificates,
+// Shows phimap's purpose on real data: a linear SVM on the features of three mappings, beside one
+// on the raw rows. Builds F1, F2 and F3 of letter.csv without its labels, shows their certificates,
 // maps all rows, and prints a table.
 //
 // Exits with 0 if F2 beats the raw rows by 18 points, 1 if not, else as the command `phimap` does.
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,12 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/cli/certificate_view.h"
-#include "client/cli/error_text.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/interrupt.h"
-#include "client/cli/number_text.h"
-#include "client/cli/progress_bar.h"
+#include "client/cli/views/certificate_view.h"
+#include "client/cli/views/error_text.h"
+#include "client/cli/views/number_text.h"
+#include "client/cli/views/progress_bar.h"
 #include "client/cpp/client.h"
 #include "core/status/status_macros.h"
 #include "lab/letter/letter_data.h"
@@ -63,7 +64,7 @@ std::vector<Contender> Contenders() {
 constexpr int kRaw = 0;
 constexpr int kF2 = 2;
 
-// What runs at the end: one SVM.
+// The last step: one SVM.
 struct Training {
   int contender = 0;
   uint64_t seed = 0;
@@ -103,8 +104,8 @@ absl::StatusOr<bool> Demo::Run() {
   std::cout << absl::StreamFormat("%s: %s rows of %d columns\n\n", arguments_.data,
                                   cli::WithThousands(data_.rows.rows), data_.rows.columns)
             << std::flush;
-  for (uint64_t seed = 1; seed <= arguments_.seeds; ++seed) {
-    for (int i = 0; i < contenders_.size(); ++i) {
+  for (uint64_t seed = 1; static_cast<int64_t>(seed) <= arguments_.seeds; ++seed) {
+    for (int i = 0; i < std::ssize(contenders_); ++i) {
       if (i == kRaw) {
         trainings_.push_back({.contender = i, .seed = seed, .features = Standardized(data_.rows)});
       } else {

@@ -20,7 +20,7 @@ namespace phimap {
 namespace {
 
 absl::Status NoStore(const std::string& path) {
-  return MakeError(absl::StatusCode::kNotFound, "NO_STORE", "store",
+  return MakeError(absl::StatusCode::kNotFound, "STORE_NOT_FOUND", "store",
                    absl::StrCat("there is no ", path,
                                 "; expected the --data_dir of a server, or postgresql://…"),
                    {{"path", path}});
@@ -28,10 +28,9 @@ absl::Status NoStore(const std::string& path) {
 
 absl::Status OldSchema(const std::string& path, int64_t version) {
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "OLD_SCHEMA", "store",
+      absl::StatusCode::kFailedPrecondition, "SCHEMA_TOO_OLD", "store",
       absl::StrCat(path, " has schema version ", version, ", and this release ", kSchemaVersion,
-                   ": use the release of the server that has it, or start this one's "
-                   "server on it once"),
+                   ": use the release of that server, or start this one's server on it once"),
       {{"expected", absl::StrCat(kSchemaVersion)}, {"actual", absl::StrCat(version)}});
 }
 

@@ -21,22 +21,22 @@ struct AdminStore {
   std::shared_ptr<Blobs> blobs;
 };
 
-// Where in a data directory the tables are.
+// File name of the database in a data directory.
 inline constexpr absl::string_view kDatabaseFile = "phimap.sqlite";
 
-// How long to wait for a server that writes; its writes are short.
+// Time to wait for a server that writes; its writes are short.
 inline constexpr absl::Duration kAdminBusyTimeout = absl::Seconds(30);
 
 // Whether `store` is the address of a PostgreSQL; otherwise it is a data directory.
 bool IsPostgres(absl::string_view store);
 
-// INVALID_ARGUMENT for an address of PostgreSQL that is none, or that has a password, which every
-// user of the machine could see.
+// INVALID_ARGUMENT for a malformed PostgreSQL address, or one with a password, which every user of
+// the machine could see.
 absl::Status CheckAddress(const std::string& store);
 
 // Opens a store that exists. Changes nothing: tables of an earlier release are FAILED_PRECONDITION
-// (OLD_SCHEMA), since a server of that release may be at work. Errors: NOT_FOUND (NO_STORE), those
-// of the databases.
+// (SCHEMA_TOO_OLD), since a server of that release may be at work. Errors: NOT_FOUND
+// (STORE_NOT_FOUND), and the databases' errors.
 absl::StatusOr<AdminStore> OpenAdminStore(const std::string& store);
 
 }  // namespace phimap

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "core/digest/sha256.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/sha256.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -20,10 +20,10 @@ constexpr int64_t kManifestLimitBytes = int64_t{10} << 30;
 constexpr int64_t kDigestPieceBytes = int64_t{1} << 20;
 
 absl::Status NoBackup(const std::string& folder, absl::string_view why) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "NO_BACKUP", "from",
-                   absl::StrCat(folder, " is no whole backup: ", why,
-                                "; `phimap admin backup` writes that file last, so this one was "
-                                "interrupted, or it is something else"),
+  return MakeError(absl::StatusCode::kFailedPrecondition, "BACKUP_NOT_FOUND", "from",
+                   absl::StrCat(folder, " is not a complete backup: ", why,
+                                "; `phimap admin backup` writes that file last, so the backup was "
+                                "interrupted, or this is not a backup"),
                    {{"path", folder}});
 }
 
@@ -57,7 +57,7 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& folder, FileSyste
   PHIMAP_RETURN_IF_ERROR(text.status());
   BackupManifest manifest;
   std::vector<absl::string_view> lines = absl::StrSplit(*text, '\n');
-  if (!lines.back().empty()) return NoBackup(folder, "its MANIFEST ends in the midst of a line");
+  if (!lines.back().empty()) return NoBackup(folder, "its MANIFEST ends in the middle of a line");
   lines.pop_back();
   for (const absl::string_view line : lines) {
     const std::pair<absl::string_view, absl::string_view> parts =

@@ -1,4 +1,4 @@
-// What a backup consists of: the file MANIFEST, written last, in the format of sha256sum, so that
+// Contents of a backup: the file MANIFEST, written last, in the format of sha256sum, so that
 // `sha256sum --check MANIFEST` checks a backup as well.
 #ifndef PHIMAP_SERVER_ADMIN_BACKUP_MANIFEST_H_
 #define PHIMAP_SERVER_ADMIN_BACKUP_MANIFEST_H_
@@ -24,7 +24,7 @@ using BackupManifest = std::map<std::string, std::string>;
 
 absl::Status WriteManifest(const std::string& folder, const BackupManifest& manifest,
                            FileSystem* file_system);
-// FAILED_PRECONDITION (NO_BACKUP) where there is none, or no whole one.
+// FAILED_PRECONDITION (BACKUP_NOT_FOUND) if there is no complete backup.
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& folder, FileSystem* file_system);
 
 // The SHA-256 of a file, read in pieces.

@@ -15,7 +15,7 @@
 
 namespace phimap {
 
-// What is copied: names, versions, aliases and ended builds. What a fleet does at the moment
+// Rows that are copied: names, versions, aliases and ended builds. The current activity of a fleet
 // (leases, claims, holds, servers) is not.
 struct CatalogRows {
   std::string store_id;
@@ -33,7 +33,7 @@ struct CopiedTable {
 const std::vector<CopiedTable>& CopiedTables();
 
 absl::StatusOr<CatalogRows> ReadCatalogRows(SqlSession& session);
-// Into tables that are empty but for the row of `store`, which is overwritten.
+// Inserts into tables that are empty except for the row of `store`, which is overwritten.
 absl::Status WriteCatalogRows(SqlSession& session, const CatalogRows& rows);
 // Whether nothing was ever stored there.
 absl::StatusOr<bool> IsEmptyCatalog(SqlSession& session);

@@ -24,7 +24,7 @@ std::string BlobName(absl::string_view digest) {
   return absl::StrCat("blobs/", digest.substr(0, 2), "/", digest);
 }
 
-// For people, and for whoever restores by hand: NAME@ALIAS, number and digest.
+// For people, and for restoring by hand: NAME@ALIAS, number and digest.
 std::string AliasesText(const CatalogRows& rows) {
   const SqlRows& versions = rows.tables[1];
   const SqlRows& aliases = rows.tables[2];
@@ -60,11 +60,10 @@ absl::Status WriteDatabase(const std::string& path, const CatalogRows& rows) {
 absl::Status SomeDamaged(const std::vector<std::string>& messages) {
   return MakeError(
       absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "store",
-      absl::StrCat(
-          messages.size(),
-          " artifacts could not be copied, so this is no backup: ", absl::StrJoin(messages, "; "),
-          "; heal them (`phimap admin check` names the versions), or have a backup without "
-          "them with --skip-damaged"));
+      absl::StrCat(messages.size(), " artifacts could not be copied, so the backup is incomplete: ",
+                   absl::StrJoin(messages, "; "),
+                   "; repair them (`phimap admin check` names the versions), or make a backup "
+                   "without them with --skip-damaged"));
 }
 
 class Backup {
@@ -101,8 +100,8 @@ class Backup {
   absl::Status CopyArtifacts(const std::map<std::string, int64_t>& artifacts, StoreHold& hold) {
     for (const auto& [digest, size_bytes] : artifacts) {
       if (!progress_(report_.artifacts, static_cast<int64_t>(artifacts.size()))) {
-        return absl::CancelledError(
-            absl::StrCat("the backup was cancelled; ", folder_, " has no MANIFEST and is none"));
+        return absl::CancelledError(absl::StrCat("the backup was cancelled; ", folder_,
+                                                 " has no MANIFEST and is not a backup"));
       }
       PHIMAP_RETURN_IF_ERROR(hold.Renew());
       const absl::Status copied = CopyArtifact(digest, size_bytes);
@@ -166,11 +165,11 @@ absl::Status CheckEmpty(const std::string& folder, absl::string_view field,
   PHIMAP_RETURN_IF_ERROR(names.status());
   if (names->empty()) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", field,
+      absl::StatusCode::kFailedPrecondition, "STORE_NOT_EMPTY", field,
       absl::StrCat("expected a folder that is missing or empty, but ", folder, " has ",
                    names->front(),
                    names->size() > 1 ? absl::StrCat(" and ", names->size() - 1, " more") : "",
-                   "; name another, or move what is there away"),
+                   "; name another one, or move its contents away"),
       {{"path", absl::StrCat(folder, "/", names->front())}});
 }
 

@@ -61,7 +61,7 @@ absl::Status ReadThrough(Blobs& blobs, absl::string_view digest, int64_t size_by
 
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress) {
-  // Blobs first: what is published afterwards is in neither list.
+  // Blobs first: later publishes are in neither list.
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<StoredBlob> blobs, store.blobs->List());
   PHIMAP_ASSIGN_OR_RETURN(const auto named, ReadNames(*store.database));
   CheckReport report;
@@ -81,7 +81,7 @@ absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
     if (!read.ok()) {
       PHIMAP_ASSIGN_OR_RETURN(const bool still_named, IsNamed(*store.database, digest));
       if (!still_named) continue;
-      // What is missing cannot be set aside.
+      // A missing artifact cannot be set aside.
       const bool set_aside = quarantine && stored.contains(digest);
       if (set_aside) PHIMAP_RETURN_IF_ERROR(store.blobs->SetAside(digest));
       report.damaged.push_back({digest, std::string(read.message()), artifact.versions, set_aside});

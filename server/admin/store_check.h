@@ -15,7 +15,7 @@ namespace phimap {
 struct DamagedArtifact {
   std::string digest;
   std::string what;
-  // As in "letters@3".
+  // Version names, such as "letters@3".
   std::vector<std::string> versions;
   bool set_aside = false;
 };
@@ -25,14 +25,14 @@ struct CheckReport {
   int64_t artifacts = 0;
   int64_t bytes = 0;
   std::vector<DamagedArtifact> damaged;
-  // What no version names, and the garbage collector will take.
+  // Artifacts that no version names; the garbage collector will remove them.
   int64_t unnamed_artifacts = 0;
   int64_t unnamed_bytes = 0;
 };
 
 // `quarantine` sets damaged artifacts aside: the versions that name them are told to be damaged at
 // once, and importing an exported file, or building again, heals them. Changes nothing else. A
-// version that is deleted meanwhile is no damage.
+// version that is deleted meanwhile is not damage.
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress);
 

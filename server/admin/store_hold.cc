@@ -71,8 +71,8 @@ absl::Status StoreHold::Renew() {
   }));
   if (!held) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "HOLD_LOST", "store",
-                     "garbage may have been collected meanwhile, since this program was stopped "
-                     "for too long; begin again");
+                     "this program was stopped for so long that garbage may have been collected "
+                     "meanwhile; begin again");
   }
   renewed_ = absl::Now();
   return absl::OkStatus();

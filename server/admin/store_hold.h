@@ -1,4 +1,4 @@
-// Keeps a store's garbage from being collected while somebody copies it.
+// Prevents the collection of a store's garbage while it is copied.
 #ifndef PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
 #define PHIMAP_SERVER_ADMIN_STORE_HOLD_H_
 
@@ -28,7 +28,7 @@ class StoreHold {
   StoreHold& operator=(const StoreHold&) = delete;
 
   // To be called more often than kLifetime; writes once a minute. FAILED_PRECONDITION (HOLD_LOST)
-  // if it was over already: what is copied may be incomplete.
+  // if the hold had already ended: the copy may be incomplete.
   absl::Status Renew();
 
  private:

@@ -30,7 +30,7 @@ constexpr int64_t kDatabaseLimitBytes = int64_t{64} << 30;
 
 struct BackedUp {
   CatalogRows rows;
-  // But for those that were damaged when the backup was made.
+  // Excludes those that were damaged when the backup was made.
   std::map<std::string, int64_t> artifacts;
 };
 
@@ -75,8 +75,8 @@ absl::StatusOr<BackedUp> ReadBackup(const std::string& folder, FileSystem* file_
   return backup;
 }
 
-// Takes what the backup says it was made without out of its artifacts: their versions are restored
-// as damaged ones, which an import heals.
+// Removes from `backup` the artifacts that it was made without: their versions are restored as
+// damaged ones, which an import repairs.
 absl::Status LeaveOutDamaged(const std::string& folder, const BackupManifest& manifest,
                              FileSystem* file_system, BackedUp* backup) {
   if (!manifest.contains(std::string(kDamagedFile))) return absl::OkStatus();
@@ -107,7 +107,7 @@ absl::Status CopyArtifacts(const BackedUp& backup, Blobs& from, Blobs& to,
   int64_t done = 0;
   for (const auto& [digest, size_bytes] : backup.artifacts) {
     if (!progress(done++, static_cast<int64_t>(backup.artifacts.size()))) {
-      return Cancelled("what is there is no store: remove it before you begin again");
+      return Cancelled("the partial copy is not a store: remove it before you begin again");
     }
     PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<ArtifactReader> reader,
                             from.OpenReader(digest, size_bytes));
@@ -121,11 +121,11 @@ absl::Status WriteRows(SqlDatabase& database, const BackedUp& backup) {
       [&](SqlSession& session) -> absl::Status {
         PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
         if (!empty) {
-          return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "store",
-                           "the database has a store already; name an empty one");
+          return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_NOT_EMPTY", "store",
+                           "the database already has a store; name an empty one");
         }
         PHIMAP_RETURN_IF_ERROR(WriteCatalogRows(session, backup.rows));
-        // What would have expired since the backup is what somebody may want back.
+        // Versions that would have expired since the backup are kept, because they may be wanted.
         return VersionExpiry(session).UseAll(absl::Now());
       },
       [&](SqlSession& session) -> absl::StatusOr<bool> {
@@ -168,8 +168,8 @@ absl::Status CheckEmptyDatabase(const AdminStore& store) {
   return store.database->Read([&](SqlSession& session) -> absl::Status {
     PHIMAP_ASSIGN_OR_RETURN(const bool empty, IsEmptyCatalog(session));
     if (empty) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_EMPTY", "store",
-                     absl::StrCat(store.place, " has a store already; name an empty database"));
+    return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_NOT_EMPTY", "store",
+                     absl::StrCat(store.place, " already has a store; name an empty database"));
   });
 }
 

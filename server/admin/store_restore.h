@@ -11,12 +11,12 @@
 namespace phimap {
 
 // Restores the backup in `folder` into `store`: a data directory that is missing or empty (a
-// server's, or one with a file of another database in it, is FAILED_PRECONDITION, NOT_EMPTY), or a
-// PostgreSQL without a store. The whole backup is checked before anything is written. Names,
-// numbers, aliases, times and the store's id are as they were; revisions are of a new history, so
-// that no client takes what it was told before for what is there now. One that is interrupted is no
-// store that a server would take: empty the place and begin again. Errors: those of
-// backup_manifest.h and of the databases.
+// server's, or one with a file of another database in it, is FAILED_PRECONDITION, STORE_NOT_EMPTY),
+// or a PostgreSQL without a store. The whole backup is checked before anything is written. Names,
+// numbers, aliases, times and the store's id are restored; revisions belong to a new history, so
+// that no client takes an old revision for the present state. A server refuses the store of an
+// interrupted restore: empty the place and begin again. Errors: those of backup_manifest.h and of
+// the databases.
 absl::StatusOr<BackupReport> Restore(const std::string& folder, const std::string& store,
                                      FileSystem* file_system, const AdminProgress& progress);
 

@@ -17,8 +17,8 @@ absl::Status Unauthenticated(absl::string_view reason, absl::string_view message
   return MakeError(absl::StatusCode::kUnauthenticated, reason, "", message);
 }
 
-// The token of an authorization; nullopt for any other scheme. It is not quoted in errors: it may
-// be a password.
+// The token of an authorization; nullopt for any other scheme. The token is not quoted in errors:
+// it may be a password.
 std::optional<absl::string_view> BearerToken(absl::string_view authorization) {
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
   return authorization.substr(kScheme.size());
@@ -34,25 +34,27 @@ absl::StatusOr<Role> AccessControl::RoleOf(const Caller& caller) const {
   if (tokens_ == nullptr) {
     if (caller.unix_socket) return Role::kAdmin;
     if (caller.certificate_verified) return *certificate_role_;
-    return Unauthenticated("CERTIFICATE_MISSING",
-                           "this server asks for a client certificate; connect with one that its "
-                           "--tls_client_ca has signed");
+    return Unauthenticated("TLS_CERTIFICATE_MISSING",
+                           "this server requires a client TLS certificate; connect with one signed "
+                           "by an authority in its --tls_client_ca");
   }
   if (caller.authorizations == 0) {
-    return Unauthenticated("TOKEN_MISSING",
-                           "this server asks who calls; send the metadata \"authorization: Bearer "
-                           "TOKEN\" with a token of its operator (phimap: set PHIMAP_TOKEN)");
+    return Unauthenticated(
+        "TOKEN_MISSING",
+        "this server requires a token; send the metadata \"authorization: Bearer TOKEN\" with a "
+        "token from its operator (phimap: set PHIMAP_TOKEN)");
   }
   const std::optional<absl::string_view> token = BearerToken(caller.authorization);
   if (caller.authorizations > 1 || !token.has_value()) {
-    return Unauthenticated("TOKEN_MALFORMED",
-                           "expected the metadata \"authorization\" once, as \"Bearer TOKEN\"");
+    return Unauthenticated(
+        "TOKEN_MALFORMED",
+        "expected one entry of metadata \"authorization\", of the form \"Bearer TOKEN\"");
   }
   const std::optional<Role> role = tokens_->table()->RoleOf(*token);
   if (role.has_value()) return *role;
   return Unauthenticated("TOKEN_UNKNOWN",
-                         "this server does not know the token; was it replaced? Ask its operator "
-                         "for a new one");
+                         "this server does not know the token; it may have been replaced, so ask "
+                         "the operator for a new one");
 }
 
 absl::string_view AccessControl::IdentityOf(const Caller& caller) const {
@@ -68,7 +70,8 @@ absl::Status AccessControl::Admit(const Caller& caller, absl::string_view method
   return MakeError(
       absl::StatusCode::kPermissionDenied, "ROLE_TOO_LOW", "",
       absl::StrCat(method, " needs the role ", RoleName(needed), ", and this caller has ",
-                   RoleName(role), "; ask the server's operator for a token or a role that may"),
+                   RoleName(role),
+                   "; ask the server's operator for a token or a role that allows it"),
       {{"needed", std::string(RoleName(needed))}, {"actual", std::string(RoleName(role))}});
 }
 

@@ -1,9 +1,9 @@
-// Who may call what.
+// Decides which caller may make which call.
 //
-// Tokens, when a token file is given, decide alone: whoever presents none is refused, on every
-// address. Without one, a verified client certificate gives the role that the operator chose, and
-// the Unix socket, which only the server's own user can open, gives every role. With neither
-// everyone may do everything.
+// With a token file, tokens alone decide: a caller without one is refused, on every address.
+// Without one, a verified client certificate gives the role that the operator chose, and the Unix
+// socket, which only the server's own user can open, gives every role. With neither everyone may do
+// everything.
 //
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_ACCESS_CONTROL_H_
@@ -19,7 +19,7 @@
 
 namespace phimap {
 
-// What a call shows of who makes it.
+// The credentials that a call presents.
 struct Caller {
   // Value of the metadata "authorization", and how often it was sent.
   absl::string_view authorization = {};
@@ -31,11 +31,11 @@ struct Caller {
 
 class AccessControl {
  public:
-  // `tokens` may be null. `certificate_role` is what a verified certificate gives; nullopt when
-  // certificates are not asked for.
+  // `tokens` may be null. `certificate_role` is the role of a verified TLS certificate; nullopt
+  // when certificates are not requested.
   AccessControl(std::unique_ptr<TokenFile> tokens, std::optional<Role> certificate_role);
 
-  // True when everyone may do everything, and nobody is looked at.
+  // True when every caller may do everything, without any check.
   bool open() const { return tokens_ == nullptr && !certificate_role_.has_value(); }
 
   // See TokenFile.
@@ -43,15 +43,12 @@ class AccessControl {
     if (tokens_ != nullptr) tokens_->CountFailures(failures);
   }
 
-  // True when tokens alone decide.
-  bool asks_for_tokens() const { return tokens_ != nullptr; }
-
   // OK when `caller` may call `method`, which needs the role `needed`. UNAUTHENTICATED (reasons
-  // TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, CERTIFICATE_MISSING) or PERMISSION_DENIED
-  // (ROLE_TOO_LOW), with what to do about it.
+  // TOKEN_MISSING, TOKEN_MALFORMED, TOKEN_UNKNOWN, TLS_CERTIFICATE_MISSING) or PERMISSION_DENIED
+  // (ROLE_TOO_LOW), with the remedy.
   absl::Status Admit(const Caller& caller, absl::string_view method, Role needed) const;
-  // Who an admitted caller is, as it was verified and whatever else was sent: the token, or the
-  // certificate; empty on the Unix socket. As long as what it was made of.
+  // Verified identity of an admitted caller, the token or the TLS certificate; empty on the Unix
+  // socket. Valid as long as the caller's credentials are.
   absl::string_view IdentityOf(const Caller& caller) const;
 
  private:

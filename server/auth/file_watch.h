@@ -5,7 +5,7 @@
 //   PHIMAP_RETURN_IF_ERROR(Load());  // what changes from here on is told
 //   watch.Start();
 //
-// A file that is written in place can be seen half-written: the rest is another change.
+// A file that is written in place can be seen half-written: the rest counts as another change.
 // Thread-safety: Look from any thread.
 #ifndef PHIMAP_SERVER_AUTH_FILE_WATCH_H_
 #define PHIMAP_SERVER_AUTH_FILE_WATCH_H_
@@ -28,7 +28,7 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Looks once a second from now on, on a thread of its own. At most once.
+  // Looks once a second from now on, on its own thread. At most once.
   void Start();
   // Looks now.
   void Look();

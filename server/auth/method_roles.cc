@@ -8,8 +8,9 @@ struct Entry {
   Role role;
 };
 
-// Who asks is a reader, even when the answer costs compute: Advise, EstimateBuild, Evaluate. So is
-// who sets what cannot be set, but for the two calls that would change what others are served.
+// Calls that only ask need the role reader, even when the answer costs compute: Advise,
+// EstimateBuild, Evaluate. So is who sets what cannot be set, but for the two calls that would
+// change what others are served.
 constexpr Entry kEntries[] = {
     {"phimap.v1.TransformService/Transform", Role::kReader},
     {"phimap.v1.TransformService/TransformStream", Role::kReader},
@@ -23,6 +24,7 @@ constexpr Entry kEntries[] = {
     {"phimap.v1.MappingService/Export", Role::kReader},
     {"phimap.v1.MappingService/Advise", Role::kReader},
     {"phimap.v1.MappingService/EstimateBuild", Role::kReader},
+    {"phimap.v1.MappingService/ListCapabilities", Role::kReader},
     {"phimap.v1.MappingService/Build", Role::kBuilder},
     {"phimap.v1.MappingService/CancelBuild", Role::kBuilder},
     {"phimap.v1.MappingService/Import", Role::kBuilder},
@@ -37,7 +39,7 @@ constexpr Entry kEntries[] = {
     {"inference.GRPCInferenceService/ServerMetadata", Role::kReader},
     {"inference.GRPCInferenceService/ModelMetadata", Role::kReader},
     {"inference.GRPCInferenceService/ModelInfer", Role::kReader},
-    // Strangers learn nothing, not even what there is.
+    // Callers without a role learn nothing, not even which services exist.
     {"grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Role::kReader},
     {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Role::kReader},
     {"inference.GRPCInferenceService/ModelStreamInfer", Role::kReader},

@@ -1,4 +1,4 @@
-// Which role each RPC needs.
+// The role that each RPC requires.
 #ifndef PHIMAP_SERVER_AUTH_METHOD_ROLES_H_
 #define PHIMAP_SERVER_AUTH_METHOD_ROLES_H_
 

@@ -1,4 +1,4 @@
-// What a caller may do. Each role may do what those before it may.
+// The rights of a caller. Each role includes the rights of the ones before it.
 #ifndef PHIMAP_SERVER_AUTH_ROLE_H_
 #define PHIMAP_SERVER_AUTH_ROLE_H_
 
@@ -13,7 +13,7 @@ enum class Role {
   kReader,
   // Adds versions: Build, Import.
   kBuilder,
-  // Changes what readers are answered with: aliases and deletion.
+  // May change the answers that readers get: aliases and deletion.
   kAdmin,
 };
 

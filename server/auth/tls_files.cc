@@ -33,7 +33,7 @@ using Key = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 
 absl::Status Wrong(const char* flag, const std::string& path, absl::string_view why) {
   ERR_clear_error();  // OpenSSL keeps what it met for whoever asks next on this thread
-  return MakeError(absl::StatusCode::kFailedPrecondition, "BAD_TLS_FILE", flag,
+  return MakeError(absl::StatusCode::kFailedPrecondition, "TLS_FILE_INVALID", flag,
                    absl::StrCat(path, ": ", why), {{"path", path}});
 }
 
@@ -65,9 +65,9 @@ absl::StatusOr<Key> ReadKey(const std::string& path) {
   PHIMAP_ASSIGN_OR_RETURN(const Bio file, Open("tls_key", path));
   Key key(PEM_read_bio_PrivateKey(file.get(), nullptr, NoPassphrase, nullptr));
   if (key != nullptr) return key;
-  return Wrong("tls_key", path,
-               "expected a private key in PEM that is not encrypted (nobody is there to type the "
-               "passphrase)");
+  return Wrong(
+      "tls_key", path,
+      "expected a private key in PEM that is not encrypted, because no one can type a passphrase");
 }
 
 absl::Time ExpiryOf(const X509& certificate) {
@@ -83,8 +83,9 @@ absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files) {
                           ReadCertificates("tls_certificate", files.certificate));
   PHIMAP_ASSIGN_OR_RETURN(const Key key, ReadKey(files.key));
   if (X509_check_private_key(chain[0].get(), key.get()) != 1) {
-    return Wrong("tls_key", files.key,
-                 absl::StrCat("it is not the key of the first certificate in ", files.certificate));
+    return Wrong(
+        "tls_key", files.key,
+        absl::StrCat("the key does not belong to the first certificate in ", files.certificate));
   }
   if (!files.client_ca.empty()) {
     PHIMAP_RETURN_IF_ERROR(ReadCertificates("tls_client_ca", files.client_ca).status());

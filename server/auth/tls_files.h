@@ -1,7 +1,7 @@
 // The files of TLS, looked at before they are used.
 //
-// gRPC reads them by itself, again and again, and says nothing of what it cannot use: the client
-// sees a broken connection. So what is wrong with them is found here, at the start.
+// gRPC reads them repeatedly and does not report files that it cannot use: the client sees a broken
+// connection. Faults of the files are therefore found here, at the start.
 #ifndef PHIMAP_SERVER_AUTH_TLS_FILES_H_
 #define PHIMAP_SERVER_AUTH_TLS_FILES_H_
 
@@ -17,7 +17,7 @@ namespace phimap {
 struct TlsFiles {
   // The server's certificate, followed by those between it and its authority.
   std::string certificate = {};
-  // Its private key, not encrypted.
+  // Private key of the certificate, not encrypted.
   std::string key = {};
   // Authorities whose clients are let in; empty: clients are not asked for a certificate.
   std::string client_ca = {};
@@ -25,12 +25,13 @@ struct TlsFiles {
   bool empty() const { return certificate.empty(); }
 };
 
-// When the server's certificate expires. FAILED_PRECONDITION (reason BAD_TLS_FILE) that names flag
-// and file when one cannot be read or parsed, or when key and certificate do not belong together.
+// When the server's certificate expires. FAILED_PRECONDITION (reason TLS_FILE_INVALID) that names
+// flag and file when one cannot be read or parsed, or when key and certificate do not belong
+// together.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
 
-// The text of a file of authorities (PEM) that `flag` named. FAILED_PRECONDITION (BAD_TLS_FILE) as
-// above.
+// The text of a file of authorities (PEM) that `flag` named. FAILED_PRECONDITION (TLS_FILE_INVALID)
+// as above.
 absl::StatusOr<std::string> ReadAuthorities(const char* flag, const std::string& path);
 
 }  // namespace phimap

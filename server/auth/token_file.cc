@@ -22,7 +22,7 @@ using Code = absl::StatusCode;
 constexpr size_t kMaxFileBytes = size_t{4} << 20;
 
 absl::Status Refuse(const std::string& path, absl::string_view why) {
-  return MakeError(Code::kFailedPrecondition, "BAD_TOKEN_FILE", "token_file",
+  return MakeError(Code::kFailedPrecondition, "TOKEN_FILE_INVALID", "token_file",
                    absl::StrCat(path, ": ", why), {{"path", path}});
 }
 
@@ -41,7 +41,7 @@ absl::StatusOr<Content> ReadOpen(const std::string& path, int fd) {
     if (got < 0) return Refuse(path, std::strerror(errno));
     content.text.append(chunk, static_cast<size_t>(got));
     if (content.text.size() > kMaxFileBytes) {
-      return Refuse(path, absl::StrCat("it has over ", kMaxFileBytes, " bytes"));
+      return Refuse(path, absl::StrCat("it has more than ", kMaxFileBytes, " bytes"));
     }
   }
   return content;
@@ -60,8 +60,8 @@ absl::Status CheckMode(const std::string& path, mode_t mode, const TokenTable& t
   if ((mode & S_IWOTH) != 0) return Refuse(path, "other users may write it; chmod o-w");
   if ((mode & S_IROTH) != 0 && table.holds_secrets()) {
     return Refuse(path,
-                  "other users may read the tokens in it; chmod o-r, or put \"sha256:\" and "
-                  "the SHA-256 of each token in its place");
+                  "other users may read its tokens; chmod o-r, or replace each token by "
+                  "\"sha256:\" and its SHA-256");
   }
   return absl::OkStatus();
 }
@@ -88,7 +88,7 @@ absl::Status TokenFile::Load() {
   PHIMAP_ASSIGN_OR_RETURN(const Content content, Read(path_));
   absl::StatusOr<TokenTable> table = TokenTable::Parse(content.text);
   if (!table.ok()) {
-    return MakeError(Code::kInvalidArgument, "BAD_TOKEN_FILE", "token_file",
+    return MakeError(Code::kInvalidArgument, "TOKEN_FILE_INVALID", "token_file",
                      absl::StrCat(path_, ": ", table.status().message()),
                      DetailOf(table.status()).value_or(ErrorDetail()).metadata);
   }
@@ -104,9 +104,9 @@ absl::Status TokenFile::Load() {
 void TokenFile::Reload() {
   if (const absl::Status loaded = Load(); !loaded.ok()) {
     if (prometheus::Counter* const failures = failures_.load()) failures->Increment();
-    // It speaks of the file by lines and numbers, never by what is in it.
+    // The message names the file's lines and numbers, never its content.
     logger_.Log(LogLevel::kError, "tokens_not_loaded",
-                {{"error", std::string(loaded.message())}, {"in_force", "the tokens before"}});
+                {{"error", std::string(loaded.message())}, {"in_force", "the previous tokens"}});
   }
 }
 

@@ -1,7 +1,8 @@
 // The file of bearer tokens, read again when it changes.
 //
-// Guarantees: a file that cannot be read, that others may read or write, or that is wrong changes
-// nothing: the tokens before it stay in force and the log says why. No token is ever logged.
+// Guarantees: a file that cannot be read, that others may read or write, or that is malformed
+// changes nothing: the previous tokens stay in force and the log gives the reason. No token is ever
+// logged.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
 #define PHIMAP_SERVER_AUTH_TOKEN_FILE_H_
@@ -48,7 +49,7 @@ class TokenFile {
   std::atomic<prometheus::Counter*> failures_{nullptr};
   mutable Mutex mutex_;
   std::shared_ptr<const TokenTable> table_ ABSL_GUARDED_BY(mutex_);
-  // Last: it calls Reload until it is gone.
+  // Last member: it calls Reload until it is destroyed.
   FileWatch watch_;
 };
 

@@ -25,10 +25,10 @@ namespace {
 constexpr absl::string_view kDigestPrefix = "sha256:";
 
 absl::Status Wrong(absl::string_view what) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_TOKEN_FILE", "", what);
+  return MakeError(absl::StatusCode::kInvalidArgument, "TOKEN_FILE_INVALID", "", what);
 }
 
-// What a header of "Bearer" may carry: RFC 6750, section 2.1.
+// Characters that a "Bearer" header may carry: RFC 6750, section 2.1.
 bool IsTokenByte(char c) { return absl::ascii_isalnum(c) || absl::StrContains("-._~+/=", c); }
 
 uint64_t KeyOf(const std::array<unsigned char, 32>& digest) {
@@ -64,12 +64,12 @@ absl::StatusOr<TokenTable> TokenTable::Parse(absl::string_view text) {
     line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     if (const absl::Status added = table.AddLine(line); !added.ok()) {
-      return MakeError(added.code(), "BAD_TOKEN_FILE", "",
+      return MakeError(added.code(), "TOKEN_FILE_INVALID", "",
                        absl::StrCat("line ", number, ": ", added.message()),
                        {{"line", absl::StrCat(number)}});
     }
   }
-  if (table.roles_.empty()) return Wrong("it holds no token, so nobody could call");
+  if (table.roles_.empty()) return Wrong("it holds no token, so every call would be refused");
   return table;
 }
 
@@ -102,7 +102,7 @@ absl::Status TokenTable::AddLine(absl::string_view line) {
   }
   if (roles_.size() == kMaxTokens) return Wrong(absl::StrCat("over ", kMaxTokens, " tokens"));
   if (!roles_.emplace(KeyOf(digest), Entry{digest, *role}).second) {
-    return Wrong("this token is on a line before");
+    return Wrong("this token is already on an earlier line");
   }
   return absl::OkStatus();
 }

@@ -6,8 +6,8 @@
 //   reader   8c1f7d0a2b3c4d5e6f708192a3b4c5d6
 //   admin    sha256:4be64a2e0c4d9ea43b5aef9f0c3aef0d8ee7fcd4ef5a64b4d0b0b8a5f0e5a1d2
 //
-// Only digests are kept. A token that was presented is hashed and looked up by its digest: who asks
-// cannot choose digests, so the time of the look-up tells nothing of the tokens, and the digests
+// Only digests are kept. A presented token is hashed and looked up by its digest: callers cannot
+// choose digests, so the time of the look-up reveals nothing about the tokens, and the digests
 // themselves are compared in constant time.
 #ifndef PHIMAP_SERVER_AUTH_TOKEN_TABLE_H_
 #define PHIMAP_SERVER_AUTH_TOKEN_TABLE_H_
@@ -39,7 +39,7 @@ class TokenTable {
   std::optional<Role> RoleOf(absl::string_view token) const;
 
   int size() const { return static_cast<int>(roles_.size()); }
-  // Whether the text held a token itself, not only digests: then who reads it can use it.
+  // Whether the text held a token itself, not only digests, so that its readers could use it.
   bool holds_secrets() const { return holds_secrets_; }
 
  private:

@@ -23,7 +23,7 @@ bool IsTransient(const absl::Status& error) {
 }
 
 absl::Status OtherSpec(const BuildId& id) {
-  return MakeError(Code::kAlreadyExists, "OTHER_SPEC", "spec.build_id",
+  return MakeError(Code::kAlreadyExists, "BUILD_SPEC_MISMATCH", "spec.build_id",
                    absl::StrCat("build ", id.build_id, " of \"", id.mapping,
                                 "\" is known with another spec; draw a new UUID"));
 }
@@ -36,38 +36,39 @@ absl::Status StillOpen(const BuildId& id) {
 }
 
 absl::Status WrongRowCount(int64_t sent, int64_t came) {
-  return MakeError(Code::kDataLoss, "ROW_COUNT", "finish.row_count",
+  return MakeError(Code::kDataLoss, "ROW_COUNT_MISMATCH", "finish.row_count",
                    absl::StrCat("the client sent ", sent, " rows, ", came, " came"),
                    {{"expected", absl::StrCat(sent)}, {"actual", absl::StrCat(came)}});
 }
 
 absl::Status TooManyBuilds(int unfinished, int limit) {
-  return MakeError(Code::kResourceExhausted, "TOO_MANY_BUILDS", "",
+  return MakeError(Code::kResourceExhausted, "BUILD_LIMIT_REACHED", "",
                    absl::StrCat(unfinished, " builds are not finished; the limit is ", limit),
                    {{"limit", absl::StrCat(limit)}}, kBuildRetryDelayMs);
 }
 
 absl::Status ShuttingDown(absl::string_view what) {
-  return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", what, {}, kBuildRetryDelayMs);
+  return MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", what, {}, kBuildRetryDelayMs);
 }
 
 absl::Status CancelledByCall() {
-  return MakeError(Code::kCancelled, "CANCEL_BUILD", "", "the build was cancelled by CancelBuild");
+  return MakeError(Code::kCancelled, "BUILD_CANCELLED", "",
+                   "the build was cancelled by CancelBuild");
 }
 
 absl::Status AbortedByRestart() {
-  return MakeError(Code::kAborted, "ABORTED_BY_RESTART", "",
-                   "the server ended before the build was done, and its client had left; draw a "
-                   "new UUID and stream it again");
+  return MakeError(Code::kAborted, "BUILD_INTERRUPTED", "",
+                   "the server ended before the build was done, and its client had left; send the "
+                   "stream again with a new UUID");
 }
 
 absl::Status NoSuchBuild(const BuildId& id) {
-  return MakeError(Code::kNotFound, "NO_SUCH_BUILD", "build_id",
+  return MakeError(Code::kNotFound, "BUILD_NOT_FOUND", "build_id",
                    absl::StrCat("mapping \"", id.mapping, "\" has no build ", id.build_id));
 }
 
 absl::Status OutOfMemory() {
-  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+  return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                    "not enough memory for this build", {}, kBuildRetryDelayMs);
 }
 

@@ -1,8 +1,9 @@
-// What builds are refused or ended with.
+// Errors with which builds are refused or ended.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_ERROR_H_
 #define PHIMAP_SERVER_BUILD_BUILD_ERROR_H_
 
 #include <cstdint>
+#include <new>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -10,7 +11,7 @@
 
 namespace phimap {
 
-// When a client that was refused for want of room may come back.
+// Delay after which a client that was refused for lack of capacity may come back.
 inline constexpr int64_t kBuildRetryDelayMs = 5000;
 
 // Whether the same build may succeed later: RESOURCE_EXHAUSTED, UNAVAILABLE and ABORTED pass by
@@ -25,13 +26,13 @@ absl::Status StillOpen(const BuildId& id);
 absl::Status WrongRowCount(int64_t sent, int64_t came);
 // RESOURCE_EXHAUSTED: `unfinished` builds are as many as may be.
 absl::Status TooManyBuilds(int unfinished, int limit);
-// UNAVAILABLE; `what` is the sentence for people.
+// UNAVAILABLE; `what` is the message.
 absl::Status ShuttingDown(absl::string_view what);
-// NOT_FOUND.
-// CancelBuild ended it.
+// CANCELLED: CancelBuild ended it.
 absl::Status CancelledByCall();
-// Its server ended before it was done, and nobody waited for it.
+// The server ended before the build was done, and no client waited for it.
 absl::Status AbortedByRestart();
+// NOT_FOUND.
 absl::Status NoSuchBuild(const BuildId& id);
 // RESOURCE_EXHAUSTED.
 absl::Status OutOfMemory();
@@ -41,10 +42,19 @@ absl::Status OutOfMemory();
 // is at fault.
 absl::Status InStream(const absl::Status& status, int64_t rows_before);
 
-// An error of BuildVersion with its field counted from the request's root: the core names fields
-// from BuildSpec
-// ("spec.landmarks", "kernel"), which stands under "spec" in BuildRequest.
+// An error of BuildVersion with its field counted from the request's root: the core names fields of
+// BuildSpec ("spec.landmarks", "kernel"), which is "spec" in BuildRequest.
 absl::Status FromRequestRoot(const absl::Status& status);
+
+// Runs `step`; OutOfMemory if it throws std::bad_alloc.
+template <typename Result, typename Step>
+Result CatchOutOfMemory(const Step& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+}
 
 }  // namespace phimap
 

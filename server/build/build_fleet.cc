@@ -1,5 +1,5 @@
-// BuildManager, where several servers share the store: who has a build's claim, and what is known
-// of builds that others run.
+// BuildManager, where several servers share the store: ownership of builds, and knowledge of builds
+// that others run.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// How long CancelBuild waits for the server that runs the build.
+// Time for which CancelBuild waits for the server that runs the build.
 constexpr absl::Duration kCancelWait = absl::Seconds(2);
 constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
 // After its lease, the claim of a build whose client would stream it again, and has not.
@@ -77,7 +77,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Claim(const std::shared_p
   // It may have ended elsewhere after the store was asked and before the claim was taken.
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) {
-    // Whoever cancelled it before it had a claim released none.
+    // A cancellation before the claim released none.
     if (IsFinished(job->Snapshot().state)) ReleaseSoon(*job);
     return Attachment{job, /*attached=*/false};
   }
@@ -200,7 +200,8 @@ void BuildManager::LookElsewhere(BuildJob& job) {
   if (!absl::IsNotFound(stored.status())) return;
   BuildSnapshot gone = job.Snapshot();
   gone.state = BuildState::kFailed;
-  gone.error = ShuttingDown("the server that built it is gone before it was done; stream it again");
+  gone.error =
+      ShuttingDown("the server that ran the build ended before it was done; send the stream again");
   job.ShowElsewhere(std::move(gone));
 }
 
@@ -208,7 +209,7 @@ void BuildManager::EndBuildsOfTheDead() {
   const absl::StatusOr<std::vector<BuildClaim>> claims = store_.claims()->List("");
   if (!claims.ok()) return;
   for (const BuildClaim& claim : *claims) {
-    // A second lease long whoever followed it from another server may stream it again.
+    // For a second lease, a client that followed it from another server may stream it again.
     if (claim.over_for < options_.lease) continue;
     if (claim.cancelled) {
       RecordForTheDead(claim, CancelledByCall()).IgnoreError();

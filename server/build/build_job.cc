@@ -10,13 +10,13 @@
 namespace phimap {
 namespace {
 
-// Observers hear of progress at these steps; of every change of state at once.
+// Observers hear of progress at these steps, and of every change of state at once.
 constexpr int64_t kRowStep = 65536;
 constexpr double kFractionStep = 0.01;
-// Of the work, before the time that the rest will take is estimated.
+// Share of the work after which the remaining time is estimated.
 constexpr double kEstimatedFrom = 0.03;
 
-// What the metrics call the time in a state. The phases of kComputing come with its checkpoints.
+// Name, in the metrics, of the time in a state. The phases of kComputing come with its checkpoints.
 absl::string_view PhaseOf(BuildState state) {
   switch (state) {
     case BuildState::kReceiving:
@@ -25,9 +25,13 @@ absl::string_view PhaseOf(BuildState state) {
       return "queue";
     case BuildState::kPublishing:
       return "publish";
-    default:
-      return "";
+    case BuildState::kComputing:
+    case BuildState::kDone:
+    case BuildState::kFailed:
+    case BuildState::kCancelled:
+      break;
   }
+  return "";
 }
 
 }  // namespace
@@ -75,7 +79,7 @@ BuildSnapshot BuildJob::Snapshot() const {
 
 void BuildJob::Subscribe(std::weak_ptr<BuildObserver> observer) {
   MutexLock lock(&mutex_);
-  // Those that have gone make room, so that attaching again and again does not add up.
+  // Removes observers that have gone, so that attaching again and again does not add up.
   std::erase_if(observers_, [](const auto& old) { return old.expired(); });
   observers_.push_back(std::move(observer));
 }

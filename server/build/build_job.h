@@ -1,4 +1,4 @@
-// One build: its spec, what it keeps of its stream, where it stands, and who wants to know.
+// One build: its spec, the part of its stream that it keeps, its state, and its observers.
 //
 // Thread-safety: all methods may be called from any thread. The sample belongs to the one build
 // thread between BeginWork and EndWork.
@@ -18,8 +18,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/mapping/build_spec.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
+#include "core/mapping/spec/build_spec.h"
 #include "server/build/build_state.h"
 #include "server/memory/memory_budget.h"
 #include "server/observe/metrics.h"
@@ -39,10 +39,10 @@ struct BuildId {
   }
 };
 
-// What a client ordered.
+// A client's order of a build.
 struct BuildOrder {
   BuildSpec spec;
-  // How long the version lives after its last use.
+  // Time for which the version lives after its last use.
   absl::Duration ttl = absl::InfiniteDuration();
 
   BuildOrder() = default;
@@ -52,14 +52,14 @@ struct BuildOrder {
   std::string Digest() const;
 };
 
-// Where a build stood at some moment.
+// State of a build at some moment.
 struct BuildSnapshot {
   BuildId id;
   BuildState state = BuildState::kReceiving;
   int64_t rows_received = 0;
   std::string phase;
   double fraction = 0;
-  // Of computing, by how it went so far; 0: not known.
+  // Estimated computing time left, from the progress so far; 0: not known.
   double seconds_left = 0;
   // Set when done.
   std::shared_ptr<const CertifiedVersion> version;
@@ -79,13 +79,13 @@ class BuildJob final : public BuildMonitor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // What a build thread works on.
+  // The work of a build thread.
   struct Work {
     StreamSample sample;
     MemoryBudget::Reservation memory;
   };
 
-  // A new build, receiving. It yields by `quantum` between blocks and between tiles.
+  // A new build, receiving. The job yields by `quantum` between blocks and between tiles.
   BuildJob(BuildId id, BuildOrder order, std::string spec_digest, Clock::time_point now,
            WorkQuantum quantum, const BuildMetrics& metrics);
   // A build that ended before and was looked up, or that another server runs.
@@ -100,22 +100,23 @@ class BuildJob final : public BuildMonitor {
   // Tells `observer` of every change from now on, for as long as it lives.
   void Subscribe(std::weak_ptr<BuildObserver> observer);
 
-  // A build of another server stands here now.
+  // Set when this job represents a build of another server.
   void ShowElsewhere(BuildSnapshot snapshot);
-  // Whether somebody would stream it again: it still receives, or a stream of this server waits.
+  // Whether a client would stream it again: it still receives, or a stream of this server waits.
   bool IsFollowed() const;
   // Since which taking this server has the build's claim; 0 while it has none.
   int64_t claim_epoch() const { return claim_epoch_.load(); }
   void set_claim_epoch(int64_t epoch) { claim_epoch_.store(epoch); }
 
   // Moves on; false, and nothing changes, when the event may not happen now. With kAbandon, kFail
-  // and kCancel comes the error, with kPublished the version. Announce must follow: between the two
-  // whoever ends a build makes true what its observers will believe.
+  // and kCancel comes the error, with kPublished the version. Announce must follow: between the
+  // two, the caller brings about the state that observers will be told.
   [[nodiscard]] bool Move(BuildEvent event, absl::Status error = absl::OkStatus(),
                           std::shared_ptr<const CertifiedVersion> version = nullptr);
-  // Frees what a finished build needs no more, and tells the observers. No lock may be held.
+  // Frees the memory that a finished build no longer needs, and notifies the observers. No lock may
+  // be held.
   void Announce();
-  // Both at once, for what does not end the build.
+  // Sets both at once, for changes that do not end the build.
   [[nodiscard]] bool Apply(BuildEvent event);
 
   // Before a block, on the build thread that will take it: lets Transforms pass when it is time.
@@ -134,7 +135,7 @@ class BuildJob final : public BuildMonitor {
 
  private:
   void NotifyObservers() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Counts the time of the phase that ends here; "" is no phase.
+  // Counts the time of the phase that ends here; "" is not a phase.
   void EnterPhase(absl::string_view phase) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   double SecondsLeft(double fraction) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   prometheus::Gauge& Gauge(BuildState state) const;
@@ -150,18 +151,18 @@ class BuildJob final : public BuildMonitor {
   // Rows and share of the work that observers were last told of.
   int64_t told_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   double told_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What the metrics call the time since phase_begin_.
+  // Name, in the metrics, of the time since phase_begin_.
   std::string timed_phase_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point phase_begin_ ABSL_GUARDED_BY(mutex_);
-  // Of computing.
+  // Start of computing.
   Clock::time_point computing_since_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<BuildObserver>> observers_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   Clock::time_point last_activity_ ABSL_GUARDED_BY(mutex_);
 
-  // Of the working thread while working_, else guarded by mutex_.
+  // Owned by the working thread while working_, else guarded by mutex_.
   std::optional<Work> work_;
-  // Of the thread that works or is about to; there is one at a time.
+  // Used by the thread that works or is about to; there is one at a time.
   WorkQuantum quantum_;
 };
 

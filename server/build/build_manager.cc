@@ -3,20 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <new>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/mapping/build_cost.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
 #include "server/build/stored_build.h"
-#include "server/kernel_client/service_kernel_source.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -26,48 +23,6 @@ using Code = absl::StatusCode;
 
 // Finished builds that stay in memory; older ones are read from the store.
 constexpr size_t kRemembered = 64;
-
-// Runs `step`, which may run out of memory.
-template <typename Result, typename Step>
-Result CatchOutOfMemory(const Step& step) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
-}
-
-// What a build reserves at least, whatever columns its rows will have. Not always what it reserves
-// for one column: pools of wider rows are shorter. So widths are tried over their whole range.
-int64_t LeastReservedBytes(const BuildSpec& spec, int threads) {
-  std::optional<int64_t> least;
-  for (int64_t columns = 1; columns <= kMaxColumns; columns *= 2) {
-    if (!spec.CheckColumns(columns).ok()) continue;
-    const int64_t bytes = ReservedBytes(spec, columns, threads);
-    least = std::min(least.value_or(bytes), bytes);
-  }
-  return least.value_or(0);
-}
-
-// A build that shares the threads of all builds with the others that compute at the moment.
-class SharedCores final : public BuildMonitor {
- public:
-  SharedCores(BuildJob& job, int threads, std::atomic<int>& computing)
-      : job_(job), threads_(threads), computing_(computing) {
-    ++computing_;
-  }
-  ~SharedCores() override { --computing_; }
-
-  absl::Status Checkpoint(absl::string_view phase, double fraction) override {
-    return job_.Checkpoint(phase, fraction);
-  }
-  int threads() const override { return std::max(1, threads_ / computing_.load()); }
-
- private:
-  BuildJob& job_;
-  const int threads_;
-  std::atomic<int>& computing_;
-};
 
 }  // namespace
 
@@ -80,6 +35,7 @@ BuildManager::BuildManager(Options options, Store& store, VersionRegistry& regis
       metrics_(metrics),
       logger_(logger),
       memory_(options_.memory_bytes, metrics.memory_bytes),
+      computation_({options_.compute_threads, options_.kernels, options_.now}, memory_, metrics),
       compute_queue_(options_.compute_threads),
       ingest_queue_(options_.ingest_threads),
       idle_watch_([this] { WatchIdle(); }) {
@@ -100,7 +56,7 @@ BuildManager::~BuildManager() {
 void BuildManager::Begin(BuildId id, BuildSpec spec,
                          std::function<void(absl::StatusOr<Attachment>)> done, absl::Duration ttl) {
   if (absl::Status listed = CheckKernel(spec); !listed.ok()) return done(listed);
-  const BuildOrder order{std::move(spec), ttl};
+  BuildOrder order{std::move(spec), ttl};
   std::string digest = order.Digest();
   std::optional<absl::StatusOr<Attachment>> known;
   {
@@ -120,15 +76,7 @@ void BuildManager::Begin(BuildId id, BuildSpec spec,
 }
 
 absl::Status BuildManager::CheckKernel(const BuildSpec& spec) const {
-  return SourceOf(spec).status();
-}
-
-absl::StatusOr<std::unique_ptr<KernelSource>> BuildManager::SourceOf(const BuildSpec& spec) const {
-  if (!spec.outside.has_value() || spec.is_precomputed()) return nullptr;
-  PHIMAP_ASSIGN_OR_RETURN(
-      KernelService* const service,
-      FindKernelService(options_.kernels, spec.outside->endpoint, "spec.kernel"));
-  return std::make_unique<ServiceKernelSource>(*service, spec.outside->kernel);
+  return computation_.CheckKernel(spec);
 }
 
 std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKnown(
@@ -139,7 +87,7 @@ std::optional<absl::StatusOr<BuildManager::Attachment>> BuildManager::AttachToKn
     if (snapshot.state != BuildState::kFailed || !IsTransient(snapshot.error)) {
       if (job->spec_digest() != digest) return OtherSpec(id);
       if (snapshot.state == BuildState::kReceiving) return StillOpen(id);
-      // Of a version that is done and that others may have deleted only the store knows.
+      // Only the store knows whether others have deleted the version of a finished build.
       const bool ask = snapshot.state == BuildState::kDone && store_.claims() != nullptr;
       if (!ask) return Attachment{job, /*attached=*/true};
     }
@@ -181,8 +129,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Enter(const BuildId& id,
   // Another stream may have entered while the store was asked.
   std::optional<absl::StatusOr<Attachment>> known = AttachToKnown(id, digest);
   if (known.has_value()) return *std::move(known);
-  PHIMAP_RETURN_IF_ERROR(
-      memory_.CheckEverFits(LeastReservedBytes(order.spec, options_.compute_threads)));
+  PHIMAP_RETURN_IF_ERROR(computation_.CheckEverFits(order.spec));
   if (unfinished_ >= options_.max_builds) return TooManyBuilds(unfinished_, options_.max_builds);
   auto job = std::make_shared<BuildJob>(id, order, digest, options_.now(),
                                         WorkQuantum(options_.yield, options_.quantum), metrics_);
@@ -200,7 +147,7 @@ void BuildManager::EndPending() {
 void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
                        std::function<void(absl::Status)> done) {
   Queue(ingest_queue_, job, [this, job, rows, done] {
-    const absl::Status added = AddNow(*job, rows);
+    const absl::Status added = computation_.Add(*job, rows);
     if (!added.ok()) Abandon(job, added);
     done(added);
   });
@@ -209,7 +156,7 @@ void BuildManager::Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
 void BuildManager::Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job,
                          JobQueue::Task task) {
   queue.Submit(job, std::move(task));
-  // Who ended the job before this looked for its work in vain.
+  // If the job ended before Submit, its own Withdraw found nothing.
   if (IsFinished(job->Snapshot().state)) Withdraw(*job);
 }
 
@@ -218,38 +165,6 @@ void BuildManager::Withdraw(const BuildJob& job) {
   for (JobQueue* queue : {&ingest_queue_, &compute_queue_}) {
     if (const JobQueue::Task task = queue->Withdraw(&job)) task();
   }
-}
-
-absl::Status BuildManager::AddNow(BuildJob& job, const ExamplesView& rows) {
-  // Before yielding: a block that was withdrawn comes here on a thread that must not wait.
-  if (const BuildSnapshot now = job.Snapshot(); IsFinished(now.state)) return now.error;
-  job.YieldIfDue();
-  std::optional<BuildJob::Work>* work = job.BeginWork();
-  if (work == nullptr) return job.Snapshot().error;
-  const absl::Status added = CatchOutOfMemory<absl::Status>([&] { return Take(job, *work, rows); });
-  if (added.ok()) metrics_.rows->Increment(static_cast<double>(rows.rows()));
-  job.EndWork(options_.now(), added.ok() ? rows.rows() : 0);
-  return added;
-}
-
-absl::Status BuildManager::Take(BuildJob& job, std::optional<BuildJob::Work>& work,
-                                const ExamplesView& rows) {
-  if (!work.has_value()) {
-    PHIMAP_ASSIGN_OR_RETURN(work, NewWork(job.spec(), rows));
-  }
-  const int64_t rows_before = work->sample.rows();
-  return InStream(work->sample.Add(rows), rows_before);
-}
-
-absl::StatusOr<BuildJob::Work> BuildManager::NewWork(const BuildSpec& spec,
-                                                     const ExamplesView& first) {
-  const int64_t columns = SampleColumns(first);
-  PHIMAP_RETURN_IF_ERROR(FromRequestRoot(spec.CheckExamples(first.kind(), columns)));
-  // How long the stream will be is not known.
-  PHIMAP_ASSIGN_OR_RETURN(
-      MemoryBudget::Reservation memory,
-      memory_.Reserve(ReservedBytes(spec, first.kind(), columns, options_.compute_threads)));
-  return BuildJob::Work{StreamSample(spec, columns, first.kind()), std::move(memory)};
 }
 
 absl::Status BuildManager::Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count) {
@@ -271,35 +186,16 @@ void BuildManager::Abandon(const std::shared_ptr<BuildJob>& job, const absl::Sta
 void BuildManager::Run(const std::shared_ptr<BuildJob>& job) {
   if (!job->Apply(BuildEvent::kStart)) return;  // cancelled while it was queued
   const Clock::time_point started = Clock::now();
-  absl::StatusOr<BuiltVersion> built = Compute(*job);
+  absl::StatusOr<BuiltVersion> built = computation_.Compute(*job);
   if (!built.ok()) return Fail(job, built.status());
   if (!job->Apply(BuildEvent::kComputed)) return;  // cancelled after the last checkpoint
   absl::StatusOr<CertifiedVersion> version = CatchOutOfMemory<absl::StatusOr<CertifiedVersion>>(
       [&] { return Publish(*job, *std::move(built)); });
   if (!version.ok()) return Fail(job, version.status());
   metrics_.seconds->Observe(std::chrono::duration<double>(Clock::now() - started).count());
-  // Nobody but this thread ends a build that is publishing.
+  // Only this thread ends a build that is publishing.
   PHIMAP_CHECK(End(job, {BuildEvent::kPublished, absl::OkStatus(), Keep::kInMemory,
                          std::make_shared<const CertifiedVersion>(*std::move(version))}));
-}
-
-absl::StatusOr<BuiltVersion> BuildManager::Compute(BuildJob& job) {
-  std::optional<BuildJob::Work>* work = job.BeginWork();
-  if (work == nullptr) return job.Snapshot().error;
-  absl::StatusOr<BuiltVersion> built =
-      CatchOutOfMemory<absl::StatusOr<BuiltVersion>>([&]() -> absl::StatusOr<BuiltVersion> {
-        PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<KernelSource> source, SourceOf(job.spec()));
-        // A stream without a block: BuildVersion knows what to say to that.
-        SharedCores monitor(job, options_.compute_threads, computing_);
-        if (!work->has_value()) {
-          return BuildVersion(job.spec(), StreamSample(job.spec(), 1), monitor, source.get());
-        }
-        return BuildVersion(job.spec(), std::move((*work)->sample), monitor, source.get());
-      });
-  work->reset();
-  job.EndWork(options_.now(), 0);
-  if (!built.ok()) return FromRequestRoot(built.status());
-  return built;
 }
 
 absl::StatusOr<CertifiedVersion> BuildManager::Publish(const BuildJob& job, BuiltVersion built) {
@@ -350,8 +246,7 @@ void BuildManager::RecordFailure(const BuildJob& job, const absl::Status& error)
 bool BuildManager::End(const std::shared_ptr<BuildJob>& job, Ending ending) {
   {
     MutexLock lock(&mutex_);
-    // In one step: who sees that the build has ended, by whatever way, finds its id and its place
-    // free.
+    // In one step: when observers see that the build has ended, its id and its place are free.
     if (!job->Move(ending.event, ending.error, std::move(ending.version))) return false;
     --unfinished_;
     ++pending_;
@@ -480,11 +375,11 @@ void BuildManager::EndIdleBuilds() {
   for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
     const std::optional<Clock::time_point> since = job->WaitingSince();
     if (!since.has_value() || absl::FromChrono(now - *since) < options_.idle_timeout) continue;
-    Abandon(job,
-            MakeError(Code::kDeadlineExceeded, "IDLE_STREAM", "",
-                      absl::StrCat("nothing came for ", absl::FormatDuration(options_.idle_timeout),
-                                   " and the stream was not finished"),
-                      {{"limit", absl::FormatDuration(options_.idle_timeout)}}));
+    Abandon(job, MakeError(Code::kDeadlineExceeded, "STREAM_IDLE", "",
+                           absl::StrCat("no message came for ",
+                                        absl::FormatDuration(options_.idle_timeout),
+                                        " and the stream was not finished"),
+                           {{"limit", absl::FormatDuration(options_.idle_timeout)}}));
   }
 }
 
@@ -504,8 +399,8 @@ void BuildManager::WatchIdle() {
 }
 
 void BuildManager::Drain(Clock::time_point deadline) {
-  // Streams are cut at the same deadline, or shortly before: those whose client is there now count
-  // as followed to the end.
+  // Streams are cut at this deadline, or shortly before: builds whose client is there now count as
+  // followed to the end.
   std::set<std::shared_ptr<BuildJob>> followed;
   for (std::shared_ptr<BuildJob>& job : Unfinished()) {
     if (job->IsFollowed()) followed.insert(std::move(job));
@@ -517,16 +412,17 @@ void BuildManager::Drain(Clock::time_point deadline) {
     }
   }
   const absl::Status error =
-      ShuttingDown("the server shut down before the build was finished; stream it again");
+      ShuttingDown("the server shut down before the build was done; send the stream again");
   for (const std::shared_ptr<BuildJob>& job : Unfinished()) {
-    // While somebody follows it, it is not recorded: the same id may be streamed again.
+    // A followed build is not recorded: its id may be streamed again.
     if (followed.contains(job) || job->IsFollowed()) {
       End(job, {BuildEvent::kCancel, error, Keep::kInMemory});
     } else {
       End(job, {BuildEvent::kCancel, AbortedByRestart(), Keep::kInStore});
     }
   }
-  // What is publishing ends by itself, soon, and so does what only says so or asks the store.
+  // Builds that are publishing end soon by themselves, and so do calls that only look up builds or
+  // ask the store.
   {
     MutexLock lock(&mutex_);
     while (unfinished_ + pending_ > 0) changed_.Wait(&mutex_);

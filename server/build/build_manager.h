@@ -9,10 +9,9 @@
 //
 // Requires:   store, registry, pools and metrics outlive the manager; Drain before destruction.
 // Guarantees: rows are taken and versions computed on build threads, the store is called on those
-// and on the store
-//             pool; no method but those marked "Blocking" waits for either. The version of a build
-//             whose end was announced is durable and is the mapping's newest for every Transform
-//             that starts afterwards.
+//             and on the store pool; no method but those marked "Blocking" waits for either. The
+//             version of a build whose end was announced is durable and is the mapping's newest for
+//             every Transform that starts afterwards.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
 #define PHIMAP_SERVER_BUILD_BUILD_MANAGER_H_
@@ -32,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "core/plan/examples.h"
+#include "server/build/build_computation.h"
 #include "server/build/build_job.h"
 #include "server/build/stored_build.h"
 #include "server/kernel_client/kernel_services.h"
@@ -52,23 +52,23 @@ class BuildManager {
   using Clock = BuildJob::Clock;
 
   struct Options {
-    // Builds that are not finished, those still receiving included.
+    // Builds that are not finished, including those that still receive rows.
     int max_builds = 16;
     int64_t memory_bytes = int64_t{4} << 30;
-    // How long a client may be silent before `finish`.
+    // Time for which a client may be silent before `finish`.
     absl::Duration idle_timeout = absl::Minutes(5);
     // Builds that compute at the same time; further ones wait in state queued. While fewer compute
     // they share as many threads.
     int compute_threads = 1;
     // Threads that take rows.
     int ingest_threads = 1;
-    // Where builds find the services that compute their kernels; outlives the manager. Null: none
-    // are listed.
+    // Finds the services that compute remote kernels; outlives the manager. Null: none are listed.
     const KernelServices* kernels = nullptr;
-    // How long a build stays this server's, in a store that several share, when its claim cannot be
-    // renewed.
+    // Time for which a build stays this server's, in a store that several share, when its claim
+    // cannot be renewed.
     absl::Duration lease = absl::Seconds(15);
-    // How often claims are renewed, and builds of other servers looked at; shorter than `lease`.
+    // Interval at which claims are renewed and builds of other servers are looked at; shorter than
+    // `lease`.
     absl::Duration renew_every = absl::Seconds(1);
     std::function<Clock::time_point()> now = [] { return Clock::now(); };
     // Called on build threads, between tiles and between blocks, by each build that has worked for
@@ -99,34 +99,35 @@ class BuildManager {
   void Add(std::shared_ptr<BuildJob> job, ExamplesView rows,
            std::function<void(absl::Status)> done);
   // Whether the kernel of `spec` is computed here or by a service that is listed:
-  // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). What Begin refuses first.
+  // FAILED_PRECONDITION (KERNEL_SERVICE_NOT_LISTED, field "spec.kernel"). Begin makes this check
+  // first.
   absl::Status CheckKernel(const BuildSpec& spec) const;
-  // The stream is complete. DATA_LOSS (reason ROW_COUNT) if another number of rows came, which ends
-  // the build.
+  // The stream is complete. DATA_LOSS (reason ROW_COUNT_MISMATCH) if another number of rows came,
+  // which ends the build.
   absl::Status Finish(const std::shared_ptr<BuildJob>& job, int64_t row_count);
   // The stream broke, or is at fault. Ends the build with `error` if it was still receiving; else
   // nothing happens.
   void Abandon(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
 
-  // Where a build stands. Blocking. NOT_FOUND.
+  // State of a build. Blocking. NOT_FOUND.
   absl::StatusOr<BuildSnapshot> Get(const BuildId& id);
-  // Cancels a build that is not finished or publishing, and returns where it stands then. Blocking.
-  // NOT_FOUND.
+  // Cancels a build that is not finished or publishing, and returns its state. Blocking. NOT_FOUND.
   absl::StatusOr<BuildSnapshot> Cancel(const BuildId& id);
-  // What unfinished builds may take together.
+  // Memory that unfinished builds may take together.
   int64_t memory_limit_bytes() const { return options_.memory_bytes; }
   int compute_threads() const { return options_.compute_threads; }
-  // Builds in memory, newest first; of one mapping, unless `mapping` is empty.
+  // Builds in memory, newest first; only those of `mapping`, unless it is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 
-  // Those, and then those that other servers run. Blocking.
+  // Builds of this server, followed by those that other servers run. Blocking.
   absl::StatusOr<std::vector<BuildSnapshot>> ListAll(absl::string_view mapping) const;
 
   // Version `number` of a mapping was deleted, or all of them (nullopt): the builds that made them
   // are forgotten, as the store has forgotten them.
   void VersionsGone(absl::string_view mapping, std::optional<int64_t> number);
 
-  // What builds and imports share: their memory, and how long a client may be silent.
+  // Resources that builds and imports share: their memory budget, and the time for which a client
+  // may be silent.
   MemoryBudget& memory() { return memory_; }
   absl::Duration idle_timeout() const { return options_.idle_timeout; }
 
@@ -134,27 +135,28 @@ class BuildManager {
   // manager calls it; so do tests, after moving the clock.
   void EndIdleBuilds();
   // Renews the claims of this server's builds, ends those that another server took over (ABORTED)
-  // or was asked to cancel, and looks how those go on that clients follow from here. A thread of
-  // the manager calls it, and so may tests. Blocking. REQUIRES: the store has claims.
+  // or was asked to cancel, and refreshes the progress of builds that clients follow from here. A
+  // thread of the manager calls it, and so may tests. Blocking. REQUIRES: the store has claims.
   void RenewClaims() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Records the end of builds whose server is gone for two leases and whose client has left:
-  // ABORTED_BY_RESTART. As above.
+  // Records the end of builds whose server has been gone for two leases and whose client has left:
+  // BUILD_INTERRUPTED. Errors as above.
   void EndBuildsOfTheDead();
-  // Refuses new builds, waits until all are finished, and cancels (UNAVAILABLE) those that are not
-  // by `deadline`. Blocking. Idempotent.
+  // Refuses new builds, waits until all are finished, and cancels (UNAVAILABLE) the others at
+  // `deadline`. Blocking. Idempotent.
   void Drain(Clock::time_point deadline);
 
  private:
   struct Known {
     std::shared_ptr<BuildJob> job;
     int64_t sequence = 0;
-    // What it publishes may have been deleted before its end was noted: the store knows.
+    // Whether the published version may have been deleted before its end was noted: the store
+    // knows.
     bool ask_store = false;
   };
 
-  // Where a build that has ended can be found.
+  // Place where a build that has ended can be found.
   enum class Keep { kNothing, kInMemory, kInStore };
-  // How a build ends.
+  // End of a build.
   struct Ending {
     BuildEvent event;
     absl::Status error;
@@ -162,22 +164,23 @@ class BuildManager {
     std::shared_ptr<const CertifiedVersion> version = nullptr;
   };
 
-  // What the jobs in memory, or shutting down, say to a Build with this id; nullopt: nothing.
+  // Answers a Build from the jobs in memory, or because the server is shutting down; nullopt:
+  // neither knows the id.
   std::optional<absl::StatusOr<Attachment>> AttachToKnown(const BuildId& id,
                                                           const std::string& digest) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // On a store thread: the store may know the id from before. Only if it does not, a job is
-  // entered: who asks for what is stored takes no build's place.
+  // On a store thread: the store may know the id from before. A job is entered only if the store
+  // does not know it: a question about a stored build takes no build's place.
   absl::StatusOr<Attachment> LookUp(const BuildId& id, const BuildOrder& order,
                                     const std::string& digest);
-  // Of a job that was just entered, on a store thread: the claim to its id, or else what the one
-  // who has it permits.
+  // Claims the id of a job that was just entered, on a store thread; otherwise returns what its
+  // owner permits.
   absl::StatusOr<Attachment> Claim(const std::shared_ptr<BuildJob>& job);
   absl::StatusOr<Attachment> AttachElsewhere(const BuildId& id, const std::string& digest,
                                              const BuildClaim& claim);
   absl::StatusOr<Attachment> AttachToStored(const BuildId& id, const std::string& digest,
                                             StoredBuild stored);
-  // Undoes Enter: nobody has seen the job.
+  // Undoes Enter, before other threads have seen the job.
   void GiveBack(const std::shared_ptr<BuildJob>& job, const absl::Status& error)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Has the claim of a job that has ended released by the thread that renews them.
@@ -186,7 +189,8 @@ class BuildManager {
   void NoteRenewal(const absl::Status& renewed);
   void FollowElsewhere() ABSL_LOCKS_EXCLUDED(mutex_);
   void LookElsewhere(BuildJob& job);
-  // Takes over a claim that is over, and ends it with this record; with none, if `error` is OK.
+  // Takes over a claim whose lease has ended, and ends it with this record; without a record if
+  // `error` is OK.
   absl::Status RecordForTheDead(const BuildClaim& claim, const absl::Status& error);
   absl::StatusOr<BuildSnapshot> GetElsewhere(const BuildId& id);
   absl::StatusOr<BuildSnapshot> CancelElsewhere(const BuildId& id);
@@ -199,21 +203,15 @@ class BuildManager {
   void EndPending() ABSL_LOCKS_EXCLUDED(mutex_);
   // Submits a piece of the job's work, unless the job has ended.
   void Queue(JobQueue& queue, const std::shared_ptr<BuildJob>& job, JobQueue::Task task);
-  // Takes what waits for a job that has ended out of the queues.
+  // Removes the waiting work of a job that has ended from the queues.
   void Withdraw(const BuildJob& job);
-  absl::Status AddNow(BuildJob& job, const ExamplesView& rows);
-  absl::Status Take(BuildJob& job, std::optional<BuildJob::Work>& work, const ExamplesView& rows);
-  absl::StatusOr<BuildJob::Work> NewWork(const BuildSpec& spec, const ExamplesView& first);
   // On a build thread.
   void Run(const std::shared_ptr<BuildJob>& job);
-  absl::StatusOr<BuiltVersion> Compute(BuildJob& job);
-  // The service that computes the kernel; null if none does.
-  absl::StatusOr<std::unique_ptr<KernelSource>> SourceOf(const BuildSpec& spec) const;
   absl::StatusOr<CertifiedVersion> Publish(const BuildJob& job, BuiltVersion built);
   void Fail(const std::shared_ptr<BuildJob>& job, const absl::Status& error);
   void RecordFailure(const BuildJob& job, const absl::Status& error);
-  // The one way a build ends: its id and place are free, or its result is kept, before anybody is
-  // told. False, and nothing changes, when the event may not happen now.
+  // The only way a build ends: its id and place are free, or its result is kept, before observers
+  // are notified. False, and nothing changes, when the event may not happen now.
   bool End(const std::shared_ptr<BuildJob>& job, Ending ending) ABSL_LOCKS_EXCLUDED(mutex_);
   void LogEnd(const BuildJob& job) const;
   void Remember(const std::shared_ptr<BuildJob>& job) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -229,13 +227,14 @@ class BuildManager {
   const BuildMetrics& metrics_;
   const Logger& logger_;
   MemoryBudget memory_;
+  BuildComputation computation_;
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::map<BuildId, Known> jobs_ ABSL_GUARDED_BY(mutex_);
   // Ids of remembered jobs, oldest first.
   std::deque<std::shared_ptr<BuildJob>> remembered_ ABSL_GUARDED_BY(mutex_);
-  // Jobs that stand for builds of other servers.
+  // Jobs that represent builds of other servers.
   std::vector<std::weak_ptr<BuildJob>> elsewhere_ ABSL_GUARDED_BY(mutex_);
   std::vector<BuildClaims::Renewal> to_release_ ABSL_GUARDED_BY(mutex_);
   int unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -246,14 +245,12 @@ class BuildManager {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::atomic<bool> renewals_fail_{false};
-  // Builds that compute at the moment.
-  std::atomic<int> computing_{0};
 
-  // Last: they end before what they use.
+  // Last member: its threads end before everything that they use.
   JobQueue compute_queue_;
   JobQueue ingest_queue_;
   std::thread idle_watch_;
-  // Where the store has claims.
+  // Runs only where the store has claims.
   std::thread claim_watch_;
 };
 

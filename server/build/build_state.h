@@ -1,4 +1,4 @@
-// Where a build stands, and the only way it can go:
+// States of a build, and the only transitions between them:
 //
 //   receiving ──finish──► queued ──start──► computing ──computed──► publishing ──published──► done
 //    │      │               │                  │   │                     │

@@ -23,7 +23,7 @@ struct StoredBuild {
 absl::StatusOr<StoredBuild> ReadStoredBuild(Store& store, VersionRegistry& registry,
                                             const BuildId& id, MemoryBudget* memory = nullptr);
 
-// What the store is told of a build that failed or was cancelled.
+// Record of a failed or cancelled build, for the store.
 BuildRecord FailureRecord(const BuildJob& job, const absl::Status& error, absl::Time end_time);
 
 }  // namespace phimap

@@ -32,11 +32,11 @@ class BlockingCall final : public TypedUnaryCall<Request, Response> {
   }
 
   absl::Status Run() {
-    if (this->cancelled()->load()) return absl::CancelledError("the client gave the call up");
+    if (this->cancelled()->load()) return absl::CancelledError("the client cancelled the call");
     try {
       return body_(this->request(), &this->response());
     } catch (const std::bad_alloc&) {
-      return MakeError(absl::StatusCode::kResourceExhausted, "OUT_OF_MEMORY", "",
+      return MakeError(absl::StatusCode::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                        "not enough memory for this call", {}, /*retry_delay_ms=*/1000);
     }
   }

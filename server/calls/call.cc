@@ -23,27 +23,20 @@ using Code = absl::StatusCode;
 // Larger messages are parsed on the pool: the loop has others to serve.
 constexpr size_t kParsedHere = 256 << 10;
 
-// Answers up to this size are sent whatever the budget says: a call has one of them at a time, and
-// what it did must be told.
+// Answers up to this size are sent even without capacity: a call has one of them at a time, and its
+// result must be reported.
 constexpr size_t kAlwaysAnswered = 64 << 10;
 
-// What went well is of interest to who debugs a client; what the client got wrong, to who runs the
-// server; and what the server got wrong must be seen.
+// Successful calls matter to someone who debugs a client, the client's errors to the server's
+// operator, and the server's errors must be seen by all.
 LogLevel LevelOf(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return LogLevel::kDebug;
-    case Code::kInternal:
-    case Code::kUnknown:
-    case Code::kDataLoss:
-      return LogLevel::kError;
-    default:
-      return LogLevel::kInfo;
-  }
+  if (code == Code::kOk) return LogLevel::kDebug;
+  const bool ours = code == Code::kInternal || code == Code::kUnknown || code == Code::kDataLoss;
+  return ours ? LogLevel::kError : LogLevel::kInfo;
 }
 
 absl::Status DeadlinePassed() {
-  return absl::DeadlineExceededError("the deadline passed before the answer was there");
+  return absl::DeadlineExceededError("the deadline passed before the answer was ready");
 }
 
 // The calls of this thread's loop that have begun and not ended.
@@ -55,27 +48,29 @@ absl::flat_hash_set<Call*>& LiveCalls() {
 absl::Status RevisionNotFound(absl::string_view wanted) {
   return MakeError(
       Code::kUnavailable, "REVISION_NOT_REACHED", std::string(kMinRevisionKey),
-      absl::StrCat("whether this server knows revision ", wanted, " did not show within ",
-                   absl::FormatDuration(kRevisionTime), ": the database does not answer"),
+      absl::StrCat("the database did not answer within ", absl::FormatDuration(kRevisionTime),
+                   ", so this server cannot tell whether it knows revision ", wanted),
       {}, /*retry_delay_ms=*/1000);
 }
 
 absl::Status RequestTooSlow() {
-  return MakeError(Code::kDeadlineExceeded, "SLOW_REQUEST", "",
-                   "the request was begun and not completed in time");
+  return MakeError(Code::kDeadlineExceeded, "REQUEST_TOO_SLOW", "",
+                   "the request did not arrive completely in time");
 }
 
 absl::Status ArrivesSlowly(absl::Duration time, int64_t bytes_per_second) {
-  return MakeError(Code::kDeadlineExceeded, "SLOW_REQUEST", "",
-                   absl::StrCat("a message was begun, less than ", bytes_per_second,
-                                " bytes a second of it came for ", absl::FormatDuration(time),
-                                ", and others wait for the memory that is kept for it"));
+  return MakeError(
+      Code::kDeadlineExceeded, "REQUEST_TOO_SLOW", "",
+      absl::StrCat("less than ", bytes_per_second, " bytes a second of a message arrived for ",
+                   absl::FormatDuration(time),
+                   ", while others wait for the memory reserved for it"));
 }
 
 absl::Status AnswerUnread(absl::Duration time) {
-  return MakeError(Code::kDeadlineExceeded, "SLOW_READER", "",
-                   absl::StrCat("nothing of the answer was taken for ", absl::FormatDuration(time),
-                                ", and others wait for the memory that it holds"));
+  return MakeError(
+      Code::kDeadlineExceeded, "READER_TOO_SLOW", "",
+      absl::StrCat("the client read nothing of the answer for ", absl::FormatDuration(time),
+                   ", while others wait for the memory it holds"));
 }
 
 // A message grows when it is parsed: text and numbers by less than this. One that grows by more is
@@ -85,12 +80,12 @@ constexpr int64_t kUsualGrowth = 4;
 absl::Status GrowsTooLarge(size_t bytes, int64_t parsed, int64_t limit) {
   return MakeError(Code::kResourceExhausted, "MESSAGE_TOO_LARGE", "",
                    absl::StrCat("the message has ", bytes, " bytes and would take ", parsed,
-                                " when it is parsed, more than --memory_bytes=", limit,
-                                " allows at all; send fewer elements at once, numbers as bytes"),
+                                " when parsed, more than --memory_bytes=", limit,
+                                "; send fewer elements at once, and numbers as bytes"),
                    {{"actual", absl::StrCat(parsed)}, {"limit", absl::StrCat(limit)}});
 }
 
-// Shrinks `charge` to what the parsed message takes, or takes more for it.
+// Shrinks `charge` to the size of the parsed message, or takes more for it.
 absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const MessageCost& cost,
                           RequestMemory::Charge& charge) {
   const absl::StatusOr<int64_t> parsed = cost.Of(bytes);
@@ -102,7 +97,7 @@ absl::Status ChargeParsed(RequestMemory& memory, absl::string_view bytes, const 
   }
   std::optional<RequestMemory::Charge> more =
       memory.Take(needed - charge.bytes(), /*held=*/charge.bytes());
-  if (!more.has_value()) return memory.Full("the request, parsed,", needed);
+  if (!more.has_value()) return memory.Full("the parsed request", needed);
   charge.Add(*std::move(more));
   return absl::OkStatus();
 }
@@ -117,7 +112,7 @@ absl::Status ParseNow(RequestMemory& memory, const MessageCost& cost, ChargedMes
       return MalformedRequest(parsed.GetTypeName());
     }
   } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                      "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
   }
   const int64_t wire = static_cast<int64_t>(bytes.size());
@@ -129,7 +124,7 @@ absl::Status ParseNow(RequestMemory& memory, const MessageCost& cost, ChargedMes
 }  // namespace
 
 Call::Call(const CallStart& start, const MessageCost& request_cost,
-           MessageSource::WithoutRoom without_room)
+           MessageSource::WithoutCapacity without_capacity)
     : loop_(start.stream.loop().shared_from_this()),
       stream_(&start.stream),
       method_(start.method),
@@ -140,7 +135,8 @@ Call::Call(const CallStart& start, const MessageCost& request_cost,
       deadline_(start.deadline),
       peer_(start.stream.peer().address),
       source_(environment_.memory,
-              std::min(environment_.max_message_bytes, method_.max_request_bytes), without_room),
+              std::min(environment_.max_message_bytes, method_.max_request_bytes),
+              without_capacity),
       deadline_timer_(*this),
       half_message_timer_(*this),
       unread_timer_(*this),
@@ -201,7 +197,7 @@ void Call::OnRevision(const absl::Status& found) {
   if (!found.ok()) return Conclude(found);
   min_revision_.clear();
   OnBegin();
-  // What came meanwhile.
+  // Handles input that came meanwhile.
   if (!over_) Progress();
 }
 
@@ -254,7 +250,7 @@ void Call::OnHalfMessageTime() {
 
 void Call::AwaitRoom() {
   if (std::exchange(listening_for_room_, true)) return;
-  environment_.memory.room().Wait([call = weak_from_this()] {
+  environment_.memory.capacity().Wait([call = weak_from_this()] {
     const std::shared_ptr<Call> self = call.lock();
     if (self == nullptr) return;
     self->Post([raw = self.get()] {
@@ -275,7 +271,7 @@ void Call::OnClosed(ResetCode) {
   stream_ = nullptr;
   unread_timer_.Cancel();
   LiveCalls().erase(this);
-  if (!over_) Cancel(absl::CancelledError("the client gave the call up"));
+  if (!over_) Cancel(absl::CancelledError("the client cancelled the call"));
 }
 
 void Call::Cancel(const absl::Status& status) {
@@ -309,7 +305,7 @@ bool Call::IsLarge(const RequestMemory::Charge& charge) {
 }
 
 void Call::DropElsewhere(std::shared_ptr<void> message) {
-  // What is not queued is destroyed with the task.
+  // A message that is not queued is destroyed with the task.
   environment_.parsing.Submit([message = std::move(message)]() mutable { message.reset(); })
       .IgnoreError();
 }
@@ -402,7 +398,7 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
     message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(framed->message()));
     return framed;
   } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                      "not enough memory for the answer", {}, /*retry_delay_ms=*/1000);
   }
 }

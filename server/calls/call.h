@@ -1,13 +1,12 @@
-// One call: what all of them have in common, whatever they do.
+// Base of all calls.
 //
-// A call lives on the thread of its stream's event loop: every function that is called on it, and
-// every one that it calls here, runs there, one at a time, but for those that say "from any
-// thread". So a call needs no lock. Work that takes long, or waits, is done elsewhere and comes
-// back by Post.
+// A call lives on the thread of its stream's event loop: its functions run there, one at a time,
+// except those that say "from any thread", and so do the functions it calls. So a call needs no
+// lock. Work that takes long, or waits, is done elsewhere and comes back by Post.
 //
-// Guarantees: ends exactly once, with one status, counted and logged; a client that is gone, or
-// whose deadline passed, ends it at once, and nothing that comes back later touches it. Nothing of
-// a call runs for a caller who may not make it: it is not even made.
+// Guarantees: ends exactly once, with one status, counted and logged; a client that disconnects, or
+// whose deadline passes, ends it at once, and tasks that return later do not touch it. For a caller
+// without permission no call is made at all.
 #ifndef PHIMAP_SERVER_CALLS_CALL_H_
 #define PHIMAP_SERVER_CALLS_CALL_H_
 
@@ -39,9 +38,9 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // The dispatcher has given the stream to the call.
   void Begin();
 
-  // Ends those calls of this thread's loop that wait for a client who is silent for longer than
-  // `silent`, or all calls, with UNAVAILABLE (SHUTTING_DOWN): the server goes. Calls that have
-  // ended are reset if their client takes nothing of the answer.
+  // Ends those calls of this thread's loop whose client has been silent for longer than `silent`,
+  // or all calls, with UNAVAILABLE (SERVER_SHUTTING_DOWN): the server is shutting down. Calls that
+  // have ended are reset if their client takes nothing of the answer.
   static void EndSilentCalls(absl::Duration silent);
   static void EndAllCalls();
 
@@ -63,7 +62,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
 
  protected:
   Call(const CallStart& start, const MessageCost& request_cost,
-       MessageSource::WithoutRoom without_room);
+       MessageSource::WithoutCapacity without_capacity);
 
   // When bytes of the request came last; at first, when it began.
   absl::Time last_data() const { return last_data_; }
@@ -78,34 +77,34 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // The call is over, before OnEnd: timers are cancelled here, on the loop's thread, since the call
   // may be destroyed on another.
   virtual void OnOver() {}
-  // The call ends with `status`, whoever ended it; the last of these functions. The client hears of
-  // the end afterwards.
+  // Called last, when the call has ended with `status` for any reason. The client is told of the
+  // end afterwards.
   virtual void OnEnd(const absl::Status& status) { static_cast<void>(status); }
 
   EventLoop& loop() { return *loop_; }
   bool OnLoop() const { return loop_->OnThisThread(); }
-  // From any thread: runs `task` on the loop's thread, unless the call is over by then. Keeps the
-  // call alive until then.
+  // From any thread: runs `task` on the loop's thread, unless the call has ended. Keeps the call
+  // alive until then.
   void Post(std::function<void()> task);
 
   bool over() const { return over_; }
   // Bytes of the request wait in the window for the source to take them.
   MessageSource& source() { return source_; }
   const MessageSource& source() const { return source_; }
-  // Lets the source go on.
+  // Lets the source continue.
   void Pull();
 
   // Parses `message` into `parsed`, here or, if it is large, on the pool; then calls `done` here
-  // with INVALID_ARGUMENT (MALFORMED_REQUEST), RESOURCE_EXHAUSTED or OK, and with what is charged
-  // for the parsed message. `parsed` lives as long as the call.
+  // with INVALID_ARGUMENT (REQUEST_MALFORMED), RESOURCE_EXHAUSTED or OK, and the charge for the
+  // parsed message. `parsed` lives as long as the call.
   using Parsed = std::function<void(const absl::Status&, RequestMemory::Charge)>;
   void Parse(ChargedMessage message, google::protobuf::MessageLite& parsed, Parsed done);
 
   // Whether a message that is charged so is large: work on it would hold up the loop.
   static bool IsLarge(const RequestMemory::Charge& charge);
-  // Destroys what `message` was moved into on the pool, as it was parsed there: to give 32 MiB back
-  // to the system takes 2 to 4 ms. Its charge is not held meanwhile, so that who sends one large
-  // request after the other finds room for each. If the pool is full, destroys it here.
+  // Destroys the contents of `message` on the pool, where it was parsed: returning 32 MiB to the
+  // system takes 2 to 4 ms. Its charge is not held meanwhile, so that who sends one large request
+  // after the other finds room for each. If the pool is full, destroys it here.
   template <typename Message>
   void DestroyElsewhere(Message message) {
     DropElsewhere(std::make_shared<Message>(std::move(message)));
@@ -113,12 +112,11 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
 
   // Sends a message with its prefix; headers first, if they are not sent.
   void Send(std::shared_ptr<const OutputBytes> framed);
-  // Ends the call: OnEnd, metrics, log line, trailers. What is not sent yet is sent before.
+  // Ends the call: OnEnd, metrics, log line, trailers. Unsent messages are sent first.
   void Conclude(const absl::Status& status);
-  // The same for a client that does not take what is sent: the rest of it is dropped.
+  // Ends the call of a client that does not read its answers: unsent messages are dropped.
   void Break(const absl::Status& status);
-  // A request must be complete by `at`; InfiniteFuture: it is. The call's deadline holds all the
-  // same.
+  // A request must be complete by `at`; InfiniteFuture: it is. The call's deadline applies too.
   void AwaitRequestUntil(absl::Time at);
 
  private:
@@ -127,7 +125,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
     void OnTime() override;
     Call& call;
   };
-  // Looks whether the client takes what was sent, after the call's end too.
+  // Checks whether the client reads its answer, also after the call's end.
   struct UnreadTimer final : Timer {
     explicit UnreadTimer(Call& call) : call(call) {}
     void OnTime() override { call.OnUnreadTime(); }
@@ -163,7 +161,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
 
   // Work of the call elsewhere may outlast the loop.
   const std::shared_ptr<EventLoop> loop_;
-  // Null once it is gone.
+  // Null after its end.
   Stream* stream_;
   const Method& method_;
   const CallEnvironment& environment_;
@@ -177,11 +175,11 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   MessageSource source_;
   DeadlineTimer deadline_timer_;
   HalfMessageTimer half_message_timer_;
-  // Of the body when the timer was set, and the messages that were complete.
+  // Bytes of the body when the timer was set, and the messages that were complete.
   int64_t half_message_bytes_ = 0;
   int64_t half_message_number_ = 0;
   UnreadTimer unread_timer_;
-  // What must be known before OnBegin; "": nothing, or it is.
+  // Revision that this server must know before OnBegin; "" when there is none, or it is known.
   std::string min_revision_;
   // Null if the caller names no revision.
   Revisions* const revisions_;
@@ -193,8 +191,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   std::atomic<bool> cancelled_{false};
 };
 
-// `message` as gRPC frames it, charged to the budget. RESOURCE_EXHAUSTED if it is larger than a
-// message may be, or, of more than 64 KiB, if there is no room for it.
+// `message` as gRPC frames it, charged to the budget. RESOURCE_EXHAUSTED if it is larger than the
+// limit, or, if over 64 KiB, when there is no capacity for it.
 absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
     const google::protobuf::MessageLite& message, const CallEnvironment& environment);
 

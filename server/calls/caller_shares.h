@@ -1,8 +1,7 @@
-// How many calls each caller has under way: one who has a token must not take everything.
+// Number of concurrent calls of each caller, bounded so that none can use up the server.
 //
-// A caller is a token or a TLS certificate; who shows neither is bounded by their connection, as is
-// everyone on a server that asks nobody.
-// Thread-safe.
+// A caller is a token or a TLS certificate; callers without either are bounded by their connection,
+// as all are on a server without authentication. Thread-safe.
 #ifndef PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
 #define PHIMAP_SERVER_CALLS_CALLER_SHARES_H_
 
@@ -53,7 +52,7 @@ class CallerShares {
 
   const int max_calls_;
   Mutex mutex_;
-  // By a hash of the caller, so that no token is kept here.
+  // Keyed by a hash of the caller, so that no token is kept here.
   absl::flat_hash_map<uint64_t, int> calls_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -29,7 +29,7 @@ const char* TypeOf(const google::protobuf::MethodDescriptor& method) {
   return "unary";
 }
 
-// Answers what is not gRPC in the words of HTTP.
+// Answers requests that are not gRPC in HTTP's terms.
 void AnswerHttp(Stream& stream, const char* status, absl::string_view message) {
   const std::array<Header, 3> headers = {
       {{":status", status}, {"content-type", "text/plain"}, {"grpc-message", message}}};
@@ -52,15 +52,15 @@ absl::Status HeadersTooLarge() {
 absl::Status NoSuchMethod(absl::string_view path, bool service_exists) {
   return MakeError(Code::kUnimplemented, "METHOD_UNKNOWN", "",
                    absl::StrCat("this server has no ", service_exists ? "method " : "service with ",
-                                Quoted(path), "; its reflection lists what it has"));
+                                Quoted(path), "; server reflection lists its methods"));
 }
 
 absl::Status CompressionRefused(absl::string_view encoding) {
   return MakeError(
-      Code::kUnimplemented, "COMPRESSED", "grpc-encoding",
+      Code::kUnimplemented, "MESSAGE_COMPRESSED", "grpc-encoding",
       absl::StrCat(
           "expected identity, got ", Quoted(encoding),
-          "; compressed messages are not taken: a megabyte of them may become a gigabyte"));
+          "; compressed messages are refused, because a megabyte can inflate to a gigabyte"));
 }
 
 Caller CallerOf(const Stream& stream, const RequestHead& head) {
@@ -74,18 +74,17 @@ Caller CallerOf(const Stream& stream, const RequestHead& head) {
 }
 
 absl::Status TooManyCalls(int limit) {
-  return MakeError(Code::kResourceExhausted, "TOO_MANY_CALLS", "",
+  return MakeError(Code::kResourceExhausted, "CALL_LIMIT_REACHED", "",
                    absl::StrCat("this caller has ", limit,
-                                " calls under way, as many as one may "
-                                "(--max_calls_per_caller)"),
+                                " concurrent calls, the maximum (--max_calls_per_caller)"),
                    {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
 }
 
 absl::Status TooManyOpenCalls(int limit) {
-  return MakeError(Code::kResourceExhausted, "TOO_MANY_CALLS", "",
-                   absl::StrCat("this connection has ", limit,
-                                " calls under way that need no token, as many as one may"),
-                   {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
+  return MakeError(
+      Code::kResourceExhausted, "CALL_LIMIT_REACHED", "",
+      absl::StrCat("this connection has ", limit, " concurrent calls without a token, the maximum"),
+      {{"limit", absl::StrCat(limit)}}, kTooManyCallsRetryMs);
 }
 
 // When the caller wants its answer.
@@ -95,7 +94,7 @@ absl::StatusOr<absl::Time> DeadlineOf(const RequestHead& head) {
   const std::optional<absl::Duration> timeout = ParseGrpcTimeout(text);
   if (timeout.has_value()) return SteadyNow() + *timeout;
   return MakeError(
-      Code::kInvalidArgument, "BAD_TIMEOUT", "grpc-timeout",
+      Code::kInvalidArgument, "TIMEOUT_INVALID", "grpc-timeout",
       absl::StrCat("expected 1 to 8 digits and one of H, M, S, m, u, n, got ", Quoted(text)));
 }
 

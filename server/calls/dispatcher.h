@@ -23,22 +23,22 @@
 
 namespace phimap {
 
-// At once of a connection, of what needs no role where other methods do.
+// Maximum concurrent calls of a connection to methods that need no role, where other methods do.
 inline constexpr int kMaxOpenCalls = 16;
 
 class Dispatcher final : public StreamAcceptor {
  public:
-  // By the names of a service's methods.
+  // Keyed by the names of a service's methods.
   using Openers = std::map<std::string, Method::Open>;
 
   // Both outlive the dispatcher.
   Dispatcher(const CallEnvironment& environment, Metrics& metrics);
 
-  // Serves a service. A method without an opener is answered with UNIMPLEMENTED; it is counted all
-  // the same. REQUIRES: each opener is of one of its methods, and each of those has a role
-  // (server/auth/method_roles.cc), or the service is
-  // `open_to_all`, as health is: then of a caller's requests at most 16 of a connection are under
-  // way. Requests over `max_request_bytes`, or the server's limit, are refused.
+  // Serves a service. A method without an opener is answered with UNIMPLEMENTED, and counted.
+  // REQUIRES: each opener belongs to a method of the service, and each method has a role
+  // (server/auth/method_roles.cc), or the service is `open_to_all`, as health is: then at most 16
+  // requests of a connection are under way. Requests over `max_request_bytes`, or the server's
+  // limit, are refused.
   enum class Access { kByRole, kOpenToAll };
   void Add(const google::protobuf::ServiceDescriptor& service, const Openers& openers,
            Access access = Access::kByRole,
@@ -51,7 +51,8 @@ class Dispatcher final : public StreamAcceptor {
   // The names of the services.
   const std::vector<std::string>& services() const { return services_; }
 
-  // Refuses from now on: UNAVAILABLE (SHUTTING_DOWN, a retry delay). Health is told all the same.
+  // Refuses from now on: UNAVAILABLE (SERVER_SHUTTING_DOWN, a retry delay). Health checks are still
+  // answered.
   void StopTaking() { taking_.store(false); }
 
   void OnRequest(Stream& stream, const RequestHead& head, bool ended) override;
@@ -73,9 +74,9 @@ class Dispatcher final : public StreamAcceptor {
   Metrics& metrics_;
   Revisions* revisions_ = nullptr;
   std::vector<std::string> services_;
-  // By path: "/package.Service/Method".
+  // Keyed by path: "/package.Service/Method".
   absl::flat_hash_map<std::string, std::unique_ptr<Entry>> methods_;
-  // Counts calls of what does not exist.
+  // Counts calls to unknown methods.
   std::unique_ptr<Entry> unknown_;
   // Calls that need no role, where others do, by connection.
   CallerShares open_calls_{kMaxOpenCalls};

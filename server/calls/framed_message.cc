@@ -51,7 +51,7 @@ void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
   }
   if (status.ok() && !revision.empty()) fields.push_back({kRevisionKey, revision});
   if (!id.empty()) fields.push_back({"phimap-request-id", id});
-  // Compressed messages are refused so: this is what is taken.
+  // UNIMPLEMENTED is the answer to compressed messages: it names the accepted encoding.
   if (!headers_sent && status.code() == absl::StatusCode::kUnimplemented) {
     fields.push_back({"grpc-accept-encoding", "identity"});
   }

@@ -17,14 +17,14 @@
 
 namespace phimap {
 
-// The prefix and room for a message of `size` bytes, not initialised. Its charge is held until the
-// last byte has left for the socket.
+// The prefix and room for a message of `size` bytes, not initialised. The message's charge is held
+// until the last byte has left for the socket.
 class FramedMessage : public OutputBytes {
  public:
   // Throws std::bad_alloc.
   FramedMessage(size_t size, RequestMemory::Charge charge);
 
-  // Where the message goes.
+  // Destination of the message.
   char* message() { return bytes_.get() + MessageReader::kPrefixBytes; }
   size_t size() const { return size_; }
 
@@ -38,13 +38,12 @@ class FramedMessage : public OutputBytes {
   const RequestMemory::Charge charge_;
 };
 
-// What every answer begins with.
+// Headers with which every answer begins.
 absl::Span<const Header> AnswerHeaders();
 
 // Ends an answer with `status`: trailers, or, before any headers were sent, everything at once. An
 // error carries the request's id as the metadata "phimap-request-id", by which the log knows it
-// too.
-// `revision` goes with an answer that is OK, unless it is empty.
+// too. `revision` is added to an answer that is OK, unless it is empty.
 void SendStatus(Stream& stream, const absl::Status& status, bool headers_sent,
                 const RequestId& request_id, absl::string_view revision = {});
 

@@ -8,9 +8,9 @@
 namespace phimap {
 
 absl::Status MalformedRequest(absl::string_view type) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "MALFORMED_REQUEST", "",
+  return MakeError(absl::StatusCode::kInvalidArgument, "REQUEST_MALFORMED", "",
                    absl::StrCat("expected a message ", type,
-                                ", got bytes that do not parse as one; its texts must be UTF-8"),
+                                ", got bytes that do not parse as one; text fields must be UTF-8"),
                    {{"expected", std::string(type)}});
 }
 

@@ -1,4 +1,4 @@
-// The answer to bytes that are no message of their RPC.
+// The answer to bytes that do not parse as a message of their RPC.
 #ifndef PHIMAP_SERVER_CALLS_MALFORMED_REQUEST_H_
 #define PHIMAP_SERVER_CALLS_MALFORMED_REQUEST_H_
 
@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-// INVALID_ARGUMENT: what came does not parse as a message of `type`.
+// INVALID_ARGUMENT: the bytes do not parse as a message of `type`.
 absl::Status MalformedRequest(absl::string_view type);
 
 }  // namespace phimap

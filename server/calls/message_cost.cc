@@ -16,16 +16,17 @@ constexpr int kMaxDepth = 100;  // google::protobuf's own limit
 constexpr int64_t kUnknownFieldBytes = 16;
 constexpr int64_t kFirstUnknownBytes = HeapBytes(4 * 8) + HeapBytes(7 * 8);
 
-// Of an array that grew to `bytes`: room for twice as much, the old array beside it while it moves,
-// and pages that are not full.
+// Memory of an array that grew to `bytes`: capacity for twice as much, the old array beside it
+// while it moves, and pages that are not full.
 constexpr int64_t Grown(int64_t bytes) { return 3 * bytes + bytes / 8; }
 
-// Of a string beside the object, in which up to 15 bytes have room; the first array has 30.
+// Memory of a string beside its object, which itself has capacity for 15 bytes; the first array
+// has 30.
 constexpr int64_t TextBytes(int64_t size) {
   return size <= 15 ? 0 : HeapBytes(std::max<int64_t>(size, 30) + 1);
 }
 
-// How many bytes end a varint.
+// Number of bytes that end a varint.
 int64_t CountVarints(absl::string_view bytes) {
   int64_t count = 0;
   for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
@@ -42,7 +43,7 @@ struct Occurrence {
   bool again;  // may not be
 };
 
-// Which fields a message had so far. When its bytes are merged into a message that is there
+// Fields that a message has had so far. When its bytes are merged into a message that is there
 // already, nothing is known of any.
 class FieldsSeen {
  public:
@@ -81,8 +82,8 @@ class Walk {
 
   const std::vector<TypeLayout>& types_;
   int64_t cost_;
-  // Arrays of numbers whose length was known, and which have no room to spare: until another array
-  // grows, which may be one of them.
+  // Arrays of numbers whose length was known, and which have no capacity to spare: until another
+  // array grows, which may be one of them.
   int64_t exact_ = 0;
   bool grown_ = false;
 };
@@ -92,7 +93,7 @@ bool SkipScalar(uint8_t wire_type, WireReader& reader) {
   return reader.Skip(wire_type == kFixed64 ? 8 : 4);
 }
 
-// Numbers that are repeated may come one by one or packed, whatever the .proto file says.
+// Repeated numbers may come singly or packed, independently of the .proto file.
 bool Matches(const FieldLayout& field, uint8_t wire_type) {
   if (field.kind == Kind::kUnknown) return false;
   return wire_type == field.wire_type || (wire_type == kLengthDelimited && field.element_bytes > 0);

@@ -11,9 +11,9 @@
 
 namespace phimap {
 
-// Two bytes on the wire may become a message of two hundred, or an integer of eight: so a message
-// is charged for what its parse will allocate, before it is parsed. The layouts are made once for
-// each type of request.
+// Memory that a message takes once parsed, found before parsing. Two bytes on the wire may become a
+// message of two hundred, or an integer of eight: a message is therefore charged for its parse's
+// allocations before it is parsed. The layouts are made once for each type of request.
 //
 // Immutable, hence thread-safe.
 class MessageCost {
@@ -21,14 +21,13 @@ class MessageCost {
   // REQUIRES: as MessageLayout.
   explicit MessageCost(const google::protobuf::Descriptor& type) : layout_(type) {}
 
-  // An upper bound of what the heap grows by, at any moment of a parse of `bytes` (one array,
-  // without an arena) into a new message: the message itself, sub-messages, strings, arrays with
-  // the room that they keep and the old array while they grow, maps, unknown fields. It is at most
-  // four times what is occupied in the end, and a KiB, unless fields that are not repeated come
-  // more than once.
+  // An upper bound of the heap's growth at any moment of parsing `bytes` (one array, without an
+  // arena) into a new message: the message itself, sub-messages, strings, arrays with their spare
+  // capacity and the old array while they grow, maps, unknown fields. It is at most four times the
+  // final size plus a KiB, unless fields that are not repeated come more than once.
   //
-  // Errors:  INVALID_ARGUMENT (MalformedRequest) for bytes that cannot be parsed; whatever parses
-  //          has a cost. That texts are UTF-8 is left to the parse.
+  // Errors:  INVALID_ARGUMENT (MalformedRequest) for bytes that cannot be parsed; everything that
+  //          parses has a cost. Invalid UTF-8 is left to the parse.
   // Cost:    one pass; allocates nothing. Bytes of strings are skipped, so messages of one large
   //          field take some 50 ns.
   absl::StatusOr<int64_t> Of(absl::string_view bytes) const;

@@ -1,5 +1,6 @@
 #include "server/calls/message_layout.h"
 
+#include <iterator>
 #include <utility>
 
 #include "core/status/check.h"
@@ -25,8 +26,9 @@ constexpr int64_t kFirstArrayBytes = HeapBytes(7 * kPointerBytes);
 constexpr int64_t kMapSlotBytes = 4 * kPointerBytes + HeapBytes(6 * kPointerBytes);
 constexpr int64_t kFirstTableBytes = HeapBytes(8 * kPointerBytes);
 
-// At most what the fields of a message with maps take: nothing may touch such a message in a build
-// for ThreadSanitizer, where protobuf's headers give maps another layout than its library has.
+// An upper bound for the fields of a message with maps: such a message must not be touched in a
+// build for ThreadSanitizer, where protobuf's headers give maps another layout than its library
+// has.
 int64_t SizeWithMaps(const Descriptor& type) {
   constexpr int64_t kOwnBytes = 4 * kPointerBytes;  // virtual functions, metadata, sizes, bits
   constexpr int64_t kMapBytes = 128;
@@ -55,9 +57,17 @@ int64_t SizeInMap(const FieldDescriptor& field) {
       return sizeof(std::string);
     case FieldDescriptor::CPPTYPE_MESSAGE:
       return SizeOf(*field.message_type());
-    default:
-      return sizeof(int64_t);
+    case FieldDescriptor::CPPTYPE_BOOL:
+    case FieldDescriptor::CPPTYPE_INT32:
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_ENUM:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+    case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      break;
   }
+  return sizeof(int64_t);
 }
 
 uint8_t ElementBytes(const FieldDescriptor& field) {
@@ -69,9 +79,14 @@ uint8_t ElementBytes(const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_ENUM:
     case FieldDescriptor::CPPTYPE_FLOAT:
       return sizeof(int32_t);
-    default:
-      return sizeof(int64_t);
+    case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+    case FieldDescriptor::CPPTYPE_STRING:
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      break;
   }
+  return sizeof(int64_t);
 }
 
 void SetString(const FieldDescriptor& field, FieldLayout& layout) {
@@ -111,7 +126,7 @@ int32_t MessageLayout::Add(const Descriptor& type) {
       layout.far_fields[number] = field;
       continue;
     }
-    if (number >= layout.fields.size()) layout.fields.resize(number + 1);
+    if (number >= std::ssize(layout.fields)) layout.fields.resize(number + 1);
     layout.fields[number] = field;
   }
   types_[index] = std::move(layout);

@@ -1,4 +1,4 @@
-// What google::protobuf (3.21) allocates for the fields of a message type, by field number.
+// Memory that google::protobuf (3.21) allocates for the fields of a message type, by field number.
 #ifndef PHIMAP_SERVER_CALLS_MESSAGE_LAYOUT_H_
 #define PHIMAP_SERVER_CALLS_MESSAGE_LAYOUT_H_
 
@@ -12,8 +12,8 @@
 
 namespace phimap {
 
-// What malloc of glibc takes for `bytes`, and so operator new: a word for itself, rounded up to
-// 16 bytes; whole pages if they are many.
+// Bytes that malloc of glibc, and so operator new, takes for `bytes`: a word for itself, rounded up
+// to 16 bytes; whole pages for large blocks.
 constexpr int64_t HeapBytes(int64_t bytes) {
   constexpr int64_t kMappedBytes = 128 << 10;
   if (bytes >= kMappedBytes) return (bytes + 16 + 4095) / 4096 * 4096;
@@ -41,7 +41,7 @@ struct FieldLayout {
   bool repeated = false;
   bool map_entry = false;
   int32_t type = -1;  // of a sub-message, its place in MessageLayout::types()
-  // What the field allocates, its contents apart: each element of it if it is repeated.
+  // Bytes that the field allocates without its contents; for a repeated field, for each element.
   int64_t bytes = 0;
   // Allocated besides by the first element of a message.
   int64_t first_bytes = 0;
@@ -49,7 +49,8 @@ struct FieldLayout {
 
 // The fields of one message type.
 struct TypeLayout {
-  // By number; numbers that are not there are unknown fields. Those of the APIs are small.
+  // Keyed by field number; numbers that are absent are unknown fields. The numbers of the APIs are
+  // small.
   std::vector<FieldLayout> fields;
   std::map<int, FieldLayout> far_fields;  // of numbers over kMaxNear
 
@@ -65,7 +66,7 @@ class MessageLayout {
 
   // The type itself is the first.
   const std::vector<TypeLayout>& types() const { return types_; }
-  // Of one message of the type, without its contents.
+  // Size of one message of the type, without its contents.
   int64_t bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
 

@@ -39,7 +39,7 @@ struct MessageBytes {
 //     chunk.remove_prefix(reader.TakeBody(chunk));
 //     if (reader.complete()) Handle(reader.Release());
 //   }
-// At the end of the stream at_boundary() says whether the last message was whole.
+// At the end of the stream at_boundary() is true if the last message was whole.
 //
 // Not thread-safe.
 class MessageReader {
@@ -48,18 +48,18 @@ class MessageReader {
 
   explicit MessageReader(int64_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
 
-  // Takes what lacks of the prefix; how many bytes that were: 0 if it is there already.
+  // Takes the missing bytes of the prefix and returns their number: 0 if it is complete already.
   size_t TakePrefix(absl::string_view bytes);
   bool has_prefix() const { return prefix_size_ == kPrefixBytes; }
 
-  // Of the message whose prefix is there. REQUIRES: has_prefix().
+  // Refers to the message whose prefix is there. REQUIRES: has_prefix().
   bool compressed() const { return prefix_[0] != 0; }
   uint32_t length() const;
   bool too_long() const { return length() > max_message_bytes_; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
 
-  // Takes what lacks of the message; how many bytes that were. Throws std::bad_alloc without memory
-  // for them, and is then as before. REQUIRES: has_prefix(), !too_long().
+  // Takes the missing bytes of the message and returns their number. Throws std::bad_alloc without
+  // memory for them, and is then as before. REQUIRES: has_prefix(), !too_long().
   size_t TakeBody(absl::string_view bytes);
   // An empty message is complete with its prefix.
   // Bytes of the message that have yet to come. REQUIRES: has_prefix().

@@ -12,19 +12,19 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Beside the bytes and what they parse to.
+// Bytes per message beside its content and its parsed form.
 constexpr int64_t kPerMessage = 1024;
-// The window of a stream whose message is charged; without that it is what the transport gave it.
+// The window of a stream whose message is charged; without a charge it is the transport's.
 constexpr size_t kWideWindow = 1 << 20;
 constexpr size_t kNarrowWindow = 32 << 10;
-// Messages up to this size are taken whatever the budget says, where no larger ones are: health
-// is asked for when there is no room, too.
+// Messages up to this size are taken even without capacity by methods without larger ones: health
+// checks must work then, too.
 constexpr int64_t kAlwaysTaken = 4 << 10;
 
 absl::Status Compressed() {
-  return MakeError(Code::kUnimplemented, "COMPRESSED", "",
-                   "compressed messages are not taken: a megabyte of them may become a gigabyte; "
-                   "send them as they are (identity)");
+  return MakeError(Code::kUnimplemented, "MESSAGE_COMPRESSED", "",
+                   "compressed messages are refused, because a megabyte can inflate to a gigabyte; "
+                   "send them uncompressed (identity)");
 }
 
 absl::Status TooLarge(uint32_t length, int64_t limit) {
@@ -37,13 +37,14 @@ absl::Status TooLarge(uint32_t length, int64_t limit) {
 }
 
 absl::Status OutOfMemory(uint32_t length) {
-  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+  return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                    absl::StrCat("not enough memory for a message of ", length, " bytes"), {},
                    /*retry_delay_ms=*/1000);
 }
 
 absl::Status CutOff() {
-  return MakeError(Code::kInvalidArgument, "CUT_OFF", "", "the request ended within a message");
+  return MakeError(Code::kInvalidArgument, "REQUEST_TRUNCATED", "",
+                   "the request ended in the middle of a message");
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ bool MessageSource::Admit(Stream& stream) {
     }
     return true;
   }
-  if (without_room_ == WithoutRoom::kRefuse) {
+  if (without_capacity_ == WithoutCapacity::kRefuse) {
     error_ = memory_.Full("the request", bytes);
   } else {
     waits_ = true;
@@ -115,7 +116,7 @@ void MessageSource::Take(Stream& stream, absl::string_view bytes) {
 }
 
 void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
-  // Behind a message that has yet to be taken, bytes are in the budget if there is room.
+  // Behind a message that has yet to be taken, bytes are in the budget if there is capacity.
   if (error_.ok() && !waits_ && !bytes.empty()) {
     std::optional<RequestMemory::Charge> charge =
         memory_.Take(static_cast<int64_t>(bytes.size()), held_bytes_);
@@ -123,14 +124,14 @@ void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
   }
   const bool beside = waits_ || pending_charge_.bytes() == 0;
   if (error_.ok() && !CountWaiting(beside ? bytes.size() : 0)) {
-    error_ = memory_.Full("the request, waiting,", static_cast<int64_t>(bytes.size()));
+    error_ = memory_.Full("the waiting request", static_cast<int64_t>(bytes.size()));
     waits_ = false;
   }
   if (error_.ok()) {
     pending_.assign(bytes.data(), bytes.size());
     return;
   }
-  // Of what comes after an error nothing is kept.
+  // Nothing that comes after an error is kept.
   charge_.reset();
   CountWaiting(0);
   if (!bytes.empty()) stream.Consume(bytes.size());

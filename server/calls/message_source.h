@@ -1,9 +1,9 @@
 // The messages of a request as they arrive, within the budget of memory.
 //
-// A message is charged as soon as its length is known, for its bytes and as many again for what
-// they parse to, before any of them is kept; what comes before there is room stays in the stream's
-// window. One message is gathered ahead of those that were taken. Not thread-safe: it lives on its
-// loop's thread.
+// A message is charged as soon as its length is known, for its bytes and as much again for the
+// parsed message, before any of them is kept; bytes that arrive before there is capacity stay in
+// the stream's window. One message is gathered ahead of the one being processed. Not thread-safe:
+// it lives on its loop's thread.
 #ifndef PHIMAP_SERVER_CALLS_MESSAGE_SOURCE_H_
 #define PHIMAP_SERVER_CALLS_MESSAGE_SOURCE_H_
 
@@ -18,7 +18,7 @@
 
 namespace phimap {
 
-// A message that is complete, and what is charged for it.
+// A complete message and its charge.
 struct ChargedMessage {
   MessageBytes bytes;
   RequestMemory::Charge charge;
@@ -26,16 +26,17 @@ struct ChargedMessage {
 
 class MessageSource {
  public:
-  // What a message that finds no room does: a call of one message is refused, a stream waits.
-  enum class WithoutRoom { kRefuse, kWait };
+  // Action when there is no capacity for a message: a call of one message is refused, a stream
+  // waits.
+  enum class WithoutCapacity { kRefuse, kWait };
 
-  MessageSource(RequestMemory& memory, int64_t max_message_bytes, WithoutRoom without_room)
-      : memory_(memory), reader_(max_message_bytes), without_room_(without_room) {}
+  MessageSource(RequestMemory& memory, int64_t max_message_bytes, WithoutCapacity without_capacity)
+      : memory_(memory), reader_(max_message_bytes), without_capacity_(without_capacity) {}
   ~MessageSource() { CountWaiting(0); }
   MessageSource(const MessageSource&) = delete;
   MessageSource& operator=(const MessageSource&) = delete;
 
-  // Bytes of the body, or none, to go on after Next or when there may be room.
+  // Bytes of the body, or none, to continue after Next or when there may be capacity.
   void Take(Stream& stream, absl::string_view bytes);
   // Nothing follows.
   void End();
@@ -43,19 +44,20 @@ class MessageSource {
   // The oldest message that is complete.
   std::optional<ChargedMessage> Next();
   bool has_message() const { return ready_.has_value(); }
-  // Why no message follows those that are complete: UNIMPLEMENTED (COMPRESSED), RESOURCE_EXHAUSTED
-  // (MESSAGE_TOO_LARGE, MEMORY_FULL, OUT_OF_MEMORY), INVALID_ARGUMENT (CUT_OFF). OK while one may.
+  // Reason why no message follows the complete ones: UNIMPLEMENTED (MESSAGE_COMPRESSED),
+  // RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, REQUEST_MEMORY_FULL, MACHINE_MEMORY_FULL),
+  // INVALID_ARGUMENT (REQUEST_TRUNCATED). OK while one may.
   const absl::Status& error() const { return error_; }
-  // No message follows those that Next gave.
+  // Whether Next has given the last message.
   bool at_end() const {
     return ended_ && !ready_.has_value() && pending_.empty() && reader_.at_boundary();
   }
   // A message is charged, and not all of it has come.
   bool holds_half() const { return charge_.has_value(); }
-  // Of the body, by now.
+  // Bytes of the body taken so far.
   int64_t taken_bytes() const { return taken_bytes_; }
-  // What the call holds of the budget itself, for the message before: beside that alone, the next
-  // is let in whatever it takes.
+  // Sets the charge that the call holds for the previous message; if there is no other charge, the
+  // next message is admitted whatever its size.
   void SetHeld(int64_t bytes) { held_bytes_ = bytes; }
   // Messages that are complete.
   int64_t messages() const { return messages_; }
@@ -65,16 +67,16 @@ class MessageSource {
  private:
   // Charges the message whose prefix is there; false when it must wait.
   bool Admit(Stream& stream);
-  // Gathers from `bytes`, which lose what was taken; returns how many those were.
+  // Gathers from the front of `bytes`, which it removes; returns their number.
   size_t Gather(Stream& stream, absl::string_view& bytes);
-  // Keeps what could not be taken, within what the memory allows for that.
+  // Keeps bytes that could not be gathered, within the memory budget for them.
   void Keep(Stream& stream, absl::string_view bytes);
   bool CountWaiting(size_t bytes);
   void NoteEnd();
 
   RequestMemory& memory_;
   MessageReader reader_;
-  const WithoutRoom without_room_;
+  const WithoutCapacity without_capacity_;
   // Came, and could not be taken yet; still in the stream's window.
   std::string pending_;
   // For it: of the budget, or, while a message waits for that, beside it.

@@ -32,16 +32,16 @@ struct Method {
   // The lowest role that may call it.
   Role role;
   Open open;
-  // Largest request; of those that are open to all it is small.
+  // Largest request; small for methods that are open to all.
   int64_t max_request_bytes = std::numeric_limits<int64_t>::max();
-  // Where the revision is known that its answers tell; null: they tell none.
+  // Source of the revision that its answers report; null: they report none.
   const Revisions* told_revisions = nullptr;
 };
 
-// What all calls work with; outlives them.
+// Services that all calls use; outlives them.
 struct CallEnvironment {
   const AccessControl& access;
-  // Of requests and answers.
+  // Budget of requests and answers.
   RequestMemory& memory;
   // Calls of each caller.
   CallerShares& callers;
@@ -50,13 +50,13 @@ struct CallEnvironment {
   // Largest message either way.
   int64_t max_message_bytes;
   const Logger& logger;
-  // A message of which too little comes for so long gives way to those who wait for memory; so does
-  // an answer of which nothing is taken.
+  // A message that arrives too slowly for this long gives way to requests that wait for memory; so
+  // does an answer that the client does not read.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
 };
 
-// What a call begins with.
+// Start of a call.
 struct CallStart {
   Stream& stream;
   const Method& method;
@@ -64,7 +64,7 @@ struct CallStart {
   absl::Time deadline;
   // Moved into the call.
   mutable CallerShares::Share share = {};
-  // What must be known before the call begins; "": nothing, or it is.
+  // Revision that must be known before the call begins; "" when there is none, or it is known.
   absl::string_view min_revision = {};
   // Null if the caller names no revision.
   Revisions* revisions = nullptr;

@@ -8,9 +8,9 @@
 
 namespace phimap {
 
-// Every byte from ' ' to '~' but '%' stands for itself, any other is %XX. A space at either end is
-// %20 too: HTTP takes spaces off the ends of a header, and some libraries refuse such a header.
-// The answer is at most three times as long. Pure.
+// Every byte from ' ' to '~' except '%' is written as it is, any other as %XX. A space at either
+// end is %20 too: HTTP takes spaces off the ends of a header, and some libraries refuse such a
+// header. The answer is at most three times as long. Pure.
 std::string PercentEncode(absl::string_view utf8);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// What calls are told when the server goes.
+// Error of calls that end because the server is shutting down.
 #ifndef PHIMAP_SERVER_CALLS_SHUTTING_DOWN_H_
 #define PHIMAP_SERVER_CALLS_SHUTTING_DOWN_H_
 
@@ -7,10 +7,10 @@
 
 namespace phimap {
 
-// UNAVAILABLE (SHUTTING_DOWN, with a retry delay): nothing of the call was done, or nothing of it
-// remains.
+// UNAVAILABLE (SERVER_SHUTTING_DOWN, with a retry delay): nothing of the call was done, or nothing
+// of it remains.
 inline absl::Status ShuttingDown() {
-  return MakeError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "",
+  return MakeError(absl::StatusCode::kUnavailable, "SERVER_SHUTTING_DOWN", "",
                    "the server is shutting down", {}, /*retry_delay_ms=*/1000);
 }
 

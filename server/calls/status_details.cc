@@ -18,8 +18,8 @@ constexpr size_t kMaxDetailsBytes = 3072;
 // Shorter texts say nothing; what still does not fit then goes without them.
 constexpr size_t kMinTextBytes = 64;
 constexpr char kDomain[] = "phimap";
-// Facts of an error that are for the server's log, and what a client reads in the place of the text
-// of one; empty: of the fact alone.
+// Facts of an error that are for the server's log, and the text that a client reads instead; empty:
+// only the fact is hidden.
 struct PrivateFact {
   const char* key;
   const char* instead;

@@ -1,4 +1,4 @@
-// Errors on the wire: absl::Status with its ErrorDetail → what a client may read of it.
+// Errors on the wire: absl::Status with its ErrorDetail → the part that a client may read.
 #ifndef PHIMAP_SERVER_CALLS_STATUS_DETAILS_H_
 #define PHIMAP_SERVER_CALLS_STATUS_DETAILS_H_
 
@@ -16,15 +16,15 @@ struct StatusDetails {
 
 // A status made by MakeError carries its facts as google.rpc.BadRequest (if a field is at fault),
 // ErrorInfo and RetryInfo (if waiting helps). Trailers over 8 KiB would lose the whole answer, so
-// long texts are cut, those among the details further than the message; the reason and the delay
-// never are. Paths of the server's files are for its log. Empty for an OK status.
+// long texts are cut, in the details further than in the message; the reason and the delay are
+// never cut. Paths of the server's files appear only in its log. Empty for an OK status.
 StatusDetails DetailsForClient(const absl::Status& status);
 
-// What a client may read of an error: the message without the path that its facts name.
+// Message of an error as a client may read it, without the path that its details name.
 std::string MessageForClient(const absl::Status& status);
 
 // The text up to `max_bytes`, cut between characters (half a UTF-8 sequence is not a proto string),
-// with an ellipsis in the place of what was cut.
+// with an ellipsis for the rest.
 std::string Shortened(absl::string_view text, size_t max_bytes);
 
 }  // namespace phimap

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxEncodedBytes = 3072;
 
-// What is not ASCII triples, so a text within its own limit may still be too long.
+// Characters outside ASCII triple in length, so a text within its own limit may still be too long.
 std::string EncodedMessage(const std::string& text) {
   std::string encoded = PercentEncode(text);
   for (size_t bytes = text.size(); encoded.size() > kMaxEncodedBytes;) {

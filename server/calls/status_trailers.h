@@ -15,8 +15,8 @@ struct StatusTrailers {
   std::string details_bin;  // base64 without padding, at most 4 KiB; empty if there are no facts
 };
 
-// What DetailsForClient shows, ready for the wire. Clients refuse header lists over 8 KiB; this
-// leaves a KiB of them to names and other trailers.
+// The trailers that carry DetailsForClient. Clients refuse header lists over 8 KiB; this leaves a
+// KiB of them to names and other trailers.
 StatusTrailers TrailersOf(const absl::Status& status);
 
 }  // namespace phimap

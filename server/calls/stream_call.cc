@@ -12,24 +12,25 @@ namespace {
 
 absl::Status Idle(absl::Duration limit, bool reads) {
   const std::string text = absl::FormatDuration(limit);
-  return MakeError(absl::StatusCode::kDeadlineExceeded, "IDLE_STREAM", "",
+  return MakeError(absl::StatusCode::kDeadlineExceeded, "STREAM_IDLE", "",
                    absl::StrCat("the client ", reads ? "sent" : "took", " nothing for ", text),
                    {{"limit", text}});
 }
 
 absl::Status Slow(int64_t bytes_per_second, absl::Duration limit) {
-  return MakeError(absl::StatusCode::kDeadlineExceeded, "SLOW_STREAM", "",
-                   absl::StrCat("the client kept the call waiting for ",
-                                absl::FormatDuration(limit), " longer than ", bytes_per_second,
-                                " bytes a second take: send in larger messages, or sooner"),
-                   {{"limit", absl::StrCat(bytes_per_second)}});
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, "STREAM_TOO_SLOW", "",
+      absl::StrCat("the client kept the call waiting for ", absl::FormatDuration(limit),
+                   " longer than ", bytes_per_second,
+                   " bytes a second would take: send larger messages, or send them sooner"),
+      {{"limit", absl::StrCat(bytes_per_second)}});
 }
 
 }  // namespace
 
 StreamCall::StreamCall(const CallStart& start, const MessageCost& request_cost,
                        google::protobuf::MessageLite& request)
-    : Call(start, request_cost, MessageSource::WithoutRoom::kWait),
+    : Call(start, request_cost, MessageSource::WithoutCapacity::kWait),
       request_(request),
       idle_timer_(*this) {}
 
@@ -51,8 +52,7 @@ void StreamCall::OnRequestProgress() {
   Deliver();
 }
 
-// A handler that asks for the next message within OnRequest comes here again: a loop, not a
-// recursion, whatever the client sends.
+// A handler that asks for the next message within OnRequest returns here: a loop, not a recursion.
 void StreamCall::Deliver() {
   if (std::exchange(delivering_, true)) return;
   const std::shared_ptr<Call> self = shared_from_this();
@@ -137,7 +137,7 @@ bool StreamCall::KeepsPace(int64_t bytes) {
   const absl::Duration waited = std::exchange(waited_, absl::ZeroDuration());
   if (slowest_bytes_per_second_ == 0) return true;
   const absl::Duration due = absl::Seconds(static_cast<double>(bytes) / slowest_bytes_per_second_);
-  // What came sooner than it had to does not make up for more than the limit later.
+  // Early input does not earn more than the limit for later.
   patience_ = std::min(patience_ - waited + due, idle_limit_);
   return patience_ >= absl::ZeroDuration();
 }

@@ -2,18 +2,15 @@
 // and ending, so that no stream needs a copy of them.
 //
 //   1. A message is read only when it is asked for: the client is held back by flow control, with
-//   one
-//      message gathered ahead.
-//   2. One write at most is under way; the next when OnWritten says so.
+//      one message gathered ahead.
+//   2. At most one write is under way; the next may begin when OnWritten is called.
 //   3. Finish ends the call once, after the write that is under way.
 //   4. A client that keeps the call waiting for longer than the idle limit, by sending nothing or
-//   by
-//      reading nothing, ends it: DEADLINE_EXCEEDED (IDLE_STREAM).
+//      by reading nothing, ends it: DEADLINE_EXCEEDED (STREAM_IDLE).
 //   5. A client that sends slower than the pace that was set, if any, ends it: DEADLINE_EXCEEDED
-//   (SLOW_STREAM).
-//   6. OnEnd is called once, before the client hears of the end, whoever caused it: the handler,
-//   the
-//      client, its deadline or one of these rules. Nothing is called after it.
+//   (STREAM_TOO_SLOW).
+//   6. OnEnd is called once, before the client is told of the end, for any cause: the handler,
+//      the client, its deadline or one of these rules. Nothing is called after it.
 #ifndef PHIMAP_SERVER_CALLS_STREAM_CALL_H_
 #define PHIMAP_SERVER_CALLS_STREAM_CALL_H_
 
@@ -38,12 +35,12 @@ class StreamCall : public Call {
   virtual void OnRequest() = 0;
   // The client has sent its last message.
   virtual void OnRequestsEnd() = 0;
-  // What came in the place of the message that ReadNext asked for is none, or cannot be taken; none
-  // follows. What is answered before it is the handler's to say: ReadNext may not be called again.
+  // Called when the input that ReadNext asked for cannot be parsed or taken as a message; none
+  // follows. The handler decides which answers are sent first; ReadNext may not be called again.
   virtual void OnBadRequest(const absl::Status& status) { Finish(status); }
   // Whether the call works for its client, who may be silent meanwhile.
   virtual bool busy() const { return false; }
-  // There is room for the next answer.
+  // There is capacity for the next answer.
   virtual void OnWritten() {}
 
   // Asks for the next message: OnRequest, OnBadRequest or OnRequestsEnd follows, perhaps within
@@ -52,9 +49,10 @@ class StreamCall : public Call {
   bool reading() const { return reading_; }
   // The request is large, and was not taken away.
   bool has_large_request() const { return IsLarge(charge_); }
-  // Destroys it where that holds nobody up.
+  // Destroys it where that delays no other call.
   virtual void DropRequest() = 0;
-  // What is charged for the message that OnRequest has; otherwise it is given back with the next.
+  // Takes over the charge of the message that OnRequest has; otherwise the charge is released with
+  // the next message.
   RequestMemory::Charge TakeCharge() {
     source().SetHeld(0);
     return std::move(charge_);
@@ -66,11 +64,12 @@ class StreamCall : public Call {
   void Finish(const absl::Status& status);
   bool finishing() const { return finish_.has_value(); }
 
-  // How long the client may keep the call waiting from now on.
+  // Sets the time for which the client may keep the call waiting from now on.
   void SetIdleLimit(absl::Duration limit);
   // From now on messages come at this pace at least, or the call ends: DEADLINE_EXCEEDED
-  // (SLOW_STREAM). For calls that hold what came until all has come. Only the time that the call
-  // waits for its client counts, and the idle limit is the most that a client can be behind.
+  // (STREAM_TOO_SLOW). For calls that hold their input until all of it has come. Only the time that
+  // the call waits for its client counts, and the idle limit is the most that a client can be
+  // behind.
   void SetPace(int64_t bytes_per_second);
 
  private:
@@ -108,9 +107,9 @@ class StreamCall : public Call {
   absl::Time waiting_since_ = absl::InfiniteFuture();
   // Zero: any pace will do.
   int64_t slowest_bytes_per_second_ = 0;
-  // How much longer the client may be slower than that.
+  // Extra time by which the client may be slower than that.
   absl::Duration patience_;
-  // How long it kept the call waiting for the message that comes next.
+  // Time for which the call has waited for the next message.
   absl::Duration waited_;
   IdleTimer idle_timer_;
 };

@@ -6,10 +6,10 @@
 namespace phimap {
 
 absl::Status Unexpected(const char* field, const char* expected) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "UNEXPECTED_MESSAGE", field,
+  return MakeError(absl::StatusCode::kInvalidArgument, "MESSAGE_UNEXPECTED", field,
                    absl::StrCat("expected ", expected));
 }
 
-absl::Status ClientGone() { return absl::CancelledError("the client gave the stream up"); }
+absl::Status ClientGone() { return absl::CancelledError("the client cancelled the stream"); }
 
 }  // namespace phimap

@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// What a request may take to arrive: what is charged for it is taken from others.
+// Time that a request may take to arrive: its memory is taken from others.
 constexpr absl::Duration kRequestTime = absl::Minutes(1);
 
 }  // namespace
@@ -16,7 +16,7 @@ constexpr absl::Duration kRequestTime = absl::Minutes(1);
 UnaryCall::UnaryCall(const CallStart& start, const MessageCost& request_cost,
                      google::protobuf::MessageLite& request,
                      google::protobuf::MessageLite& response)
-    : Call(start, request_cost, MessageSource::WithoutRoom::kRefuse),
+    : Call(start, request_cost, MessageSource::WithoutCapacity::kRefuse),
       request_(request),
       response_(response) {}
 
@@ -25,7 +25,7 @@ void UnaryCall::OnBegin() { AwaitRequestUntil(SteadyNow() + kRequestTime); }
 absl::Time UnaryCall::waits_since() const { return begun_ ? absl::InfiniteFuture() : last_data(); }
 
 void UnaryCall::OnRequestProgress() {
-  // What follows the first message is nobody's.
+  // Input after the first message is ignored.
   if (std::exchange(begun_, true)) return;
   AwaitRequestUntil(absl::InfiniteFuture());
   std::optional<ChargedMessage> message = source().Next();

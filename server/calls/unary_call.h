@@ -23,10 +23,10 @@ class UnaryCall : public Call {
   // The request is there. Returns at once; Finish or FinishWith follows, from any thread.
   virtual void Start() = 0;
 
-  // Ends the call, from any thread, with the response if `status` is OK. Once; what a cancelled
-  // call is finished with is dropped.
+  // Ends the call, from any thread, with the response if `status` is OK. Once; the result of a
+  // cancelled call is dropped.
   void Finish(const absl::Status& status);
-  // The same with an answer in the place of the response.
+  // Finishes with an encoded answer instead of the response.
   void FinishWith(std::shared_ptr<const OutputBytes> framed);
 
   bool has_large_request() const { return IsLarge(charge_); }
@@ -41,7 +41,7 @@ class UnaryCall : public Call {
   google::protobuf::MessageLite& request_;
   google::protobuf::MessageLite& response_;
   bool begun_ = false;
-  // Of the parsed request, until the call is gone.
+  // Charge of the parsed request, until the call is destroyed.
   RequestMemory::Charge charge_;
 };
 

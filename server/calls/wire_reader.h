@@ -18,15 +18,15 @@ enum WireType : uint8_t {
   kFixed32 = 5,
 };
 
-// Takes fields off the front of a message. Each function is false if the bytes end too early or
-// cannot be what it reads; the reader is of no use then.
+// Takes fields off the front of a message. Each function is false if the bytes end too early or are
+// invalid; the reader must not be used afterwards.
 class WireReader {
  public:
   explicit WireReader(absl::string_view bytes) : next_(bytes.data()), end_(next_ + bytes.size()) {}
 
   bool done() const { return next_ == end_; }
 
-  // A field's number and wire type. Of a tag of five bytes the bits over 32 are dropped.
+  // A field's number and wire type. Bits over 32 of a five-byte tag are dropped.
   bool TakeTag(uint32_t& number, uint8_t& wire_type) {
     uint64_t tag = 0;
     if (!TakeVarint(5, tag)) return false;
@@ -46,7 +46,7 @@ class WireReader {
     return true;
   }
 
-  // What a length stands before.
+  // Takes a length and the bytes that follow it.
   bool TakeBytes(absl::string_view& bytes) {
     uint64_t length = 0;
     if (!TakeVarint(5, length) || length > static_cast<size_t>(end_ - next_)) return false;

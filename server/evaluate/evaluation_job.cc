@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/kernel/outside_kernel.h"
+#include "core/kernel/remote_kernel.h"
 #include "core/learn/make_learner.h"
 #include "core/plan/artifact.h"
 #include "core/plan/input_stage.h"
@@ -22,20 +22,10 @@
 namespace phimap {
 namespace {
 
-// Of a label's number, its sorted copy and its vectors' growth.
+// Bytes for a label's number, its sorted copy and its vectors' growth.
 constexpr int64_t kLabelBytes = 24;
-// Of an artifact that a learner on the kernel needs: the bytes, the plan, the packed plan.
+// Copies of an artifact that a learner on the kernel needs: the bytes, the plan, the packed plan.
 constexpr int64_t kCopies = 3;
-
-// Runs `step`, which may run out of memory.
-template <typename Result, typename Step>
-Result CatchOutOfMemory(const Step& step) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
-}
 
 EvaluationRows::Keep KeepFor(const LearnerSpec& learner) {
   return learner.is_kernel_learner() ? EvaluationRows::Keep::kRows
@@ -79,7 +69,7 @@ class StagedRowMap final : public RowMap {
   const std::unique_ptr<const Engine> engine_;
 };
 
-// The rows become what the kernel takes.
+// Converts the rows to the kernel's input.
 absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version,
                                       const LearnerSpec& learner, Matrix<double>& rows) {
   PHIMAP_ASSIGN_OR_RETURN(const std::string bytes, store.ReadArtifact(version.record().digest));
@@ -93,7 +83,7 @@ absl::StatusOr<KernelInput> StageRows(Store& store, const VersionHandle& version
   return input;
 }
 
-// Where a learner's and an evaluation's errors are in the request.
+// Completes the path of a field of the learner or the evaluation to its path in the request.
 absl::Status InRequest(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
   if (!detail.has_value()) return status;
@@ -111,27 +101,26 @@ absl::Status CheckLearner(const LearnerSpec& learner) {
 
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version) {
   const VersionRecord& record = version.record();
-  PHIMAP_ASSIGN_OR_RETURN(const std::optional<OutsideKernel> outside,
-                          OutsideKernel::Parse(record.kernel_text));
-  if (!outside.has_value()) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::optional<RemoteKernel> remote,
+                          RemoteKernel::Parse(record.kernel_text));
+  if (!remote.has_value()) {
     if (!learner.is_kernel_learner() || !version.engine().takes_strings()) return absl::OkStatus();
-    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
-                     absl::StrCat(learner.ToText(),
-                                  " compares rows of numbers by the version's kernel, and that of "
-                                  "version ",
-                                  record.number, " of \"", record.mapping,
-                                  "\" compares strings; take a learner of features"));
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_AVAILABLE", "learner",
+        absl::StrCat(learner.ToText(),
+                     " compares rows by the version's kernel, but the kernel of version ",
+                     record.number, " of \"", record.mapping,
+                     "\" compares strings; choose a learner on features"));
   }
   if (!learner.is_kernel_learner()) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "NO_KERNEL", "learner",
-                   absl::StrCat(learner.ToText(),
-                                " compares rows by the version's kernel, and that of "
-                                "version ",
-                                record.number, " of \"", record.mapping, "\" is not computed here",
-                                outside->source == OutsideKernel::Source::kService
-                                    ? ", but by a service"
-                                    : ": its values come with the rows",
-                                "; take a learner of features"));
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_AVAILABLE", "learner",
+      absl::StrCat(
+          learner.ToText(), " compares rows by the version's kernel, but the kernel of version ",
+          record.number, " of \"", record.mapping, "\" is remote",
+          remote->source == RemoteKernel::Source::kService ? ": a service computes it"
+                                                           : ": its values come with the rows",
+          "; choose a learner on features"));
 }
 
 EvaluationJob::EvaluationJob(VersionHandle version, EvaluationSpec spec, MemoryBudget& memory)
@@ -188,7 +177,7 @@ absl::Status EvaluationJob::TakeRows(const ExamplesView& rows,
 absl::StatusOr<EvaluationOutcome> EvaluationJob::Run(Store& store, EvaluationMonitor monitor) {
   absl::StatusOr<EvaluationOutcome> outcome =
       CatchOutOfMemory<absl::StatusOr<EvaluationOutcome>>([&] { return Learn(store, monitor); });
-  // What was learned is small; the rows are not, and are done with.
+  // The result is small; the rows are not, and are no longer needed.
   Drop();
   return outcome;
 }

@@ -1,4 +1,4 @@
-// One evaluation without its client: labeled rows in, what a learner makes of them out.
+// One evaluation without its client: labeled rows in, the learner's result out.
 #ifndef PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
 #define PHIMAP_SERVER_EVALUATE_EVALUATION_JOB_H_
 
@@ -28,7 +28,7 @@ struct EvaluationSpec {
 
 struct EvaluationOutcome {
   Evaluation evaluation;
-  // By their numbers in the evaluation.
+  // Indexed by the classes' numbers in the evaluation.
   std::vector<std::string> classes;
 };
 
@@ -37,8 +37,8 @@ struct EvaluationOutcome {
 absl::Status CheckLearner(const LearnerSpec& learner);
 
 // Whether the learner can be evaluated on rows of this version. Errors name fields of the spec:
-// FAILED_PRECONDITION (NO_KERNEL: a learner on the kernel itself, of a version whose kernel is not
-// computed here or is of strings).
+// FAILED_PRECONDITION (KERNEL_NOT_AVAILABLE: a learner on the kernel itself, for a version with a
+// remote or a string kernel).
 absl::Status CheckVersion(const LearnerSpec& learner, const VersionHandle& version);
 
 // Memory is reserved before it is taken, and given back when the job has failed, or with it. Not
@@ -52,18 +52,18 @@ class EvaluationJob {
   const EvaluationSpec& spec() const { return spec_; }
   int64_t rows() const { return rows_.rows(); }
 
-  // Takes rows with their labels, as the version's engine sees them: of a kernel service its
+  // Takes rows with their labels, as the version's engine sees them: for a kernel service, its
   // values. Errors name fields of LabeledExamples ("examples.dense.rows[3]", "labels"), and
   // metadata "stream_row" counts all rows: INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED
-  // (BUILD_MEMORY; at once, when the rows so far and what the learner needs for them can never
+  // (BUILD_MEMORY_FULL; at once, when the rows so far and the learner's memory for them can never
   // fit). After an error the job is of no use, and holds nothing. REQUIRES: `labels` yields one
   // text for each row.
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 
   // Once, after all rows. Errors name fields of the request: those of Evaluate, of the store (a
-  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY, OUT_OF_MEMORY).
-  // After an error the job holds nothing. Calls BLAS.
+  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY_FULL,
+  // MACHINE_MEMORY_FULL). After an error the job holds nothing. Calls BLAS.
   absl::StatusOr<EvaluationOutcome> Run(Store& store, EvaluationMonitor monitor);
 
  private:
@@ -71,9 +71,10 @@ class EvaluationJob {
                         absl::FunctionRef<absl::string_view(int64_t)> label,
                         EvaluationRows::Checkpoint checkpoint);
   absl::StatusOr<EvaluationOutcome> Learn(Store& store, EvaluationMonitor monitor);
-  // What rows and their labels take, so many of them.
+  // Bytes that so many rows and their labels take.
   int64_t KeptBytes(int64_t rows) const;
-  // What learning from so many rows takes beside them, as far as it is known: it can only grow.
+  // Bytes that learning from so many rows takes in addition, as far as known: the estimate only
+  // grows.
   int64_t LearningNeeds(int64_t rows) const;
   // Frees all that the job holds, and its share of the budget.
   void Drop();
@@ -81,7 +82,7 @@ class EvaluationJob {
   const VersionHandle version_;
   const EvaluationSpec spec_;
   MemoryBudget& memory_;
-  // Before what they are for.
+  // Declared before the members whose memory it reserves.
   MemoryBudget::Reservation reserved_;
   EvaluationRows rows_;
   LabelIndex labels_;

@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// Rows that are mapped between two looks at whether to go on.
+// Rows that are mapped between two checks whether to continue.
 constexpr int64_t kSliceRows = 256;
 
 template <typename T>
@@ -70,13 +70,13 @@ absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> o
                              : MapAs<double>(engine, slice, scratch_, out));
   const Residual* const residual = version_.residual();
   const bool has_self = residual != nullptr &&
-                        (!residual->is_external() || slice.columns() == engine.input_columns() + 1);
+                        (!residual->is_remote() || slice.columns() == engine.input_columns() + 1);
   if (!has_self) return absl::OkStatus();
   const auto begin = self_kernel_.size();
   self_kernel_.resize(begin + slice.rows());
   rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
-  if (!residual->is_external()) return absl::OkStatus();
+  if (!residual->is_remote()) return absl::OkStatus();
   // K(x, x) that came may be less than the features are long, and no margin is larger for that.
   for (int64_t i = 0; i < out.rows(); ++i) {
     double& self = self_kernel_[begin + static_cast<size_t>(i)];
@@ -89,7 +89,7 @@ absl::Status EvaluationRows::Add(const ExamplesView& block, Checkpoint checkpoin
   if (!block_columns_.has_value()) block_columns_ = block.columns();
   if (block.columns() != *block_columns_) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS", "columns",
+        absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH", "columns",
         absl::StrCat("expected ", *block_columns_, " as in the first block, got ", block.columns()),
         {{"expected", absl::StrCat(*block_columns_)}, {"actual", absl::StrCat(block.columns())}});
   }

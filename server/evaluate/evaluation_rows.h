@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "core/engine/engine.h"
 #include "core/linalg/matrix.h"
-#include "core/plan/engine.h"
 #include "core/plan/examples.h"
 #include "server/registry/version_handle.h"
 
@@ -18,7 +18,7 @@ namespace phimap {
 // Not thread-safe.
 class EvaluationRows {
  public:
-  // Between two slices of some rows: any status but OK ends what is under way, and is returned.
+  // Called between two slices of rows: any status but OK ends the work, and is returned.
   using Checkpoint = absl::FunctionRef<absl::Status()>;
 
   // Keeps the rows as they come, or their features and, of F2, their lengths in the kernel's space.
@@ -31,16 +31,17 @@ class EvaluationRows {
   int64_t row_bytes() const;
   int64_t rows() const { return rows_; }
 
-  // Errors: INVALID_ARGUMENT (WRONG_COLUMNS: others than the first block had; CheckExamples) and
+  // Errors: INVALID_ARGUMENT (COLUMNS_MISMATCH: others than the first block had; CheckExamples) and
   // OUT_OF_RANGE (a row that cannot be represented), with rows counted within the block. REQUIRES:
   // the version takes them; rows of numbers, if rows are kept. Calls no BLAS.
   absl::Status Add(const ExamplesView& block, Checkpoint checkpoint);
 
-  // All rows in one matrix; none are left here. At no time twice in memory, but for one block.
+  // All rows in one matrix; none are left here. Returns all rows in one matrix, and keeps none. No
+  // row is in memory twice, except those of one block.
   Matrix<double> TakeRows();
-  // Frees all rows, and what is kept of them.
+  // Frees all rows and the data kept about them.
   void Drop();
-  // K(x, x) of each row and how far its features are off; both empty but for the features of F2,
+  // K(x, x) of each row and the error of its features; both empty except for the features of F2,
   // and where kernel values came without K(x, x).
   std::vector<double> TakeSelfKernel() { return std::move(self_kernel_); }
   std::vector<double> TakeRounding() { return std::move(rounding_); }
@@ -51,7 +52,7 @@ class EvaluationRows {
   const VersionHandle version_;
   const Keep keep_;
   int64_t rows_ = 0;
-  // Of the first block.
+  // Columns of the first block.
   std::optional<int64_t> block_columns_;
   std::vector<Matrix<double>> blocks_;
   std::vector<double> self_kernel_;

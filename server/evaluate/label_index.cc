@@ -30,10 +30,10 @@ absl::Status LabelIndex::Add(absl::string_view label) {
     return absl::OkStatus();
   }
   if (class_count() >= kMaxLabels) {
-    return Invalid("TOO_MANY_CLASSES",
+    return Invalid("CLASSES_TOO_MANY",
                    absl::StrCat("row ", rows(), " of all: expected one of the ", kMaxLabels,
-                                " labels that came before, the limit, got ", Quoted(label),
-                                "; are these classes?"),
+                                " labels seen before (the limit), got ", Quoted(label),
+                                "; are these labels classes?"),
                    kMaxLabels);
   }
   index_.emplace(label, class_count());

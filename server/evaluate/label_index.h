@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxLabelBytes = 256;
 class LabelIndex {
  public:
   // Takes the label of the next row. INVALID_ARGUMENT (field "labels"): LABEL_TOO_LONG,
-  // TOO_MANY_CLASSES.
+  // CLASSES_TOO_MANY.
   absl::Status Add(absl::string_view label);
 
   int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }

@@ -1,4 +1,4 @@
-// What learning takes beside the rows, before it is taken.
+// Memory that learning takes beside the rows, computed before it is taken.
 #ifndef PHIMAP_SERVER_EVALUATE_LEARNING_MEMORY_H_
 #define PHIMAP_SERVER_EVALUATE_LEARNING_MEMORY_H_
 
@@ -10,9 +10,9 @@ namespace phimap {
 
 struct LearningSize {
   int64_t rows = 0;
-  // Of the rows that the learner takes.
+  // Columns of the rows that the learner takes.
   int64_t columns = 0;
-  // Of the features that it makes of them, if it does.
+  // Number of features that the learner makes of them, if it does.
   int64_t features = 0;
   int64_t classes = 0;
 };

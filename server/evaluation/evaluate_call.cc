@@ -31,19 +31,9 @@ constexpr absl::Duration kBetweenYields = absl::Milliseconds(2);
 
 absl::Status TooManyEvaluations() {
   return MakeError(
-      Code::kResourceExhausted, "TOO_MANY_EVALUATIONS", "",
+      Code::kResourceExhausted, "EVALUATION_LIMIT_REACHED", "",
       absl::StrCat("too many evaluations are under way; the limit is ", kMaxEvaluations),
       {{"limit", absl::StrCat(kMaxEvaluations)}}, kEvaluationRetryMs);
-}
-
-// Runs `step`, which may run out of memory.
-template <typename Result, typename Step>
-Result CatchOutOfMemory(const Step& step) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
 }
 
 }  // namespace
@@ -72,9 +62,9 @@ void EvaluateCall::OnRequest() {
 }
 
 void EvaluateCall::OnRequestsEnd() {
-  if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, the stream ended"));
-  Finish(MakeError(Code::kInvalidArgument, "NO_FINISH", "finish",
-                   "the stream ended without it; nothing was evaluated"));
+  if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, but the stream ended"));
+  Finish(MakeError(Code::kInvalidArgument, "FINISH_MISSING", "finish",
+                   "it before the end of the stream; nothing was evaluated"));
 }
 
 void EvaluateCall::TakeSpec() {
@@ -113,7 +103,7 @@ absl::StatusOr<ExamplesView> EvaluateCall::ReadExamples() {
   PHIMAP_RETURN_IF_ERROR(job_->version().CheckTakes(rows));
   if (labeled.labels_size() == rows.rows()) return rows;
   return MakeError(
-      Code::kInvalidArgument, "WRONG_LENGTH", "labels",
+      Code::kInvalidArgument, "LENGTH_MISMATCH", "labels",
       absl::StrCat("expected one for each of ", rows.rows(), " rows, got ", labeled.labels_size()),
       {{"expected", absl::StrCat(rows.rows())}, {"actual", absl::StrCat(labeled.labels_size())}});
 }

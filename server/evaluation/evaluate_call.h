@@ -22,21 +22,22 @@ namespace phimap {
 
 // At once; each may hold rows in memory.
 inline constexpr int kMaxEvaluations = 16;
-// Of rows, on average over the idle timeout: rows that came are held until the last has come.
+// Minimum rate of rows, on average over the idle timeout: rows that came are held until the last
+// has come.
 inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
 
-// What evaluations work with; outlives them.
+// Services that evaluations use; outlives them.
 struct EvaluateCallEnvironment {
   VersionRegistry& registry;
   Store& store;
-  // Of evaluations together.
+  // Budget of all evaluations together.
   MemoryBudget& memory;
   // Threads that map rows, and that learn.
   JobQueue& ingest;
   JobQueue& learning;
   // Evaluations under way.
   std::atomic<int>& running;
-  // How long a client may keep an evaluation waiting.
+  // Time for which a client may keep an evaluation waiting.
   absl::Duration idle_timeout;
   // Called on both kinds of threads between tiles: lets Transforms pass.
   std::function<void()> yield;
@@ -44,14 +45,13 @@ struct EvaluateCallEnvironment {
 
 // Invariants:
 //   1. The next message is asked for only after the one before was taken, on an ingest thread,
-//   which
-//      reads it where it is.
+//      which reads it where it is.
 //   2. One write at most is under way; of the progress that happens meanwhile only the newest is
 //      told.
-//   3. The job belongs to whoever works on it: to the piece of work that has it, and otherwise to
+//   3. The job belongs to the piece of work that has it, and otherwise to
 //      the call.
-//   4. When the call ends, what waits for it in a queue is withdrawn, and what runs stops at its
-//      next look: no thread works for a client that is gone.
+//   4. When the call ends, its waiting work is withdrawn from the queues, and running work stops at
+//      its next checkpoint: no thread works for a client that has left.
 class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
  public:
   EvaluateCall(const CallStart& start, const EvaluateCallEnvironment& environment);
@@ -59,7 +59,7 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
  private:
   using Job = std::shared_ptr<EvaluationJob>;
   using Framed = std::shared_ptr<const OutputBytes>;
-  // What the next message may be.
+  // The message that may come next.
   enum class Expects { kSpec, kExamples, kNothing };
 
   void Start() override;
@@ -81,17 +81,17 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
   void Tell();
 
   // On an ingest thread, each. Asks the version's kernel service about rows that follow
-  // `rows_before` others, and goes on with its values.
+  // `rows_before` others, and continues with its values.
   void AskService(const VersionHandle& version, const ExamplesView& rows, int64_t rows_before);
   absl::Status AddValues(EvaluationJob& job, const KernelRows& values);
   absl::Status Add(EvaluationJob& job, const ExamplesView& rows);
-  // Gives the job back, or ends the call with what came of it.
+  // Gives the job back, or ends the call with the result.
   void Added(Job job, const absl::Status& added);
   // On a learning thread, each.
   void LearnNow(Job job);
   absl::StatusOr<Framed> Learn(EvaluationJob& job);
   absl::Status Report(int fold, double fraction);
-  // On both: whether to go on; lets Transforms pass.
+  // On both kinds of threads: whether to continue; lets Transforms pass.
   absl::Status LookUp();
   // From any thread.
   void FinishSoon(const absl::Status& status);
@@ -105,7 +105,8 @@ class EvaluateCall final : public TypedStreamCall<v1::EvaluateRequest> {
   bool evaluation_told_ = false;
   std::atomic<bool> ended_{false};
 
-  // Of the thread that works: when LookUp let Transforms pass, and the progress that was told last.
+  // Used by the thread that works: when LookUp last let Transforms pass, and the progress reported
+  // last.
   absl::Time yielded_ = absl::InfinitePast();
   int told_fold_ = -1;
   double told_fraction_ = 0;

@@ -6,7 +6,6 @@
 namespace phimap {
 namespace {
 
-constexpr char kDefaultLearner[] = "linear_svm(C=1)";
 constexpr double kDefaultHeldOut = 0.3;
 constexpr double kDefaultConfidence = 0.95;
 
@@ -23,15 +22,14 @@ absl::Status InLearner(const absl::Status& status) {
 
 absl::StatusOr<EvaluationSpec> EvaluationSpecFromProto(const v1::EvaluationSpec& fields) {
   EvaluationSpec spec;
-  absl::StatusOr<LearnerSpec> learner =
-      LearnerSpec::Parse(fields.learner().empty() ? kDefaultLearner : fields.learner());
+  absl::StatusOr<LearnerSpec> learner = LearnerSpec::Parse(fields.learner());
   if (!learner.ok()) return InLearner(learner.status());
   spec.learner = *std::move(learner);
   if (const absl::Status offered = CheckLearner(spec.learner); !offered.ok()) {
     return InLearner(offered);
   }
   if (fields.folds() != 0 && fields.held_out() != 0) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "CONTRADICTION", "spec.held_out",
+    return MakeError(absl::StatusCode::kInvalidArgument, "FIELDS_CONTRADICTORY", "spec.held_out",
                      "expected one of folds and held_out, got both");
   }
   spec.options.folds = fields.folds();

@@ -8,7 +8,7 @@
 
 namespace phimap {
 
-// What is left out has its default. Errors name their field from the request's root on
+// Unset fields have their defaults. Errors name their field from the request's root on
 // ("spec.learner", "spec.folds"): INVALID_ARGUMENT, UNIMPLEMENTED for a learner that this server
 // does not have.
 absl::StatusOr<EvaluationSpec> EvaluationSpecFromProto(const v1::EvaluationSpec& spec);

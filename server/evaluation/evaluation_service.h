@@ -10,15 +10,16 @@
 
 namespace phimap {
 
-// What the calls of the service share. What it is made from outlives it, and it outlives its calls.
+// State that the calls of the service share. The constructor's arguments outlive the service, which
+// outlives its calls.
 class EvaluationService {
  public:
   struct Environment {
     VersionRegistry& registry;
     Store& store;
-    // Of evaluations together.
+    // Budget of all evaluations together.
     MemoryBudget& memory;
-    // How long a client may keep an evaluation waiting.
+    // Time for which a client may keep an evaluation waiting.
     absl::Duration idle_timeout;
     // Called on threads that work for long, between tiles: lets Transforms pass.
     std::function<void()> yield;

@@ -46,7 +46,7 @@ void FoldsToProto(const Evaluation& evaluation, v1::Evaluation* out) {
   if (without == 0) return;
   out->add_warnings(absl::StrCat(
       without, " of ", evaluation.folds.size(),
-      " splits left a class without a row to learn from; its tested rows there are errors"));
+      " splits left a class without rows to learn from; its tested rows there count as errors"));
 }
 
 }  // namespace

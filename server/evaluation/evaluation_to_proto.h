@@ -1,4 +1,4 @@
-// What an evaluation came to → its message.
+// Result of an evaluation → its message.
 #ifndef PHIMAP_SERVER_EVALUATION_EVALUATION_TO_PROTO_H_
 #define PHIMAP_SERVER_EVALUATION_EVALUATION_TO_PROTO_H_
 

@@ -51,7 +51,7 @@ absl::Status ArtifactCache::TakeStock() {
       PHIMAP_RETURN_IF_ERROR(file_system_->Remove(path));
     }
   }
-  MakeRoom(0);
+  FreeCapacity(0);
   statistics_.evictions = 0;
   return absl::OkStatus();
 }
@@ -75,10 +75,10 @@ void ArtifactCache::Forget(Copies::iterator copy) {
   copies_.erase(copy);
 }
 
-void ArtifactCache::MakeRoom(int64_t bytes) {
+void ArtifactCache::FreeCapacity(int64_t bytes) {
   while (!copies_.empty() && statistics_.bytes + bytes > max_bytes_) {
     const auto oldest = std::prev(copies_.end());
-    // What cannot be removed still lies there, and is looked at again at the next start.
+    // A file that cannot be removed still lies there, and is looked at again at the next start.
     file_system_->Remove(PathOf(oldest->digest)).IgnoreError();
     Forget(oldest);
     ++statistics_.evictions;
@@ -132,7 +132,7 @@ void ArtifactCache::Put(absl::string_view digest, absl::string_view content) {
   std::string temporary;
   {
     MutexLock lock(&mutex_);
-    MakeRoom(size_bytes);
+    FreeCapacity(size_bytes);
     temporary = absl::StrCat(PathOf(digest), ".", next_temporary_++);
   }
   const auto write = [&]() -> absl::Status {
@@ -148,7 +148,7 @@ void ArtifactCache::Put(absl::string_view digest, absl::string_view content) {
   if (!written.ok()) {
     ++statistics_.unwritten;
   } else if (!index_.contains(digest)) {  // Else another thread was quicker.
-    MakeRoom(size_bytes);
+    FreeCapacity(size_bytes);
     Insert(digest, size_bytes);
   }
 }

@@ -1,8 +1,8 @@
 // Verified copies of artifacts in a folder of this server alone, bounded in bytes: the least
-// recently used make room.
+// recently used are dropped first.
 //
-// A cache and no store: nothing in it is synced, all of it may be lost or damaged at any time, and
-// what is read is compared with its SHA-256 each time.
+// A cache and not a store: nothing in it is synced, all of it may be lost or damaged at any time,
+// and every read is checked against the SHA-256.
 //
 // Layout: FOLDER/artifacts (mode 0700) with a file for each artifact, named by its digest, and
 // FOLDER/artifacts/lock, which keeps a second server out.
@@ -28,7 +28,7 @@ namespace phimap {
 
 class ArtifactCache {
  public:
-  // What happened so far, and what is there.
+  // Counts so far, and the present contents.
   struct Statistics {
     int64_t bytes = 0;
     int64_t artifacts = 0;
@@ -41,14 +41,14 @@ class ArtifactCache {
     int64_t unwritten = 0;
   };
 
-  // Takes the folder, which is created if it is missing, with what an earlier run left in it.
-  // `file_system` outlives the cache. Errors: FAILED_PRECONDITION (another server's or user's,
-  // read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES: max_bytes >= 0.
+  // Takes over the folder, which is created if it is missing, and the copies that an earlier run
+  // left in it. `file_system` outlives the cache. Errors: FAILED_PRECONDITION (another server's or
+  // user's, read-only), RESOURCE_EXHAUSTED, UNAVAILABLE. REQUIRES: max_bytes >= 0.
   static absl::StatusOr<std::unique_ptr<ArtifactCache>> Open(const std::string& folder,
                                                              int64_t max_bytes,
                                                              FileSystem* file_system);
 
-  // A copy, which is whole and not damaged; nullopt if there is none.
+  // A complete and undamaged copy; nullopt if there is none.
   std::optional<std::string> Get(absl::string_view digest, int64_t size_bytes);
   // `bytes` of a copy from `offset`, not compared with the digest; nullopt if there is none.
   // REQUIRES: offset + bytes <= size_bytes.
@@ -81,7 +81,7 @@ class ArtifactCache {
   void Insert(absl::string_view digest, int64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(Copies::iterator copy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the longest unused until `bytes` more fit.
-  void MakeRoom(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreeCapacity(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string folder_;
   const int64_t max_bytes_;

@@ -1,8 +1,8 @@
-// Blobs that are somewhere else, with copies here of those that were read.
+// Blobs of another store, with local copies of those that were read.
 //
 // A copy is compared with its SHA-256 at each Read, and fetched again if it is damaged. Blobs are
-// immutable, so a copy is never out of date; but it may outlive its blob, which is why only whoever
-// knows that a version has the digest may ask.
+// immutable, so a copy is never out of date; but it may outlive its blob, so callers must know that
+// a version has the digest.
 #ifndef PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 #define PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 
@@ -30,11 +30,11 @@ class CachedBlobs final : public Blobs {
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // From the origin: an export is read once, and would push out what is served.
+  // Reads from the origin: an export is read once, and would evict copies that are served.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
   absl::Status Remove(absl::string_view digest) override;
-  // Lists the origin's; copies that nobody asks for are pushed out by others.
+  // Lists the origin's blobs; unused copies are evicted by others.
   absl::StatusOr<std::vector<StoredBlob>> List() override { return origin_->List(); }
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override {
     return origin_->Contains(session, digest);

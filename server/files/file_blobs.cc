@@ -8,10 +8,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/digest/sha256.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/sha256.h"
 #include "server/store/sha256.h"
 
 namespace phimap {
@@ -132,7 +132,7 @@ absl::Status FileBlobs::WriteFile(const std::string& path, const std::string& di
   absl::Status status = file.ok() ? Fill(**file, fill) : file.status();
   if (status.ok()) status = file_system_->Rename(temporary, path);
   if (!status.ok()) {
-    // It may be there whatever failed. The first error is the one to report.
+    // It may exist after any failure. The first error is the one to report.
     file_system_->Remove(temporary).IgnoreError();
     return status;
   }

@@ -6,13 +6,11 @@
 // Invariants:
 //   1. A file under blobs/ is complete: it was fsynced under another name and then renamed.
 //   2. When Write returns OK the blob survives a power cut: the file, its entry in the shard and
-//   the shard's entry in
-//      blobs/ are all synced. Whether the shard's entry is durable is remembered per process, not
-//      read off the disk: a shard that exists may have been created by a writer that has not synced
-//      it yet, or that crashed before it did.
-//   3. Nothing is changed in place, so a reader never sees a partial blob; writing a name again
-//   replaces the file by an
-//      equal one (and heals a damaged one).
+//      the shard's entry in blobs/ are all synced. Whether the shard's entry is durable is
+//      remembered per process, not read off the disk: a shard that exists may have been created by
+//      a writer that has not synced it yet, or that crashed before it did.
+//   3. Files are not changed in place, so a reader never sees a partial blob; writing a name again
+//      replaces the file by an equal one (and heals a damaged one).
 //
 // Thread-safety: all methods may be called from any thread, and from several processes.
 #ifndef PHIMAP_SERVER_FILES_FILE_BLOBS_H_
@@ -59,7 +57,7 @@ class FileBlobs final : public Blobs {
                                     absl::Time before) override;
   // Moves it to quarantine/DIGEST.damaged, where it stays until an operator takes it away.
   absl::Status SetAside(absl::string_view digest) override;
-  // From quarantine/ what was moved there, from tmp/ what was written before `before`. A file of
+  // Removes the contents of quarantine/, and files in tmp/ written before `before`. A file of
   // another name stays.
   absl::StatusOr<int64_t> RemoveRemains(absl::Time before) override;
 
@@ -70,7 +68,6 @@ class FileBlobs final : public Blobs {
   std::string BlobPath(absl::string_view digest) const;
   const std::string& blobs_path() const { return blobs_path_; }
   const std::string& temporary_path() const { return temporary_path_; }
-  const std::string& quarantine_path() const { return quarantine_path_; }
 
  private:
   absl::StatusOr<std::vector<std::string>> ListDigests();

@@ -1,7 +1,7 @@
 // The part of a file system that the store needs, as an interface: tests record its calls and make
 // them fail.
 //
-// Errors carry the path, the operation and what to do:
+// Errors carry the path, the operation and the remedy:
 //   NOT_FOUND (no such file), ALREADY_EXISTS, RESOURCE_EXHAUSTED (disk or quota full, too many open
 //   files), FAILED_PRECONDITION (read-only, no permission, not a directory, locked), UNAVAILABLE
 //   (the disk reports an error).
@@ -35,8 +35,8 @@ class WritableFile {
   virtual absl::Status Close() = 0;
 };
 
-// A file being read from its start. It stays readable when it is removed meanwhile. One thread at a
-// time.
+// A file being read from its start. The file stays readable when it is removed meanwhile. One
+// thread at a time.
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
@@ -45,7 +45,7 @@ class ReadableFile {
   virtual absl::StatusOr<std::string> Read(int64_t limit_bytes) = 0;
 };
 
-// Holds a lock until destroyed, or until the process ends in whatever way.
+// Holds a lock until destroyed, or until the process ends for any reason.
 class FileLock {
  public:
   virtual ~FileLock() = default;

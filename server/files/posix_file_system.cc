@@ -24,7 +24,7 @@ constexpr mode_t kDirectoryMode = 0750;
 constexpr mode_t kPrivateDirectoryMode = 0700;
 constexpr mode_t kFileMode = 0640;
 
-// What an errno means to whoever runs the server.
+// Meaning of an errno for the server's operator.
 struct Meaning {
   absl::StatusCode code;
   const char* reason;
@@ -44,26 +44,26 @@ Meaning MeaningOf(int error_number) {
               "free space or raise the quota, then try again"};
     case EMFILE:
     case ENFILE:
-      return {absl::StatusCode::kResourceExhausted, "TOO_MANY_OPEN_FILES",
+      return {absl::StatusCode::kResourceExhausted, "OPEN_FILE_LIMIT_REACHED",
               "raise the limit of open files"};
     case ENOMEM:
-      return {absl::StatusCode::kResourceExhausted, "OUT_OF_MEMORY",
+      return {absl::StatusCode::kResourceExhausted, "MACHINE_MEMORY_FULL",
               "give the process more memory"};
     case EROFS:
-      return {absl::StatusCode::kFailedPrecondition, "READ_ONLY_FILE_SYSTEM",
+      return {absl::StatusCode::kFailedPrecondition, "FILE_SYSTEM_READ_ONLY",
               "mount it writable or choose another data directory"};
     case EACCES:
     case EPERM:
-      return {absl::StatusCode::kFailedPrecondition, "NO_FILE_PERMISSION",
+      return {absl::StatusCode::kFailedPrecondition, "FILE_PERMISSION_DENIED",
               "give the user of this process read and write permission"};
     case ENOTDIR:
     case EISDIR:
     case ELOOP:
     case ENAMETOOLONG:
-      return {absl::StatusCode::kFailedPrecondition, "BAD_PATH", "check the path"};
+      return {absl::StatusCode::kFailedPrecondition, "PATH_INVALID", "check the path"};
     default:
-      return {absl::StatusCode::kUnavailable, "FILE_IO_ERROR",
-              "look into the kernel log for errors of the disk"};
+      return {absl::StatusCode::kUnavailable, "FILE_IO_FAILED",
+              "look for disk errors in the kernel log"};
   }
 }
 
@@ -134,7 +134,7 @@ class PosixWritableFile : public WritableFile {
   Descriptor file_;
 };
 
-// Fills `bytes` from the file; what is left of them at its end is cut off.
+// Fills `bytes` from the file and cuts them off at its end.
 absl::Status FillFrom(int fd, const std::string& path, std::string& bytes) {
   size_t filled = 0;
   while (filled < bytes.size()) {
@@ -208,7 +208,7 @@ class PosixFileSystemImpl : public FileSystem {
 
   absl::Status CreatePrivateDir(const std::string& path) override {
     PHIMAP_RETURN_IF_ERROR(CreateDir(path));
-    // Whatever the umask, and whoever made it.
+    // Independent of the umask and of the creator.
     if (::chmod(path.c_str(), kPrivateDirectoryMode) != 0) return FileError(errno, "chmod", path);
     return absl::OkStatus();
   }

@@ -14,14 +14,14 @@
 namespace phimap {
 namespace {
 
-// A request names a service. Small messages are taken whatever the budget of memory says: health is
-// asked for when it is full, too.
+// A request names a service. Small messages are taken even without capacity: health checks must
+// work then, too.
 constexpr int64_t kMaxHealthRequestBytes = 4 << 10;
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// What the client may take to send its request, or to take an answer.
+// Time that the client may take to send its request, or to take an answer.
 constexpr absl::Duration kIdleLimit = absl::Minutes(1);
 
 class CheckCall final : public TypedUnaryCall<HealthCheckRequest, HealthCheckResponse> {
@@ -55,7 +55,7 @@ class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private Heal
     SetIdleLimit(kIdleLimit);
     ReadNext();
   }
-  // Changes are told from here on, and what was before them by Tell: none is missed between.
+  // Changes are reported from here on, and earlier ones by Tell: none is missed in between.
   void OnRequest() override {
     status_.Watch(*this);
     Tell();
@@ -67,8 +67,8 @@ class WatchCall final : public TypedStreamCall<HealthCheckRequest>, private Heal
   }
   void OnEnd(const absl::Status&) override { status_.Unwatch(*this); }
 
-  // Tells what the client does not know yet. Of changes that follow each other faster than the
-  // client takes them it hears of the last.
+  // Reports the status that the client does not know yet. When changes follow each other faster
+  // than the client takes them, it hears of the last.
   void Tell() {
     if (finishing()) return;
     const bool ended = status_.watches_ended();

@@ -1,4 +1,4 @@
-// Whether the server and each of its services take calls, and who wants to hear when that changes.
+// Whether the server and each of its services take calls, and the watchers of changes.
 //
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_HEALTH_HEALTH_STATUS_H_
@@ -23,13 +23,14 @@ class HealthStatus {
   class Watcher {
    public:
     virtual ~Watcher() = default;
-    // Something may have changed. It must return at once, and must not call the HealthStatus.
+    // Something may have changed. The function must return at once, and must not call the
+    // HealthStatus.
     virtual void OnHealthChange() = 0;
   };
 
-  // Of `services` and of "", the server as a whole. None is serving yet.
+  // Tracks each of `services`, and "" for the server as a whole. None is serving yet.
   explicit HealthStatus(const std::vector<std::string>& services);
-  // REQUIRES: nobody watches.
+  // REQUIRES: there are no watchers.
   ~HealthStatus();
   HealthStatus(const HealthStatus&) = delete;
   HealthStatus& operator=(const HealthStatus&) = delete;
@@ -39,10 +40,10 @@ class HealthStatus {
   // For one. REQUIRES: it is one of them.
   void SetServing(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // SERVICE_UNKNOWN for what is none of them.
+  // SERVICE_UNKNOWN for any other service.
   Serving Of(absl::string_view service) const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Ends those who watch, now and from now on: the server goes.
+  // Ends present and future watches: the server is shutting down.
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
   bool watches_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 

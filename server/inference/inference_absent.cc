@@ -13,25 +13,23 @@ struct Entry {
 };
 
 constexpr absl::string_view kNoSharedMemory =
-    "there is no shared memory between client and server: rows travel in raw_input_contents, "
-    "features in raw_output_contents. On one machine a Unix socket is the shortest way";
+    "shared memory between client and server is not supported: rows travel in raw_input_contents, "
+    "features in raw_output_contents. On one machine, a Unix socket is fastest";
 
 constexpr Entry kEntries[] = {
     {"RepositoryModelLoad",
-     "versions are loaded when they are asked for: ModelReady loads one. New ones come by Build "
-     "and "
-     "Import of phimap.v1.MappingService"},
+     "versions are loaded on demand: ModelReady loads one. Build and Import of "
+     "phimap.v1.MappingService create new ones"},
     {"RepositoryModelUnload",
-     "the versions longest unused make room by themselves. A version that nobody is to use any "
-     "more "
-     "is deleted by DeleteVersion of phimap.v1.MappingService"},
+     "the least recently used versions are unloaded automatically. DeleteVersion of "
+     "phimap.v1.MappingService deletes a version"},
     {"SystemSharedMemoryRegister", kNoSharedMemory},
     {"CudaSharedMemoryRegister", kNoSharedMemory},
 };
 
 absl::Status CannotBeSet(absl::string_view instead) {
-  return MakeError(absl::StatusCode::kInvalidArgument, "UNSUPPORTED_PARAMETER", "settings",
-                   absl::StrCat("nothing can be set by this call: ", instead));
+  return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED", "settings",
+                   absl::StrCat("this call cannot change settings: ", instead));
 }
 
 }  // namespace
@@ -39,7 +37,7 @@ absl::Status CannotBeSet(absl::string_view instead) {
 absl::Status AbsentCall(absl::string_view method) {
   for (const Entry& entry : kEntries) {
     if (entry.method != method) continue;
-    return MakeError(absl::StatusCode::kUnimplemented, "RPC_NOT_OFFERED", "", entry.why);
+    return MakeError(absl::StatusCode::kUnimplemented, "METHOD_NOT_OFFERED", "", entry.why);
   }
   PHIMAP_CHECK(false);
   return absl::InternalError("");
@@ -58,7 +56,7 @@ absl::StatusOr<inference::TraceSettingResponse> TraceSettingOf(
 absl::StatusOr<inference::LogSettingsResponse> LogSettingsOf(
     const inference::LogSettingsRequest& request, LogLevel level) {
   if (!request.settings().empty()) {
-    return CannotBeSet("what goes to the log is said by --log_level when the server starts");
+    return CannotBeSet("the log is configured by --log_level when the server starts");
   }
   inference::LogSettingsResponse response;
   auto& settings = *response.mutable_settings();

@@ -1,4 +1,4 @@
-// The calls of Triton's extensions that ask for what is not here, and what they are told.
+// Calls of Triton's extensions that this server does not support, and their answers.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_ABSENT_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_ABSENT_H_
 
@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// UNIMPLEMENTED (reason RPC_NOT_OFFERED) with why, and what to do instead. `method` is one of
+// UNIMPLEMENTED (reason METHOD_NOT_OFFERED) with the cause and the remedy. `method` is one of
 // RepositoryModelLoad, RepositoryModelUnload, SystemSharedMemoryRegister and
 // CudaSharedMemoryRegister. (The Status calls of shared memory are answered with no region, and the
 // Unregister calls with OK: clients make them to be sure before they begin.)
 absl::Status AbsentCall(absl::string_view method);
 
-// That nothing is traced. INVALID_ARGUMENT (UNSUPPORTED_PARAMETER, field settings) for a request
-// that sets something. Pure.
+// Says that nothing is traced. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED, field settings) for a
+// request that sets something. Pure.
 absl::StatusOr<inference::TraceSettingResponse> TraceSettingOf(
     const inference::TraceSettingRequest& request);
 
-// What goes to the log. INVALID_ARGUMENT (UNSUPPORTED_PARAMETER, field settings) for a request that
+// The log's settings. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED, field settings) for a request that
 // sets something. Pure.
 absl::StatusOr<inference::LogSettingsResponse> LogSettingsOf(
     const inference::LogSettingsRequest& request, LogLevel level);

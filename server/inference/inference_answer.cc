@@ -23,7 +23,7 @@ using StreamResponse = inference::ModelStreamInferResponse;
 
 absl::Status CheckId(const std::string& id) {
   if (id.size() <= kMaxIdBytes) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "TOO_LONG", "id",
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_TOO_LONG", "id",
                    absl::StrCat("expected at most ", kMaxIdBytes, " bytes, got ", id.size()),
                    {{"limit", absl::StrCat(kMaxIdBytes)}, {"actual", absl::StrCat(id.size())}});
 }

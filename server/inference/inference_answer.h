@@ -21,10 +21,10 @@
 
 namespace phimap {
 
-// Not thread-safe; one thread at a time. Its functions are called in their order.
+// Not thread-safe; one thread at a time. The functions are called in their order.
 class InferenceAnswer {
  public:
-  // What the answer is sent as: a ModelInferResponse, or a ModelStreamInferResponse around one.
+  // Type of the answer: a ModelInferResponse, or a ModelStreamInferResponse around one.
   enum class Message { kInfer, kStreamInfer };
 
   // Whether the request makes sense in itself. Its rows are viewed, not copied: it stays as it is
@@ -35,21 +35,21 @@ class InferenceAnswer {
   const RowsView& rows() const { return rows_; }
   // From the arrival of the request on.
   absl::Duration timeout() const { return timeout_; }
-  // What the answer has of a row beside its features.
+  // Bytes of a row in the answer beside its features.
   int64_t extra_row_bytes() const;
 
   // Whether `version` suits the request, and if so lays out the message.
   absl::Status Accept(const VersionHandle& version, Message as);
 
   PlannedAnswer& message() { return message_; }
-  // Where the features go. REQUIRES: the message is allocated. Throws std::bad_alloc.
+  // Destination of the features. REQUIRES: the message is allocated. Throws std::bad_alloc.
   char* Features();
-  // Writes what else is asked for of the rows that the engine saw, whose features are there.
+  // Writes the other requested outputs for the engine's rows, after the features.
   void Complete(const ExamplesView& seen);
 
  private:
   bool Wants(InferenceOutput output) const;
-  // Lays the answer out: what is known of it, then a field for each output.
+  // Lays the answer out: its known fields, then a field for each output.
   void LayOut(const VersionHandle& version, Message as);
   size_t BytesOf(InferenceOutput output, const VersionHandle& version) const;
 

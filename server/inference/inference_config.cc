@@ -1,6 +1,6 @@
 #include "server/inference/inference_config.h"
 
-#include "absl/strings/match.h"
+#include "core/plan/residual.h"
 #include "core/plan/rows.h"
 #include "core/status/status_macros.h"
 #include "server/inference/inference_model.h"
@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// What runs the model, in the public configuration's words.
+// Name of the backend, in the public configuration's words.
 constexpr char kBackend[] = "phimap";
 
 inference::DataType TypeOf(const VersionRecord& version) {
@@ -35,7 +35,7 @@ void AddTensors(const VersionRecord& version, inference::ModelConfig& config) {
     input.add_dims(version.input_columns);
   }
   AddOutput(kFeaturesName, TypeOf(version), version.output_columns, config);
-  if (absl::StartsWith(version.mapping_text, "f2(")) {
+  if (Residual::IsServedBy(version.mapping_text)) {
     AddOutput(kResidualName, inference::TYPE_FP64, 1, config);
   }
 }

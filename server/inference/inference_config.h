@@ -1,4 +1,4 @@
-// What ModelConfig answers: a version in the words of Triton's configuration of a model.
+// Answer of ModelConfig: a version as Triton's configuration of a model.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_CONFIG_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_CONFIG_H_
 
@@ -8,7 +8,7 @@
 
 namespace phimap {
 
-// Of the public protocol, by the names that ServerMetadata gives them: those whose calls are
+// Extensions of the public protocol, by the names that ServerMetadata gives them, whose calls are
 // answered. Clients ask before they make them.
 inline constexpr const char* kExtensions[] = {"model_configuration", "statistics"};
 

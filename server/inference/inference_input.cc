@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,18 +42,18 @@ std::string NamesOf(const inference::ModelInferRequest& request) {
 absl::Status CheckOneInput(const inference::ModelInferRequest& request) {
   const int count = request.inputs_size();
   if (count == 0) {
-    return BadInput("MISSING_INPUT", "inputs", "expected one input, \"x\", got none",
+    return BadInput("INPUT_MISSING", "inputs", "expected one input, \"x\", got none",
                     {{"expected", "1"}, {"actual", "0"}});
   }
   if (count > 1) {
-    return BadInput("TOO_MANY_INPUTS", "inputs",
+    return BadInput("INPUTS_TOO_MANY", "inputs",
                     absl::StrCat("expected one input, \"x\", got ", count, ": ", NamesOf(request)),
                     {{"expected", "1"}, {"actual", absl::StrCat(count)}});
   }
   if (request.inputs(0).name() != kInputName) {
     const std::string& actual = request.inputs(0).name();
-    return BadInput("UNKNOWN_INPUT", "inputs[0].name",
-                    absl::StrCat("the one input is \"x\", got ", Quoted(actual)),
+    return BadInput("INPUT_UNKNOWN", "inputs[0].name",
+                    absl::StrCat("the only input is \"x\", got ", Quoted(actual)),
                     {{"expected", kInputName}, {"actual", Excerpt(actual)}});
   }
   return absl::OkStatus();
@@ -62,24 +63,25 @@ absl::StatusOr<FloatType> TypeOf(const Input& input) {
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
     if (input.datatype() == DatatypeOf(type)) return type;
   }
-  return BadInput("WRONG_DATATYPE", "inputs[x].datatype",
+  return BadInput("DATATYPE_NOT_SUPPORTED", "inputs[x].datatype",
                   absl::StrCat("expected FP32 or FP64, got ", Quoted(input.datatype())),
                   {{"expected", "FP32 or FP64"}, {"actual", Excerpt(input.datatype())}});
 }
 
 absl::Status CheckCount(const Input& input, const char* what, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return BadInput("OUT_OF_RANGE", "inputs[x].shape",
+  return BadInput("FIELD_OUT_OF_RANGE", "inputs[x].shape",
                   absl::StrCat("expected 1..", limit, " ", what, ", got ", count, " in the shape ",
                                ShapeText(input.shape())),
                   {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
 }
 
-// Without data. At most 65536 · 65536 · 8 = 2^35 bytes: no overflow from here on.
+// Description of the tensor without its data. At most 65536 · 65536 · 8 = 2^35 bytes: no overflow
+// from here on.
 absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
   if (input.shape_size() != 2) {
     const std::string actual = ShapeText(input.shape());
-    return BadInput("WRONG_SHAPE", "inputs[x].shape",
+    return BadInput("SHAPE_MISMATCH", "inputs[x].shape",
                     absl::StrCat("expected two dimensions, [rows, columns], got ", actual),
                     {{"expected", "[rows, columns]"}, {"actual", actual}});
   }
@@ -91,7 +93,7 @@ absl::StatusOr<RowsView> ShapeOf(const Input& input, FloatType type) {
 absl::Status WrongLength(const std::string& field, const char* unit, int64_t expected,
                          int64_t actual, const RowsView& rows) {
   const std::string shape = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
-  return BadInput("WRONG_LENGTH", field,
+  return BadInput("LENGTH_MISMATCH", field,
                   absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), " of shape ", shape,
                                ": expected ", expected, " ", unit, ", got ", actual),
                   {{"expected", absl::StrCat(expected)},
@@ -103,13 +105,13 @@ absl::Status WrongLength(const std::string& field, const char* unit, int64_t exp
 absl::StatusOr<RowsView> FromRaw(const inference::ModelInferRequest& request, RowsView rows) {
   const int entries = request.raw_input_contents_size();
   if (entries != 1) {
-    return BadInput("WRONG_LENGTH", "raw_input_contents",
+    return BadInput("LENGTH_MISMATCH", "raw_input_contents",
                     absl::StrCat("expected one entry, for input \"x\", got ", entries),
                     {{"expected", "1"}, {"actual", absl::StrCat(entries)}});
   }
   const std::string& bytes = request.raw_input_contents(0);
   const int64_t expected = rows.rows * rows.RowBytes();
-  if (bytes.size() != expected) {
+  if (std::ssize(bytes) != expected) {
     return WrongLength("raw_input_contents[0]", "bytes", expected, bytes.size(), rows);
   }
   rows.data = bytes.data();
@@ -122,7 +124,7 @@ struct Held {
   int count;
 };
 
-// Those of no datatype that an input has here come first.
+// Fields that belong to no datatype of an input come first.
 std::array<Held, 8> AllHeld(const inference::InferTensorContents& contents) {
   return {{{"bool_contents", contents.bool_contents_size()},
            {"int_contents", contents.int_contents_size()},
@@ -145,7 +147,7 @@ absl::StatusOr<RowsView> FromTyped(const inference::InferTensorContents& content
   for (const Held& held : AllHeld(contents)) {
     if (held.count == 0 || held.field == wanted) continue;
     return BadInput(
-        "WRONG_CONTENTS", absl::StrCat("inputs[x].contents.", held.field),
+        "CONTENTS_MISMATCH", absl::StrCat("inputs[x].contents.", held.field),
         absl::StrCat("input \"x\" is ", DatatypeOf(rows.type), ": expected its numbers in ", wanted,
                      ", got ", held.count, " in ", held.field),
         {{"expected", std::string(wanted)}, {"actual", held.field}});
@@ -171,13 +173,13 @@ absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& reque
   const bool raw = request.raw_input_contents_size() > 0;
   const bool typed = HoldsAny(input.contents());
   if (raw && typed) {
-    return BadInput("MIXED_CONTENTS", "inputs[x].contents",
-                    "numbers came in inputs[x].contents and in raw_input_contents; "
-                    "expected them in one of the two",
+    return BadInput("CONTENTS_MIXED", "inputs[x].contents",
+                    "both inputs[x].contents and raw_input_contents have numbers; expected them in "
+                    "one of the two",
                     {});
   }
   if (!raw && !typed) {
-    return BadInput("MISSING_CONTENTS", "inputs[x].contents",
+    return BadInput("CONTENTS_MISSING", "inputs[x].contents",
                     absl::StrCat("input \"x\" has no numbers; expected ",
                                  shape.rows * shape.columns, " in contents, or ",
                                  shape.rows * shape.RowBytes(), " bytes in raw_input_contents"),
@@ -190,14 +192,14 @@ absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows)
   const int64_t columns = version.input_columns();
   if (version.TakesColumns(rows.columns)) return absl::OkStatus();
   if (columns == 0) {
-    return BadInput("WRONG_DATATYPE", "inputs[x].datatype",
+    return BadInput("DATATYPE_NOT_SUPPORTED", "inputs[x].datatype",
                     "the model maps text or bytes, which this protocol does not carry here: call "
                     "Transform of phimap.v1.TransformService",
                     {});
   }
   const std::string expected = absl::StrCat("[-1, ", columns, "]");
   const std::string actual = absl::StrCat("[", rows.rows, ", ", rows.columns, "]");
-  return BadInput("WRONG_COLUMNS", "inputs[x].shape",
+  return BadInput("COLUMNS_MISMATCH", "inputs[x].shape",
                   absl::StrCat("expected ", expected, ", any number of rows, got ", actual),
                   {{"expected", expected}, {"actual", actual}});
 }

@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// Where the rows are in the request. There is one input, and its name is the better index.
+// Path of the rows in the request. There is one input, and its name is the better index.
 inline constexpr char kInputField[] = "inputs[x].";
 
 // A view into `request`, which must outlive it and stay as it is: raw contents or typed ones.
 // Everything is checked but the values, in constant time, and nothing is allocated for a request
-// that is refused but its error. INVALID_ARGUMENT names the input, and what was expected and what
-// came of inputs, datatype, shape, contents and bytes. The parameters of the input mean nothing
+// that is refused but its error. INVALID_ARGUMENT names the input, and the expected and actual
+// number of inputs, datatype, shape, contents or bytes. The parameters of the input mean nothing
 // here and are passed over: standard clients always send some.
 absl::StatusOr<RowsView> RowsFromInput(const inference::ModelInferRequest& request);
 
-// INVALID_ARGUMENT (reason WRONG_COLUMNS, both shapes) unless the rows have as many columns as the
-// version maps.
+// INVALID_ARGUMENT (reason COLUMNS_MISMATCH, both shapes) unless the rows have as many columns as
+// the version maps.
 absl::Status CheckInputShape(const VersionHandle& version, const RowsView& rows);
 
 }  // namespace phimap

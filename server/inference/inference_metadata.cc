@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/plan/residual.h"
 #include "core/status/status_macros.h"
 #include "server/inference/inference_model.h"
 #include "server/inference/inference_tensor.h"
@@ -57,7 +57,7 @@ absl::Status ReadModelMetadata(Store& store, const inference::ModelMetadataReque
   const bool single = found.serving_type == FloatTypeName(FloatType::kFloat32);
   Describe(kFeaturesName, DatatypeOf(single ? FloatType::kFloat32 : FloatType::kFloat64),
            found.output_columns, response->add_outputs());
-  if (absl::StartsWith(found.mapping_text, "f2(")) {
+  if (Residual::IsServedBy(found.mapping_text)) {
     Describe(kResidualName, DatatypeOf(FloatType::kFloat64), 1, response->add_outputs());
   }
   return ListNumbers(store, found.mapping, response);

@@ -1,4 +1,4 @@
-// What ModelMetadata answers: a version's row in the protocol's words.
+// Answer of ModelMetadata: a version's record in the protocol's words.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_METADATA_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_METADATA_H_
 

@@ -16,11 +16,11 @@ absl::StatusOr<std::string> ReferenceToModel(absl::string_view name, absl::strin
   if (version.empty()) return std::string(name);
   std::string reference = absl::StrCat(name, "@", version);
   if (ParseReference(reference).ok()) return reference;
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_VERSION", fields.version,
-                   absl::StrCat("expected a number from 1 up as in \"7\", an alias as in \"prod\", "
-                                "sha256: and the digits of a digest, or nothing for the newest "
-                                "version; got ",
-                                Quoted(version)));
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "VERSION_INVALID", fields.version,
+      absl::StrCat("expected a number such as \"7\", an alias such as \"prod\", sha256: and the "
+                   "digits of a digest, or nothing for the newest version; got ",
+                   Quoted(version)));
 }
 
 absl::Status InModelFields(const absl::Status& status, const ModelFields& fields) {

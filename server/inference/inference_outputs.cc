@@ -13,17 +13,17 @@ namespace {
 using Code = absl::StatusCode;
 
 absl::Status UnknownOutput(int index, const std::string& name) {
-  return MakeError(Code::kInvalidArgument, "UNKNOWN_OUTPUT",
+  return MakeError(Code::kInvalidArgument, "OUTPUT_UNKNOWN",
                    absl::StrCat("outputs[", index, "].name"),
                    absl::StrCat("there is no output ", Quoted(name),
-                                "; there are \"features\" and, of f2, \"residual\""),
+                                "; the outputs are \"features\" and, for f2, \"residual\""),
                    {{"expected", kFeaturesName}, {"actual", Excerpt(name)}});
 }
 
 absl::Status TwiceTheSame(int index, int before, const std::string& name) {
   return MakeError(
-      Code::kInvalidArgument, "DUPLICATE_OUTPUT", absl::StrCat("outputs[", index, "].name"),
-      absl::StrCat("output ", Quoted(name), " is asked for in outputs[", before, "] already"),
+      Code::kInvalidArgument, "OUTPUT_DUPLICATED", absl::StrCat("outputs[", index, "].name"),
+      absl::StrCat("output ", Quoted(name), " is already requested in outputs[", before, "]"),
       {{"output", name}});
 }
 

@@ -1,4 +1,4 @@
-// The outputs that a ModelInfer request asks for.
+// The outputs that a ModelInfer request names.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_OUTPUTS_H_
 
@@ -11,8 +11,8 @@ namespace phimap {
 
 enum class InferenceOutput { kFeatures, kResidual };
 
-// What is asked for, in its order; features if nothing is. INVALID_ARGUMENT names the output that
-// there is not (UNKNOWN_OUTPUT) or that is asked for twice (DUPLICATE_OUTPUT). Parameters of
+// Requested outputs in their order; features if none are named. INVALID_ARGUMENT names the output
+// that there is not (OUTPUT_UNKNOWN) or that is asked for twice (OUTPUT_DUPLICATED). Parameters of
 // outputs mean nothing here and are passed over.
 absl::StatusOr<std::vector<InferenceOutput>> OutputsOf(const inference::ModelInferRequest& request);
 

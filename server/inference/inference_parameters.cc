@@ -11,7 +11,7 @@
 namespace phimap {
 namespace {
 
-using Parameter = inference::InferParameter;
+using inference::InferParameter;
 
 struct Unsupported {
   const char* name;
@@ -19,32 +19,33 @@ struct Unsupported {
 };
 
 constexpr char kNoState[] =
-    "a model keeps nothing between requests, and maps each row by itself: leave it out";
+    "a model keeps no state between requests and maps each row by itself: omit this parameter";
 
 constexpr Unsupported kOfRequest[] = {
     {"sequence_id", kNoState}, {"sequence_start", kNoState}, {"sequence_end", kNoState}};
 constexpr Unsupported kOfInput[] = {
     {"shared_memory_region",
-     "there is no shared memory: send the rows in raw_input_contents, or in contents"}};
+     "shared memory is not supported: send the rows in raw_input_contents or in contents"}};
 constexpr Unsupported kOfOutput[] = {
     {"shared_memory_region",
-     "there is no shared memory: the answer has the features in raw_output_contents"},
+     "shared memory is not supported: the answer has the features in raw_output_contents"},
     {"classification",
-     "features are no classes and have no order: leave it out, and train a model on the features"}};
+     "features are not classes and have no order: omit this parameter, and train a model on the "
+     "features"}};
 
-bool AsksForNothing(const Parameter& parameter) {
+bool AsksForNothing(const InferParameter& parameter) {
   switch (parameter.parameter_choice_case()) {
-    case Parameter::kBoolParam:
+    case InferParameter::kBoolParam:
       return !parameter.bool_param();
-    case Parameter::kInt64Param:
+    case InferParameter::kInt64Param:
       return parameter.int64_param() == 0;
-    case Parameter::kUint64Param:
+    case InferParameter::kUint64Param:
       return parameter.uint64_param() == 0;
-    case Parameter::kDoubleParam:
+    case InferParameter::kDoubleParam:
       return parameter.double_param() == 0;
-    case Parameter::kStringParam:
+    case InferParameter::kStringParam:
       return parameter.string_param().empty();
-    case Parameter::PARAMETER_CHOICE_NOT_SET:
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
       break;
   }
   return true;
@@ -56,7 +57,7 @@ absl::Status CheckEach(const InferParameters& parameters, absl::Span<const Unsup
   for (const Unsupported& unsupported : table) {
     const auto found = parameters.find(unsupported.name);
     if (found == parameters.end() || AsksForNothing(found->second)) continue;
-    return MakeError(absl::StatusCode::kInvalidArgument, "UNSUPPORTED_PARAMETER",
+    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
                      absl::StrCat(prefix, "parameters[", unsupported.name, "]"), unsupported.why,
                      {{"parameter", unsupported.name}});
   }

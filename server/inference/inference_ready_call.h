@@ -13,8 +13,8 @@ namespace phimap {
 class InferenceReadyCall final
     : public TypedUnaryCall<inference::ModelReadyRequest, inference::ModelReadyResponse> {
  public:
-  // `serving` says whether the server takes calls; while it does not, no version is ready, and none
-  // is loaded.
+  // `serving`: whether the server takes calls; while it does not, no version is ready, and none is
+  // loaded.
   InferenceReadyCall(const CallStart& start, VersionRegistry& registry,
                      const std::atomic<bool>& serving)
       : TypedUnaryCall(start), registry_(registry), serving_(serving) {}

@@ -52,9 +52,9 @@ absl::StatusOr<std::vector<IndexedVersion>> AllVersions(Store& store) {
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions) {
   if (!request.repository_name().empty()) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "UNSUPPORTED_PARAMETER", "repository_name",
-                     absl::StrCat("there is one repository, which has no name: expected nothing, "
-                                  "got ",
+    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED",
+                     "repository_name",
+                     absl::StrCat("the only repository has no name: expected nothing, got ",
                                   Quoted(request.repository_name())),
                      {{"actual", Excerpt(request.repository_name())}});
   }

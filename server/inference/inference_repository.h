@@ -1,4 +1,4 @@
-// What RepositoryIndex answers: the stored versions in the public protocol's words.
+// Answer of RepositoryIndex: the stored versions in the public protocol's words.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_REPOSITORY_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_REPOSITORY_H_
 
@@ -20,8 +20,8 @@ struct IndexedVersion {
   std::string unavailable_because = {};
 };
 
-// The versions in the order they are given, without those that cannot be served if the request asks
-// for what is ready. INVALID_ARGUMENT (UNSUPPORTED_PARAMETER) if it names a repository. Pure.
+// The versions in the given order; without those that cannot be served if the request is for ready
+// ones. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED) if it names a repository. Pure.
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions);
 

@@ -20,7 +20,7 @@
 namespace phimap {
 namespace {
 
-// Answers from what is at hand.
+// Answers from memory.
 template <typename Request, typename Response>
 class AnsweredCall final : public TypedUnaryCall<Request, Response> {
  public:
@@ -31,8 +31,9 @@ class AnsweredCall final : public TypedUnaryCall<Request, Response> {
  private:
   void Start() override {
     absl::StatusOr<Response> answer = answer_(this->request());
+    const absl::Status status = answer.status();
     if (answer.ok()) this->response() = *std::move(answer);
-    this->Finish(answer.status());
+    this->Finish(status);
   }
 
   // The opener's, which outlives the call.
@@ -46,7 +47,8 @@ Method::Open OpensAnswered(typename AnsweredCall<Request, Response>::Answer answ
   };
 }
 
-// There is nothing of what is asked for, or nothing to be done.
+// Answers a call about a feature that does not exist here, or that needs no action, with an empty
+// response.
 template <typename Request, typename Response>
 Method::Open OpensEmpty() {
   return OpensAnswered<Request, Response>([](const Request&) { return Response(); });

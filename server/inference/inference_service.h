@@ -14,18 +14,18 @@
 
 namespace phimap {
 
-// What the service works with; outlives the dispatcher.
+// Services that the calls use; outlives the dispatcher.
 struct InferenceEnvironment {
   const RowCallEnvironment& rows;
   Store& store;
   // Store calls run there.
   TaskPool& store_pool;
-  // A ModelStreamInfer whose client is silent for so long is ended.
+  // Time after which a ModelStreamInfer with a silent client is ended.
   const absl::Duration& stream_idle_limit;
   const Logger& logger;
-  // What health checks are told.
+  // Status reported to health checks.
   const std::atomic<bool>& serving;
-  // Of the server.
+  // Version of the server.
   std::string version;
 };
 

@@ -38,7 +38,7 @@ VersionCounts CountsOf(const VersionHandle& version) {
           .memory_bytes = version.memory_bytes()};
 }
 
-// What a request means: all versions, those of a mapping, or one.
+// Scope of a request: all versions, those of a mapping, or one.
 struct Meant {
   std::string mapping;
   int64_t number = 0;

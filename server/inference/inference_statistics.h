@@ -1,4 +1,4 @@
-// What ModelStatistics answers: the counts of a version in the public protocol's words.
+// Answer of ModelStatistics: the counts of a version in the public protocol's words.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_STATISTICS_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_STATISTICS_H_
 
@@ -13,36 +13,36 @@
 
 namespace phimap {
 
-// How often something happened, and how long that took in all.
+// A number of events and their total duration.
 struct CountedTime {
   int64_t count = 0;
   absl::Duration total;
 };
 
-// What was counted of a version since it was loaded, whatever protocol its requests came by.
+// Counts of a version since it was loaded, for all protocols.
 struct VersionCounts {
   std::string mapping;
   int64_t number = 0;
-  // Requests that were answered, from arrival to answer, and those that ended with an error.
+  // Requests with an answer, from arrival to answer, and requests that ended with an error.
   CountedTime answered;
   CountedTime failed;
-  // Of requests: from arrival to their batch, and the batch.
+  // Times of requests: from arrival to their batch, and the batch.
   CountedTime queued;
   CountedTime computed;
   int64_t rows = 0;
   int64_t batches = 0;
-  // Of the last request; InfinitePast if there was none.
+  // Time of the last request; InfinitePast if there was none.
   absl::Time last_request = absl::InfinitePast();
-  // What the loaded version occupies.
+  // Memory of the loaded version.
   int64_t memory_bytes = 0;
 };
 
 // Pure. Negative numbers, which no clock that is steady gives, count as 0.
 inference::ModelStatistics ModelStatisticsOf(const VersionCounts& counts);
 
-// Blocking: reads the store. What was counted of those versions that the request means and that
-// are in memory, by name and number. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and
-// errors of the store.
+// Blocking: reads the store. Reports the counts of those requested versions that are in memory, by
+// name and number. INVALID_ARGUMENT (not a name, not a version), NOT_FOUND, and errors of the
+// store.
 absl::Status ReadModelStatistics(Store& store, VersionRegistry& registry,
                                  const inference::ModelStatisticsRequest& request,
                                  inference::ModelStatisticsResponse* response);

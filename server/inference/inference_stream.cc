@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// What clients wait for that send several requests and cannot know how many answers come of each.
+// Parameter for clients that send several requests and cannot know how many answers come for each.
 constexpr char kFinal[] = "triton_final_response";
 
 std::string ReasonOf(const absl::Status& error) {

@@ -11,9 +11,9 @@ namespace phimap {
 // Marks the answer in `response`, which ModelInfer would give, as the only one of its request.
 void MarkAsStreamAnswer(inference::ModelStreamInferResponse& response);
 
-// The answer to a request that failed. Clients match it to the request by its id and read nothing
-// else but the message, so that the reason stands before it: "WRONG_COLUMNS: inputs[x]…". What is
-// repeated of the request is cut where it is too long for any, so that the answer is small.
+// The answer to a request that failed. Clients match it to the request by its id and otherwise read
+// only the message, which therefore begins with the reason: "COLUMNS_MISMATCH: inputs[x]…". Text
+// copied from the request is cut if it is long, so that the answer is small.
 // REQUIRES: `error` is not OK. Pure.
 inference::ModelStreamInferResponse StreamErrorOf(const absl::Status& error,
                                                   const inference::ModelInferRequest& request);

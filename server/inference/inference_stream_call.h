@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// Each request names its version. One that fails is answered with its error, and the stream goes
-// on.
+// Each request names its version. A failed request is answered with its error, and the stream
+// continues.
 class InferenceStreamCall final
     : public RowStreamCall<inference::ModelInferRequest, InferenceAnswer> {
  public:

@@ -12,14 +12,13 @@
 
 namespace phimap {
 
-// Half of what CheckAnswerFits leaves for everything but the features, which an id is sent back
-// with.
+// Half of the space that CheckAnswerFits leaves beside the features, in which an id is sent back.
 inline constexpr size_t kMaxIdBytes = 512;
 inline constexpr char kInputName[] = "x";
 inline constexpr char kFeaturesName[] = "features";
 inline constexpr char kResidualName[] = "residual";
 
-// Of the public protocol's `platform`: what a version is made of.
+// Value of the public protocol's `platform`: the kind of model.
 inline constexpr char kModelPlatform[] = "phimap_plan";
 
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
@@ -28,7 +27,7 @@ using TensorShape = google::protobuf::RepeatedField<int64_t>;
 // "FP32" or "FP64".
 const char* DatatypeOf(FloatType type);
 
-// "[2, 64]"; of a shape with very many dimensions the first.
+// "[2, 64]"; only the first dimensions of a shape with very many.
 std::string ShapeText(const TensorShape& shape);
 
 }  // namespace phimap

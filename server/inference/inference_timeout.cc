@@ -11,37 +11,37 @@
 namespace phimap {
 namespace {
 
-using Parameter = inference::InferParameter;
+using inference::InferParameter;
 
 constexpr char kTimeout[] = "timeout";
 constexpr char kField[] = "parameters[timeout]";
 
-const char* TypeName(const Parameter& parameter) {
+const char* TypeName(const InferParameter& parameter) {
   switch (parameter.parameter_choice_case()) {
-    case Parameter::kBoolParam:
+    case InferParameter::kBoolParam:
       return "bool";
-    case Parameter::kStringParam:
+    case InferParameter::kStringParam:
       return "string";
-    case Parameter::kDoubleParam:
+    case InferParameter::kDoubleParam:
       return "double";
-    case Parameter::kInt64Param:
+    case InferParameter::kInt64Param:
       return "int64";
-    case Parameter::kUint64Param:
+    case InferParameter::kUint64Param:
       return "uint64";
-    case Parameter::PARAMETER_CHOICE_NOT_SET:
+    case InferParameter::PARAMETER_CHOICE_NOT_SET:
       break;
   }
   return "nothing";
 }
 
-absl::StatusOr<int64_t> MicrosecondsOf(const Parameter& parameter) {
+absl::StatusOr<int64_t> MicrosecondsOf(const InferParameter& parameter) {
   constexpr auto kLongest = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   if (parameter.has_uint64_param()) {
     return static_cast<int64_t>(std::min(parameter.uint64_param(), kLongest));
   }
   if (parameter.has_int64_param()) return parameter.int64_param();
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "WRONG_TYPE", kField,
+      absl::StatusCode::kInvalidArgument, "PARAMETER_TYPE_MISMATCH", kField,
       absl::StrCat("expected microseconds as int64 or uint64, got ", TypeName(parameter)),
       {{"expected", "int64 or uint64"}, {"actual", TypeName(parameter)}});
 }
@@ -54,8 +54,9 @@ absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters) {
   PHIMAP_ASSIGN_OR_RETURN(const int64_t microseconds, MicrosecondsOf(timeout->second));
   if (microseconds < 0) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", kField,
-        absl::StrCat("expected microseconds from 0, which is no timeout, got ", microseconds),
+        absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", kField,
+        absl::StrCat("expected microseconds, at least 0 (which means no timeout), got ",
+                     microseconds),
         {{"actual", absl::StrCat(microseconds)}});
   }
   return microseconds == 0 ? absl::InfiniteDuration() : absl::Microseconds(microseconds);

@@ -9,9 +9,9 @@
 namespace phimap {
 
 // "timeout": an int64 or a uint64, in microseconds; 0 and none at all mean no timeout, which is
-// infinite here. That is how Triton has it, whose clients send it. INVALID_ARGUMENT for another
-// type (WRONG_TYPE) and a negative number (OUT_OF_RANGE). Parameters of other names are passed
-// over: standard clients always send some that mean nothing here.
+// infinite here. Triton defines it so, and its clients send it. INVALID_ARGUMENT for another type
+// (PARAMETER_TYPE_MISMATCH) and a negative number (FIELD_OUT_OF_RANGE). Parameters of other names
+// are passed over: standard clients always send some that mean nothing here.
 absl::StatusOr<absl::Duration> TimeoutOf(const InferParameters& parameters);
 
 }  // namespace phimap

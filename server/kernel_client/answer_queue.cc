@@ -11,7 +11,7 @@ AnswerQueue::~AnswerQueue() {
 
 void AnswerQueue::Run() {
   void* tag = nullptr;
-  // Of a call's end: its status tells what became of it.
+  // Whether a call's end could be read: its status tells how it ended.
   bool ok = false;
   while (answers_.Next(&tag, &ok)) static_cast<Waiting*>(tag)->OnAnswer();
 }

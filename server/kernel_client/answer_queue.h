@@ -1,8 +1,7 @@
-// Where the answers of kernel services arrive: a queue of gRPC's and the one thread that empties
-// it.
+// Receives the answers of kernel services: a queue of gRPC's and the one thread that empties it.
 //
 // Guarantees: OnAnswer is called on the queue's own thread, once for each call that was begun with
-//             the queue, whatever became of it.
+//             the queue, whatever its result.
 // Thread-safety: calls may be begun from any thread.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_ANSWER_QUEUE_H_
@@ -15,10 +14,11 @@ namespace phimap {
 
 class AnswerQueue {
  public:
-  // Whose address is the tag of a call.
+  // A waiting call; its address is the call's tag.
   class Waiting {
    public:
-    // Must not wait for anything: all answers of all services come after it. It may begin a call.
+    // Must not wait for anything: all answers of all services come after it. The task may begin a
+    // call.
     virtual void OnAnswer() = 0;
 
    protected:

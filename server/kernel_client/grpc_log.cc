@@ -16,7 +16,7 @@ namespace phimap {
 namespace {
 
 constexpr size_t kMaxMessageBytes = 1024;
-// How what GPR_ASSERT says begins; it aborts then.
+// Beginning of GPR_ASSERT's message; it aborts then.
 constexpr absl::string_view kAssertion = "assertion failed: ";
 
 struct Target {

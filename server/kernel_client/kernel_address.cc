@@ -46,9 +46,9 @@ absl::StatusOr<KernelAddress> ParseKernelAddress(absl::string_view text) {
   address.tls = absl::ConsumePrefix(&target, "tls:");
   address.target = std::string(target);
   if (IsName(address.name) && (unix_socket || IsTarget(target))) return address;
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_KERNEL_SERVICE", "--kernel_service",
-                   absl::StrCat("expected NAME=HOST:PORT, NAME=tls:HOST:PORT or "
-                                "NAME=unix:/PATH, NAME of small letters, digits and '_', got ",
+  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_SERVICE_INVALID", "--kernel_service",
+                   absl::StrCat("expected NAME=HOST:PORT, NAME=tls:HOST:PORT or NAME=unix:/PATH, "
+                                "where NAME has lower-case letters, digits and '_', got ",
                                 Quoted(text)));
 }
 

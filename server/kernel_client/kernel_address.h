@@ -18,7 +18,7 @@ struct KernelAddress {
 };
 
 // "NAME=HOST:PORT", "NAME=unix:PATH", or "NAME=tls:HOST:PORT", NAME a lower-case letter and at most
-// 62 more, digits and '_'. INVALID_ARGUMENT (BAD_KERNEL_SERVICE).
+// 62 more, digits and '_'. INVALID_ARGUMENT (KERNEL_SERVICE_INVALID).
 absl::StatusOr<KernelAddress> ParseKernelAddress(absl::string_view text);
 
 }  // namespace phimap

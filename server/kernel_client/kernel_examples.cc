@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/digest/sha256.h"
 #include "core/plan/example_block.h"
 #include "core/status/check.h"
-#include "exchange/sha256.h"
 #include "phimap/v1/examples.pb.h"
 
 namespace phimap {
@@ -78,7 +78,7 @@ KernelExamples::KernelExamples(std::unique_ptr<const v1::Examples> message, int6
 
 KernelExamples::~KernelExamples() = default;
 
-std::shared_ptr<const KernelExamples> KernelExamples::Of(const ExternalFeatures& block,
+std::shared_ptr<const KernelExamples> KernelExamples::Of(const RemoteFeatures& block,
                                                          int64_t columns) {
   ExampleBlock examples(KindOf(block.kind), columns);
   for (const std::string& example : block.examples) examples.AddBytes(example);
@@ -114,7 +114,7 @@ void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& 
 int64_t AppendedBytes(const ExamplesView& examples, ExampleKind as) {
   constexpr int64_t kNumber = sizeof(double);
   constexpr int64_t kEntry = sizeof(double) + sizeof(int32_t);
-  // Of a string beside its bytes: a tag and a length.
+  // Bytes of a string beside its content: a tag and a length.
   constexpr int64_t kFrame = 5;
   const int64_t rows = examples.rows();
   if (IsString(as)) return examples.bytes() + kFrame * rows;

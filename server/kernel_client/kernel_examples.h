@@ -1,4 +1,4 @@
-// The columns of blocks that a kernel service is asked for again and again: sent once, named by
+// The columns of blocks that are requested of a kernel service repeatedly: sent once, and named by
 // their digest afterwards.
 #ifndef PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
 #define PHIMAP_SERVER_KERNEL_CLIENT_KERNEL_EXAMPLES_H_
@@ -25,7 +25,7 @@ class KernelExamples {
   KernelExamples& operator=(const KernelExamples&) = delete;
 
   // The landmarks of a version. REQUIRES: a plan that is valid, of columns as many.
-  static std::shared_ptr<const KernelExamples> Of(const ExternalFeatures& block, int64_t columns);
+  static std::shared_ptr<const KernelExamples> Of(const RemoteFeatures& block, int64_t columns);
   static std::shared_ptr<const KernelExamples> Of(const ExamplesView& examples);
 
   int64_t count() const { return count_; }
@@ -41,9 +41,9 @@ class KernelExamples {
   std::string digest_;
 };
 
-// Adds examples to those that are there, which are of the kind `as`: rows in float64, dense or
-// sparse, whichever they were; text as bytes where that is asked for. REQUIRES: both kinds are of
-// rows, or both of strings, and not bytes as text.
+// Appends examples to others of the kind `as`: rows in float64, dense or sparse as they are; text
+// as bytes where `as` is bytes. REQUIRES: both kinds are of rows, or both of strings, and not bytes
+// as text.
 void AppendExamples(const ExamplesView& examples, ExampleKind as, v1::Examples& to);
 
 // Bytes that AppendExamples adds at most.

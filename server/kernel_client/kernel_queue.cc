@@ -13,7 +13,7 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kQueueRetryMs = 100;
-// Of an answer beside its values.
+// Bytes of an answer beside its values.
 constexpr int64_t kEnvelopeBytes = 1024;
 
 bool IsGivenUp(const KernelQueue::Request& request) {
@@ -22,7 +22,7 @@ bool IsGivenUp(const KernelQueue::Request& request) {
 
 }  // namespace
 
-KernelQueue::KernelQueue(KernelService& service, const ExternalFeatures& block, int64_t columns,
+KernelQueue::KernelQueue(KernelService& service, const RemoteFeatures& block, int64_t columns,
                          bool want_diagonal)
     : service_(service),
       kernel_(block.kernel),
@@ -35,7 +35,7 @@ absl::Status KernelQueue::CheckTakes(const ExamplesView& examples) const {
   if (!IsString(kind_)) return CheckShape(examples, columns_);
   if (examples.kind() == kind_ || examples.kind() == ExampleKind::kText) return absl::OkStatus();
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "WRONG_KIND",
+      absl::StatusCode::kInvalidArgument, "EXAMPLE_KIND_MISMATCH",
       absl::StrCat("examples.", examples.kind_name()),
       absl::StrCat("the version maps ", kind_ == ExampleKind::kBytes ? "bytes or text" : "text",
                    ", got ", examples.kind_name()),
@@ -75,6 +75,7 @@ void KernelQueue::Submit(Request request) {
       waiting_.push_back(std::move(request));
     }
   }
+  // NOLINTNEXTLINE(bugprone-use-after-move): a request that is refused was not moved.
   if (!refused.ok()) return request.done(refused);
   Pump();
 }
@@ -85,9 +86,11 @@ void KernelQueue::Pump() {
     Batch dropped;
     Batch batch = Take(dropped);
     for (Request& request : dropped) {
-      request.done(IsGivenUp(request)
-                       ? absl::CancelledError("the call was cancelled before its turn")
-                       : absl::DeadlineExceededError("the deadline passed before its turn"));
+      request.done(
+          IsGivenUp(request)
+              ? absl::CancelledError("the call was cancelled before its values were requested")
+              : absl::DeadlineExceededError(
+                    "the deadline passed before its values were requested"));
     }
     if (!batch.empty()) {
       Send(std::move(batch));
@@ -136,7 +139,7 @@ void KernelQueue::Send(Batch batch) {
 }
 
 void KernelQueue::Answered(Batch batch, const KernelService::Answer& answer) {
-  // One example may be what the service refuses, dies of or takes too long for.
+  // One example may be refused by the service, crash it or take too long.
   const bool one_may_be_at_fault =
       absl::IsFailedPrecondition(answer.status()) || absl::IsUnavailable(answer.status());
   if (one_may_be_at_fault && batch.size() > 1) {
@@ -155,7 +158,7 @@ void KernelQueue::Answered(Batch batch, const KernelService::Answer& answer) {
     MutexLock lock(&mutex_);
     --calls_;
   }
-  // The next call is under way while these go on.
+  // The next call is under way while these requests continue.
   Pump();
   int64_t first = 0;
   for (Request& request : batch) {

@@ -3,10 +3,10 @@
 //
 // Guarantees: every request's `done` is called exactly once: within Submit, or on the thread of the
 //             queue of answers.
-//             A request is sent at once while fewer than kCalls are under way; what comes meanwhile
-//             waits, without a timer, and goes together: a block that many callers ask for costs
-//             one round trip, and at most kMaxValues values or one request.
-//             Where the service finds fault with a call, its requests are asked for one by one: no
+//             A request is sent at once while fewer than kCalls are under way; later ones wait,
+//             without a timer, and go together: a block that many callers ask for costs one round
+//             trip, and at most kMaxValues values or one request.
+//             If the service finds fault with a call, its requests are sent separately: no
 //             caller gets the error of another's example.
 //             Requests that were cancelled or whose deadline has passed are dropped when it is
 //             their turn.
@@ -56,12 +56,12 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
   struct Request {
     int64_t count = 0;
     int64_t bytes = 0;
-    // Adds the examples to those that came before; once or, after a fault, twice. What it reads
-    // lives until `done`.
+    // Appends the examples to the earlier ones; once or, after a fault, twice. The data it reads
+    // must live until `done`.
     std::function<void(v1::Examples&)> append;
-    // As SteadyNow tells it.
+    // Time by SteadyNow.
     absl::Time deadline = absl::InfiniteFuture();
-    // The same as Submit saw it: the wall clock may step while the request waits.
+    // Deadline as Submit saw it: the wall clock may step while the request waits.
     SteadyTime steady_deadline = SteadyTime::max();
     // Outlives `done`.
     const std::atomic<bool>* cancelled = nullptr;
@@ -70,18 +70,18 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
 
   // For the landmarks of `block`, a plan's, whose examples have `columns` numbers; `service`
   // outlives the queue.
-  KernelQueue(KernelService& service, const ExternalFeatures& block, int64_t columns,
+  KernelQueue(KernelService& service, const RemoteFeatures& block, int64_t columns,
               bool want_diagonal);
 
   const std::string& kernel() const { return kernel_; }
   const KernelService& service() const { return service_; }
-  // What the service is asked about, of so many columns: what requests append are of this kind.
+  // Kind of the examples that requests append.
   ExampleKind kind() const { return kind_; }
   // Whether the service can be asked about such examples: rows of the landmarks' columns, dense or
-  // sparse; text, or bytes too if the landmarks are. INVALID_ARGUMENT (WRONG_KIND, WRONG_COLUMNS)
-  // with the field.
+  // sparse; text, or bytes too if the landmarks are. INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH,
+  // COLUMNS_MISMATCH) with the field.
   absl::Status CheckTakes(const ExamplesView& examples) const;
-  // Of the landmarks.
+  // Memory of the landmarks.
   int64_t memory_bytes() const { return right_->bytes(); }
 
   // Errors: those of KernelService; RESOURCE_EXHAUSTED (MESSAGE_TOO_LARGE, field "rows") when the
@@ -93,9 +93,9 @@ class KernelQueue final : public std::enable_shared_from_this<KernelQueue> {
   using Batch = std::vector<Request>;
 
   absl::Status CheckSize(const Request& request) const;
-  // Sends what waits, as far as calls are allowed.
+  // Sends waiting requests, as far as the limit of calls permits.
   void Pump();
-  // What goes together next, empty if nothing may; `dropped` has no use any more.
+  // The next batch, empty if none may go; `dropped` receives requests that are no longer wanted.
   Batch Take(Batch& dropped) ABSL_LOCKS_EXCLUDED(mutex_);
   void Send(Batch batch);
   void Answered(Batch batch, const KernelService::Answer& answer);

@@ -20,7 +20,7 @@ using Code = absl::StatusCode;
 
 constexpr int64_t kRetryDelayMs = 500;
 constexpr size_t kMaxKnown = 4096;
-// What cannot be reached is tried again by gRPC, after waits that grow from 0.1 s.
+// gRPC tries an unreachable service again, after waits that grow from 0.1 s.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "phimap.v1.KernelService"}],
@@ -31,10 +31,10 @@ constexpr char kServiceConfig[] = R"({
   }]
 })";
 
-// What a handshake fails for most often.
+// The most frequent reason of a failed handshake.
 constexpr char kOverTls[] =
     " over TLS (its certificate must be signed by an authority of --kernel_service_ca, or of the "
-    "system where that is not given, and name its host)";
+    "system without that flag, and must name its host)";
 
 grpc::ChannelArguments Arguments(const KernelService::Options& options) {
   const auto message = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
@@ -65,7 +65,7 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(const KernelAddress& addre
   return grpc::SslCredentials(options);
 }
 
-// What is wrong with the answer's shape; empty if nothing is.
+// Fault of the answer's shape; empty if there is none.
 std::string ShapeFault(const v1::ComputeBlockResponse& response,
                        const KernelBlockRequest& request) {
   const v1::DenseRows& block = response.block();
@@ -91,7 +91,7 @@ std::string ShapeFault(const v1::ComputeBlockResponse& response,
 }
 
 absl::Status ShuttingDown() {
-  return MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down");
+  return MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "the server is shutting down");
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ class KernelService::Call final : public KernelBlockAnswer,
     MutexLock lock(&mutex_);
     return cancelled_;
   }
-  // The context holds gRPC's call and the channel, which whoever keeps the answer need not.
+  // The context holds gRPC's call and the channel, which the answer does not need.
   void EndAttempt() {
     reader_.reset();  // it lies in the context's call
     MutexLock lock(&mutex_);
@@ -232,9 +232,9 @@ KernelService::Cancel KernelService::Compute(KernelBlockRequest request, Done do
       waiting_.push_back(call);
       ++open_;
     } else {
-      refused =
-          ServiceError(name_, call->request.kernel, Code::kResourceExhausted, "KERNEL_QUEUE_FULL",
-                       absl::StrCat(kMaxWaiting, " calls wait for it, no more may"), kRetryDelayMs);
+      refused = ServiceError(
+          name_, call->request.kernel, Code::kResourceExhausted, "KERNEL_QUEUE_FULL",
+          absl::StrCat(kMaxWaiting, " calls are waiting for it, the maximum"), kRetryDelayMs);
     }
   }
   if (refused.ok()) {
@@ -269,6 +269,33 @@ void KernelService::Start(const std::shared_ptr<Call>& call) {
   call->Begin(channel_->stub(), deadline);
 }
 
+absl::Status KernelService::ErrorOf(const Call& call) const {
+  const grpc::Status& status = call.status;
+  const std::string& kernel = call.request.kernel;
+  switch (static_cast<int>(status.error_code())) {  // as a service says: any number
+    case grpc::StatusCode::UNAVAILABLE:
+      return ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
+                          absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
+                                       Excerpt(status.error_message())),
+                          kRetryDelayMs);
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      if (call.request.deadline < EndOfTimeLimit(call)) {
+        return absl::DeadlineExceededError(
+            "the deadline passed while the kernel service was computing");
+      }
+      return ServiceError(
+          name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_TIMED_OUT",
+          absl::StrCat("did not answer within ", absl::FormatDuration(options_.time_limit)),
+          kRetryDelayMs);
+    default:
+      return ServiceError(
+          name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_FAILED",
+          absl::StrCat("answered the error ",
+                       absl::StatusCodeToString(static_cast<Code>(status.error_code())), ": ",
+                       Excerpt(status.error_message())));
+  }
+}
+
 void KernelService::Answered(const std::shared_ptr<Call>& call) {
   const std::string& digest = call->request.right->digest();
   const grpc::Status& status = call->status;
@@ -282,36 +309,16 @@ void KernelService::Answered(const std::shared_ptr<Call>& call) {
     Learn(digest, true);
     const std::string fault = ShapeFault(call->response, call->request);
     if (fault.empty()) return End(call, std::shared_ptr<const KernelBlockAnswer>(call));
-    return End(call, ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER",
-                                  absl::StrCat("answered ", fault)));
+    return End(call,
+               ServiceError(name_, kernel, Code::kFailedPrecondition,
+                            "KERNEL_SERVICE_ANSWER_INVALID", absl::StrCat("answered ", fault)));
   }
   if (call->cancelled()) {
-    return End(call, stopping() ? ShuttingDown()
-                                : absl::CancelledError("the call to the kernel was given up"));
+    return End(call, stopping()
+                         ? ShuttingDown()
+                         : absl::CancelledError("the call to the kernel service was cancelled"));
   }
-  switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
-      return End(call, ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_UNAVAILABLE",
-                                    absl::StrCat("cannot be reached", tls_ ? kOverTls : "", ": ",
-                                                 Excerpt(status.error_message())),
-                                    kRetryDelayMs));
-    case grpc::StatusCode::DEADLINE_EXCEEDED:
-      if (call->request.deadline < EndOfTimeLimit(*call)) {
-        return End(call, absl::DeadlineExceededError("the deadline passed while the kernel "
-                                                     "service computed"));
-      }
-      return End(call, ServiceError(name_, kernel, Code::kUnavailable, "KERNEL_SERVICE_TIMEOUT",
-                                    absl::StrCat("did not answer within ",
-                                                 absl::FormatDuration(options_.time_limit)),
-                                    kRetryDelayMs));
-    default:
-      return End(call,
-                 ServiceError(
-                     name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ERROR",
-                     absl::StrCat("answered the error ",
-                                  absl::StatusCodeToString(static_cast<Code>(status.error_code())),
-                                  ": ", Excerpt(status.error_message()))));
-  }
+  End(call, ErrorOf(*call));
 }
 
 void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
@@ -333,7 +340,7 @@ void KernelService::End(const std::shared_ptr<Call>& call, Answer answer) {
       under_way_.insert(next);
     }
   }
-  // The next in line begins before whoever has its answer goes on.
+  // The next call in the queue begins before the answer is handled.
   if (next != nullptr) Start(next);
   call->done(std::move(answer));
   call->done = nullptr;
@@ -380,7 +387,7 @@ void KernelService::Learn(const std::string& digest, bool known) {
 
 absl::Status KernelService::NotFinite(const std::string& kernel, int64_t row, int64_t column,
                                       double value) const {
-  return ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER",
+  return ServiceError(name_, kernel, Code::kFailedPrecondition, "KERNEL_SERVICE_ANSWER_INVALID",
                       absl::StrCat("answered ", value, " in row ", row, ", column ", column,
                                    " of a block, expected finite values"));
 }

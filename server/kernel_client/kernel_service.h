@@ -5,7 +5,8 @@
 //             asked for, or an error that names the service; within Compute or Stop, or on the
 //             thread of the queue of answers, which it must not hold.
 //             At most kMaxCalls are under way; others wait in line, kMaxWaiting at most.
-//             Columns are sent with their content once, and again when the service says NOT_FOUND.
+//             Columns are sent with their content once, and again when the service answers
+//             NOT_FOUND.
 //             A service that cannot be reached is tried again, three times, within the call's
 //             deadline; one that does not answer is given up after the time limit.
 // Thread-safety: all methods may be called from any thread.
@@ -32,8 +33,8 @@ namespace phimap {
 
 class AnswerQueue;
 
-// A block of kernel values as a service answered it. What it says of itself is true; whether its
-// numbers are finite is not looked at.
+// A block of kernel values as a service answered it. The block's shape has been checked; whether
+// its numbers are finite has not.
 class KernelBlockAnswer {
  public:
   virtual ~KernelBlockAnswer() = default;
@@ -62,13 +63,13 @@ class KernelService {
   struct Options {
     // Authorities (PEM) that a TLS service's certificate is checked with; empty: the system's.
     std::string authorities;
-    // How long a call may take.
+    // Timeout of a call.
     absl::Duration time_limit = absl::Seconds(30);
     int64_t max_message_bytes = int64_t{64} << 20;
   };
   using Answer = absl::StatusOr<std::shared_ptr<const KernelBlockAnswer>>;
   using Done = std::function<void(Answer)>;
-  // Gives a call up: `done` hears of it soon, unless it has ended.
+  // Cancels a call: its `done` runs soon, unless it has ended.
   using Cancel = std::function<void()>;
 
   // `answers`, shared by all services, outlives the service.
@@ -84,18 +85,18 @@ class KernelService {
 
   // Errors, all with metadata "service" and "kernel":
   //   UNAVAILABLE (KERNEL_SERVICE_UNAVAILABLE, with a retry delay) cannot be reached, or went away;
-  //   UNAVAILABLE (KERNEL_SERVICE_TIMEOUT) no answer within the time limit;
-  //   FAILED_PRECONDITION (KERNEL_SERVICE_ERROR) it answered an error, or more than the limit;
-  //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER) an answer of another shape than was asked for;
-  //   RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay), UNAVAILABLE (SHUTTING_DOWN);
-  //   DEADLINE_EXCEEDED, CANCELLED: those of the request.
+  //   UNAVAILABLE (KERNEL_SERVICE_TIMED_OUT) no answer within the time limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_FAILED) it answered an error, or more than the limit;
+  //   FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID) an answer of another shape than was asked
+  //   for; RESOURCE_EXHAUSTED (KERNEL_QUEUE_FULL, with a retry delay), UNAVAILABLE
+  //   (SERVER_SHUTTING_DOWN); DEADLINE_EXCEEDED, CANCELLED: those of the request.
   Cancel Compute(KernelBlockRequest request, Done done);
 
   // The error of a value that is not finite, counted from 0 within the answer.
   absl::Status NotFinite(const std::string& kernel, int64_t row, int64_t column,
                          double value) const;
 
-  // Refuses from now on, cancels what is under way and waits for its end. Blocking. Idempotent.
+  // Refuses new calls, cancels those under way and waits for their end. Blocking. Idempotent.
   void Stop();
 
  private:
@@ -106,6 +107,8 @@ class KernelService {
   void Start(const std::shared_ptr<Call>& call);
   // The call has an answer; it may have to be asked again.
   void Answered(const std::shared_ptr<Call>& call);
+  // The error of a call that failed, and was not cancelled.
+  absl::Status ErrorOf(const Call& call) const;
   void End(const std::shared_ptr<Call>& call, Answer answer);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool Knows(const std::string& digest) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -123,7 +126,7 @@ class KernelService {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Digests of the columns that the service has been sent.
   absl::flat_hash_set<std::string> known_ ABSL_GUARDED_BY(mutex_);
-  // Calls whose `done` has not returned: those that wait in line, and those that are under way.
+  // Calls whose `done` has not returned: waiting ones and those under way.
   int open_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::shared_ptr<Call>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::shared_ptr<Call>> under_way_ ABSL_GUARDED_BY(mutex_);

@@ -28,8 +28,8 @@ absl::StatusOr<KernelService*> FindKernelService(const KernelServices* services,
   KernelService* const service = services == nullptr ? nullptr : services->Find(name);
   if (service != nullptr) return service;
   return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_SERVICE_NOT_LISTED", field,
-                   absl::StrCat("no kernel service ", Quoted(name),
-                                " is on the operator's list (phimapd --kernel_service)"),
+                   absl::StrCat("kernel service ", Quoted(name),
+                                " is not on the operator's list (phimapd --kernel_service)"),
                    {{"service", Excerpt(name)}});
 }
 

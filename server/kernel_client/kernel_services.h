@@ -26,14 +26,14 @@ class KernelServices {
   // Stops them.
   ~KernelServices();
 
-  // Null for a name that is not listed. What it returns lives as long as this.
+  // Null for a name that is not listed. The result lives as long as this object.
   KernelService* Find(absl::string_view name) const;
 
-  // As KernelService::Stop, of all.
+  // Calls KernelService::Stop on all services.
   void Stop();
 
  private:
-  // Null without services. It goes last: only when no call is under way may a queue end.
+  // Null without services. The queue is destroyed last: it may end only when no call is under way.
   std::unique_ptr<AnswerQueue> answers_;
   std::map<std::string, std::unique_ptr<KernelService>, std::less<>> services_;
 };

@@ -16,7 +16,7 @@ namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(50);
 
-// Where an answer is put by the thread that has it, for the one that waits.
+// Passes an answer from the thread that receives it to the one that waits.
 class Mailbox {
  public:
   void Put(KernelService::Answer answer) {
@@ -58,12 +58,12 @@ absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
   return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_EXAMPLES_TOO_LARGE",
                    "spec.landmarks",
                    absl::StrCat(examples.rows(), " examples take ", bytes,
-                                " bytes, and a kernel service is sent at most ", limit / 2,
-                                " at a time; ask for fewer landmarks, or cut the examples"),
+                                " bytes, but a kernel service receives at most ", limit / 2,
+                                " at once; request fewer landmarks, or shorten the examples"),
                    {{"limit", absl::StrCat(limit / 2)}, {"actual", absl::StrCat(bytes)}});
 }
 
-// Where a block begins: another part of the same memory begins elsewhere.
+// Address of a block: another part of the same memory begins elsewhere.
 const void* PlaceOf(const ExamplesView& examples) {
   if (examples.strings() != nullptr) return examples.strings()->values;
   if (examples.sparse() != nullptr) return examples.sparse()->offsets;

@@ -12,15 +12,16 @@
 namespace phimap {
 
 // The calling thread waits for each block, and asks whether it should 20 times a second. `right` is
-// taken for what it was when its memory is the same: examples must not change while this lives.
+// taken to be unchanged when its memory is the same: examples must not change while this object
+// lives.
 class ServiceKernelSource final : public KernelSource {
  public:
   // `service` outlives this.
   ServiceKernelSource(KernelService& service, std::string kernel)
       : service_(service), kernel_(std::move(kernel)) {}
 
-  // Errors: those of KernelService; FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER) for a value that is
-  // not finite, (KERNEL_EXAMPLES_TOO_LARGE) for examples that no message holds.
+  // Errors: those of KernelService; FAILED_PRECONDITION (KERNEL_SERVICE_ANSWER_INVALID) for a value
+  // that is not finite, (KERNEL_EXAMPLES_TOO_LARGE) for examples that no message holds.
   absl::Status Block(const ExamplesView& left, const ExamplesView& right, MatrixView<double> out,
                      double* diagonal, Alive alive) override;
   double unit() const override { return unit_; }

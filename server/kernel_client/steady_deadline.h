@@ -11,9 +11,8 @@ namespace phimap {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// `deadline` as a time of the steady clock, by what both clocks show: as far from `now` as it is
-// from `wall_now`. What is infinite, or further away than the clock counts, stays infinite: the
-// first or the last of its times. Pure.
+// `deadline` as a time of the steady clock: as far from `now` as it is from `wall_now`. Infinite
+// times, and those beyond the clock's range, become the first or the last of its times. Pure.
 inline SteadyTime SteadyDeadline(absl::Time deadline, absl::Time wall_now = absl::Now(),
                                  SteadyTime now = std::chrono::steady_clock::now()) {
   const absl::Duration left = deadline - wall_now;

@@ -1,6 +1,6 @@
 #include "server/mapping/advise_from_proto.h"
 
-#include "core/mapping/build_spec.h"
+#include "core/mapping/spec/build_spec.h"
 #include "core/status/status_macros.h"
 #include "core/theory/advisor.h"
 

@@ -45,9 +45,9 @@ void BuildCall::OnRequest() {
 
 void BuildCall::OnRequestsEnd() {
   if (expects_ == Expects::kNothing) return;
-  if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, the stream ended"));
-  Finish(MakeError(absl::StatusCode::kInvalidArgument, "NO_FINISH", "finish",
-                   "the stream ended without it; nothing was built"));
+  if (expects_ == Expects::kSpec) return Finish(Unexpected("spec", "a spec, but the stream ended"));
+  Finish(MakeError(absl::StatusCode::kInvalidArgument, "FINISH_MISSING", "finish",
+                   "it before the end of the stream; nothing was built"));
 }
 
 void BuildCall::TakeSpec() {
@@ -85,7 +85,7 @@ void BuildCall::Begun(absl::StatusOr<BuildManager::Attachment> begun) {
   expects_ = attached_ ? Expects::kNothing : Expects::kExamples;
   job_->Subscribe(std::static_pointer_cast<BuildCall>(shared_from_this()));
   tell_accepted_ = true;
-  // What happened before the subscription: the build may be finished, or have been cancelled.
+  // Events before the subscription: the build may be finished, or have been cancelled.
   changed_ = attached_ || IsFinished(job_->Snapshot().state);
   Tell();
   ReadNext();

@@ -19,7 +19,7 @@ namespace phimap {
 //   2. One write at most is under way; of the progress that happens meanwhile only the newest is
 //      told.
 //   3. A call that opened the build (it did not attach) and ends before `finish` abandons it before
-//      the client hears of the end: then the id is free.
+//      the client is told of the end: then the id is free.
 class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildObserver {
  public:
   // `builds` outlives the call.
@@ -29,7 +29,7 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   void OnBuildChanged() override;
 
  private:
-  // What the next message may be.
+  // The message that may come next.
   enum class Expects { kSpec, kExamples, kNothing };
 
   void Start() override;
@@ -42,7 +42,7 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   void TakeSpec();
   void TakeExamples();
   void TakeFinish();
-  // From any thread, with what Begin found: the call may be over.
+  // From any thread, with Begin's result: the call may have ended.
   void Opened(absl::StatusOr<BuildManager::Attachment> begun);
   void Begun(absl::StatusOr<BuildManager::Attachment> begun);
   // Writes the next event, if there is one and none is on its way.
@@ -60,8 +60,8 @@ class BuildCall final : public TypedStreamCall<v1::BuildRequest>, public BuildOb
   std::atomic<bool> change_posted_{false};
 
   // The build that this call opened, and whether it is there: written once, by the thread that
-  // opened it, which may find afterwards that the call has ended. Either it or OnEnd sees what the
-  // other wrote, and abandons the build; so may both.
+  // opened it, which may find afterwards that the call has ended. It or OnEnd sees the other's
+  // write and abandons the build; both may do so.
   std::shared_ptr<BuildJob> opened_;
   std::atomic<bool> has_opened_{false};
   std::atomic<bool> ended_{false};

@@ -3,7 +3,7 @@
 namespace phimap {
 
 BuildSpeed BuildEstimator::Speed() {
-  // Who comes while it is measured waits: two at once would slow each other.
+  // Callers wait while the speed is measured: two measurements at once would slow each other.
   MutexLock lock(&mutex_);
   if (!speed_.has_value()) speed_ = measure_();
   return *speed_;

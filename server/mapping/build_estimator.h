@@ -1,4 +1,4 @@
-// What a build would take on this machine.
+// Estimates the cost of a build on this machine.
 #ifndef PHIMAP_SERVER_MAPPING_BUILD_ESTIMATOR_H_
 #define PHIMAP_SERVER_MAPPING_BUILD_ESTIMATOR_H_
 
@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/mapping/build_cost.h"
-#include "core/mapping/build_spec.h"
-#include "server/mapping/build_speed.h"
+#include "core/mapping/build/build_cost.h"
+#include "core/mapping/build/build_speed.h"
+#include "core/mapping/spec/build_spec.h"
 #include "server/sync/mutex.h"
 
 namespace phimap {
@@ -23,7 +23,7 @@ struct BuildEstimate {
 // Measures the machine once, when it is first asked. Thread-safe.
 class BuildEstimator {
  public:
-  // `threads`: that a build may use at most, each with memory of its own.
+  // `threads`: the maximum of a build, each with its own memory.
   explicit BuildEstimator(std::function<BuildSpeed()> measure = MeasureBuildSpeed, int threads = 1)
       : measure_(std::move(measure)), threads_(threads) {}
 

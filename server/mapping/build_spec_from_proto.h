@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/mapping/build_spec.h"
+#include "core/mapping/spec/build_spec.h"
 #include "phimap/v1/mapping_service.pb.h"
 #include "server/build/build_job.h"
 
@@ -17,8 +17,8 @@ absl::StatusOr<BuildId> BuildIdFromProto(absl::string_view mapping, absl::string
                                          absl::string_view prefix);
 
 // A spec that passes Validate(). Errors name their field from the request's root on
-// ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, UNIMPLEMENTED for what the API has and
-// this server does not.
+// ("spec.spec.landmarks", "spec.kernel"): INVALID_ARGUMENT, UNIMPLEMENTED for parts of the API that
+// this server lacks.
 absl::StatusOr<BuildSpec> BuildSpecFromProto(const v1::BuildSpec& spec);
 
 }  // namespace phimap

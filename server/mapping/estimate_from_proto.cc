@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/landmark/reservoir.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
 #include "server/build/build_error.h"
@@ -14,7 +14,7 @@ namespace {
 
 absl::Status CheckCount(absl::string_view field, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
                    absl::StrCat("expected 1 to ", limit, ", got ", count),
                    {{"limit", absl::StrCat(limit)}, {"actual", absl::StrCat(count)}});
 }
@@ -28,7 +28,7 @@ absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEst
   PHIMAP_RETURN_IF_ERROR(builds.CheckKernel(spec));
   PHIMAP_RETURN_IF_ERROR(CheckCount("rows", request.rows(), Reservoir::kMaxStreamRows));
   // Strings have none, and count as one.
-  const bool of_strings = !spec.outside.has_value() && spec.kernel.TakesStrings();
+  const bool of_strings = !spec.remote.has_value() && spec.kernel.TakesStrings();
   const int64_t columns = of_strings ? 1 : request.columns();
   PHIMAP_RETURN_IF_ERROR(CheckCount("columns", columns, kMaxColumns));
   PHIMAP_RETURN_IF_ERROR(FromRequestRoot(CheckStreamRows(spec, request.rows())));

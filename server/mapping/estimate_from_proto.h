@@ -11,11 +11,10 @@
 
 namespace phimap {
 
-// Fills in `response`; `builds` say what all of them may take together. Errors: those of
-// BuildManager::CheckKernel and
-// BuildSpecFromProto, INVALID_ARGUMENT for rows or columns out of range, FAILED_PRECONDITION
-// (TOO_FEW_ROWS, TOO_MANY_DIMENSIONS) as the build itself. Cost as BuildEstimator: not on an RPC
-// thread.
+// Fills in `response`; `builds` has the limit of all builds together. Errors: those of
+// BuildManager::CheckKernel and BuildSpecFromProto, INVALID_ARGUMENT for rows or columns out of
+// range, FAILED_PRECONDITION (ROWS_TOO_FEW, DIMENSIONS_TOO_MANY) as the build itself. Cost as
+// BuildEstimator: not on an RPC thread.
 absl::Status EstimateFromProto(const v1::EstimateBuildRequest& request, BuildEstimator& estimator,
                                const BuildManager& builds, v1::EstimateBuildResponse* response);
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/artifact_chunk.h"
+#include "proto/artifact/artifact_chunk.h"
 #include "server/calls/malformed_request.h"
 #include "server/registry/reference.h"
 #include "server/registry/version_lookup.h"
@@ -21,7 +21,7 @@ using Code = absl::StatusCode;
 constexpr int64_t kExportRetryMs = 1000;
 
 absl::Status TooManyExports() {
-  return MakeError(Code::kResourceExhausted, "TOO_MANY_EXPORTS", "",
+  return MakeError(Code::kResourceExhausted, "EXPORT_LIMIT_REACHED", "",
                    absl::StrCat("too many exports are under way; the limit is ", kMaxExports),
                    {{"limit", absl::StrCat(kMaxExports)}}, kExportRetryMs);
 }
@@ -37,7 +37,7 @@ void ExportCall::Start() {
   ReadNext();
 }
 
-// What follows the first message is nobody's.
+// Input after the first message is ignored.
 void ExportCall::OnRequest() { QueueNext(); }
 
 void ExportCall::OnRequestsEnd() { Finish(MalformedRequest(request().GetTypeName())); }
@@ -53,12 +53,12 @@ void ExportCall::QueueNext() {
 }
 
 absl::StatusOr<std::shared_ptr<const OutputBytes>> ExportCall::Next() {
-  if (cancelled()->load()) return absl::CancelledError("the client gave the call up");
+  if (cancelled()->load()) return absl::CancelledError("the client cancelled the call");
   try {
     return Read();
   } catch (const std::bad_alloc&) {
-    return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "", "not enough memory for a chunk",
-                     {}, kExportRetryMs);
+    return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
+                     "not enough memory for a chunk", {}, kExportRetryMs);
   }
 }
 

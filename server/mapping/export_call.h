@@ -19,13 +19,13 @@ namespace phimap {
 // At once; each holds a file open.
 inline constexpr int kMaxExports = 64;
 
-// What exports work with; outlives them.
+// Services that exports use; outlives them.
 struct ExportEnvironment {
   Store& store;
   TaskPool& store_pool;
   // Exports under way.
   std::atomic<int>& running;
-  // A client that takes nothing for so long is let go: it would keep others from exporting.
+  // A client that reads nothing for so long is disconnected: it would keep others from exporting.
   absl::Duration idle_timeout;
 };
 
@@ -49,7 +49,7 @@ class ExportCall final : public TypedStreamCall<v1::ExportRequest> {
   absl::Status Open(v1::ArtifactChunk& first);
 
   const ExportEnvironment& environment_;
-  // Of the store thread that reads.
+  // Used by the store thread that reads.
   std::unique_ptr<ArtifactReader> reader_;
   int64_t offset_bytes_ = 0;
 };

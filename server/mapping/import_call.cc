@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/artifact_chunk.h"
+#include "proto/artifact/artifact_chunk.h"
 #include "server/calls/stream_status.h"
 #include "server/mapping/version_to_proto.h"
 #include "server/registry/reference.h"
@@ -19,7 +19,7 @@ using Code = absl::StatusCode;
 constexpr int64_t kImportRetryMs = 1000;
 
 absl::Status TooManyImports() {
-  return MakeError(Code::kResourceExhausted, "TOO_MANY_IMPORTS", "",
+  return MakeError(Code::kResourceExhausted, "IMPORT_LIMIT_REACHED", "",
                    absl::StrCat("too many imports are under way; the limit is ", kMaxImports),
                    {{"limit", absl::StrCat(kMaxImports)}}, kImportRetryMs);
 }
@@ -47,7 +47,7 @@ void ImportCall::OnRequest() {
 
 void ImportCall::OnRequestsEnd() {
   if (artifact_ == nullptr) {
-    return Finish(Unexpected("mapping", "it in the first message, the stream ended"));
+    return Finish(Unexpected("mapping", "it in the first message, but the stream ended"));
   }
   Finish(Unexpected("digest", "it at the end of the stream; nothing was stored"));
 }
@@ -57,7 +57,7 @@ void ImportCall::Take(Artifact artifact) {
   try {
     taken = cancelled()->load() ? ClientGone() : TakeMessage(artifact);
   } catch (const std::bad_alloc&) {
-    taken = MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+    taken = MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                       "not enough memory for this artifact", {}, kImportRetryMs);
   }
   if (taken.ok() && *taken == nullptr) {

@@ -18,7 +18,7 @@ namespace phimap {
 // At once; each may hold an artifact in memory.
 inline constexpr int kMaxImports = 16;
 
-// What imports work with; outlives them.
+// Services that imports use; outlives them.
 struct ImportEnvironment {
   Store& store;
   VersionRegistry& registry;
@@ -28,17 +28,16 @@ struct ImportEnvironment {
   TaskPool& pool;
   // Imports under way.
   std::atomic<int>& running;
-  // How long a client may keep an import waiting.
+  // Time for which a client may keep an import waiting.
   absl::Duration idle_timeout;
   const Logger& logger;
 };
 
 // Invariants:
 //   1. The next message is asked for only after the one before was taken, on the pool: a client
-//   that
-//      is faster is held back by HTTP/2 flow control.
-//   2. The artifact belongs to whoever works on it: to the task that takes a message, and otherwise
-//      to the call. A call that ends gives it up; what is stored at that moment stays stored.
+//      that is faster is held back by HTTP/2 flow control.
+//   2. The artifact belongs to the task that takes a message, and otherwise
+//      to the call. A call that ends gives it up; an artifact that was already stored stays stored.
 class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
  public:
   ImportCall(const CallStart& start, const ImportEnvironment& environment);

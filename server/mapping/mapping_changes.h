@@ -1,5 +1,5 @@
-// Changes of names after they were published: alias moves and deletions. First the store, then what
-// this process knows of it.
+// Changes of names after they were published: alias moves and deletions. Changes apply to the store
+// first, then to this process's knowledge of it.
 //
 // Guarantees: a call that starts after a change was answered sees it. Calls that are under way keep
 // the version they have.
@@ -26,7 +26,7 @@ class MappingChanges {
                  const Logger& logger)
       : store_(store), registry_(registry), builds_(builds), logger_(logger) {}
 
-  // As in Store. Load the version before and hold it meanwhile: then no call waits for it.
+  // Like Store's method. Load the version before and hold it meanwhile: then no call waits for it.
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag);
   absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,

@@ -17,6 +17,7 @@
 #include "server/mapping/advise_from_proto.h"
 #include "server/mapping/build_call.h"
 #include "server/mapping/build_spec_from_proto.h"
+#include "server/mapping/capabilities_to_proto.h"
 #include "server/mapping/estimate_from_proto.h"
 #include "server/mapping/export_call.h"
 #include "server/mapping/import_call.h"
@@ -32,8 +33,8 @@ namespace phimap {
 namespace {
 
 constexpr char kMappingList[] = "mappings";
-// A page ends once it is over this, whatever was asked for: texts and aliases have no usual length,
-// and clients of any language take 4 MiB unless they are told otherwise.
+// A page ends once it exceeds this size: texts and aliases have no usual length, and clients accept
+// 4 MiB by default in all languages.
 constexpr size_t kPageBytes = size_t{2} << 20;
 
 std::string VersionList(const std::string& mapping) { return absl::StrCat("versions/", mapping); }
@@ -50,7 +51,8 @@ absl::StatusOr<std::optional<int64_t>> VersionPosition(const v1::ListVersionsReq
   return std::optional<int64_t>(number);
 }
 
-// Keeping extends: whoever may not delete versions must not bring it about either.
+// Keeping only extends: callers that may not delete versions must not be able to shorten their
+// lives.
 absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration ttl) {
   // While an alias keeps the version there is no time to compare.
   const bool later =
@@ -60,10 +62,10 @@ absl::Status CheckLivesNoShorter(const VersionRecord& version, absl::Duration tt
       version.ttl == absl::InfiniteDuration()
           ? "for ever"
           : absl::StrCat(absl::ToInt64Seconds(version.ttl), " seconds after its last use");
-  return MakeError(absl::StatusCode::kFailedPrecondition, "WOULD_EXPIRE_SOONER", "ttl",
+  return MakeError(absl::StatusCode::kFailedPrecondition, "TTL_TOO_SHORT", "ttl",
                    absl::StrCat(version.mapping, "@", version.number, " lives ", now,
-                                ", which keeping only extends; got ", absl::ToInt64Seconds(ttl),
-                                " seconds. To be rid of it sooner, delete it"),
+                                ", and keeping can only extend it; got ", absl::ToInt64Seconds(ttl),
+                                " seconds. To remove it sooner, delete it"),
                    {{"mapping", version.mapping},
                     {"version", absl::StrCat(version.number)},
                     {"actual", absl::StrCat(absl::ToInt64Seconds(ttl))}});
@@ -85,7 +87,7 @@ MappingService::MappingService(Store& store, VersionRegistry& registry, BuildMan
       exporting_{store, store_pool, exports_, builds.idle_timeout()},
       importing_{store, registry, builds.memory(), import_pool_, imports_, builds.idle_timeout(),
                  logger},
-      // A call has one task here at most, and one more to free what it held when it ended.
+      // A call has one task here at most, and one more to free its memory when it has ended.
       import_pool_("imports", /*threads=*/1, 2 * kMaxImports) {}
 
 void MappingService::AddTo(Dispatcher& dispatcher) {
@@ -108,6 +110,7 @@ void MappingService::AddTo(Dispatcher& dispatcher) {
                      {"Import", Opens<ImportCall>(importing_)},
                      {"Advise", OnPool(store_pool_, &MappingService::Advise)},
                      {"EstimateBuild", OnPool(store_pool_, &MappingService::EstimateBuild)},
+                     {"ListCapabilities", OnPool(store_pool_, &MappingService::ListCapabilities)},
                  });
 }
 
@@ -257,6 +260,12 @@ absl::Status MappingService::Advise(const v1::AdviseRequest& request,
 absl::Status MappingService::EstimateBuild(const v1::EstimateBuildRequest& request,
                                            v1::EstimateBuildResponse* response) {
   return EstimateFromProto(request, estimator_, builds_, response);
+}
+
+absl::Status MappingService::ListCapabilities(const v1::ListCapabilitiesRequest&,
+                                              v1::ListCapabilitiesResponse* response) {
+  CapabilitiesToProto(response);
+  return absl::OkStatus();
 }
 
 }  // namespace phimap

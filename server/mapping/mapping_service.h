@@ -20,16 +20,17 @@
 
 namespace phimap {
 
-// What the calls of the service share. What it is made from outlives it, and it outlives its calls.
+// State that the calls of the service share. The constructor's arguments outlive the service, which
+// outlives its calls.
 class MappingService {
  public:
-  // Store calls run on `store_pool`, those of administration on `admin_pool`: readers must not hold
-  // them up.
+  // Store calls run on `store_pool`, but administration on `admin_pool`: readers must not hold it
+  // up.
   MappingService(Store& store, VersionRegistry& registry, BuildManager& builds,
                  TaskPool& store_pool, TaskPool& admin_pool, const Logger& logger);
 
   void AddTo(Dispatcher& dispatcher);
-  // Begins to record uses of versions and to delete those that expired.
+  // Begins to record uses of versions and to delete expired ones.
   void KeepLifetimes() { lifetimes_.Start(); }
 
  private:
@@ -55,6 +56,8 @@ class MappingService {
   absl::Status Advise(const v1::AdviseRequest& request, v1::AdviseResponse* response);
   absl::Status EstimateBuild(const v1::EstimateBuildRequest& request,
                              v1::EstimateBuildResponse* response);
+  absl::Status ListCapabilities(const v1::ListCapabilitiesRequest& request,
+                                v1::ListCapabilitiesResponse* response);
 
   Store& store_;
   VersionRegistry& registry_;

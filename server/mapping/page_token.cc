@@ -31,13 +31,13 @@ absl::StatusOr<std::string> DecodePageToken(absl::string_view list, absl::string
     std::string position = text.substr(kCheckDigits);
     if (text.substr(0, kCheckDigits) == Check(list, position)) return position;
   }
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_PAGE_TOKEN", "page_token",
-                   "expected the next_page_token of the answer before, for the same list");
+  return MakeError(absl::StatusCode::kInvalidArgument, "PAGE_TOKEN_INVALID", "page_token",
+                   "expected the next_page_token of the previous answer for this list");
 }
 
 absl::StatusOr<int> PageSize(int requested) {
   if (requested < 0) {
-    return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", "page_size",
+    return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "page_size",
                      absl::StrCat("expected 0..", kMaxPageSize, ", got ", requested),
                      {{"actual", absl::StrCat(requested)}, {"limit", absl::StrCat(kMaxPageSize)}});
   }

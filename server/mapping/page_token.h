@@ -12,8 +12,8 @@ namespace phimap {
 
 // A token for `position` in `list` ("mappings", "versions/letter").
 std::string EncodePageToken(absl::string_view list, absl::string_view position);
-// The position. INVALID_ARGUMENT (reason BAD_PAGE_TOKEN, field "page_token") for a token of another
-// list or none.
+// The position. INVALID_ARGUMENT (reason PAGE_TOKEN_INVALID, field "page_token") for a token of
+// another list or none.
 absl::StatusOr<std::string> DecodePageToken(absl::string_view list, absl::string_view token);
 
 // 0 means the default. INVALID_ARGUMENT (field "page_size") when negative; more than the maximum is

@@ -30,21 +30,22 @@ absl::Status SetAliasCall::Check() const {
   PHIMAP_RETURN_IF_ERROR(CheckAliasName(request().alias(), "alias"));
   if (request().digest().empty()) return CheckVersionNumber(request().version(), "version");
   if (request().version() == 0) return CheckDigest(request().digest(), "digest");
-  return MakeError(absl::StatusCode::kInvalidArgument, "TWO_VERSIONS", "digest",
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELDS_CONTRADICTORY", "digest",
                    "expected a version or a digest, got both");
 }
 
 void SetAliasCall::Loaded(absl::StatusOr<VersionHandle> version) {
   if (!version.ok()) return Finish(version.status());
   number_ = version->record().number;
-  // The version is held until the alias has moved: it cannot be dropped to make room in between.
+  // The version is held until the alias has moved: it cannot be dropped to free capacity in
+  // between.
   const absl::Status queued = environment_.store_pool.Submit(
       [this, self = shared_from_this(), held = *std::move(version)] { Finish(Move()); });
   if (!queued.ok()) Finish(queued);
 }
 
 absl::Status SetAliasCall::Move() {
-  if (cancelled()->load()) return absl::CancelledError("the client gave the call up");
+  if (cancelled()->load()) return absl::CancelledError("the client cancelled the call");
   PHIMAP_ASSIGN_OR_RETURN(const AliasRecord alias,
                           environment_.changes.SetAlias(request().mapping(), request().alias(),
                                                         number_, request().etag()));

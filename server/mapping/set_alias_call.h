@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// What such calls work with; outlives them.
+// Services that such calls use; outlives them.
 struct SetAliasEnvironment {
   VersionRegistry& registry;
   MappingChanges& changes;

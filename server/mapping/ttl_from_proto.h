@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// REQUIRES: `ttl` was set. INVALID_ARGUMENT (OUT_OF_RANGE) names `field` for what is no duration
-// from kLeastTtl to kLargestTtl (server/store/records.h).
+// REQUIRES: `ttl` was set. INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) names `field` if the duration is
+// not between kLeastTtl and kLargestTtl (server/store/records.h).
 absl::StatusOr<absl::Duration> TtlFromProto(const google::protobuf::Duration& ttl,
                                             absl::string_view field);
 

@@ -53,7 +53,7 @@ void VersionLifetimes::Run() {
     LogFailure(DeleteExpired());
     delete_at = Clock::now() + kDeletePeriod;
   }
-  // What was used in the last seconds: another server may look after the store from now on.
+  // Records the uses of the last seconds: another server may look after the store from now on.
   LogFailure(RecordUses());
 }
 

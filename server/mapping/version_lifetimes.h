@@ -1,13 +1,11 @@
-// Lets versions live as long as they are used: says which were, every few seconds, and deletes
-// those whose time is over, every minute. It has a thread of its own, and nothing of it is done in
-// a call: the uses are read from what is counted anyway.
+// Keeps versions alive while they are used: records uses every few seconds, and deletes expired
+// versions every minute. It runs on its own thread, not in calls: uses are read from counters that
+// exist anyway.
 //
-// What a use is: a request that the version was asked to map, an evaluation, or that it was loaded
-// for somebody. One that is evicted between two looks was loaded at most a period before its last
-// use.
+// A use is a request to map rows, an evaluation, or a load for a caller. One that is evicted
+// between two looks was loaded at most a period before its last use.
 //
-// Where servers share a store each of them deletes: a transaction that finds nothing changes
-// nothing.
+// If servers share a store, each of them deletes: a transaction that finds nothing changes nothing.
 #ifndef PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 #define PHIMAP_SERVER_MAPPING_VERSION_LIFETIMES_H_
 
@@ -64,7 +62,8 @@ class VersionLifetimes {
   const Logger& logger_;
 
   Mutex recording_;
-  // Until when uses are recorded, on the clock of VersionTally; and those that are still to be.
+  // Time until which uses are recorded, on the clock of VersionTally, and the uses that remain to
+  // be recorded.
   absl::Time recorded_until_ ABSL_GUARDED_BY(recording_) = absl::InfinitePast();
   std::set<VersionName> noted_ ABSL_GUARDED_BY(recording_);
 

@@ -46,14 +46,14 @@ absl::Status MemoryBudget::GrowWithin(Reservation& reservation, int64_t bytes) {
   if (bytes > max_bytes_ - reserved_bytes_) {
     const std::string others = whole_ == nullptr ? "builds, imports and evaluations" : who_;
     return MakeError(
-        absl::StatusCode::kResourceExhausted, "BUILD_MEMORY", "",
+        absl::StatusCode::kResourceExhausted, "BUILD_MEMORY_FULL", "",
         absl::StrCat("this may need ", held + bytes, " bytes of memory; other ", others, " hold ",
                      reserved_bytes_ - held, " of the limit of ", max_bytes_,
                      whole_ == nullptr ? "" : ", half of --build_memory_bytes"),
         Numbers(held + bytes, max_bytes_), kRetryDelayMs);
   }
   if (whole_ != nullptr) {
-    // What the whole counts is given back by Return; its own reservation is only a carrier.
+    // Return gives back the share of the whole; its own reservation is only a carrier.
     Reservation in_whole(whole_, held);
     const absl::Status grown = whole_->Grow(in_whole, bytes);
     in_whole.budget_ = nullptr;
@@ -72,7 +72,7 @@ absl::Status MemoryBudget::CheckEverFits(int64_t bytes) const {
       whole_ == nullptr ? absl::StrCat("--build_memory_bytes=", max_bytes_, " allows at all")
                         : absl::StrCat("the ", max_bytes_, " that ", who_,
                                        " may take, half of --build_memory_bytes");
-  return MakeError(absl::StatusCode::kResourceExhausted, "BUILD_MEMORY", "",
+  return MakeError(absl::StatusCode::kResourceExhausted, "BUILD_MEMORY_FULL", "",
                    absl::StrCat("this needs ", bytes, " bytes of memory, more than ", limit),
                    Numbers(bytes, max_bytes_));
 }

@@ -38,18 +38,18 @@ class MemoryBudget {
 
   MemoryBudget(int64_t max_bytes, prometheus::Gauge* reserved)
       : max_bytes_(max_bytes), gauge_(reserved) {}
-  // At most the half of `whole`, from which it takes: for those who must leave room for the others,
+  // At most half of `whole`, from which it takes: for users that must leave capacity for others,
   // and are called `who` in errors. `whole` outlives it.
   MemoryBudget(MemoryBudget& whole, absl::string_view who);
 
-  // RESOURCE_EXHAUSTED (reason BUILD_MEMORY) with both numbers and the limit; with a retry delay if
-  // the bytes would fit when what is under way is finished.
+  // RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL) with both numbers and the limit; with a retry
+  // delay if the bytes would fit once the present work is finished.
   absl::StatusOr<Reservation> Reserve(int64_t bytes);
-  // Adds to a reservation of this budget, or makes an empty one. The same errors, for all that it
-  // would hold then: what it holds itself is not laid to others.
+  // Adds to a reservation of this budget, or makes an empty one. Returns the errors of Reserve for
+  // its new total; its present bytes are not counted against it twice.
   absl::Status Grow(Reservation& reservation, int64_t bytes);
-  // The error of what can never fit, with no delay: for those who know before they begin that they
-  // need `bytes` or more.
+  // Error for a need that can never be met, without a delay: for callers that know before they
+  // begin that they need `bytes` or more.
   absl::Status CheckEverFits(int64_t bytes) const;
 
  private:
@@ -58,7 +58,7 @@ class MemoryBudget {
   void Return(int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int64_t max_bytes_;
-  // Of a half alone.
+  // Set for a half only.
   MemoryBudget* const whole_ = nullptr;
   const std::string who_;
   prometheus::Gauge* const gauge_ = nullptr;

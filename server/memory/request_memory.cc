@@ -11,14 +11,14 @@
 namespace phimap {
 namespace {
 
-// What is held is sent within a moment, unless clients do not read.
+// Held memory is sent within a moment, unless clients do not read.
 constexpr int64_t kFullRetryMs = 50;
 
 // Requests over this size leave this share of the budget to smaller ones, so that messages that are
 // announced and sent slowly do not shut the others out.
 constexpr int64_t kLarge = 64 << 10;
 constexpr int64_t kShareOfSmall = 16;
-// What waits for room is this share of the budget, or this much.
+// Limit of the memory of waiting requests: this share of the budget, or this much.
 constexpr int64_t kShareOfWaiting = 16;
 constexpr int64_t kLeastForWaiting = 1 << 20;
 
@@ -62,7 +62,7 @@ std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes)
     Show();
     return Charge(this, bytes, /*answer=*/false);
   }
-  // Alone among those that count: of several that try at once the first is.
+  // Only the first of several concurrent attempts is alone.
   int64_t none = 0;
   const bool alone = answers_.compare_exchange_strong(none, bytes);
   do {
@@ -79,13 +79,13 @@ std::nullopt_t RequestMemory::NoRoom() {
 }
 
 bool RequestMemory::IsWantedSince(absl::Time since) const {
-  return room_.waited_for() ||
+  return capacity_.waited_for() ||
          wanted_ns_.load(std::memory_order_relaxed) >= absl::ToUnixNanos(since);
 }
 
 absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {
   return MakeError(
-      absl::StatusCode::kResourceExhausted, "MEMORY_FULL", "",
+      absl::StatusCode::kResourceExhausted, "REQUEST_MEMORY_FULL", "",
       absl::StrCat(what, " takes ", bytes, " bytes, and requests and answers hold ", held_.load(),
                    " of the limit of ", max_bytes_, " (--memory_bytes) already"),
       {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(max_bytes_)}}, kFullRetryMs);
@@ -108,17 +108,11 @@ void RequestMemory::Return(int64_t bytes, bool answer) {
   if (answer) answers_.fetch_sub(bytes);
   held_.fetch_sub(bytes);
   Show();
-  room_.Notify();
+  capacity_.Notify();
 }
 
 void RequestMemory::Show() const {
   if (gauge_ != nullptr) gauge_->Set(static_cast<double>(held_.load(std::memory_order_relaxed)));
-}
-
-bool IsLackOfRoom(const absl::Status& status) {
-  if (status.code() != absl::StatusCode::kResourceExhausted) return false;
-  const std::optional<ErrorDetail> detail = DetailOf(status);
-  return detail.has_value() && detail->reason == "MEMORY_FULL";
 }
 
 }  // namespace phimap

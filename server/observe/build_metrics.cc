@@ -30,7 +30,7 @@ std::array<prometheus::Gauge*, kBuildStates> StateGauges(prometheus::Registry& r
 std::array<prometheus::Counter*, kStatusCodes> EndCounters(prometheus::Registry& registry) {
   auto& family = prometheus::BuildCounter()
                      .Name("phimap_builds_ended_total")
-                     .Help("Builds that ended, by the code they ended with.")
+                     .Help("Builds that ended, by their code.")
                      .Register(registry);
   std::array<prometheus::Counter*, kStatusCodes> counters{};
   for (int i = 0; i < kStatusCodes; ++i) {
@@ -42,7 +42,7 @@ std::array<prometheus::Counter*, kStatusCodes> EndCounters(prometheus::Registry&
 std::array<prometheus::Histogram*, kBuildPhases> PhaseHistograms(prometheus::Registry& registry) {
   auto& family = prometheus::BuildHistogram()
                      .Name("phimap_build_phase_seconds")
-                     .Help("Seconds that builds took for a phase that they ended.")
+                     .Help("Duration of completed phases of builds, in seconds.")
                      .Register(registry);
   std::array<prometheus::Histogram*, kBuildPhases> histograms{};
   for (int i = 0; i < kBuildPhases; ++i) {
@@ -58,10 +58,10 @@ BuildMetrics::BuildMetrics(prometheus::Registry& registry)
       ended(EndCounters(registry)),
       rows(OneCounter(registry, "phimap_build_rows_total", "Rows taken into builds.")),
       seconds(OneHistogram(registry, "phimap_build_seconds",
-                           "Seconds from when a build began to compute to the stored version.",
+                           "Seconds from the start of computing to the stored version.",
                            LongLatencyBuckets())),
       memory_bytes(OneGauge(registry, "phimap_build_memory_bytes",
-                            "Memory reserved for builds that are not finished.")),
+                            "Memory reserved for unfinished builds.")),
       phase_seconds_(PhaseHistograms(registry)) {}
 
 prometheus::Histogram* BuildMetrics::PhaseSeconds(absl::string_view phase) const {

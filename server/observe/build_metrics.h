@@ -1,4 +1,4 @@
-// What is counted of builds. Thread-safe.
+// Counts of builds. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_BUILD_METRICS_H_
 
@@ -23,7 +23,7 @@ class BuildMetrics {
   BuildMetrics& operator=(const BuildMetrics&) = delete;
 
   // A build spent `seconds` in `phase`: "receive", "queue", "publish" or one that BuildVersion
-  // (core/mapping/version_build.h) names while it computes. Another one is not counted.
+  // (core/mapping/build/version_build.h) names while it computes. Another one is not counted.
   void PhaseEnded(absl::string_view phase, double seconds) const;
   // For tests: null for a phase that is not counted.
   prometheus::Histogram* PhaseSeconds(absl::string_view phase) const;

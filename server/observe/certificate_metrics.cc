@@ -21,10 +21,10 @@ std::array<CertificateMetrics::Figure, CertificateMetrics::kFigures> Certificate
            {family("phimap_certificate_rank", "Landmarks that are numerically independent."), "",
             &CertificateFigures::rank},
            {family("phimap_certificate_trace_residual_ratio",
-                   "Share of the landmarks' kernel that is lost."),
+                   "Share of the trace of the landmarks' Gram matrix that is lost."),
             "", &CertificateFigures::trace_residual},
            {family("phimap_certificate_held_out_trace_residual_ratio",
-                   "Share of the kernel's mass on held-out rows that lies outside of the "
+                   "Residual mass: share of the sum of K(x,x) on held-out rows outside the "
                    "landmarks' span."),
             "", &CertificateFigures::held_out_trace_residual},
            {kernel_error, "mean", &CertificateFigures::kernel_error_mean},
@@ -32,15 +32,15 @@ std::array<CertificateMetrics::Figure, CertificateMetrics::kFigures> Certificate
            {serving_error, "mean", &CertificateFigures::serving_error_mean},
            {serving_error, "max", &CertificateFigures::serving_error_max},
            {family("phimap_certificate_mean_squared_norm",
-                   "Mean of |F(x)|^2 on held-out rows, to compare with that of what is served."),
+                   "Mean of |F(x)|^2 on held-out rows, to compare with that of served rows."),
             "", &CertificateFigures::mean_squared_norm}}};
 }
 
 CertificateMetrics::CertificateMetrics(prometheus::Registry& registry)
     : figures_(Families(registry)),
-      not_shown_(OneCounter(registry, "phimap_certificates_not_shown_total",
-                            "Times that the certificate of an alias was not shown because those "
-                            "of 100 others are.")) {}
+      not_shown_(
+          OneCounter(registry, "phimap_certificates_not_shown_total",
+                     "Certificates of aliases that were not shown, because 100 others are.")) {}
 
 void CertificateMetrics::Show(absl::string_view mapping, absl::string_view alias, int64_t version,
                               const CertificateFigures& figures) {

@@ -1,9 +1,9 @@
-// What the certificates of the versions say that aliases point to: a move to a worse version shows
+// Figures from the certificates of versions that aliases point to: a move to a worse version shows
 // beside the traffic that it gets.
 //
-// Names come from clients, so the number of series is bounded: kMaxShown aliases have theirs. What
-// finds no room is counted, and is shown when its alias moves or is loaded again after another was
-// deleted. Thread-safe.
+// Names come from clients, so the number of series is bounded: kMaxShown aliases have theirs.
+// Further aliases are counted, and shown when their alias moves or is loaded again after another
+// was deleted. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_CERTIFICATE_METRICS_H_
 
@@ -23,7 +23,7 @@
 
 namespace phimap {
 
-// What does not apply to a version, or was not measured, is absent and has no series.
+// A figure that does not apply to a version, or was not measured, is absent and has no series.
 struct CertificateFigures {
   std::optional<double> landmarks;
   std::optional<double> rank;
@@ -35,7 +35,7 @@ struct CertificateFigures {
   std::optional<double> kernel_error_max;
   std::optional<double> serving_error_mean;
   std::optional<double> serving_error_max;
-  // Of ‖F(x)‖² on held-out rows: what the norms that are served are compared with.
+  // Mean of ‖F(x)‖² on held-out rows, the reference for the norms that are served.
   std::optional<double> mean_squared_norm;
 };
 
@@ -50,7 +50,7 @@ class CertificateMetrics {
   // The alias points at `version`, whose certificate has these figures.
   void Show(absl::string_view mapping, absl::string_view alias, int64_t version,
             const CertificateFigures& figures);
-  // The alias is gone, or what it points at is not known.
+  // Called when the alias is gone, or its version's certificate is not known.
   void Hide(absl::string_view mapping, absl::string_view alias);
 
  private:

@@ -7,40 +7,40 @@
 namespace phimap {
 
 ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry)
-    : ConnectionMetrics(registry,
-                        prometheus::BuildCounter()
-                            .Name("phimap_reload_failures_total")
-                            .Help("Times that changed files of TLS or of tokens could not be used: "
-                                  "those before are in force.")
-                            .Register(registry),
-                        prometheus::BuildCounter()
-                            .Name("phimap_connections_ended_total")
-                            .Help("Connections to the API that were ended with an error because of "
-                                  "what the client sent.")
-                            .Register(registry)) {}
+    : ConnectionMetrics(
+          registry,
+          prometheus::BuildCounter()
+              .Name("phimap_reload_failures_total")
+              .Help("Changed TLS or token files that could not be used; the previous ones stay in "
+                    "force.")
+              .Register(registry),
+          prometheus::BuildCounter()
+              .Name("phimap_connections_ended_total")
+              .Help("Connections to the API that were ended because of a fault of the client.")
+              .Register(registry)) {}
 
 ConnectionMetrics::ConnectionMetrics(prometheus::Registry& registry,
                                      prometheus::Family<prometheus::Counter>& reload_failures,
                                      prometheus::Family<prometheus::Counter>& ended)
     : accepted(OneCounter(registry, "phimap_connections_accepted_total",
-                          "Connections to the API that were taken.")),
-      refused(OneCounter(registry, "phimap_connections_refused_total",
-                         "Connections to the API that were closed at once: too many are open.")),
+                          "Connections to the API that were accepted.")),
+      refused(OneCounter(
+          registry, "phimap_connections_refused_total",
+          "Connections to the API that were closed at once because too many were open.")),
       refused_by_address(OneCounter(
           registry, "phimap_connections_refused_by_address_total",
-          "Connections to the API that were closed at once: their address has too many.")),
+          "Connections to the API that were closed at once because their address had too many.")),
       ended_for_resets(&ended.Add({{"reason", "resets"}})),
       ended_for_control_frames(&ended.Add({{"reason", "control_frames"}})),
       ended_for_headers(&ended.Add({{"reason", "headers"}})),
       ended_for_protocol(&ended.Add({{"reason", "protocol"}})),
-      open(OneGauge(registry, "phimap_connections_open", "Connections to the API.")),
-      longest_gap_seconds(OneGauge(
-          registry, "phimap_loop_longest_gap_seconds",
-          "The longest time between two polls of an event loop in the last 15 to 30 seconds: for "
-          "so long nobody's requests were read.")),
+      open(OneGauge(registry, "phimap_connections_open", "Open connections to the API.")),
+      longest_gap_seconds(OneGauge(registry, "phimap_loop_longest_gap_seconds",
+                                   "Longest time between two polls of an event loop in the last 15 "
+                                   "to 30 seconds, during which no requests were read.")),
       certificate_not_after(OneGauge(registry, "phimap_tls_certificate_not_after_seconds",
-                                     "When the server's TLS certificate expires, in seconds since "
-                                     "1970; +Inf without TLS.")),
+                                     "Time at which the server's TLS certificate expires, in "
+                                     "seconds since 1970; +Inf without TLS.")),
       tls_reload_failures(&reload_failures.Add({{"file", "tls"}})),
       token_reload_failures(&reload_failures.Add({{"file", "tokens"}})) {
   certificate_not_after->Set(std::numeric_limits<double>::infinity());

@@ -18,12 +18,12 @@ struct ConnectionMetrics {
   prometheus::Counter* const refused;
   // Closed at once, because their address has as many as one may have.
   prometheus::Counter* const refused_by_address;
-  // Ended because of what the client did.
+  // Connections that were ended because of a client's fault.
   prometheus::Counter* const ended_for_resets;
   prometheus::Counter* const ended_for_control_frames;
   prometheus::Counter* const ended_for_headers;
   prometheus::Counter* const ended_for_protocol;
-  // Those that are open now.
+  // Connections open now.
   prometheus::Gauge* const open;
   // Between two polls of an event loop.
   prometheus::Gauge* const longest_gap_seconds;

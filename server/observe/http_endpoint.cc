@@ -35,10 +35,11 @@ constexpr size_t kMaxRequestBytes = 8192;
 constexpr std::chrono::seconds kPatience(10);
 
 absl::Status CannotListen(const std::string& address, absl::string_view why) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "CANNOT_LISTEN", "http",
-                   absl::StrCat("cannot listen on ", address, ": ", why,
-                                "; is the port taken, or the address not of this machine?"),
-                   {{"address", address}});
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "ADDRESS_NOT_AVAILABLE", "http",
+      absl::StrCat("cannot listen on ", address, ": ", why,
+                   "; is the port in use, or does the address belong to another machine?"),
+      {{"address", address}});
 }
 
 // A listening socket that does not block.
@@ -110,7 +111,7 @@ std::string AnswerTo(absl::string_view head, const prometheus::Collectable& metr
   return Answer("400 Bad Request", "text/plain", "expected an HTTP/1.1 request\n");
 }
 
-// One client: its request as far as it came, then what is left of the answer.
+// One client: its request so far, and then the rest of the answer.
 struct Connection {
   int fd = -1;
   Clock::time_point deadline;
@@ -118,7 +119,7 @@ struct Connection {
   std::string answer;
   bool answering = false;
 
-  // Reads or writes what is possible; false when the connection is done with.
+  // Reads or writes as much as possible; false when the connection is finished.
   bool Step(const prometheus::Collectable& metrics, const HttpChecks& checks) {
     if (!answering && !Read(metrics, checks)) return false;
     return !answering || Write();
@@ -198,8 +199,8 @@ class PollLoop {
            std::any_of(connections_.begin(), connections_.end(), IsSilent);
   }
 
-  // Who has asked is answered; of those who have not, the one that is here the longest makes room.
-  void MakeRoom() {
+  // Makes room by closing the oldest connection whose request has not arrived.
+  void FreeCapacity() {
     if (connections_.size() < kMaxConnections) return;
     const auto oldest = std::find_if(connections_.begin(), connections_.end(), IsSilent);
     close(oldest->fd);
@@ -214,9 +215,9 @@ class PollLoop {
         error = errno;
         break;
       }
-      MakeRoom();
+      FreeCapacity();
       Connection connection{.fd = fd, .deadline = Clock::now() + kPatience};
-      // What it asks is often here already, and then no crowd that comes after it can push it out.
+      // The request is often here already, and then no crowd that comes after it can push it out.
       if (connection.Step(metrics_, checks_)) {
         connections_.push_back(std::move(connection));
       } else {

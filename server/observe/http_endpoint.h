@@ -4,10 +4,10 @@
 // 100 KiB, of which glibc takes 60 for OpenBLAS's static thread-local storage, and any error answer
 // of its web server then runs off the end.
 //
-// Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client
-// holds it up: what is not read or written within 10 seconds is dropped, and when all 32 are taken,
-// the longest silent makes room for the next. Anything but a GET of
-// /metrics is answered with 404, 405, 400 or 431; connections are closed after one answer.
+// Guarantees: one thread, bounded memory (32 connections, 8 KiB of request each), and no client can
+// block it: a connection that does not send or read within 10 seconds is closed, and when all 32
+// are in use, the one that has been silent the longest is closed for the next. Anything but a GET
+// of /metrics is answered with 404, 405, 400 or 431; connections are closed after one answer.
 #ifndef PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 #define PHIMAP_SERVER_OBSERVE_HTTP_ENDPOINT_H_
 
@@ -25,18 +25,18 @@ class Collectable;
 
 namespace phimap {
 
-// What to answer to a request's head (up to the empty line), apart from the metrics themselves.
+// Kind of answer to a request's head (up to the empty line), apart from the metrics themselves.
 enum class HttpVerdict { kMetrics, kLive, kReady, kBadRequest, kNotFound, kMethodNotAllowed };
 HttpVerdict JudgeHttpRequest(absl::string_view head);
 
-// What GET /livez and /readyz answer: 200 while the text is empty, 503 with the text otherwise.
+// Answers of GET /livez and /readyz: 200 while the text is empty, 503 with the text otherwise.
 // Called on the endpoint's thread; they must not wait.
 struct HttpChecks {
   std::function<std::string()> live = [] { return std::string(); };
   std::function<std::string()> ready = [] { return std::string(); };
 };
 
-// Serves from a thread of its own until it is destroyed.
+// Serves from its own thread until it is destroyed.
 class HttpEndpoint {
  public:
   // Listens on `address`, "host:port" with a numeric host or "localhost"; port 0 picks a free one.

@@ -1,5 +1,5 @@
-// What shows that a version is served inputs unlike those that it was built from: the means of
-// ‖F(x)‖² and, of F2, of the residual ρ(x), to be compared with the certificate's.
+// Metrics that show when a version is served inputs unlike those it was built from: the means of
+// ‖F(x)‖² and, for F2, of the residual ρ(x), to be compared with the certificate's.
 #ifndef PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 #define PHIMAP_SERVER_OBSERVE_INPUT_DRIFT_H_
 

@@ -9,23 +9,23 @@ namespace phimap {
 KernelMetrics::KernelMetrics(prometheus::Registry& registry)
     : ended_(prometheus::BuildCounter()
                  .Name("phimap_kernel_calls_ended_total")
-                 .Help("Calls to kernel services that ended, by service and code.")
+                 .Help("Completed calls to kernel services, by service and code.")
                  .Register(registry)),
       seconds_(prometheus::BuildHistogram()
                    .Name("phimap_kernel_call_seconds")
-                   .Help("Seconds that calls to kernel services took, with their repetitions.")
+                   .Help("Duration of calls to kernel services in seconds, retries included.")
                    .Register(registry)),
       under_way_(prometheus::BuildGauge()
                      .Name("phimap_kernel_calls_under_way")
-                     .Help("Calls to kernel services that are not answered yet.")
+                     .Help("Calls to kernel services without an answer yet.")
                      .Register(registry)),
       values_(prometheus::BuildCounter()
                   .Name("phimap_kernel_values_total")
-                  .Help("Kernel values that services answered.")
+                  .Help("Kernel values received from services.")
                   .Register(registry)),
       examples_sent_(prometheus::BuildCounter()
                          .Name("phimap_kernel_examples_sent_total")
-                         .Help("Times that the columns of a block were sent with their content, "
+                         .Help("Times that the column examples of a block were sent in full, "
                                "because the service did not have them.")
                          .Register(registry)) {}
 

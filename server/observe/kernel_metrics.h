@@ -1,5 +1,5 @@
-// What is counted of calls to the users' kernel services. Thread-safe, but AddService, which is for
-// when the server is being put together.
+// Counts of calls to remote kernels. Thread-safe, but AddService, which is for when the server is
+// being put together.
 #ifndef PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_KERNEL_METRICS_H_
 
@@ -15,9 +15,9 @@
 
 namespace phimap {
 
-// Of one service on the operator's list.
+// Counts of one service on the operator's list.
 struct KernelServiceMetrics {
-  // Calls that ended, by what they were to whoever asked.
+  // Completed calls by the status that the caller saw.
   std::array<prometheus::Counter*, kStatusCodes> ended;
   prometheus::Histogram* seconds;
   prometheus::Gauge* under_way;

@@ -6,10 +6,10 @@
 
 namespace phimap {
 
-// Seconds from 25 µs, half of what an empty call takes, to 10 s: of calls and of their phases.
+// Seconds from 25 µs, half the time of an empty call, to 10 s: for calls and their phases.
 const std::vector<double>& LatencyBuckets();
 
-// Seconds from 1 ms to half an hour: of what computes for long or waits for a disk.
+// Seconds from 1 ms to half an hour: for long computations and waits for a disk.
 const std::vector<double>& LongLatencyBuckets();
 
 }  // namespace phimap

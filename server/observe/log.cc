@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -12,21 +14,14 @@
 namespace phimap {
 namespace {
 
-// Codes of what happens in this server, whoever asks. A list of what may pass, so that a code
-// nobody thought of hides its message.
+// Codes of conditions of this server, independent of the caller. A list of codes that may pass, so
+// that an unexpected code hides its message.
 bool SpeaksOfTheServer(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kCancelled:
-    case absl::StatusCode::kDeadlineExceeded:
-      return true;
-    default:
-      return false;
-  }
+  using Code = absl::StatusCode;
+  constexpr Code kCodes[] = {Code::kInternal,          Code::kUnknown,  Code::kUnavailable,
+                             Code::kResourceExhausted, Code::kDataLoss, Code::kCancelled,
+                             Code::kDeadlineExceeded};
+  return std::find(std::begin(kCodes), std::end(kCodes), code) != std::end(kCodes);
 }
 
 std::string OrNone(absl::string_view text) { return text.empty() ? "none" : std::string(text); }
@@ -45,8 +40,8 @@ std::unique_ptr<LogWriter> WriterToStderr(LogLevel level, LogFormat format) {
 
 LoggedError ErrorForLog(const absl::Status& error) {
   const ErrorDetail detail = DetailOf(error).value_or(ErrorDetail());
-  // A field names a part of the request, whatever the code: DATA_LOSS of the store has none, that
-  // of a row count has.
+  // A field names a part of the request, for any code: DATA_LOSS of the store has none, that of a
+  // row count has.
   const bool tell = detail.field.empty() && SpeaksOfTheServer(error.code());
   return {absl::StatusCodeToString(error.code()), OrNone(detail.reason), OrNone(detail.field),
           OrNone(tell ? error.message() : absl::string_view())};

@@ -5,10 +5,10 @@
 //   2026-11-20T19:12:51.123Z INFO build_done mapping=letter rows=20000
 //
 // Guarantees: Log never waits for stderr. Lines go to a queue of at most 1 MiB and are written by a
-// thread; what does not fit, and more than some 100 lines a second of one event, is dropped and
-// counted (log_writer.h, log_rate.h), and a line log_lines_dropped tells of it. Lines of several
-// threads do not mix. Never pass data values (rows, features): only names, counts, durations and
-// errors by ErrorForLog. An event is a name in the source.
+// thread; lines that do not fit, and more than some 100 lines a second of one event, are dropped
+// and counted (log_writer.h, log_rate.h), and a line log_lines_dropped reports them. Lines of
+// several threads do not mix. Never pass data values (rows, features): only names, counts,
+// durations and errors by ErrorForLog. An event is a name in the source.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_H_
@@ -26,9 +26,9 @@
 
 namespace phimap {
 
-// What a line may say of an error. Its message is kept when it speaks of this server (store,
-// memory, shutting down); the message of what a client sent wrong quotes the client's data, and a
-// field of the request in its place tells where to look. What is not there is "none".
+// The parts of an error that a line may contain. Its message is kept when it speaks of this server
+// (store, memory, shutting down); a message about a client's mistake quotes the client's data, so
+// only the field of the request is logged. Missing parts are "none".
 struct LoggedError {
   std::string code;
   std::string reason;
@@ -44,7 +44,8 @@ class Logger {
   // Writes lines of `level` and above to stderr. The destructor waits for at most 200 ms until they
   // are written.
   explicit Logger(LogLevel level, LogFormat format = LogFormat::kText);
-  // The same, at once and without any limit, to `sink`, which must be safe to call from any thread.
+  // Writes each line at once and without limit to `sink`, which must be safe to call from any
+  // thread.
   Logger(LogLevel level, Sink sink);
 
   LogLevel level() const { return level_; }
@@ -57,7 +58,7 @@ class Logger {
   const LogLevel level_;
   const LogFormat format_ = LogFormat::kText;
   const Sink sink_;
-  // Of lines to stderr; null for another sink, and when nothing is logged.
+  // Writer to stderr; null for another sink, and when nothing is logged.
   const std::unique_ptr<LogWriter> writer_;
   const std::unique_ptr<LogRate> rate_;
 };

@@ -42,7 +42,7 @@ void AppendJsonText(absl::string_view text, std::string& out) {
     const absl::string_view before = text;
     const uint32_t character = TakeUtf8Character(text);
     if (character == kNoCharacter) {
-      // What is no character counts as one byte, wherever the decoder stopped.
+      // An invalid character counts as one byte, wherever the decoder stopped.
       text = before.substr(1);
       absl::StrAppend(&out, kReplacementCharacter);
     } else if (character < 0x20) {
@@ -70,14 +70,14 @@ absl::StatusOr<LogLevel> ParseLogLevel(absl::string_view text) {
   if (text == "warning") return LogLevel::kWarning;
   if (text == "error") return LogLevel::kError;
   if (text == "off") return LogLevel::kOff;
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_FLAG", "log_level",
+  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_level",
                    absl::StrCat("expected debug, info, warning, error or off, got \"", text, "\""));
 }
 
 absl::StatusOr<LogFormat> ParseLogFormat(absl::string_view text) {
   if (text == "text") return LogFormat::kText;
   if (text == "json") return LogFormat::kJson;
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_FLAG", "log_format",
+  return MakeError(absl::StatusCode::kInvalidArgument, "FLAG_INVALID", "log_format",
                    absl::StrCat("expected text or json, got \"", text, "\""));
 }
 

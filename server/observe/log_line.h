@@ -1,4 +1,4 @@
-// What a line of the log holds, and how it is written.
+// Contents and formats of a log line.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_LINE_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_LINE_H_
 
@@ -24,9 +24,9 @@ struct LogField {
   std::string value;
 };
 
-// One line, newline included. As text, values are quoted when they hold more than letters, digits
-// and a few signs. As JSON, the line is one object whose first keys are time, level and event; all
-// values are texts, so that a key never changes its type, and bytes that are no UTF-8 become
+// One line, newline included. In text format, values are quoted when they hold more than letters,
+// digits and a few signs. In JSON format, the line is one object whose first keys are time, level
+// and event; all values are texts, so that a key never changes its type, and invalid UTF-8 becomes
 // U+FFFD.
 std::string FormatLogLine(absl::Time time, LogLevel level, absl::string_view event,
                           std::initializer_list<LogField> fields,

@@ -6,7 +6,7 @@ namespace phimap {
 
 std::vector<prometheus::MetricFamily> LogMetrics::Collect() const {
   prometheus::MetricFamily family{"phimap_log_lines_dropped_total",
-                                  "Lines of the log that were not written, by reason.",
+                                  "Log lines that were not written, by reason.",
                                   prometheus::MetricType::Counter,
                                   {}};
   const auto add = [&family](const char* reason, int64_t count) {

@@ -1,4 +1,4 @@
-// How many lines of one kind may come in a second.
+// Limits the lines of one kind per second.
 #ifndef PHIMAP_SERVER_OBSERVE_LOG_RATE_H_
 #define PHIMAP_SERVER_OBSERVE_LOG_RATE_H_
 
@@ -13,9 +13,9 @@
 
 namespace phimap {
 
-// A token bucket for each level of each event, so that what clients do wrong, however often, takes
-// nothing from warnings and errors. Lines of level debug are not limited: whoever switches them on
-// wants every one.
+// A token bucket for each level of each event, so that clients' errors, however frequent, do not
+// displace warnings and errors. Lines of level debug are not limited: an operator who turns them on
+// wants all of them.
 //
 // Requires: events are names in the source, never made from data: a bucket is kept for each.
 // Thread-safe.
@@ -42,7 +42,7 @@ class LogRate {
 
   const Options options_;
   Mutex mutex_;
-  // By level, then by event.
+  // Indexed by level, then keyed by event.
   std::array<absl::flat_hash_map<std::string, Bucket>, 5> buckets_ ABSL_GUARDED_BY(mutex_);
 };
 

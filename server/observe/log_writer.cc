@@ -18,12 +18,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// How often a writer that is blocked looks whether the process ends.
+// Interval at which a blocked writer looks whether the process ends.
 constexpr milliseconds kBlockedLook{20};
 
 int64_t Lines(absl::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// What is written with one call: whole lines as far as a pipe takes them in one piece.
+// The part to write with one call: whole lines as far as a pipe takes them in one piece.
 absl::string_view NextPiece(absl::string_view text) {
   const absl::string_view piece = text.substr(0, PIPE_BUF);
   const size_t end = piece.rfind('\n');
@@ -41,7 +41,7 @@ struct LogWriter::State {
   std::string Take() ABSL_LOCKS_EXCLUDED(mutex);
   void AppendDrops(std::string& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void WriteAll(absl::string_view batch) ABSL_LOCKS_EXCLUDED(mutex);
-  // How many bytes of `piece` were written; negative when the descriptor takes no more.
+  // Writes a part of `piece` and returns its length; negative when the descriptor takes no more.
   ssize_t WritePiece(absl::string_view piece) ABSL_LOCKS_EXCLUDED(mutex);
   // False when the process ends before the descriptor takes anything.
   bool WaitUntilWritable() ABSL_LOCKS_EXCLUDED(mutex);
@@ -104,7 +104,7 @@ void LogWriter::State::WriteAll(absl::string_view batch) {
     MutexLock lock(&mutex);
     if (written < 0) {
       drops.write_failed += Lines(batch);
-      // Nobody reads that either: it would be the one line to try, again and again.
+      // The failed write is not retried either: the line would be attempted again and again.
       told.write_failed = drops.write_failed;
       unwritten_bytes = 0;
       return;
@@ -120,7 +120,7 @@ ssize_t LogWriter::State::WritePiece(absl::string_view piece) {
     if (written >= 0) return written;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return -1;
-    // Somebody made the descriptor non-blocking; it has room, but not for the piece.
+    // Another process made the descriptor non-blocking; it has capacity, but not for the piece.
     ::poll(nullptr, 0, static_cast<int>(kBlockedLook.count()));
   }
   return -1;
@@ -138,7 +138,7 @@ bool LogWriter::State::WaitUntilWritable() {
 
 LogWriter::LogWriter(int descriptor, DropLine drop_line, const Options& options)
     : state_(std::make_shared<State>(descriptor, std::move(drop_line), options)) {
-  // Signals are for the threads of the program; SIGPIPE, blocked, is an error of write(2).
+  // Signals are for the program's own threads; SIGPIPE, blocked, is an error of write(2).
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -154,7 +154,8 @@ LogWriter::~LogWriter() {
     state_->stopping = true;
     state_->stop_by = Clock::now() + state_->options.end_wait;
     state_->changed.NotifyAll();
-    // Later than the thread gives up by itself: if it has not by then, it hangs in write(2).
+    // Later than the thread gives up by itself: if it has not given up until then, it hangs in
+    // write(2).
     const Clock::time_point give_up = state_->stop_by + 5 * kBlockedLook;
     while (!state_->ended && state_->changed.WaitUntil(&state_->mutex, give_up)) {
     }

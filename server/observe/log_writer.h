@@ -8,18 +8,20 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 
 namespace phimap {
 
-// Lines that were lost, by what happened to them.
+// Lost lines, by cause.
 struct LogDrops {
   // The lines that wait took all the memory that they may.
   int64_t queue_full = 0;
   // More of one event than may be written in a second.
   int64_t rate = 0;
-  // The descriptor took no more: its reader is gone, its disk is full, or the process ended first.
+  // The descriptor could not be written: its reader has gone, its disk is full, or the process
+  // ended first.
   int64_t write_failed = 0;
 
   friend bool operator==(const LogDrops& a, const LogDrops& b) {
@@ -27,12 +29,12 @@ struct LogDrops {
   }
 };
 
-// Guarantees: Write never waits for the descriptor, whatever that does: a pipe that nobody reads
-// fills the queue, and further lines are dropped and counted. Lines are written in the order in
-// which they came, and no line is divided that a pipe takes in one piece (4 KiB). Lines that were
-// dropped are told of when there is room again, at most once in `tell_interval`. The destructor
-// writes what waits, for `end_wait` at most. Nothing here changes the descriptor: its flags are
-// shared with other processes. Thread-safe.
+// Guarantees: Write never waits for the descriptor: a pipe without a reader fills the queue, and
+// further lines are dropped and counted. Lines are written in the order in which they came, and no
+// line is divided that a pipe takes in one piece (4 KiB). Lines that were dropped are told of when
+// there is room again, at most once in `tell_interval`. The destructor writes the waiting lines,
+// for `end_wait` at most. Nothing here changes the descriptor: its flags are shared with other
+// processes. Thread-safe.
 class LogWriter {
  public:
   struct Options {
@@ -43,9 +45,10 @@ class LogWriter {
   // The line that tells of lines that were dropped.
   using DropLine = std::function<std::string(absl::string_view reason, int64_t count)>;
 
-  // Does not own `descriptor`. Should it be blocked when the writer goes, a thread is left behind
-  // that may still use it.
-  LogWriter(int descriptor, DropLine drop_line) : LogWriter(descriptor, drop_line, Options()) {}
+  // Does not own `descriptor`. If it is blocked when the writer is destroyed, a thread is left
+  // behind that may still use it.
+  LogWriter(int descriptor, DropLine drop_line)
+      : LogWriter(descriptor, std::move(drop_line), Options()) {}
   LogWriter(int descriptor, DropLine drop_line, const Options& options);
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;

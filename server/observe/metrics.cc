@@ -52,7 +52,7 @@ void Metrics::SetBuildInfo(absl::string_view version, absl::string_view blas_cor
                            absl::string_view engine_target) {
   prometheus::BuildGauge()
       .Name("phimap_info")
-      .Help("1; the labels are the version of the server and what it computes with.")
+      .Help("Always 1; the labels are the version of the server and its vector unit.")
       .Register(*registry_)
       .Add({{"version", std::string(version)},
             {"blas_core", std::string(blas_core)},
@@ -71,7 +71,7 @@ void Metrics::SetLimits(const ResourceLimits& limits) {
        static_cast<double>(limits.live_bytes));
   show("phimap_build_memory_limit_bytes", "Limit of phimap_build_memory_bytes.",
        static_cast<double>(limits.build_memory_bytes));
-  show("phimap_builds_limit", "Builds that may be unfinished at a time.", limits.builds);
+  show("phimap_builds_limit", "Maximum number of unfinished builds.", limits.builds);
 }
 
 void Metrics::WatchDisk(const std::string& folder) {

@@ -1,7 +1,7 @@
 // The server's metrics, looked up once and counted by pointer.
 //
 // Every series exists from the start (a rate over a series that appears with its first error misses
-// that error), but for those with a mapping's name as a label, whose number is bounded
+// that error), except those with a mapping's name as a label, whose number is bounded
 // (version_series.h, certificate_metrics.h). No other label takes its value from a request.
 // docs/operations.md lists them.
 //
@@ -31,7 +31,7 @@
 
 namespace phimap {
 
-// What the server was given, to be shown beside what it uses.
+// Limits of the server, to be shown beside its usage.
 struct ResourceLimits {
   int compute_threads = 0;
   int64_t memory_bytes = 0;
@@ -57,10 +57,10 @@ class Metrics {
   void SetLimits(const ResourceLimits& limits);
   // Shows how full the file system of `folder` is.
   void WatchDisk(const std::string& folder);
-  // Shows what `read` returns, which is called at each scrape and must not wait.
+  // Shows the result of `read`, which is called at each scrape and must not wait.
   void WatchGauge(std::string name, std::string help, std::function<double()> read);
   void WatchCounter(std::string name, std::string help, std::function<double()> read);
-  // Shows what `logger`, which outlives what is scraped, could not write.
+  // Shows the lines that `logger` could not write; `logger` outlives the metrics.
   void WatchLog(const Logger& logger);
 
   const TransformMetrics& transform() const { return transform_; }
@@ -70,7 +70,7 @@ class Metrics {
   CertificateMetrics& certificates() { return certificates_; }
   const ConnectionMetrics& connections() const { return connections_; }
   KernelMetrics& kernels() { return kernels_; }
-  // What the HTTP endpoint serves: all of these and the process's.
+  // Everything that the HTTP endpoint serves: these metrics and the process's.
   std::shared_ptr<const prometheus::Collectable> collectable() const;
 
  private:

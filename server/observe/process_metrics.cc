@@ -117,7 +117,7 @@ std::vector<MetricFamily> DiskMetrics::Collect() const {
   return {Gauge("phimap_store_disk_bytes", "Size of the file system that holds the store.",
                 block * static_cast<double>(disk.f_blocks)),
           Gauge("phimap_store_disk_free_bytes",
-                "What is free for phimapd on the file system that holds the store.",
+                "Space available to phimapd on the file system that holds the store.",
                 block * static_cast<double>(disk.f_bavail))};
 }
 

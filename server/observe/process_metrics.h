@@ -1,5 +1,5 @@
-// What the operating system knows of this process, read anew at each scrape. The names are those of
-// all Prometheus client libraries.
+// Figures of the operating system about this process, read anew at each scrape. The names are those
+// of all Prometheus client libraries.
 #ifndef PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_PROCESS_METRICS_H_
 
@@ -23,17 +23,17 @@ struct ProcessStat {
   int64_t resident_bytes = 0;
 };
 
-// nullopt if `text` is no such line. The name of the program in it may hold anything, brackets and
-// blanks too.
+// nullopt if `text` is not such a line. The name of the program in it may hold anything, brackets
+// and blanks too.
 std::optional<ProcessStat> ParseProcessStat(absl::string_view text);
 
-// What cannot be read is left out.
+// Unreadable figures are left out.
 class ProcessMetrics final : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;
 };
 
-// The file system that holds a folder: how large it is and what is free for us.
+// The file system that holds a folder: its size and its free space.
 class DiskMetrics final : public prometheus::Collectable {
  public:
   explicit DiskMetrics(std::string folder) : folder_(std::move(folder)) {}

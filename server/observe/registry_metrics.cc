@@ -20,24 +20,22 @@ prometheus::Gauge* AliasVersions(prometheus::Registry& registry, const char* sta
 RegistryMetrics::RegistryMetrics(prometheus::Registry& registry)
     : live_versions(OneGauge(registry, "phimap_live_versions",
                              "Versions that are loaded and ready to serve.")),
-      live_bytes(
-          OneGauge(registry, "phimap_live_version_bytes", "Memory that loaded versions take.")),
+      live_bytes(OneGauge(registry, "phimap_live_version_bytes", "Memory of loaded versions.")),
       loads(OneCounter(registry, "phimap_version_loads_total", "Versions loaded from the store.")),
       load_errors(OneCounter(registry, "phimap_version_load_errors_total",
-                             "Versions that exist and could not be loaded.")),
+                             "Existing versions that could not be loaded.")),
       load_seconds(OneHistogram(registry, "phimap_version_load_seconds",
-                                "Seconds it took to load a version: read, check, decode, pack.",
+                                "Time to load a version in seconds: read, check, decode, pack.",
                                 LongLatencyBuckets())),
       loads_waiting(
-          OneGauge(registry, "phimap_version_loads_waiting", "Versions that wait to be loaded.")),
+          OneGauge(registry, "phimap_version_loads_waiting", "Versions waiting to be loaded.")),
       evictions(OneCounter(registry, "phimap_version_evictions_total",
-                           "Loaded versions dropped to make room.")),
+                           "Loaded versions that were unloaded to free memory.")),
       alias_versions_warm(AliasVersions(registry, "warm")),
       alias_versions_loading(AliasVersions(registry, "loading")),
       alias_versions_failed(AliasVersions(registry, "failed")),
       catalog_errors(OneCounter(registry, "phimap_catalog_errors_total",
-                                "Times that the database did not say what other servers "
-                                "changed.")),
+                                "Failed requests to the database for other servers' changes.")),
       versions(std::make_unique<VersionSeries>(registry)) {}
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// What is counted of the versions in memory. Thread-safe.
+// Counts of the versions in memory. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_REGISTRY_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_REGISTRY_METRICS_H_
 
@@ -30,7 +30,7 @@ class RegistryMetrics {
   prometheus::Gauge* const alias_versions_warm;
   prometheus::Gauge* const alias_versions_loading;
   prometheus::Gauge* const alias_versions_failed;
-  // The catalog was asked what others changed, and did not answer.
+  // Counts questions to the catalog about others' changes that were not answered.
   prometheus::Counter* const catalog_errors;
   const std::unique_ptr<VersionSeries> versions;
 };

@@ -35,7 +35,7 @@ std::string RequestId::Text() const {
   uint64_t number = number_.load(std::memory_order_relaxed);
   if (number == 0) {
     const uint64_t mine = NextNumber();
-    // Of two threads that ask at once, the second takes what the first made.
+    // If two threads ask at once, the second takes the first one's number.
     if (number_.compare_exchange_strong(number, mine, std::memory_order_relaxed)) number = mine;
   }
   return absl::StrCat(absl::Hex(number, absl::kZeroPad16));

@@ -1,4 +1,4 @@
-// What tells one call from all others, in the log and in the error that its client got.
+// Identifies one call among all others, in the log and in the error that its client got.
 #ifndef PHIMAP_SERVER_OBSERVE_REQUEST_ID_H_
 #define PHIMAP_SERVER_OBSERVE_REQUEST_ID_H_
 
@@ -8,16 +8,16 @@
 
 namespace phimap {
 
-// 16 hexadecimal digits, made when they are first asked for: a call that goes well has none. No two
-// of one process are equal; two of different processes are with a probability of 2^-64. They say
-// nothing about how many calls there were, and are no secret. Thread-safe.
+// 16 hexadecimal digits, made on first use: a successful call has none. No two of one process are
+// equal; two of different processes are with a probability of 2^-64. The identifiers do not reveal
+// how many calls there were, and are not secret. Thread-safe.
 class RequestId {
  public:
   RequestId() = default;
   RequestId(const RequestId&) = delete;
   RequestId& operator=(const RequestId&) = delete;
 
-  // The same at every call.
+  // Returns an equal text at every call.
   std::string Text() const;
 
  private:

@@ -1,4 +1,4 @@
-// What is counted of every RPC, whatever it does.
+// Counts of all RPCs.
 //
 // Names of the grpc_server_* family are those of go-grpc-prometheus, so that existing dashboards
 // and alerts work. Thread-safety: counting from any thread; AddMethod while the server is being put
@@ -31,7 +31,8 @@ absl::string_view CodeLabel(absl::StatusCode code);
 // as the labels are.
 absl::Span<const absl::string_view> RefusalReasons();
 
-// Calls of one service that the server refused for want of room or because of its state, by reason.
+// Calls of one service that the server refused for lack of capacity or because of its state, by
+// reason.
 class RefusalCounters {
  public:
   RefusalCounters(prometheus::Family<prometheus::Counter>& family, const std::string& service);
@@ -76,7 +77,7 @@ class RpcMetrics {
   prometheus::Family<prometheus::Counter>& messages_sent_;
   prometheus::Family<prometheus::Histogram>& handling_seconds_;
   prometheus::Family<prometheus::Counter>& refused_;
-  // By service. Methods point into it.
+  // Keyed by service. Methods point into it.
   std::map<std::string, RefusalCounters, std::less<>> refusals_;
 };
 

@@ -43,14 +43,14 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
 // And the reasons of answers that share a code with them.
-constexpr absl::string_view kAnswers[] = {"TOO_MANY_ALIASES", "MAPPING_IN_USE", "VERSION_IN_USE",
-                                          "ROLLBACK_VERSION", "MAPPING_NOT_EMPTY"};
+constexpr absl::string_view kAnswers[] = {"ALIAS_LIMIT_REACHED", "MAPPING_IN_USE", "VERSION_IN_USE",
+                                          "VERSION_ROLLBACK_TARGET", "MAPPING_NOT_EMPTY"};
 
 std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
     prometheus::Registry& registry) {
   auto& family = prometheus::BuildHistogram()
                      .Name("phimap_store_call_seconds")
-                     .Help("Seconds that a call of the store took.")
+                     .Help("Duration of a call to the store in seconds.")
                      .Register(registry);
   std::array<prometheus::Histogram*, kStoreOperations> histograms{};
   for (int i = 0; i < kStoreOperations; ++i) {
@@ -60,12 +60,11 @@ std::array<prometheus::Histogram*, kStoreOperations> CallHistograms(
 }
 
 std::array<prometheus::Counter*, kStatusCodes> FaultCounters(prometheus::Registry& registry) {
-  auto& family = prometheus::BuildCounter()
-                     .Name("phimap_store_faults_total")
-                     .Help(
-                         "Calls of the store that failed for its disk, its files or a bug, by "
-                         "code.")
-                     .Register(registry);
+  auto& family =
+      prometheus::BuildCounter()
+          .Name("phimap_store_faults_total")
+          .Help("Calls to the store that failed because of its disk, its files or a bug, by code.")
+          .Register(registry);
   std::array<prometheus::Counter*, kStatusCodes> counters{};
   for (const absl::StatusCode code : kFaultCodes) {
     counters[static_cast<int>(code)] = &family.Add({{"code", std::string(CodeLabel(code))}});
@@ -88,7 +87,7 @@ StoreMetrics::StoreMetrics(prometheus::Registry& registry)
     : call_seconds(CallHistograms(registry)),
       faults(FaultCounters(registry)),
       waiting(OneGauge(registry, "phimap_store_calls_waiting",
-                       "Calls that wait for a thread of the store.")) {}
+                       "Calls waiting for a thread of the store.")) {}
 
 void StoreMetrics::Called(StoreOperation operation, const absl::Status& status,
                           double seconds) const {

@@ -1,4 +1,4 @@
-// What is counted of the store's calls. Thread-safe.
+// Counts of the store's calls. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_STORE_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_STORE_METRICS_H_
 
@@ -39,8 +39,8 @@ enum class StoreOperation {
 };
 inline constexpr int kStoreOperations = 21;
 
-// Whether an error of the store speaks of its disk, its files or a bug; the others are answers:
-// there is no such name, somebody was quicker, an alias points there.
+// Whether an error of the store speaks of its disk, its files or a bug; the others are answers: an
+// unknown name, a lost race, an alias that points at the version.
 bool IsStoreFault(const absl::Status& status);
 
 class StoreMetrics {

@@ -11,8 +11,8 @@ std::array<prometheus::Counter*, kDrops> DropCounters(prometheus::Registry& regi
   auto& family = prometheus::BuildCounter()
                      .Name("phimap_transform_dropped_total")
                      .Help(
-                         "Accepted requests that were not computed, or not to the end, because "
-                         "their deadline passed or their client gave them up.")
+                         "Accepted requests that were not computed completely, because their "
+                         "deadline passed or their client cancelled them.")
                      .Register(registry);
   return {&family.Add({{"reason", "deadline"}}), &family.Add({{"reason", "cancelled"}})};
 }
@@ -21,34 +21,30 @@ std::array<prometheus::Counter*, kDrops> DropCounters(prometheus::Registry& regi
 
 TransformMetrics::TransformMetrics(prometheus::Registry& registry)
     : rows(OneCounter(registry, "phimap_transform_rows_total", "Rows mapped.")),
-      batch_rows(OneHistogram(registry, "phimap_transform_batch_rows",
-                              "Rows that were computed in one pass.",
+      batch_rows(OneHistogram(registry, "phimap_transform_batch_rows", "Rows per batch.",
                               {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384, 65536})),
       batch_requests(OneHistogram(registry, "phimap_transform_batch_requests",
-                                  "Requests that were computed in one pass.",
-                                  {1, 2, 4, 8, 16, 32, 64})),
-      parse_seconds(OneHistogram(
-          registry, "phimap_transform_parse_seconds",
-          "Seconds from when a request was read to when it was queued: checks, and the load of its "
-          "version if that was not live.",
-          LatencyBuckets())),
+                                  "Requests per batch.", {1, 2, 4, 8, 16, 32, 64})),
+      parse_seconds(OneHistogram(registry, "phimap_transform_parse_seconds",
+                                 "Seconds from reading a request to queueing it: checks, and "
+                                 "loading its version if necessary.",
+                                 LatencyBuckets())),
       queue_seconds(OneHistogram(registry, "phimap_transform_queue_seconds",
-                                 "Seconds a request waited for a worker.", LatencyBuckets())),
-      compute_seconds(OneHistogram(
-          registry, "phimap_transform_compute_seconds",
-          "Seconds of the pass that computed a request. The time of a pass is given to each "
-          "request of it, so the sum is more than the time that was computed.",
-          LatencyBuckets())),
-      answer_seconds(OneHistogram(
-          registry, "phimap_transform_answer_seconds",
-          "Seconds from when a request's features were computed to when they were sent, or given "
-          "up.",
-          LatencyBuckets())),
-      memory_bytes(OneGauge(registry, "phimap_request_memory_bytes",
-                            "Bytes of requests and answers, from before they arrive until they "
-                            "are sent.")),
+                                 "Seconds that a request waited for a worker.", LatencyBuckets())),
+      compute_seconds(
+          OneHistogram(registry, "phimap_transform_compute_seconds",
+                       "Seconds of the batch that computed a request. Each request of a batch "
+                       "counts its whole time, so the sum exceeds the computing time.",
+                       LatencyBuckets())),
+      answer_seconds(
+          OneHistogram(registry, "phimap_transform_answer_seconds",
+                       "Seconds from computing a request's features to sending them, or giving up.",
+                       LatencyBuckets())),
+      memory_bytes(OneGauge(
+          registry, "phimap_request_memory_bytes",
+          "Memory of requests and answers in bytes, from before they arrive until they are sent.")),
       inline_requests(OneCounter(registry, "phimap_transform_inline_total",
-                                 "Requests that were computed where they arrived, without a "
+                                 "Requests that were computed on their event loop, without a "
                                  "thread of the compute pool.")),
       pool_busy_seconds(
           OneCounter(registry, "phimap_compute_pool_busy_seconds_total",

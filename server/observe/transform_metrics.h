@@ -1,8 +1,8 @@
-// What is counted of requests for features, whatever protocol they came by.
+// Counts of requests for features, for all protocols.
 //
-// The life of a request is cut into four phases: parse, from when gRPC handed the message over to
-// when the scheduler has the work (checks, the reference, and the load of a version that is not
-// live); queue; compute; and answer, from the features to when they are sent. Thread-safe.
+// The life of a request is cut into four phases: parse, from when the message is complete to when
+// the scheduler has the work (checks, the reference, and the load of a version that is not live);
+// queue; compute; and answer, from the features to when they are sent. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 
@@ -16,7 +16,7 @@
 
 namespace phimap {
 
-// Why work that had been accepted was not computed.
+// Reason for which accepted work was not computed.
 enum class Drop { kDeadline, kCancelled };
 inline constexpr int kDrops = 2;
 
@@ -26,9 +26,9 @@ class TransformMetrics {
   TransformMetrics(const TransformMetrics&) = delete;
   TransformMetrics& operator=(const TransformMetrics&) = delete;
 
-  // A pass of the engine over `requests` requests of together `rows` rows.
+  // Records a batch of the engine: `requests` requests that have `rows` rows together.
   void PassComputed(int64_t requests, int64_t rows) const;
-  // One of its requests, which got its features.
+  // Records one request of the batch, which got its features.
   void RequestComputed(int64_t rows, double pass_seconds) const;
 
   prometheus::Counter* const rows;
@@ -38,7 +38,7 @@ class TransformMetrics {
   prometheus::Histogram* const queue_seconds;
   prometheus::Histogram* const compute_seconds;
   prometheus::Histogram* const answer_seconds;
-  // Bytes of requests and answers, from before they arrive until they are sent.
+  // Bytes that are charged for requests and answers, from before they arrive until they are sent.
   prometheus::Gauge* const memory_bytes;
   // Requests computed on the thread that brought them.
   prometheus::Counter* const inline_requests;

@@ -12,25 +12,26 @@ VersionSeries::Lease::~Lease() {
 VersionSeries::VersionSeries(prometheus::Registry& registry)
     : rows_(prometheus::BuildCounter()
                 .Name("phimap_version_rows_total")
-                .Help("Rows mapped by a version since it became live. At most 100 versions are "
-                      "named, the others are together the mapping _other.")
+                .Help("Rows mapped by a version since it was loaded. At most 100 versions are "
+                      "named; the others together are the mapping _other.")
                 .Register(registry)),
-      drift_rows_(prometheus::BuildCounter()
-                      .Name("phimap_version_drift_rows_total")
-                      .Help("Rows sampled to see whether inputs drift: the first of one request in "
-                            "64.")
-                      .Register(registry)),
+      drift_rows_(
+          prometheus::BuildCounter()
+              .Name("phimap_version_drift_rows_total")
+              .Help("Rows sampled to detect input drift: the first row of one request in 64.")
+              .Register(registry)),
       norm_sum_(prometheus::BuildCounter()
                     .Name("phimap_version_norm_sum_total")
-                    .Help("Sum of |F(x)|^2 over the sampled rows; their mean stands beside the "
+                    .Help("Sum of |F(x)|^2 over the sampled rows; compare their mean with the "
                           "certificate's mean_squared_norm.")
                     .Register(registry)),
-      residual_sum_(prometheus::BuildCounter()
-                        .Name("phimap_version_residual_sum_total")
-                        .Help("Sum of the residuals of F2 over the sampled rows; over that of "
-                              "|F(x)|^2 and itself it stands beside the certificate's held-out "
-                              "trace residual. 0 for other mappings.")
-                        .Register(registry)),
+      residual_sum_(
+          prometheus::BuildCounter()
+              .Name("phimap_version_residual_sum_total")
+              .Help(
+                  "Sum of F2's residuals over the sampled rows; its share of the sum with |F(x)|^2 "
+                  "compares with the certificate's held-out trace residual. 0 for other mappings.")
+              .Register(registry)),
       other_(Add({{"mapping", "_other"}, {"version", "_other"}})) {}
 
 VersionSeries::Series VersionSeries::Add(const prometheus::Labels& labels) {

@@ -2,9 +2,9 @@
 //
 // Names come from clients, so their number is bounded: at most kMaxNamed versions that are live
 // have labels of their own, further ones share the series whose mapping and version are "_other" (a
-// name that no mapping can have). Who is live longer keeps its labels: a client that has
-// thousands of versions loaded cannot push the others out. Thread-safety: Open and the end of a
-// lease from any thread; what a lease points to likewise.
+// name that no mapping can have). Versions keep their labels while they are live: a client that has
+// thousands of versions loaded cannot push the others out. Thread-safety: Open, the end of a lease
+// and its counters from any thread.
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_SERIES_H_
 
@@ -33,7 +33,7 @@ class VersionSeries {
   };
 
   // The series of one version while it is live; gone with the last lease of the version. Must not
-  // outlive what it came from.
+  // outlive the series that it came from.
   class Lease {
    public:
     ~Lease();
@@ -42,7 +42,7 @@ class VersionSeries {
 
     // Rows that the version mapped.
     prometheus::Counter* rows() const { return series_.rows; }
-    // Watches what the version is served.
+    // Watches the inputs of the version.
     const InputDrift& drift() const { return drift_; }
 
    private:

@@ -1,5 +1,5 @@
-// What is counted of a version while it is in memory, for those who ask for it by a call: /metrics
-// has names for a few versions only.
+// Counts of a version while it is in memory, for clients that ask for it by a call: /metrics has
+// names for a few versions only.
 #ifndef PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 #define PHIMAP_SERVER_OBSERVE_VERSION_TALLY_H_
 
@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// How often something happened, and how long that took in all. Thread-safe, lock-free; count and
-// time are each exact, and not of one instant.
+// A number of events and their total duration. Thread-safe, lock-free; count and time are each
+// exact, and not of one instant.
 class TimeTally {
  public:
   void Add(absl::Duration time) {

@@ -14,8 +14,8 @@ constexpr char kLibrary[] = "libpq.so.5";
 
 absl::Status NotLoaded() {
   const char* const why = dlerror();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "NO_LIBPQ", "store",
-                   absl::StrCat("a store in PostgreSQL takes libpq, and it cannot be loaded (",
+  return MakeError(absl::StatusCode::kFailedPrecondition, "LIBPQ_MISSING", "store",
+                   absl::StrCat("a PostgreSQL store needs libpq, which cannot be loaded (",
                                 why == nullptr ? "no reason was given" : why,
                                 "): install it; on Debian it is the package libpq5"));
 }

@@ -12,7 +12,6 @@ namespace phimap {
 
 // clang-format off
 #define PHIMAP_LIBPQ_FUNCTIONS(X) \
-  X(PQbackendPID) \
   X(PQclear) \
   X(PQcmdStatus) \
   X(PQconnectPoll) \
@@ -61,7 +60,7 @@ struct Libpq {
 #undef PHIMAP_DECLARE
 };
 
-// Loads libpq, once in the life of the process. FAILED_PRECONDITION (NO_LIBPQ): it is not
+// Loads libpq, once in the life of the process. FAILED_PRECONDITION (LIBPQ_MISSING): it is not
 // installed. Thread-safe.
 absl::Status LoadLibpq();
 

@@ -18,7 +18,7 @@ std::string PassFileProblem(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) {
     return absl::StrCat("cannot find ", path, ": ", std::strerror(errno));
   }
-  if (!S_ISREG(status.st_mode)) return absl::StrCat(path, " is no regular file");
+  if (!S_ISREG(status.st_mode)) return absl::StrCat(path, " is not a regular file");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return absl::StrFormat("%s has mode %04o, so libpq ignores it: chmod 0600", path,
                            status.st_mode & 07777);

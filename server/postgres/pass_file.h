@@ -1,4 +1,4 @@
-// The file of passwords that libpq reads by itself, and says nothing of when it cannot.
+// The file of passwords that libpq reads by itself, without reporting when it cannot.
 #ifndef PHIMAP_SERVER_POSTGRES_PASS_FILE_H_
 #define PHIMAP_SERVER_POSTGRES_PASS_FILE_H_
 
@@ -6,8 +6,8 @@
 
 namespace phimap {
 
-// Why libpq takes no password from the file at `path`, with what to do, as in "cannot open /x:
-// Permission denied"; empty if it can be read.
+// Reason why libpq cannot take a password from the file at `path`, with the remedy, such as "cannot
+// open /x: Permission denied"; empty if it can.
 std::string PassFileProblem(const std::string& path);
 
 }  // namespace phimap

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/digest/sha256.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
 #include "core/status/status_macros.h"
-#include "exchange/sha256.h"
 #include "server/store/catalog_errors.h"
 #include "server/store/sha256.h"
 
@@ -164,7 +164,7 @@ absl::Status PostgresBlobs::WriteChunk(absl::string_view digest, int64_t number,
 
 absl::Status PostgresBlobs::Complete(absl::string_view digest, int64_t size_bytes, int64_t chunks) {
   return database_->WriteTwice(Durability::kNow, [&](PostgresSession& session) -> absl::Status {
-    // Holds the row, so that nobody removes chunks between the count and the commit.
+    // Locks the row, so that no chunks are removed between the count and the commit.
     PHIMAP_RETURN_IF_ERROR(session
                                .Run("UPDATE blobs SET complete = 1, size_bytes = $1, "
                                     "write_time_us = (SELECT now_us FROM clock) WHERE digest = $2",

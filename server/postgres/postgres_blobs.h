@@ -1,17 +1,17 @@
 // Immutable byte strings named by their SHA-256, in PostgreSQL, in chunks.
 //
 // Invariants:
-//   1. A blob is read only when its row says `complete`, and it says so only in a transaction that
-//      found every chunk there. The chunks were committed before, each in a transaction of its own:
-//      no transaction and no lock lasts as long as an upload.
+//   1. A blob is read only when its row is marked `complete`, which is set only in a transaction
+//      that found every chunk there. The chunks were committed earlier, each in its own
+//      transaction: no transaction and no lock lasts as long as an upload.
 //   2. When Write returns OK the blob survives a crash, and a failover if there is a synchronous
 //      standby: chunks may reach the disk late, but not later than the commit that completes them.
 //   3. The content of a chunk follows from the blob, the size of its chunks (in its row, as
 //      the first writer set it) and the chunk's number. So any number of writers of one digest
 //      write the same, and a reader finds either the right chunk or none.
 //
-// An upload that was cut leaves a row that is not complete, with chunks; a later Write of the same
-// bytes goes on from there. Which blobs are referenced is the caller's knowledge.
+// An interrupted upload leaves an incomplete row with chunks; a later Write of the same bytes
+// continues there. The caller knows which blobs are referenced.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_BLOBS_H_
 
@@ -29,7 +29,7 @@
 
 namespace phimap {
 
-// Thread-safe. Errors as SqlDatabase says; a blob that is missing or damaged is DATA_LOSS.
+// Thread-safe. Errors are those of SqlDatabase; a blob that is missing or damaged is DATA_LOSS.
 class PostgresBlobs final : public Blobs {
  public:
   static constexpr int64_t kChunkBytes = int64_t{4} << 20;
@@ -37,9 +37,10 @@ class PostgresBlobs final : public Blobs {
   explicit PostgresBlobs(std::shared_ptr<PostgresDatabase> database)
       : database_(std::move(database)) {}
 
-  // Writes `content` durably under `digest`. What is there already is compared by its SHA-256 on
-  // the server, chunk by chunk, and only sent again if it is damaged; the time of writing becomes
-  // now. On error a part may be there, which nobody reads. REQUIRES: digest == Sha256Hex(content).
+  // Writes `content` durably under `digest`. A blob that is there already is compared by its
+  // SHA-256 on the server, chunk by chunk, and only sent again if it is damaged; its time of
+  // writing becomes now. After an error a part may be stored, which no reader sees. REQUIRES:
+  // digest == Sha256Hex(content).
   absl::Status Write(absl::string_view digest, absl::string_view content) override;
   // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
   // content: DATA_LOSS.
@@ -48,19 +49,19 @@ class PostgresBlobs final : public Blobs {
   // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
-  // Reads in pieces, one chunk in memory at a time: what is damaged shows before the
-  // last one. A blob that is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as
-  // long as a slow reader would keep the whole database from being cleaned up.
+  // Reads in pieces, one chunk in memory at a time: damage shows before the last one. A blob that
+  // is removed meanwhile ends in DATA_LOSS, because a snapshot that lasted as long as a slow reader
+  // would keep the whole database from being cleaned up.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                              int64_t size_bytes) override;
-  // OK when there is no such blob.
+  // OK if the blob does not exist.
   absl::Status Remove(absl::string_view digest) override;
   absl::StatusOr<std::vector<StoredBlob>> List() override;
   absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) override;
-  // Removed in the caller's transaction: what fails changes nothing.
+  // Removed in the caller's transaction: a failure changes nothing.
   absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
                                     absl::Time before) override;
-  // Its chunks stay, as those of an upload that was cut.
+  // The blob's chunks stay, as those of an interrupted upload do.
   absl::Status SetAside(absl::string_view digest) override;
   // Nothing is left behind: uploads that were cut are in List.
   absl::StatusOr<int64_t> RemoveRemains(absl::Time) override { return 0; }

@@ -149,7 +149,7 @@ bool PostgresConnection::Await(int16_t events, Deadline deadline) const {
     const int ready = poll(&socket, 1, timeout);
     if (ready > 0) return true;
     if (ready == 0 && Clock::now() >= deadline) return false;
-    // libpq finds and explains whatever is wrong with its socket.
+    // libpq finds and explains faults of its socket.
     if (ready < 0 && errno != EINTR) return true;
   }
 }
@@ -218,7 +218,7 @@ absl::Status PostgresConnection::Flush(Deadline deadline) {
 absl::Status PostgresConnection::AwaitResult(Deadline deadline) {
   while (libpq().PQisBusy(connection_.get()) != 0) {
     if (!Await(POLLIN, deadline)) return Lost(kNotInTime);
-    // After a failure what the server said last may still be there to be read.
+    // After a failure the server's last message may still be readable.
     if (libpq().PQconsumeInput(connection_.get()) == 0 &&
         libpq().PQisBusy(connection_.get()) != 0) {
       return Lost(libpq().PQerrorMessage(connection_.get()));
@@ -235,7 +235,7 @@ absl::StatusOr<SqlRows> PostgresConnection::Receive() {
     PHIMAP_RETURN_IF_ERROR(AwaitResult(deadline));
     const Result result(libpq().PQgetResult(connection_.get()));
     if (result == nullptr) break;
-    switch (libpq().PQresultStatus(result.get())) {
+    switch (static_cast<int>(libpq().PQresultStatus(result.get()))) {
       case PGRES_COMMAND_OK:
       case PGRES_TUPLES_OK:
       case PGRES_EMPTY_QUERY:
@@ -324,10 +324,6 @@ bool PostgresConnection::in_transaction() const {
 
 int PostgresConnection::server_version() const {
   return usable() ? libpq().PQserverVersion(connection_.get()) : 0;
-}
-
-int PostgresConnection::backend_pid() const {
-  return usable() ? libpq().PQbackendPID(connection_.get()) : 0;
 }
 
 }  // namespace phimap

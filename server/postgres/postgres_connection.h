@@ -31,26 +31,26 @@ struct PostgresBytes {
 using PostgresValue = std::variant<std::monostate, int64_t, absl::string_view, PostgresBytes>;
 
 struct PostgresTimeouts {
-  // For each host that the address names, unless it says connect_timeout.
+  // Timeout for each host that the address names, unless it has connect_timeout.
   absl::Duration connect = absl::Seconds(5);
-  // For each statement. The server ends it then; a server that says nothing for `answer_grace`
-  // longer counts as lost.
+  // For each statement. The server then ends the statement; a server that does not answer for
+  // `answer_grace` longer counts as lost.
   absl::Duration statement = absl::Seconds(10);
   absl::Duration answer_grace = absl::Seconds(1);
   // For each lock that a statement waits for.
   absl::Duration lock = absl::Seconds(5);
-  // For a transaction whose client says nothing.
+  // Timeout for a transaction whose client is idle.
   absl::Duration idle_in_transaction = absl::Seconds(30);
 };
 
-// One connection. Not thread-safe. No call waits for longer than its timeout, whatever the network
-// does, but for the resolver of host names, which has its own (resolv.conf).
+// One connection. Not thread-safe. No call waits for longer than its timeout, except for the
+// resolver of host names, which has its own (resolv.conf).
 //
-// A connection that failed, or that did not answer in time, is closed and stays so: nobody knows
-// what the server did last. Every later call is the same error.
+// A connection that failed, or that did not answer in time, is closed and stays so: the outcome of
+// its last statement is unknown. Every later call is the same error.
 //
-// Errors as SqlDatabase says; ABORTED never: 40001 and 40P01 are UNAVAILABLE, and last_sqlstate()
-// tells.
+// Errors are those of SqlDatabase, without ABORTED: 40001 and 40P01 are UNAVAILABLE, and
+// last_sqlstate() distinguishes them.
 class PostgresConnection {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
@@ -80,7 +80,7 @@ class PostgresConnection {
   // Waits for a notification, and takes all that are there. False: none came until `deadline`.
   absl::StatusOr<bool> WaitForNotification(Deadline deadline);
 
-  // Whether the server, idle, has not said goodbye. Looks without waiting.
+  // Whether the idle server has not closed the connection. Looks without waiting.
   bool IsAlive();
   // False once it was closed.
   bool usable() const { return connection_ != nullptr; }
@@ -93,9 +93,8 @@ class PostgresConnection {
   const std::vector<std::string>& last_warnings() const { return last_warnings_; }
 
   const PostgresPlace& place() const { return place_; }
-  // As PQserverVersion: 150018 is 15.18.
+  // Value of PQserverVersion: 150018 is 15.18.
   int server_version() const;
-  int backend_pid() const;
   const PostgresTimeouts& timeouts() const { return timeouts_; }
 
  private:
@@ -106,7 +105,7 @@ class PostgresConnection {
 
   static absl::StatusOr<std::unique_ptr<PostgresConnection>> OpenHost(
       const PostgresParameters& parameters, const PostgresTimeouts& timeouts);
-  // Goes on with a connection that begins, until it stands or `deadline` comes.
+  // Continues to establish a connection until it is ready or `deadline` comes.
   absl::Status Establish(Deadline deadline);
   absl::Status ConnectError(absl::string_view fallback);
   // Waits until the socket is ready for one of poll(2)'s `events`. False: until the deadline it was

@@ -43,7 +43,7 @@ absl::Status LocalOnly(const PostgresConnection& connection) {
 }
 
 absl::Status NotCommitted(const PostgresPlace& place) {
-  return MakeError(absl::StatusCode::kInternal, "DATABASE_ERROR", "",
+  return MakeError(absl::StatusCode::kInternal, "DATABASE_FAILED", "",
                    absl::StrCat(place.Text(), " rolled back where it should commit"));
 }
 
@@ -80,7 +80,7 @@ PostgresDatabase::Outcome PostgresDatabase::Attempt(const std::string& begin,
   }
   PostgresSession session(&connection);
   const absl::Status status = body(session);
-  // What the body made of a statement's error, or that it passed it over, does not matter here.
+  // It does not matter whether the body passed over a statement's error or returned another.
   if (!session.failure().ok()) {
     return Failed(connection, status.ok() ? session.failure() : status);
   }
@@ -96,7 +96,7 @@ PostgresDatabase::Outcome PostgresDatabase::Commit(PostgresConnection& connectio
                                                    const absl::Status& failure) {
   const absl::Status committed = connection.RunBatch(commit).status();
   if (!committed.ok()) {
-    // A server that says why it did not commit, and goes on, did not.
+    // A server that reports why it did not commit, and continues, did not commit.
     const bool in_doubt = !connection.usable() || EndsConnection(connection.last_sqlstate());
     Outcome outcome = Failed(connection, committed);
     outcome.in_doubt = in_doubt;

@@ -18,20 +18,20 @@ namespace phimap {
 
 struct PostgresDatabaseOptions {
   PostgresPoolOptions pool;
-  // How long Write tries to find out whether a commit happened whose answer was lost.
+  // Time for which Write tries to find out whether a commit succeeded whose answer was lost.
   absl::Duration settle = absl::Seconds(10);
 };
 
-// As SqlDatabase says, and:
+// Requirements and guarantees of SqlDatabase, and:
 //
 //   1. Writers of all processes follow one another, since each first locks the one row of `store`
 //      and keeps it until its commit is done. So the order of commits is that of the revisions that
 //      bodies take from that row.
-//   2. A connection that was lost is no error as long as another one can be had: Read begins again,
+//   2. A lost connection is not an error as long as another one is available: Read begins again,
 //      once, and so does Write unless COMMIT was sent. Bodies must bear to be run again.
 //   3. A commit whose answer was lost is settled by another commit, of the same row: it waits for
 //      the end of the backend that had the row, and with synchronous replication it returns when
-//      the standby has all that came before it. Only then what `is_stored` reads counts.
+//      the standby has all that came before it. Only then `is_stored` reads reliably.
 //   4. A commit that comes with a warning did not wait for the standby to the end (its wait was
 //      cancelled). It is on one machine only and stays COMMIT_IN_DOUBT: a failover may lose it.
 //   5. Each Write notifies the channel `phimap`.
@@ -60,9 +60,9 @@ class PostgresDatabase final : public SqlDatabase {
   enum class Durability { kNow, kWithNext };
   absl::Status WriteTwice(Durability durability, PostgresBody body);
 
-  // False: what is committed is on one machine's disk only, and lost with it.
+  // False: commits are on one machine's disk only, and lost with it.
   bool has_synchronous_standby() const { return pool_.has_synchronous_standby(); }
-  // Which database it is, for people: without a password.
+  // Location of the database, for people: without a password.
   std::string place() const { return pool_.place(); }
   const PostgresDatabaseOptions& options() const { return options_; }
 
@@ -70,12 +70,12 @@ class PostgresDatabase final : public SqlDatabase {
   PostgresDatabase(const std::string& uri, const PostgresDatabaseOptions& options)
       : options_(options), pool_(uri, options.pool) {}
 
-  // How a transaction that was tried once ended.
+  // End of a transaction that was tried once.
   struct Outcome {
     absl::Status status;
     // Nothing of it was stored, and another attempt may succeed.
     bool again = false;
-    // Its commit may or may not have happened.
+    // The commit may or may not have happened.
     bool in_doubt = false;
   };
   Outcome Attempt(const std::string& begin, const std::string& commit, PostgresBody body);
@@ -84,7 +84,7 @@ class PostgresDatabase final : public SqlDatabase {
   Outcome Failed(PostgresConnection& connection, const absl::Status& status);
   absl::Status Settle(const absl::Status& cause, IsStored is_stored, absl::string_view what);
 
-  // Write without the note of what is in doubt.
+  // Like Write, but without noting a doubtful commit.
   absl::Status WriteOrDoubt(Body body, IsStored is_stored, absl::string_view what);
 
   const PostgresDatabaseOptions options_;

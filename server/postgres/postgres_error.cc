@@ -16,7 +16,7 @@ namespace {
 using Code = absl::StatusCode;
 
 struct Meaning {
-  const char* prefix;  // What the SQLSTATE begins with.
+  const char* prefix;  // Beginning of the SQLSTATE.
   Code code;
   const char* reason;
   const char* advice;
@@ -28,11 +28,11 @@ constexpr int64_t kRetryDelayMs = 1000;
 // The first line that matches counts.
 constexpr Meaning kMeanings[] = {
     {"08", Code::kUnavailable, "DATABASE_UNAVAILABLE",
-     "look whether the server runs and can be reached", kRetryDelayMs},
+     "check that the server runs and can be reached", kRetryDelayMs},
     {"57014", Code::kUnavailable, "DATABASE_BUSY",
-     "the statement took longer than it may; look into pg_stat_activity", kRetryDelayMs},
+     "the statement took too long; look into pg_stat_activity", kRetryDelayMs},
     {"57P", Code::kUnavailable, "DATABASE_UNAVAILABLE",
-     "the server starts, stops, or ended this connection; try again", kRetryDelayMs},
+     "the server is starting or stopping, or ended this connection; try again", kRetryDelayMs},
     {"25P03", Code::kUnavailable, "DATABASE_UNAVAILABLE",
      "the server ended a transaction that waited too long; try again", kRetryDelayMs},
     {"25006", Code::kUnavailable, "DATABASE_READ_ONLY",
@@ -40,15 +40,15 @@ constexpr Meaning kMeanings[] = {
      "target_session_attrs=read-write in the address",
      kRetryDelayMs},
     {"55P03", Code::kUnavailable, "DATABASE_BUSY",
-     "somebody holds a lock for too long; look into pg_locks", kRetryDelayMs},
-    {"40", Code::kUnavailable, "DATABASE_BUSY", "other transactions came between; try again",
+     "another session holds a lock for too long; look into pg_locks", kRetryDelayMs},
+    {"40", Code::kUnavailable, "DATABASE_BUSY", "other transactions interfered; try again",
      kRetryDelayMs},
     {"53300", Code::kUnavailable, "DATABASE_UNAVAILABLE",
      "raise max_connections, or put PgBouncer in front", kRetryDelayMs},
     {"53100", Code::kResourceExhausted, "DISK_FULL", "free space on the database's disk"},
     {"53", Code::kResourceExhausted, "DATABASE_EXHAUSTED",
      "look into the log of the database server"},
-    {"58", Code::kUnavailable, "FILE_IO_ERROR", "look into the log of the database server",
+    {"58", Code::kUnavailable, "FILE_IO_FAILED", "look into the log of the database server",
      kRetryDelayMs},
     {"28", Code::kFailedPrecondition, "DATABASE_REFUSED",
      "check user, the password in the file that PGPASSFILE names, TLS parameters, and pg_hba.conf"},
@@ -56,12 +56,12 @@ constexpr Meaning kMeanings[] = {
      "create the database, or correct its name in the address"},
     {"42501", Code::kFailedPrecondition, "DATABASE_REFUSED",
      "grant the user CREATE on the database, or all rights on the schema phimap"},
-    {"42P01", Code::kFailedPrecondition, "NOT_A_STORE",
+    {"42P01", Code::kFailedPrecondition, "STORE_INVALID",
      "the schema phimap lacks a table; restore it from a backup, or choose another database"},
     {"XX001", Code::kDataLoss, "DATABASE_DAMAGED", "restore the database from a backup"},
     {"XX002", Code::kDataLoss, "DATABASE_DAMAGED", "rebuild the index with REINDEX"},
-    {"22021", Code::kInvalidArgument, "BAD_TEXT", "send UTF-8 without NUL"},
-    {"", Code::kInternal, "DATABASE_ERROR", "please report this"},
+    {"22021", Code::kInvalidArgument, "TEXT_INVALID", "send UTF-8 without NUL"},
+    {"", Code::kInternal, "DATABASE_FAILED", "please report this"},
 };
 
 const Meaning& MeaningOf(absl::string_view sqlstate) {
@@ -72,7 +72,8 @@ const Meaning& MeaningOf(absl::string_view sqlstate) {
   return *meaning;
 }
 
-// Where in `line` a SQLSTATE stands between "FATAL:  " (in any language) and ": "; npos: nowhere.
+// Position of the SQLSTATE in `line` between "FATAL: " (in any language) and ": "; npos: there is
+// none.
 size_t FindState(absl::string_view line) {
   for (size_t at = line.find(":  "); at != line.npos; at = line.find(":  ", at + 1)) {
     const absl::string_view rest = line.substr(at + 3);

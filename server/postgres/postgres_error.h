@@ -1,4 +1,4 @@
-// What PostgreSQL and libpq say went wrong, as errors that teach.
+// Translates errors of PostgreSQL and libpq into errors that teach.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_ERROR_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_ERROR_H_
 
@@ -20,19 +20,19 @@ struct PostgresPlace {
   std::string Text() const;
 };
 
-// The error of a server that answered with `sqlstate`, five characters; empty: of a connection
-// that failed without an answer. `message` is what the server or libpq said.
+// The error of a server that answered with `sqlstate`, five characters; empty: of a connection that
+// failed without an answer. `message` is the text of the server or libpq.
 absl::Status PostgresError(absl::string_view sqlstate, absl::string_view message,
                            const PostgresPlace& place);
 
-// Whether the connection is of no more use after an error with `sqlstate`: the server ends, or has
+// Whether the connection is unusable after an error with `sqlstate`: the server is ending, or has
 // become a standby, so that a new connection may reach another one.
 bool EndsConnection(absl::string_view sqlstate);
 
 // Whether the same transaction may succeed when it is run again at once.
 bool IsSerializationFailure(absl::string_view sqlstate);
 
-// What libpq says of a failed connection, of which PQERRORS_VERBOSE makes "FATAL:  28P01: text" and
+// Text of libpq about a failed connection, in which PQERRORS_VERBOSE puts "FATAL: 28P01: text" and
 // a line with a place in PostgreSQL's sources.
 struct ConnectFailure {
   std::string sqlstate;  // Empty when the server did not answer.

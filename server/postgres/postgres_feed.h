@@ -1,4 +1,4 @@
-// What others changed in a catalog on PostgreSQL, by LISTEN and by asking.
+// Changes by others in a catalog on PostgreSQL, found by LISTEN and by polling.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_FEED_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_FEED_H_
 
@@ -14,21 +14,21 @@
 namespace phimap {
 
 struct PostgresFeedOptions {
-  // How long a connection and an answer are waited for at first. What is too late is asked again
-  // over another connection, with twice the time, up to `longest_patience`.
+  // Initial timeout of a connection and an answer. After a timeout the question is asked again over
+  // another connection, with twice the time, up to `longest_patience`.
   absl::Duration patience = absl::Milliseconds(400);
   absl::Duration longest_patience = absl::Seconds(5);
 };
 
-// One connection of its own: what waits on it holds up nobody else, and the other way round. It is
-// opened when it is needed, and again when it is lost. Through a pooler between transactions no
-// notices come; asking works.
+// The feed has its own connection, so that its waits delay no other user. The connection is opened
+// when it is needed, and again when it is lost. Behind a pooler in transaction mode no notices
+// arrive; changes are found by asking.
 class PostgresFeed final : public ChangeFeed {
  public:
   // Connects nowhere yet. REQUIRES: the tables are there, and `uri` is one (postgres_uri.h).
   explicit PostgresFeed(std::string uri, const PostgresFeedOptions& options = {});
 
-  // Returns at once when there is no connection.
+  // Returns at once without a connection.
   void Await(absl::Duration limit) override;
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since) override;
 

@@ -85,7 +85,7 @@ CREATE TABLE blob_chunks (
 ALTER TABLE blob_chunks ALTER COLUMN content SET STORAGE EXTERNAL;
 )sql";
 
-// 2: what a fleet needs, as SQLite's schema 4.
+// 2: tables of a fleet, as in SQLite's schema 4.
 constexpr char kFleetTables[] = R"sql(
 CREATE TABLE unreferenced (
   digest TEXT COLLATE "C" PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
@@ -135,7 +135,7 @@ CREATE VIEW clock AS
 )sql";
 
 // 3: versions that expire, as SQLite's schema 5. A server of the version before deletes none, and
-// does not count what it maps as a use.
+// does not count mapped rows as a use.
 constexpr char kExpiryColumns[] = R"sql(
 ALTER TABLE versions ADD COLUMN ttl_us BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE versions ADD COLUMN expire_time_us BIGINT NOT NULL DEFAULT 0;

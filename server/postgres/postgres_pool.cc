@@ -101,7 +101,7 @@ absl::StatusOr<PostgresPool::Lease> PostgresPool::Take() {
 }
 
 absl::Status PostgresPool::AwayError() const {
-  // Whoever probes knows only when it is done; the others should not be back before.
+  // The probing thread knows only when it is done; the others should not return earlier.
   const absl::Duration left = absl::FromChrono(next_attempt_ - Clock::now());
   return WithRetryDelay(last_error_, std::max(left, options_.first_backoff));
 }

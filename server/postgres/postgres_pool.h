@@ -21,7 +21,7 @@ namespace phimap {
 struct PostgresPoolOptions {
   PostgresTimeouts timeouts;
   int connections = 4;
-  // How long a caller waits for another one's connection.
+  // Time for which a caller waits for another one's connection.
   absl::Duration wait = absl::Seconds(10);
   // While the database is away a connection is tried after `first_backoff`, then after twice as
   // long each time, up to `longest_backoff`; each a random half shorter, so that servers do not
@@ -62,16 +62,16 @@ class PostgresPool {
   ~PostgresPool();
 
   absl::StatusOr<Lease> Acquire();
-  // The same; while the database is away waits until it is back, or `deadline`.
+  // Like Acquire; while the database is away it waits until it is back, or `deadline`.
   absl::StatusOr<Lease> AcquireUntil(Deadline deadline);
-  // A connection was lost, or leads to a standby: closes those that are idle, and in future those
-  // that are in use as they come back. Others were probably lost with it, and some not noticed.
+  // Called when a connection was lost, or leads to a standby: closes idle connections, and those in
+  // use as they come back. Others were probably lost with it, and some not noticed.
   void Renew();
 
   const PostgresPoolOptions& options() const { return options_; }
-  // Where the last connection that was opened leads to; "" before the first.
+  // Server of the last connection that was opened; "" before the first.
   std::string place() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // That synchronous_standby_names was not empty when a connection was opened last.
+  // Whether synchronous_standby_names was not empty when a connection was opened last.
   bool has_synchronous_standby() const { return has_synchronous_standby_; }
 
  private:

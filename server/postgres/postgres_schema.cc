@@ -11,15 +11,15 @@
 namespace phimap {
 namespace {
 
-// "phim", as the application_id of the file of SQLite: whoever else takes advisory locks in this
-// database takes others.
+// "phim", as the application_id of the SQLite file: other users of advisory locks in this database
+// use other numbers.
 constexpr char kLock[] = " SELECT pg_advisory_xact_lock(1885890925);";
 
-// What every writer begins with: the other way round one of the two would be ended by a deadlock.
+// Every writer begins with this statement: in the opposite order one of two would be ended by a
+// deadlock.
 constexpr char kTakeStore[] = "SELECT only_row FROM store WHERE only_row = 1 FOR UPDATE;";
 
-// Readers may hold what a migration wants and want what it holds; one of the two is told to try
-// again.
+// Readers and a migration may wait for each other's locks; one of the two is told to try again.
 constexpr int kMigrationAttempts = 20;
 
 struct Found {

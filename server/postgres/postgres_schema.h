@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// What makes of one schema version the next. Only additions that servers of the version before can
+// Converts one schema version to the next. Only additions that servers of the version before can
 // work with, while those still run. Never changed once released.
 struct PostgresMigration {
   const char* statements;
@@ -23,8 +23,8 @@ absl::Span<const PostgresMigration> PostgresMigrations();
 
 // Creates the tables, or migrates them to the version that is the number of `migrations`, in one
 // transaction under a lock: any number of servers may start at once, while others work. A newer
-// schema that says that servers of this version can work with it (`store.oldest_reader`) is left as
-// it is; any other is FAILED_PRECONDITION, STORE_TOO_NEW.
+// schema that is compatible with servers of this version (`store.oldest_reader`) is left as it is;
+// any other is FAILED_PRECONDITION, STORE_TOO_NEW.
 absl::Status PreparePostgresSchema(
     PostgresConnection& connection,
     absl::Span<const PostgresMigration> migrations = PostgresMigrations());

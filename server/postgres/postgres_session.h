@@ -1,4 +1,4 @@
-// Transactions on PostgreSQL: how they begin, and what runs in them.
+// Transactions on PostgreSQL: their beginnings and their statements.
 #ifndef PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
 #define PHIMAP_SERVER_POSTGRES_POSTGRES_SESSION_H_
 
@@ -20,7 +20,7 @@ class PostgresSession final : public SqlSession {
 
   absl::StatusOr<SqlRows> Run(absl::string_view statement,
                               absl::Span<const SqlValue> values = {}) override;
-  // As PostgresConnection::RunBinary.
+  // Like PostgresConnection::RunBinary.
   absl::StatusOr<SqlRows> RunBinary(absl::string_view statement,
                                     absl::Span<const PostgresValue> values);
   // The first error of a statement.
@@ -34,7 +34,7 @@ class PostgresSession final : public SqlSession {
 };
 
 // Statements that begin a transaction, in one round trip. Settings last for the transaction, so
-// that a pooler may give the connection to somebody else after it.
+// that a pooler may give the connection to another client afterwards.
 std::string BeginRead(const PostgresTimeouts& timeouts);
 std::string BeginWrite(const PostgresTimeouts& timeouts);
 

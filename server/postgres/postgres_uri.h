@@ -17,14 +17,14 @@ using PostgresParameters = std::vector<std::pair<std::string, std::string>>;
 // The parameters for each host that `uri` names, in its order. One at a time, because libpq would
 // spend the whole time on a host that accepts a connection and is silent, and only then fail.
 //
-// What `uri` does not say is left to libpq (the environment, PGPASSFILE, a service file), but for
-// the name of the application and how soon a dead peer is noticed.
+// Parameters that `uri` leaves out are libpq's (the environment, PGPASSFILE, a service file),
+// except for the name of the application and how soon a dead peer is noticed.
 // Errors: INVALID_ARGUMENT, which never repeats any part of `uri`: a password that is not written
 // as a URI demands turns up in any part of it.
 absl::StatusOr<std::vector<PostgresParameters>> ParsePostgresUri(const std::string& uri);
 
-// Whether `uri` is one that this can be done with, and holds no password: what stands on a command
-// line is seen by every user of the machine. INVALID_ARGUMENT.
+// Whether `uri` has a suitable form, and holds no password: every user of the machine can see a
+// command line. INVALID_ARGUMENT.
 absl::Status CheckPostgresUri(const std::string& uri);
 
 }  // namespace phimap

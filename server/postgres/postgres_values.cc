@@ -26,7 +26,7 @@ constexpr Oid kNumeric = 1700;  // The sum of bigint.
 bool IsInteger(Oid type) { return type == kInt8 || type == kInt4 || type == kInt2; }
 
 absl::Status BadColumn(Oid type) {
-  return MakeError(absl::StatusCode::kInternal, "DATABASE_ERROR", "",
+  return MakeError(absl::StatusCode::kInternal, "DATABASE_FAILED", "",
                    absl::StrCat("a column has PostgreSQL's type ", type,
                                 ", which is neither an integer nor text; please report this"));
 }

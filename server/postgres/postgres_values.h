@@ -13,7 +13,7 @@
 namespace phimap {
 
 // The parameters of a statement as PQsendQueryParams takes them, all in binary, which needs no
-// quoting and sends text with its length. Refers to the values it was made of.
+// quoting and sends text with its length. Refers to the values that it was made from.
 class PostgresArguments {
  public:
   explicit PostgresArguments(absl::Span<const PostgresValue> values);

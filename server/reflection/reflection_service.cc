@@ -65,13 +65,13 @@ void Answer(const ServedSchema& schema, const ServerReflectionRequest& request,
     case ServerReflectionRequest::kListServices:
       return SetServices(schema, response);
     case ServerReflectionRequest::MESSAGE_REQUEST_NOT_SET:
-      return SetError(MakeError(absl::StatusCode::kInvalidArgument, "NO_REQUEST", "message_request",
-                                "expected one of its fields, got none"),
+      return SetError(MakeError(absl::StatusCode::kInvalidArgument, "REQUEST_MISSING",
+                                "message_request", "expected one of its fields, got none"),
                       response);
   }
 }
 
-// Of both versions: their messages are equal on the wire.
+// Serves both versions: their messages are equal on the wire.
 class ReflectionCall final : public TypedStreamCall<ServerReflectionRequest> {
  public:
   ReflectionCall(const CallStart& start, std::shared_ptr<const ServedSchema> schema)

@@ -17,8 +17,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
 absl::Status NotServed(const char* what, const std::string& name) {
-  return MakeError(absl::StatusCode::kNotFound, "NOT_SERVED", "",
-                   absl::StrCat("the services of this server have no ", what, " ", Quoted(name)));
+  return MakeError(absl::StatusCode::kNotFound, "SCHEMA_NOT_FOUND", "",
+                   absl::StrCat("this server's services have no ", what, " ", Quoted(name)));
 }
 
 }  // namespace

@@ -11,20 +11,19 @@
 
 namespace phimap {
 
-// A pool of its own, for two reasons: protobuf's pool of generated files remembers every name that
-// it was asked for in vain, so that a stranger could fill the memory with names; and what is linked
-// but not served is nobody's business.
-// Immutable, hence thread-safe.
+// The schema has its own pool, for two reasons: protobuf's pool of generated files remembers every
+// unknown name that it was asked for, so that a stranger could fill the memory with names; and
+// files that are linked but not served should not be visible. Immutable, hence thread-safe.
 class ServedSchema {
  public:
-  // A file, then those that it imports, directly or not: serialized FileDescriptorProtos.
+  // A file, followed by its direct and indirect imports: serialized FileDescriptorProtos.
   using Files = std::vector<std::string>;
 
   // Full names. REQUIRES: generated code for each of them.
   explicit ServedSchema(const std::vector<std::string>& services);
 
   const std::vector<std::string>& services() const { return services_; }
-  // All of these: NOT_FOUND for what is in none of the files.
+  // All of these return NOT_FOUND for a name that no file has.
   absl::StatusOr<Files> FileNamed(const std::string& name) const;
   absl::StatusOr<Files> FileWithSymbol(const std::string& symbol) const;
   absl::StatusOr<Files> FileWithExtension(const std::string& type, int number) const;
@@ -32,13 +31,13 @@ class ServedSchema {
   absl::StatusOr<std::vector<int>> ExtensionsOf(const std::string& type) const;
 
  private:
-  // With what it imports.
+  // Adds the file and its imports.
   void Add(const google::protobuf::FileDescriptor& file);
   Files WithImports(const google::protobuf::FileDescriptor& file) const;
 
   const std::vector<std::string> services_;
   google::protobuf::DescriptorPool pool_;
-  // By name.
+  // Keyed by name.
   std::map<std::string, std::string> files_;
 };
 

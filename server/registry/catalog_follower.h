@@ -1,4 +1,4 @@
-// Keeps a registry's names up with what other servers change, from a thread of its own.
+// Keeps a registry's names up to date with other servers' changes, from its own thread.
 #ifndef PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
 #define PHIMAP_SERVER_REGISTRY_CATALOG_FOLLOWER_H_
 
@@ -15,9 +15,9 @@
 namespace phimap {
 
 // Guarantees: while the catalog answers, the registry knows each change at most kPollPeriod and one
-// answer's time after its commit, also when notices get lost or a connection hangs. While it does
-// not, names mean what they meant, and the follower asks again after 50 ms, and then after twice as
-// long each time up to a second.
+// answer's time after its commit, also when notices get lost or a connection hangs. While the
+// database does not answer, names keep their meaning, and the follower asks again after 50 ms, and
+// then after twice as long each time up to a second.
 class CatalogFollower {
  public:
   static constexpr absl::Duration kPollPeriod = absl::Milliseconds(250);
@@ -25,12 +25,12 @@ class CatalogFollower {
   // `registry`, which has caught up once, and `errors` outlive the follower.
   CatalogFollower(VersionRegistry& registry, std::unique_ptr<ChangeFeed> feed,
                   prometheus::Counter* errors);
-  // Waits for what is being asked.
+  // Waits for the question under way.
   ~CatalogFollower();
   CatalogFollower(const CatalogFollower&) = delete;
   CatalogFollower& operator=(const CatalogFollower&) = delete;
 
-  // How long ago it is that what the registry knows was all there was.
+  // Time since the registry's knowledge was last complete.
   absl::Duration Age() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

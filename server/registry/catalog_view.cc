@@ -111,7 +111,8 @@ bool CatalogView::Apply(const Revision& since, NameChanges changes) {
   MutexLock lock(&applying_);
   const Revision seen = revision();
   if (seen.epoch != since.epoch) return false;
-  // Somebody else's later answer was here first. It has these changes and perhaps more of them.
+  // A later answer for another caller was here first. It has these changes and perhaps more of
+  // them.
   if (!changes.whole && changes.revision.number <= seen.number) return true;
   if (changes.whole) AddGone(changes);
   for (const MappingNames& now : changes.mappings) {

@@ -1,8 +1,8 @@
-// What names mean, in memory: every mapping's versions and aliases, as of one revision of the
-// catalog. Whoever serves asks the view and not the store, and the view follows the store.
+// Meaning of names, in memory: every mapping's versions and aliases, as of one revision of the
+// catalog. Servers ask the view and not the store, and the view follows the store.
 //
-// Guarantees: it goes from revision to revision and never back. After CatchUp has returned OK,
-// every change that was acknowledged before its call is seen by every question.
+// Guarantees: it moves from revision to revision and never back. After CatchUp has returned OK,
+// every answer includes each change that was acknowledged before the call of CatchUp.
 // Thread-safety: all methods may be called from any thread.
 #ifndef PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
 #define PHIMAP_SERVER_REGISTRY_CATALOG_VIEW_H_
@@ -27,22 +27,21 @@ namespace phimap {
 class CatalogView {
  public:
   // Told of each mapping that changed, before the next, and before CatchUp returns; one at a time.
-  // It must not call CatchUp.
+  // The listener must not call CatchUp.
   using Listener = std::function<void(const MappingNames& before, const MappingNames& now)>;
 
-  // Asks a catalog what became of names since a revision.
+  // Asks a catalog for changes of names since a revision.
   using Source = absl::FunctionRef<absl::StatusOr<NameChanges>(const Revision& since)>;
 
   // Knows nothing before the first CatchUp.
   explicit CatalogView(Listener changed) : changed_(std::move(changed)) {}
 
-  // Asks `source` what changed, and sees it from then on. Blocking, as `source` is; several may ask
-  // at once, and none waits for another one's answer. Errors: those of `source`; then nothing
-  // changes.
+  // Asks `source` for changes, and applies them. Blocking, as `source` is; several may ask at once,
+  // and none waits for another one's answer. Errors: those of `source`; then nothing changes.
   absl::Status CatchUp(Source source) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
 
-  // The number of the version that `reference` means; 0 if there is none, and if several digests
-  // begin as the one that it gives. Never waits for the store.
+  // The number of the version that `reference` means; 0 if there is none, or if several digests
+  // begin with its digits. Never waits for the store.
   int64_t Find(const Reference& reference) const ABSL_LOCKS_EXCLUDED(mutex_);
   // The aliases that point at a version, by name.
   std::vector<std::string> AliasesOf(absl::string_view mapping, int64_t number) const
@@ -50,7 +49,7 @@ class CatalogView {
   Revision revision() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What is known of a mapping.
+  // Known names of a mapping.
   struct Known {
     MappingNames names;
     // Positions in names.versions, by digest, and of equal digests the newest first.
@@ -62,16 +61,16 @@ class CatalogView {
   static int64_t VersionOf(const Known& known, const Reference& reference);
   static int64_t VersionOfDigest(const Known& known, absl::string_view digest);
 
-  // Sees `changes`, which were asked for `since`. False, and nothing is done, if they are of
-  // another history than the one that is seen by now: ask again.
+  // Sees `changes`, which were asked for `since`. Applies `changes`, which were requested since
+  // `since`. False, without effect, if their history differs from the present one: ask again.
   bool Apply(const Revision& since, NameChanges changes) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
-  // Adds to `changes` that mappings are gone which the whole does not have.
+  // Adds to `changes` the mappings that are gone, because the complete list lacks them.
   void AddGone(NameChanges& changes) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Puts `now` in the place of what was known of its mapping, which is returned.
+  // Replaces the names of a mapping by `now` and returns the previous ones.
   MappingNames Replace(const MappingNames& now) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Listener changed_;
-  // One at a time: what is seen is in the order of revisions.
+  // Held one at a time, so that changes are seen in the order of revisions.
   Mutex applying_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable Mutex mutex_;
   Revision revision_ ABSL_GUARDED_BY(mutex_);

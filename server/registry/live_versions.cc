@@ -9,8 +9,8 @@
 namespace phimap {
 namespace {
 
-// Handles are copied from handles or from here, and here is guarded: one owner means nobody holds
-// it.
+// Handles are copied from handles or from this guarded map: a single owner means that it is not in
+// use.
 bool IsHeld(const std::shared_ptr<const LiveVersion>& version) { return version.use_count() > 1; }
 
 }  // namespace
@@ -49,7 +49,7 @@ bool LiveVersions::Contains(absl::string_view mapping, int64_t number) const {
   return by_number != index_.end() && by_number->second.contains(number);
 }
 
-bool LiveVersions::MakeRoom(int64_t bytes, Eviction eviction) {
+bool LiveVersions::FreeCapacity(int64_t bytes, Eviction eviction) {
   // First whether it can be done at all: what cannot fit must not empty the cache.
   int64_t staying = 0;
   for (const auto& version : recent_) {
@@ -140,12 +140,6 @@ std::vector<VersionName> LiveVersions::MissingPinned() const {
   }
   std::sort(missing.begin(), missing.end());
   return missing;
-}
-
-void LiveVersions::RetireAll(absl::string_view mapping) {
-  for (auto found = index_.find(mapping); found != index_.end(); found = index_.find(mapping)) {
-    Retire(mapping, found->second.begin()->first);
-  }
 }
 
 void LiveVersions::Insert(std::shared_ptr<const LiveVersion> version) {

@@ -1,5 +1,5 @@
-// The versions in memory, bounded in bytes: the least recently used make room, pinned ones (those
-// that aliases name) after all others, and those that somebody holds stay.
+// The versions in memory, bounded in bytes: the least recently used are unloaded first, pinned ones
+// (those that aliases name) after all others, and versions in use stay.
 //
 // Not thread-safe; the registry guards it.
 #ifndef PHIMAP_SERVER_REGISTRY_LIVE_VERSIONS_H_
@@ -18,7 +18,7 @@
 
 namespace phimap {
 
-// Which versions that nobody holds may make room.
+// Rule for which unused versions may be unloaded.
 enum class Eviction { kUnpinned, kPinnedLast };
 
 class LiveVersions {
@@ -33,17 +33,15 @@ class LiveVersions {
   bool Contains(absl::string_view mapping, int64_t number) const;
   // All that can be found, by name and number; nothing is used by this.
   std::vector<std::shared_ptr<const LiveVersion>> All() const;
-  // Drops versions that nobody holds, longest unused first, until `bytes` more fit: pinned ones
-  // only when no other is left, and only if `eviction` lets them go. False, and nothing is dropped,
-  // if `bytes` cannot fit: the others stay, or `bytes` alone is over the limit.
-  bool MakeRoom(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
-  // REQUIRES: MakeRoom(version->memory_bytes()) and no such version is here.
+  // Unloads unused versions, the least recently used first, until `bytes` more fit: pinned ones
+  // only when no other is left, and only if `eviction` permits it. False, and nothing is dropped,
+  // if `bytes` cannot fit: the others must stay, or `bytes` alone exceeds the limit.
+  bool FreeCapacity(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
+  // REQUIRES: FreeCapacity(version->memory_bytes()) and no such version is here.
   void Insert(std::shared_ptr<const LiveVersion> version);
-  // The version, if it is here, is not found any more. As long as somebody holds it, it still
-  // counts; then it is the first to make room.
+  // The version, if it is here, is not found any more. While it is in use, it still counts;
+  // afterwards it is the first to be unloaded.
   void Retire(absl::string_view mapping, int64_t number);
-  // All versions of a mapping likewise.
-  void RetireAll(absl::string_view mapping);
 
   // From now on these versions of the mapping are pinned, here or not, and no others of it.
   // REQUIRES: `numbers` ascend.
@@ -63,11 +61,11 @@ class LiveVersions {
  private:
   using Recent = std::list<std::shared_ptr<const LiveVersion>>;
 
-  // How many of `numbers` are here.
+  // Number of `numbers` that are here.
   int64_t CountHere(absl::string_view mapping, const std::vector<int64_t>& numbers) const;
-  // Drops pinned or unpinned versions that nobody holds until `bytes` more fit or none is left.
+  // Unloads pinned or unpinned versions that are not in use until `bytes` more fit or none is left.
   void DropUntilFits(int64_t bytes, bool pinned);
-  // It is not found any more.
+  // Makes the version impossible to find.
   void Unindex(Recent::iterator version);
   // Lets go of it, found or not.
   Recent::iterator Drop(Recent::iterator version);

@@ -31,14 +31,14 @@ std::string ExpectedDigest() {
 
 absl::Status BadReference(absl::string_view text) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "BAD_REFERENCE", "reference",
+      absl::StatusCode::kInvalidArgument, "REFERENCE_INVALID", "reference",
       absl::StrCat("expected \"name\", \"name@7\", \"name@alias\" or \"name@", kDigestPrefix,
                    "…\" with ", ExpectedDigest(), "; got ", Quoted(text)));
 }
 
 absl::Status BadName(absl::string_view text, absl::string_view field, absl::string_view end) {
   return MakeError(
-      absl::StatusCode::kInvalidArgument, "BAD_NAME", field,
+      absl::StatusCode::kInvalidArgument, "NAME_INVALID", field,
       absl::StrCat("expected a lower-case letter, then up to 62 letters, digits and hyphens", end,
                    "; got ", Quoted(text)));
 }
@@ -62,14 +62,14 @@ absl::Status CheckAliasName(absl::string_view text, absl::string_view field) {
 
 absl::Status CheckDigest(absl::string_view text, absl::string_view field) {
   if (IsDigest(text)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_DIGEST", field,
+  return MakeError(absl::StatusCode::kInvalidArgument, "DIGEST_INVALID", field,
                    absl::StrCat("expected ", ExpectedDigest(), "; got ", Quoted(text)));
 }
 
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field) {
   if (number >= 1) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "OUT_OF_RANGE", field,
-                   absl::StrCat("expected a version, counted from 1, got ", number),
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
+                   absl::StrCat("expected a version number from 1, got ", number),
                    {{"actual", absl::StrCat(number)}});
 }
 

@@ -1,5 +1,5 @@
 // References to versions: "name" (the newest), "name@7", "name@alias", "name@sha256:digest"; and
-// the names they are made of.
+// the names in them.
 #ifndef PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 #define PHIMAP_SERVER_REGISTRY_REFERENCE_H_
 
@@ -25,10 +25,10 @@ struct Reference {
 
 inline constexpr size_t kLeastDigestDigits = 7;
 inline constexpr size_t kDigestDigits = 64;
-// What a digest begins with in a reference.
+// Prefix of a digest in a reference.
 inline constexpr absl::string_view kDigestPrefix = "sha256:";
 
-// INVALID_ARGUMENT (reason BAD_REFERENCE, field "reference") for anything else.
+// INVALID_ARGUMENT (reason REFERENCE_INVALID, field "reference") for anything else.
 absl::StatusOr<Reference> ParseReference(absl::string_view text);
 
 // [a-z]([a-z0-9-]{0,61}[a-z0-9])?
@@ -36,14 +36,14 @@ bool IsMappingName(absl::string_view text);
 // [a-z][a-z0-9-]{0,62}
 bool IsAliasName(absl::string_view text);
 
-// OK for a mapping's or an alias's name; INVALID_ARGUMENT (reason BAD_NAME) names `field`
+// OK for a mapping's or an alias's name; INVALID_ARGUMENT (reason NAME_INVALID) names `field`
 // otherwise.
 absl::Status CheckMappingName(absl::string_view text, absl::string_view field);
 absl::Status CheckAliasName(absl::string_view text, absl::string_view field);
-// OK for the first digits of a digest; INVALID_ARGUMENT (reason BAD_DIGEST) names `field`
+// OK for the first digits of a digest; INVALID_ARGUMENT (reason DIGEST_INVALID) names `field`
 // otherwise.
 absl::Status CheckDigest(absl::string_view text, absl::string_view field);
-// OK from 1 on; INVALID_ARGUMENT (reason OUT_OF_RANGE) names `field` otherwise.
+// OK from 1 on; INVALID_ARGUMENT (reason FIELD_OUT_OF_RANGE) names `field` otherwise.
 absl::Status CheckVersionNumber(int64_t number, absl::string_view field);
 
 }  // namespace phimap

@@ -39,8 +39,8 @@ absl::StatusOr<Revision> ParseRevision(absl::string_view text) {
     revision.epoch = std::string(text.substr(0, colon));
     return revision;
   }
-  return MakeError(Code::kInvalidArgument, "BAD_REVISION", std::string(kMinRevisionKey),
-                   absl::StrCat("expected what an answer had as ", kRevisionKey,
+  return MakeError(Code::kInvalidArgument, "REVISION_INVALID", std::string(kMinRevisionKey),
+                   absl::StrCat("expected the value of an answer's ", kRevisionKey,
                                 ", EPOCH:NUMBER, got ", Quoted(text)));
 }
 
@@ -63,11 +63,10 @@ absl::Status RevisionFinder::Judge(const Revision& wanted) const {
   const Revision known = registry_.revision();
   if (known.epoch != wanted.epoch) {
     return MakeError(
-        Code::kFailedPrecondition, "REVISION_OF_ANOTHER_HISTORY", std::string(kMinRevisionKey),
+        Code::kFailedPrecondition, "REVISION_HISTORY_MISMATCH", std::string(kMinRevisionKey),
         absl::StrCat("expected a revision of epoch ", known.epoch, ", got ", RevisionText(wanted),
-                     ": the database failed over, or was restored from a backup, since "
-                     "it was given out; look whether your change is there, and forget "
-                     "the revision"),
+                     ": the database failed over or was restored from a backup since then; check "
+                     "whether your change is there, and discard the revision"),
         {{"expected", known.epoch}, {"actual", wanted.epoch}});
   }
   if (known.number >= wanted.number) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// What callers ask about revisions, answered from a registry's names.
+// Answers callers' questions about revisions from a registry's names.
 #ifndef PHIMAP_SERVER_REGISTRY_REVISION_FINDER_H_
 #define PHIMAP_SERVER_REGISTRY_REVISION_FINDER_H_
 
@@ -16,7 +16,7 @@ namespace phimap {
 
 // "EPOCH:NUMBER".
 std::string RevisionText(const Revision& revision);
-// INVALID_ARGUMENT (BAD_REVISION).
+// INVALID_ARGUMENT (REVISION_INVALID).
 absl::StatusOr<Revision> ParseRevision(absl::string_view text);
 
 class RevisionFinder final : public Revisions {
@@ -24,7 +24,7 @@ class RevisionFinder final : public Revisions {
   // Both outlive the finder.
   RevisionFinder(VersionRegistry& registry, TaskPool& store_pool)
       : registry_(registry), store_pool_(store_pool) {}
-  // Waits for who is answered. REQUIRES: nobody asks any more.
+  // Waits for the callers being answered. REQUIRES: there are no more questions.
   ~RevisionFinder() override;
 
   std::string Known() const override { return RevisionText(registry_.revision()); }
@@ -39,7 +39,7 @@ class RevisionFinder final : public Revisions {
     std::function<void(absl::Status)> done;
   };
 
-  // On a store thread: until nobody asks any more.
+  // Runs on a store thread until no question is left.
   void Ask();
   absl::Status Judge(const Revision& wanted) const;
 

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "core/plan/engine.h"
+#include "core/digest/named_columns.h"
+#include "core/engine/engine.h"
 #include "core/plan/examples.h"
 #include "core/plan/residual.h"
-#include "exchange/named_columns.h"
 #include "server/kernel_client/kernel_queue.h"
 #include "server/observe/version_series.h"
 #include "server/observe/version_tally.h"
@@ -24,17 +24,17 @@ namespace phimap {
 struct LiveVersion {
   VersionRecord record;
   std::unique_ptr<const Engine> engine;
-  // Of F2 alone.
+  // Set for F2 only.
   std::optional<Residual> residual = std::nullopt;
-  // Of a kernel that a service computes: the way to it. The engine's rows are its values.
+  // Queue to the service that computes a remote kernel. The engine's rows are its values.
   std::shared_ptr<KernelQueue> kernel;
   // The certificate's bytes as the artifact holds them; serving does not read them.
   std::string certificate;
-  // How it was made, for people.
+  // Facts about its build, for people.
   bool standardize = false;
   uint64_t seed = 0;
   NamedColumns columns = {};
-  // Its series among the metrics. May be null.
+  // The version's series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
   // Counts on, though the version is as it is.
   mutable VersionTally tally = {};
@@ -61,7 +61,8 @@ class VersionHandle {
   bool TakesColumns(int64_t columns) const {
     return kernel() != nullptr ? columns == record().input_columns : engine().TakesColumns(columns);
   }
-  // Whether it maps such examples: INVALID_ARGUMENT (WRONG_KIND, WRONG_COLUMNS) with the field.
+  // Whether it maps such examples: INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH, COLUMNS_MISMATCH) with
+  // the field.
   absl::Status CheckTakes(const ExamplesView& examples) const {
     return kernel() != nullptr ? kernel()->CheckTakes(examples) : engine().CheckTakes(examples);
   }
@@ -69,7 +70,7 @@ class VersionHandle {
   int64_t input_columns() const {
     return kernel() != nullptr ? record().input_columns : engine().input_columns();
   }
-  // Where kernel values are asked for; null if none are.
+  // Queue for remote kernel values; null if none are needed.
   KernelQueue* kernel() const { return version_->kernel.get(); }
   // Null for a mapping that has none.
   const Residual* residual() const {
@@ -79,14 +80,14 @@ class VersionHandle {
   bool standardize() const { return version_->standardize; }
   uint64_t seed() const { return version_->seed; }
   const NamedColumns& columns() const { return version_->columns; }
-  // Counts rows that the version mapped; null if nobody counts.
+  // Counts rows that the version mapped; null if they are not counted.
   prometheus::Counter* version_rows() const {
     return version_->series == nullptr ? nullptr : version_->series->rows();
   }
   // Counts its requests.
   VersionTally& tally() const { return version_->tally; }
   int64_t memory_bytes() const { return version_->memory_bytes(); }
-  // Watches what it is served; null if nobody does.
+  // Watches its inputs; null if they are not watched.
   const InputDrift* drift() const {
     return version_->series == nullptr ? nullptr : &version_->series->drift();
   }

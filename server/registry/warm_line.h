@@ -24,7 +24,7 @@ class WarmLine {
   void PushFront(VersionName version);
   // Adds a version behind all others. REQUIRES: it is not in the line.
   void PushBack(VersionName version) { line_.push_back(std::move(version)); }
-  // The first of the line, which leaves it; empty if there is none.
+  // Removes and returns the first of the line; empty if there is none.
   std::optional<VersionName> Take();
   // Takes it out, if it is there.
   void Remove(absl::string_view mapping, int64_t number);

@@ -7,7 +7,7 @@
 namespace phimap {
 namespace {
 
-// Three times what it takes to wake a thread.
+// Three times the time to wake a thread.
 constexpr absl::Duration kLongBatch = absl::Microseconds(150);
 constexpr double kTileMultiplications = 64e6;
 constexpr int64_t kTileBlock = 64;
@@ -16,15 +16,16 @@ constexpr int64_t kMaxTileRows = 65536;
 // request.
 constexpr double kAssumedMultiplicationsPerSecond = 1e9;
 
-static_assert(kTakeRows <= kTileBlock, "several requests of a take are computed as one tile");
+static_assert(kBatchRows <= kTileBlock, "several requests of a batch are computed as one tile");
 
 }  // namespace
 
-int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows) {
+int64_t RequestsInBatch(absl::Span<const int64_t> queued_rows, int64_t max_rows) {
   PHIMAP_CHECK(!queued_rows.empty());
   int64_t taken = 1;
   int64_t rows = queued_rows[0];
-  while (taken < queued_rows.size() && rows + queued_rows[taken] <= max_rows) {
+  while (taken < static_cast<int64_t>(queued_rows.size()) &&
+         rows + queued_rows[taken] <= max_rows) {
     rows += queued_rows[taken];
     ++taken;
   }
@@ -33,11 +34,11 @@ int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows) 
 
 int64_t MaxRowsOfTake(int64_t queued_rows, int workers) {
   PHIMAP_CHECK(workers > 0);
-  return std::clamp((queued_rows + workers - 1) / workers, kSharedTakeRows, kTakeRows);
+  return std::clamp((queued_rows + workers - 1) / workers, kSharedBatchRows, kBatchRows);
 }
 
-int64_t WorthwhileTakes(int64_t requests, int64_t rows) {
-  return std::min(requests, (rows + kSharedTakeRows - 1) / kSharedTakeRows);
+int64_t WorthwhileBatches(int64_t requests, int64_t rows) {
+  return std::min(requests, (rows + kSharedBatchRows - 1) / kSharedBatchRows);
 }
 
 absl::Duration ExpectedTime(double multiplications, double multiplications_per_second) {
@@ -47,15 +48,15 @@ absl::Duration ExpectedTime(double multiplications, double multiplications_per_s
 }
 
 bool WorthAWorker(int64_t rows, bool others_under_way) {
-  return others_under_way && rows >= kTakeRows;
+  return others_under_way && rows >= kBatchRows;
 }
 
 bool WorthHalving(int64_t rows, absl::Duration expected) {
-  return rows >= kHandOverRows || (rows > kSharedTakeRows && expected >= kLongBatch);
+  return rows >= kHandOverRows || (rows > kSharedBatchRows && expected >= kLongBatch);
 }
 
 bool EndsTurn(bool others_wait, absl::Duration computed_this_turn) {
-  return others_wait && computed_this_turn >= kTurn;
+  return others_wait && computed_this_turn >= kWorkerQuantum;
 }
 
 int64_t TileRows(int64_t multiplications_per_row) {

@@ -1,5 +1,5 @@
-// What a free worker takes, when a request is refused and when it needs no worker: the decisions of
-// the scheduler, as pure functions.
+// Decisions of the scheduler, as pure functions: the batch that a free worker takes, when a request
+// is refused and when it needs no worker.
 #ifndef PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
 #define PHIMAP_SERVER_SCHEDULE_BATCH_POLICY_H_
 
@@ -10,59 +10,61 @@
 
 namespace phimap {
 
-// Rows after which no further request joins a take; a single request may have more. From 16 rows on
-// the engine's speed no longer grows, so a longer take would only make its first request wait for
-// its last.
-inline constexpr int64_t kTakeRows = 64;
+// Rows after which no further request joins a batch; a single request may have more. From 16 rows
+// on the engine's speed no longer grows, so a longer take would only make its first request wait
+// for its last.
+inline constexpr int64_t kBatchRows = 64;
 // Rows that a take is not cut below, so that workers share a queue: fewer do not fill the engine's
 // registers, and each takes longer (102 µs for a row alone, 42 for each of four, with 2048
 // landmarks).
-inline constexpr int64_t kSharedTakeRows = 4;
+inline constexpr int64_t kSharedBatchRows = 4;
 
-// How many requests a free worker takes from the front of a queue, given the rows of each: the
-// longest prefix of at most `max_rows` rows, and at least one request. There is no timer: what has
-// not come by now is taken next time. REQUIRES: the queue is not empty.
-int64_t RequestsToTake(absl::Span<const int64_t> queued_rows, int64_t max_rows);
+// Number of requests that a free worker takes from the front of a queue, given the rows of each:
+// the longest prefix of at most `max_rows` rows, and at least one request. There is no timer: later
+// requests join the next batch. REQUIRES: the queue is not empty.
+int64_t RequestsInBatch(absl::Span<const int64_t> queued_rows, int64_t max_rows);
 
-// RequestsToTake's `max_rows`, where `workers` share a queue of `queued_rows` rows: if one took
+// RequestsInBatch's `max_rows`, where `workers` share a queue of `queued_rows` rows: if one took
 // all, the others would wait with the callers for its last row.
 int64_t MaxRowsOfTake(int64_t queued_rows, int workers);
 
-// How many workers are worth waking for a queue of that many requests and rows.
-int64_t WorthwhileTakes(int64_t requests, int64_t rows);
+// Number of workers worth waking for a queue of that many requests and rows.
+int64_t WorthwhileBatches(int64_t requests, int64_t rows);
 
-// How long `multiplications` take at the measured rate. Without one (0), at a rate that the slowest
-// kernels reach on old machines.
+// Time that `multiplications` take at the measured rate. Without a measured rate (0), at a rate
+// that the slowest kernels reach on old machines.
 absl::Duration ExpectedTime(double multiplications, double multiplications_per_second);
 
-// What an event loop computes by itself before it looks at its sockets again: a request that is
-// expected to take longer goes to the pool, as does what comes when four times as much is staged.
+// Quantum of an event loop: the work that it computes by itself before it looks at its sockets
+// again. A request that is expected to take longer goes to the pool, as does all further work when
+// four times as much is staged.
 inline constexpr absl::Duration kLoopQuantum = absl::Microseconds(250);
 
-// Rows of a batch from which on a worker that sleeps is woken for half of it, however fast the
-// version is: fewer may be computed before it is awake.
+// Rows of a batch from which a sleeping worker is woken for half of it, even for a fast version:
+// fewer may be computed before it is awake.
 inline constexpr int64_t kHandOverRows = 8;
 
 // Whether a request that an event loop could compute is left to a worker that sleeps: one of as
 // many rows as keep the engine at its speed, while the loop has answers of the same call to send.
 bool WorthAWorker(int64_t rows, bool others_under_way);
 
-// Whether half of a batch of an event loop is worth waking a worker: of that many rows, or of more
-// than four that take so long that half of them outlasts the waking (16 callers over TLS with 2,048
-// landmarks: a fifth more calls/s).
+// Whether half of a batch of an event loop is worth waking a worker: that many rows, or more than
+// four whose half takes longer than the waking (16 callers over TLS with 2,048 landmarks: a fifth
+// more calls/s).
 bool WorthHalving(int64_t rows, absl::Duration expected);
 
-// For how long the tiles of one request keep a worker while others wait: then the rest of it goes
-// to the end of its queue. Many requests of a tile or two are not cut by it, and a row alone waits
-// no longer than this for each worker's turn, however large the requests are that came before.
-inline constexpr absl::Duration kTurn = absl::Milliseconds(10);
+// Quantum of a worker: the time that the tiles of one request keep it while others wait; the rest
+// then goes to the end of the request's queue. Many requests of a tile or two are not cut by it,
+// and a row alone waits no longer than this for each worker's turn, however large the requests are
+// that came before.
+inline constexpr absl::Duration kWorkerQuantum = absl::Milliseconds(10);
 
 // Whether a request of several tiles gives its worker back after one of them.
 bool EndsTurn(bool others_wait, absl::Duration computed_this_turn);
 
-// Rows of a tile, after which cancellation and deadline are looked at again: about 64 million
+// Rows of a tile, after which cancellation and deadline are checked again: about 64 million
 // multiplications, a few milliseconds of one core, in whole blocks of 64 rows and at least one
-// block: what several requests of a take have together is never more.
+// block, so that several requests of a batch fit in one tile.
 int64_t TileRows(int64_t multiplications_per_row);
 
 }  // namespace phimap

@@ -10,7 +10,7 @@
 namespace phimap {
 
 // Runs `body` on each of its threads; body returns when the pool is to end. The destructor waits
-// for that: whoever makes body return (TransformScheduler::Drain) does so before.
+// for that: the owner makes body return (TransformScheduler::Drain) first.
 class ComputePool {
  public:
   ComputePool(int threads, const std::function<void()>& body);

@@ -5,16 +5,6 @@
 #include "core/status/check.h"
 
 namespace phimap {
-namespace {
-
-// Weight of the newest pass.
-constexpr double kWeight = 0.1;
-
-double Smoothed(double rate, double newest) {
-  return rate == 0 ? newest : rate + kWeight * (newest - rate);
-}
-
-}  // namespace
 
 void ComputeSpeed::Entry::Add(double rate) {
   recent[passes++ % recent.size()] = rate;
@@ -27,13 +17,11 @@ void ComputeSpeed::Entry::Add(double rate) {
 void ComputeSpeed::Learn(const std::shared_ptr<const Engine>& engine, double multiplications,
                          double seconds) {
   PHIMAP_CHECK(seconds > 0);
-  const double rate = multiplications / seconds;
-  overall_ = Smoothed(overall_, rate);
   if (Find(engine) == nullptr) {
     std::erase_if(entries_, [](const auto& entry) { return entry.second.engine.expired(); });
     entries_[engine.get()] = {.engine = engine, .recent = {}};
   }
-  entries_[engine.get()].Add(rate);
+  entries_[engine.get()].Add(multiplications / seconds);
 }
 
 double ComputeSpeed::Of(const std::shared_ptr<const Engine>& engine) const {

@@ -1,4 +1,4 @@
-// How fast versions were computed so far: what estimates of the scheduler rest on.
+// Measured computing speed of versions, the basis of the scheduler's estimates.
 #ifndef PHIMAP_SERVER_SCHEDULE_COMPUTE_SPEED_H_
 #define PHIMAP_SERVER_SCHEDULE_COMPUTE_SPEED_H_
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 
 namespace phimap {
 
@@ -15,13 +15,12 @@ namespace phimap {
 // the scheduler guards it.
 class ComputeSpeed {
  public:
-  // A pass over work of `engine` that took `seconds` > 0.
+  // A batch of `engine` that took `seconds` > 0.
   void Learn(const std::shared_ptr<const Engine>& engine, double multiplications, double seconds);
 
-  // Of all versions, over some ten passes; 0 before the first.
-  double overall() const { return overall_; }
-  // Of one, the median of its last nine passes; 0 before its first. It decides what may hold an RPC
-  // thread, and a pass that the operating system interrupted says nothing about that.
+  // Median of one version's last nine batches; 0 before its first. The estimate decides how long a
+  // request may occupy an RPC thread, and a batch that the operating system interrupted would
+  // distort that.
   double Of(const std::shared_ptr<const Engine>& engine) const;
 
  private:
@@ -35,8 +34,7 @@ class ComputeSpeed {
   };
   const Entry* Find(const std::shared_ptr<const Engine>& engine) const;
 
-  double overall_ = 0;
-  // Of versions that were live when the newest of them was first computed.
+  // Entries of versions that were live when the newest of them was first computed.
   std::unordered_map<const Engine*, Entry> entries_;
 };
 

@@ -1,5 +1,5 @@
-// How many threads may compute: the least of what the process may run on and what its cgroups let
-// it use.
+// Number of threads that may compute: the minimum of the process's affinity and its cgroups'
+// quotas.
 //
 // Reading (files, system calls) and deciding (pure functions) are apart.
 #ifndef PHIMAP_SERVER_SCHEDULE_CPU_BUDGET_H_
@@ -23,7 +23,7 @@ std::optional<double> ParseCpuMax(absl::string_view text);
 // Cores granted by cgroup v1's cpu.cfs_quota_us and cpu.cfs_period_us; nullopt for quota -1.
 std::optional<double> ParseCfsQuota(absl::string_view quota_us, absl::string_view period_us);
 
-// Where the process stands in the hierarchies, from /proc/self/cgroup.
+// Paths of the process in the cgroup hierarchies, from /proc/self/cgroup.
 struct CgroupPaths {
   // The line "0::/path".
   std::optional<std::string> v2;

@@ -9,8 +9,8 @@
 namespace phimap {
 namespace {
 
-// Of the calling thread alone: Linux counts a priority for each thread. It cannot fail: lower is
-// always allowed, and where it already is lower, it stays.
+// Affects the calling thread alone: Linux counts a priority for each thread. The call cannot fail:
+// a lower priority is always allowed, and where it already is lower, it stays.
 void LowerPriority() {
   const int niceness = std::max(JobQueue::kNiceness, getpriority(PRIO_PROCESS, gettid()));
   setpriority(PRIO_PROCESS, gettid(), niceness);

@@ -29,7 +29,7 @@ TaskPool::~TaskPool() {
 
 absl::Status TaskPool::Submit(Task task) {
   MutexLock lock(&mutex_);
-  if (queue_.size() >= max_queued_) {
+  if (queue_.size() >= static_cast<size_t>(max_queued_)) {
     return MakeError(absl::StatusCode::kResourceExhausted, "QUEUE_FULL", "",
                      absl::StrCat("too many ", name_, " are waiting; the limit is ", max_queued_),
                      {{"limit", absl::StrCat(max_queued_)}}, kRetryDelayMs);

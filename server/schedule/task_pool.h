@@ -2,7 +2,7 @@
 // builds.
 //
 // Guarantees: tasks start in the order of Submit; at most `max_queued` wait, one more is refused at
-// once. The destructor runs what was accepted and then joins. Thread-safety: all methods may be
+// once. The destructor runs the accepted tasks and then joins. Thread-safety: all methods may be
 // called from any thread, Submit from within a task too.
 #ifndef PHIMAP_SERVER_SCHEDULE_TASK_POOL_H_
 #define PHIMAP_SERVER_SCHEDULE_TASK_POOL_H_
@@ -23,8 +23,8 @@ class TaskPool {
  public:
   using Task = std::function<void()>;
 
-  // `name` is what the error says is full: "store calls". `waiting` shows how many tasks wait; it
-  // outlives the pool, and may be null.
+  // `name` is the subject of the error when the queue is full: "store calls". `waiting` shows how
+  // many tasks wait; it outlives the pool, and may be null.
   TaskPool(std::string name, int threads, int max_queued, prometheus::Gauge* waiting = nullptr);
   ~TaskPool();
   TaskPool(const TaskPool&) = delete;

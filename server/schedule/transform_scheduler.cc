@@ -17,9 +17,9 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// For how long a builder may not notice that no Transform waits any more.
+// Longest time for which a builder may not notice that no Transform waits any more.
 constexpr auto kLookAgain = std::chrono::milliseconds(1);
-// How much before a deadline its timer may go off.
+// Time by which a deadline's timer may be early.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);
 
 // The engine names a row within the tile; the client knows rows of its request.
@@ -46,7 +46,7 @@ TransformPart PartOf(const QueuedWork& queued, int64_t rows) {
 }
 
 absl::Status OutOfMemory() {
-  return MakeError(Code::kResourceExhausted, "OUT_OF_MEMORY", "",
+  return MakeError(Code::kResourceExhausted, "MACHINE_MEMORY_FULL", "",
                    "not enough memory for this request", {}, /*retry_delay_ms=*/1000);
 }
 
@@ -62,12 +62,12 @@ TransformScheduler::~TransformScheduler() {
   PHIMAP_CHECK(pending_.requests == 0);
 }
 
-void TransformScheduler::Books::Add(const TransformWork& work) {
+void TransformScheduler::Accounting::Add(const TransformWork& work) {
   ++requests;
   multiplications += work.Multiplications();
 }
 
-void TransformScheduler::Books::Subtract(const Books& other) {
+void TransformScheduler::Accounting::Subtract(const Accounting& other) {
   requests -= other.requests;
   multiplications -= other.multiplications;
 }
@@ -81,7 +81,8 @@ std::optional<QueuedWork> TransformScheduler::Accept(TransformWork work) {
       return QueuedWork{std::move(work), options_.now()};
     }
   }
-  work.done(MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "the server is shutting down", {},
+  work.done(MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "the server is shutting down",
+                      {},
                       /*retry_delay_ms=*/1000));
   return std::nullopt;
 }
@@ -129,13 +130,13 @@ bool TransformScheduler::TransformsPending() const { return pending_requests_.lo
 
 void TransformScheduler::WaitWhilePending(absl::Duration max_wait) {
   const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(max_wait);
-  MutexLock lock(&calm_mutex_);
+  MutexLock lock(&idle_mutex_);
   while (pending_requests_.load() > 0) {
-    // Whoever tells does not take the lock, so that a waiter, which has a low priority, never keeps
-    // a Transform from going on. What it tells may so come between the look and the wait.
+    // The notifier does not take the lock, so that a waiter, which has a low priority, never delays
+    // a Transform. A notification may therefore come between the look and the wait.
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline) return;
-    calm_.WaitUntil(&calm_mutex_, std::min(deadline, now + kLookAgain));
+    idle_.WaitUntil(&idle_mutex_, std::min(deadline, now + kLookAgain));
   }
 }
 
@@ -146,20 +147,20 @@ void TransformScheduler::RunWorker() {
     ++workers_;
   }
   while (true) {
-    std::vector<QueuedWork> take = AwaitTake();
-    if (take.empty()) return;
-    RunOnPool(std::move(take), scratch);
+    std::vector<QueuedWork> batch = AwaitBatch();
+    if (batch.empty()) return;
+    RunOnPool(std::move(batch), scratch);
   }
 }
 
 bool TransformScheduler::ClaimSleeper() {
-  if (sleeping_ <= waking_ || queues_.takes() <= waking_) return false;
+  if (sleeping_ <= waking_ || queues_.batches() <= waking_) return false;
   ++waking_;
   return true;
 }
 
-std::vector<QueuedWork> TransformScheduler::AwaitTake() {
-  std::vector<QueuedWork> take;
+std::vector<QueuedWork> TransformScheduler::AwaitBatch() {
+  std::vector<QueuedWork> batch;
   bool wake = false;
   {
     MutexLock lock(&mutex_);
@@ -169,51 +170,51 @@ std::vector<QueuedWork> TransformScheduler::AwaitTake() {
       --sleeping_;
       waking_ = std::max(0, waking_ - 1);  // a wait may also end for no reason
     }
-    take = queues_.Take(workers_);
+    batch = queues_.Take(workers_);
     wake = ClaimSleeper();
   }
   if (wake) work_queued_.NotifyOne();
-  return take;
+  return batch;
 }
 
 bool TransformScheduler::RunOne(EngineScratch& scratch) {
-  std::vector<QueuedWork> take;
+  std::vector<QueuedWork> batch;
   {
     MutexLock lock(&mutex_);
-    take = queues_.Take(std::max(1, workers_));
+    batch = queues_.Take(std::max(1, workers_));
   }
-  if (take.empty()) return false;
-  RunOnPool(std::move(take), scratch);
+  if (batch.empty()) return false;
+  RunOnPool(std::move(batch), scratch);
   return true;
 }
 
-void TransformScheduler::RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) {
+void TransformScheduler::RunOnPool(std::vector<QueuedWork> batch, EngineScratch& scratch) {
   const absl::Time started = options_.now();
-  Run(std::move(take), started, Computer::kWorker, scratch);
+  Run(std::move(batch), started, Computer::kWorker, scratch);
   metrics_.pool_busy_seconds->Increment(absl::ToDoubleSeconds(options_.now() - started));
 }
 
-void TransformScheduler::Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
+void TransformScheduler::Run(std::vector<QueuedWork> batch, absl::Time started, Computer computer,
                              EngineScratch& scratch) {
   {
     MutexLock lock(&mutex_);
     ++computing_;
   }
-  RunCounted(std::move(take), started, computer, scratch);
+  RunCounted(std::move(batch), started, computer, scratch);
   MutexLock lock(&mutex_);
   if (--computing_ == 0) none_pending_.NotifyAll();
 }
 
-void TransformScheduler::RunCounted(std::vector<QueuedWork> take, absl::Time started,
+void TransformScheduler::RunCounted(std::vector<QueuedWork> batch, absl::Time started,
                                     Computer computer, EngineScratch& scratch) {
-  for (const QueuedWork& queued : take) CountWait(queued, started);
-  Books dropped;
-  std::vector<Share> shares = Prepare(std::move(take), dropped);
+  for (const QueuedWork& queued : batch) CountWait(queued, started);
+  Accounting dropped;
+  std::vector<Share> shares = Prepare(std::move(batch), dropped);
   Release(dropped);
   if (shares.empty()) return;
   Compute(shares, started, computer, scratch);
   Observe(shares, options_.now() - started);
-  Books finished;
+  Accounting finished;
   for (Share& share : shares) {
     if (share.finished()) {
       Finish(std::move(share.queued.work), share.status, finished);
@@ -224,11 +225,11 @@ void TransformScheduler::RunCounted(std::vector<QueuedWork> take, absl::Time sta
   Release(finished);
 }
 
-std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<QueuedWork> take,
-                                                                   Books& finished) {
+std::vector<TransformScheduler::Share> TransformScheduler::Prepare(std::vector<QueuedWork> batch,
+                                                                   Accounting& finished) {
   std::vector<Share> shares;
-  shares.reserve(take.size());
-  for (QueuedWork& queued : take) {
+  shares.reserve(batch.size());
+  for (QueuedWork& queued : batch) {
     if (absl::Status ready = PrepareOne(queued); ready.ok()) {
       const int64_t first_row = queued.rows_done;
       shares.push_back({std::move(queued), absl::OkStatus(), first_row});
@@ -303,8 +304,7 @@ void TransformScheduler::Requeue(QueuedWork queued) {
   queues_.Push(std::move(queued));
 }
 
-// At its deadline gRPC cancels a call too, on a timer of its own: both signs mean the deadline
-// then.
+// At its deadline gRPC cancels a call too, on its own timer: both signs mean the deadline then.
 absl::Status TransformScheduler::CheckAlive(const TransformWork& work) const {
   const bool cancelled =
       work.cancelled != nullptr && work.cancelled->load(std::memory_order_relaxed);
@@ -312,7 +312,7 @@ absl::Status TransformScheduler::CheckAlive(const TransformWork& work) const {
   if (work.deadline != absl::InfiniteFuture() && options_.now() + early >= work.deadline) {
     return absl::DeadlineExceededError("the deadline passed before the features were computed");
   }
-  if (cancelled) return absl::CancelledError("the client gave the request up");
+  if (cancelled) return absl::CancelledError("the client cancelled the request");
   return absl::OkStatus();
 }
 
@@ -335,14 +335,14 @@ void TransformScheduler::Observe(std::vector<Share>& shares, absl::Duration elap
   metrics_.PassComputed(static_cast<int64_t>(shares.size()), rows);
   VersionTally* const tally = shares[0].queued.work.tally;
   if (tally != nullptr) tally->BatchComputed();
-  // What ended early says nothing about speed.
+  // Work that ended early says nothing about speed.
   if (!whole || seconds <= 0) return;
   MutexLock lock(&mutex_);
   speed_.Learn(shares[0].queued.work.engine, multiplications, seconds);
 }
 
 void TransformScheduler::Finish(TransformWork work, const absl::Status& status,
-                                Books& finished) const {
+                                Accounting& finished) const {
   finished.Add(work);
   CountDrop(status);
   work.done(WithFieldPrefix(status, work.field));
@@ -369,14 +369,14 @@ void TransformScheduler::CountDrop(const absl::Status& status) const {
   }
 }
 
-void TransformScheduler::Release(const Books& finished) {
+void TransformScheduler::Release(const Accounting& finished) {
   if (finished.requests == 0) return;
   MutexLock lock(&mutex_);
   pending_.Subtract(finished);
   pending_requests_.store(pending_.requests);
   if (pending_.requests > 0) return;
   none_pending_.NotifyAll();
-  calm_.NotifyAll();
+  idle_.NotifyAll();
 }
 
 void TransformScheduler::Drain() {

@@ -1,4 +1,4 @@
-// Brings requests for features to the compute pool, and computes what event loops staged.
+// Passes requests for features to the compute pool, and computes batches of event loops.
 //
 // Requires:   Drain() before destruction; workers call RunWorker (or, in tests, RunOne).
 // Guarantees: every work's `done` is called exactly once.
@@ -7,8 +7,8 @@
 //             lets others go first once it had its quantum (batch_policy.h).
 //             No worker sleeps while there is work for it: a queue is shared between the workers,
 //             in batches of at least four rows. Requests that gathered while all were busy share a
-//             pass of the engine if they are of one version (batch_policy.h); each has a status of
-//             its own, and the bits it would have alone (core/plan/engine.h). Versions are served
+//             batch of the engine if they are of one version (batch_policy.h); each has a status of
+//             its own, and the bits it would have alone (core/engine/engine.h). Versions are served
 //             in turn, each oldest first.
 // Memory is bounded by who submits: every request is charged before (request_memory.h).
 // Thread-safety: all methods may be called from any thread.
@@ -23,7 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "server/observe/transform_metrics.h"
 #include "server/schedule/batch_policy.h"
 #include "server/schedule/compute_speed.h"
@@ -37,7 +37,7 @@ namespace phimap {
 class TransformScheduler {
  public:
   struct Options {
-    // What time it is; tests turn it by hand.
+    // Clock; tests turn it by hand.
     std::function<absl::Time()> now = SteadyNow;
   };
   // `metrics` outlives the scheduler.
@@ -47,10 +47,10 @@ class TransformScheduler {
   TransformScheduler& operator=(const TransformScheduler&) = delete;
 
   // Queues `work` for a worker. Refused work gets its `done` here, with UNAVAILABLE (reason
-  // SHUTTING_DOWN).
+  // SERVER_SHUTTING_DOWN).
   void Submit(TransformWork work);
 
-  // How long `work` takes alone, by what was measured of its version.
+  // Expected time of `work` alone, from the measured speed of its version.
   absl::Duration Estimate(const TransformWork& work) const;
   // Accepts work that the caller computes soon by RunBatch: `work` moves into the result, or gets
   // its `done` here as in Submit.
@@ -60,7 +60,7 @@ class TransformScheduler {
   // Hands accepted work of one version to a worker that sleeps; gives it back when none does.
   std::vector<QueuedWork> HandOver(std::vector<QueuedWork> batch);
 
-  // Whether a worker sleeps that nobody woke yet.
+  // Whether a worker sleeps that has not been woken yet.
   bool WorkerSleeps() const;
 
   // Whether a request is queued or being computed.
@@ -69,50 +69,51 @@ class TransformScheduler {
   // server that is never idle would never finish a build.
   void WaitWhilePending(absl::Duration max_wait);
 
-  // A worker's life: takes and computes until Drain, and what is queued then.
+  // A worker's loop: takes batches and computes until Drain, including those that are queued then.
   void RunWorker();
-  // Takes and computes what a worker would take next; false if nothing waits.
+  // Takes and computes the next batch of a worker; false if there is none.
   bool RunOne(EngineScratch& scratch);
 
   // Refuses from now on, and returns when all accepted work is done. Idempotent.
   void Drain();
 
  private:
-  // Requests and what they hold.
-  struct Books {
+  // Number of requests and their bytes.
+  struct Accounting {
     int64_t requests = 0;
     double multiplications = 0;
     void Add(const TransformWork& work);
-    void Subtract(const Books& other);
+    void Subtract(const Accounting& other);
   };
-  // A request of a pass, ready to be computed.
+  // A request of a batch, ready to be computed.
   struct Share {
     QueuedWork queued;
     absl::Status status;
-    int64_t first_row = 0;  // of this pass
+    int64_t first_row = 0;  // of this batch
 
     int64_t rows() const { return queued.rows_done - first_row; }
     bool finished() const { return !status.ok() || queued.RowsLeft() == 0; }
   };
-  // Whose thread computes. A worker comes back for what is left of long work; another does not.
+  // The thread that computes. A worker continues long work itself; another thread leaves the rest
+  // to the workers.
   enum class Computer { kWorker, kCaller };
 
-  // Whether the caller is to wake a worker, once it has let go of the lock: when more is queued
-  // than those who wake already will take.
+  // Whether the caller is to wake a worker after releasing the lock: true when more work is queued
+  // than the waking workers will take.
   bool ClaimSleeper() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for something to take; what is taken is empty at the end of the worker's life.
-  std::vector<QueuedWork> AwaitTake() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for a batch; it is empty at the end of the worker's life.
+  std::vector<QueuedWork> AwaitBatch() ABSL_LOCKS_EXCLUDED(mutex_);
   // A pass, from when it was taken, `started`, to its answers.
-  void Run(std::vector<QueuedWork> take, absl::Time started, Computer computer,
+  void Run(std::vector<QueuedWork> batch, absl::Time started, Computer computer,
            EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  void RunCounted(std::vector<QueuedWork> take, absl::Time started, Computer computer,
+  void RunCounted(std::vector<QueuedWork> batch, absl::Time started, Computer computer,
                   EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same on a thread of the pool.
-  void RunOnPool(std::vector<QueuedWork> take, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
-  // What may be computed; the rest is finished, and entered into `finished`.
-  std::vector<Share> Prepare(std::vector<QueuedWork> take, Books& finished);
+  // Runs a batch on a thread of the pool.
+  void RunOnPool(std::vector<QueuedWork> batch, EngineScratch& scratch) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The part that may be computed; the rest is finished, and entered into `finished`.
+  std::vector<Share> Prepare(std::vector<QueuedWork> batch, Accounting& finished);
   absl::Status PrepareOne(QueuedWork& queued) const;
-  // Computes all of the shares, or of a single long one what its turn allows.
+  // Computes all of the shares, or as much of a single long one as its quantum allows.
   void Compute(std::vector<Share>& shares, absl::Time started, Computer computer,
                EngineScratch& scratch) const;
   void ComputeTogether(std::vector<Share>& shares, EngineScratch& scratch) const;
@@ -120,34 +121,34 @@ class TransformScheduler {
                             EngineScratch& scratch) const;
   bool OthersWait() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckAlive(const TransformWork& work) const;
-  // Learns and counts what a pass over `shares` took.
+  // Learns and counts the time of the batch `shares`.
   void Observe(std::vector<Share>& shares, absl::Duration elapsed) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Queues what is left of work whose turn is over.
+  // Queues the rest of work whose quantum is over.
   void Requeue(QueuedWork queued) ABSL_LOCKS_EXCLUDED(mutex_);
   // Calls `done` and lets go of the request.
-  void Finish(TransformWork work, const absl::Status& status, Books& finished) const;
+  void Finish(TransformWork work, const absl::Status& status, Accounting& finished) const;
   // The time of `queued` until it was taken.
   void CountWait(const QueuedWork& queued, absl::Time taken) const;
   void CountDrop(const absl::Status& status) const;
-  // Takes finished requests off the books.
-  void Release(const Books& finished) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Subtracts finished requests from the accounting.
+  void Release(const Accounting& finished) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   const TransformMetrics& metrics_;
   mutable Mutex mutex_;
   CondVar work_queued_;
   CondVar none_pending_;
-  // Only those who wait in WaitWhilePending take this lock.
-  Mutex calm_mutex_;
-  CondVar calm_;
+  // Taken only in WaitWhilePending.
+  Mutex idle_mutex_;
+  CondVar idle_;
   VersionQueues queues_ ABSL_GUARDED_BY(mutex_);
   // Queued or running.
-  Books pending_ ABSL_GUARDED_BY(mutex_);
+  Accounting pending_ ABSL_GUARDED_BY(mutex_);
   // pending_.requests, to be looked at without the lock.
   std::atomic<int64_t> pending_requests_ = 0;
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the workers; and of these, those that were woken and have not noticed yet.
+  // Sleeping workers, and those of them that were woken and have not noticed yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
   int waking_ ABSL_GUARDED_BY(mutex_) = 0;
   // Threads that are in a function of this class with work of theirs: Drain waits for them, since

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/plan/examples.h"
 #include "server/observe/version_tally.h"
 
@@ -22,11 +22,11 @@ struct TransformWork {
   std::shared_ptr<const Engine> engine;
   // REQUIRES: the engine takes them; the bytes stay readable until `done`.
   ExamplesView rows;
-  // Where the rows are in the request: what errors about a row put before "rows[i]", a last dot
-  // included. Outlives `done`.
+  // Path of the rows in the request, which errors put before "rows[i]"; includes a last dot.
+  // Outlives `done`.
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set by whoever gives the request up; outlives `done`. Null: never.
+  // Set by the one who cancels the request; outlives `done`. Null: never.
   const std::atomic<bool>* cancelled = nullptr;
   // When the request was read, for the metrics; InfinitePast: not known.
   absl::Time received = absl::InfinitePast();
@@ -37,7 +37,7 @@ struct TransformWork {
   // Called exactly once, on the thread that computes, or within Submit if the work is refused.
   std::function<void(const absl::Status&)> done;
 
-  // Counts the batches of its version; outlives `engine`'s pin. Null: nobody counts.
+  // Counts the batches of its version; outlives `engine`'s pin. Null: not counted.
   VersionTally* tally = nullptr;
 
   double Multiplications() const { return engine->Multiplications(rows); }
@@ -46,8 +46,8 @@ struct TransformWork {
 struct QueuedWork {
   TransformWork work;
   absl::Time enqueued;
-  // Of long work that let others go first: the rows that are computed, where the features go (null:
-  // not prepared yet) and how long it was computed.
+  // State of long work that let others go first: the rows that are computed, the destination of the
+  // features (null: not prepared yet) and the time spent so far.
   int64_t rows_done = 0;
   char* features = nullptr;
   absl::Duration computing = absl::ZeroDuration();

@@ -8,18 +8,18 @@
 
 namespace phimap {
 
-int64_t VersionQueues::Queue::Takes() const {
-  return WorthwhileTakes(static_cast<int64_t>(works.size()), rows);
+int64_t VersionQueues::Queue::Batches() const {
+  return WorthwhileBatches(static_cast<int64_t>(works.size()), rows);
 }
 
 void VersionQueues::Push(QueuedWork work) {
   const Engine* const engine = work.work.engine.get();
   Queue& queue = queues_[engine];
   if (queue.works.empty()) turn_.push_back(engine);
-  takes_ -= queue.Takes();
+  batches_ -= queue.Batches();
   queue.rows += work.RowsLeft();
   queue.works.push_back(std::move(work));
-  takes_ += queue.Takes();
+  batches_ += queue.Batches();
 }
 
 std::vector<QueuedWork> VersionQueues::Take(int workers) {
@@ -33,16 +33,16 @@ std::vector<QueuedWork> VersionQueues::Take(int workers) {
   std::vector<int64_t> rows;
   // A request has a row at least, so no more than this can join.
   const int64_t max_rows = MaxRowsOfTake(queue.rows, sharing);
-  for (size_t i = 0; i < queue.works.size() && i <= max_rows; ++i) {
+  for (size_t i = 0; i < queue.works.size() && static_cast<int64_t>(i) <= max_rows; ++i) {
     rows.push_back(queue.works[i].RowsLeft());
   }
-  takes_ -= queue.Takes();
-  for (int64_t left = RequestsToTake(rows, max_rows); left > 0; --left) {
+  batches_ -= queue.Batches();
+  for (int64_t left = RequestsInBatch(rows, max_rows); left > 0; --left) {
     queue.rows -= queue.works.front().RowsLeft();
     taken.push_back(std::move(queue.works.front()));
     queue.works.pop_front();
   }
-  takes_ += queue.Takes();
+  batches_ += queue.Batches();
   if (queue.works.empty()) {
     queues_.erase(engine);
   } else {

@@ -1,7 +1,7 @@
 // The requests that wait: one first-in-first-out queue for each version, served in turn.
 //
-// A version with a long queue does not hold up the others: after each take its queue goes to the
-// end of the line. Not thread-safe; the scheduler guards it.
+// A version with a long queue does not delay the others: after each batch its queue goes to the end
+// of the line. Not thread-safe; the scheduler guards it.
 #ifndef PHIMAP_SERVER_SCHEDULE_VERSION_QUEUES_H_
 #define PHIMAP_SERVER_SCHEDULE_VERSION_QUEUES_H_
 
@@ -17,25 +17,25 @@ namespace phimap {
 class VersionQueues {
  public:
   void Push(QueuedWork work);
-  // What the next of `workers` computes: all of one version, oldest first, and so much that the
-  // others find their share of it, unless they have other versions (batch_policy.h). Empty when
+  // Takes the next batch for one of `workers`: all of one version, oldest first, and small enough
+  // to leave the others their share unless they have other versions (batch_policy.h). Empty when
   // nothing waits. REQUIRES: workers > 0.
   std::vector<QueuedWork> Take(int workers);
   bool empty() const { return turn_.empty(); }
-  // How many workers are worth waking (WorthwhileTakes), of all versions.
-  int64_t takes() const { return takes_; }
+  // Number of workers worth waking (WorthwhileBatches), for all versions together.
+  int64_t batches() const { return batches_; }
 
  private:
   struct Queue {
     std::deque<QueuedWork> works;
     int64_t rows = 0;
-    int64_t Takes() const;
+    int64_t Batches() const;
   };
 
   // Queues that are not empty, by the engine of their version.
   std::unordered_map<const Engine*, Queue> queues_;
-  int64_t takes_ = 0;
-  // The same versions, next to be served first.
+  int64_t batches_ = 0;
+  // The versions in `queues_`, next to be served first.
   std::deque<const Engine*> turn_;
 };
 

@@ -9,8 +9,8 @@
 namespace phimap {
 
 // Counts the time that a piece of work has run, and yields between two of its steps once that is a
-// quantum. So a yield, which waits for up to 20 ms on a busy server, costs the same share of the
-// time whatever the steps are: blocks of a stream that take 0.3 ms each, or tiles of 10 ms.
+// quantum. A yield, which waits for up to 20 ms on a busy server, therefore costs an equal share of
+// the time for all step lengths: blocks of a stream of 0.3 ms each, or tiles of 10 ms.
 //
 // Example:
 //   quantum.YieldIfDue();  // not while anything is held that others wait for
@@ -23,7 +23,8 @@ class WorkQuantum {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Work between two yields: far below what a Transform may be held up, far above a small block.
+  // Work between two yields: short beside the longest wait of a Transform, long beside a small
+  // block.
   static constexpr Clock::duration kDefault = std::chrono::milliseconds(2);
 
   // Yields by `yield`, which may be empty, once work has run for `quantum`; before every step if
@@ -31,14 +32,14 @@ class WorkQuantum {
   explicit WorkQuantum(std::function<void()> yield = nullptr, Clock::duration quantum = kDefault,
                        std::function<Clock::time_point()> now = Clock::now);
 
-  // From here to End time counts as work, but for that of yields.
+  // The time from here to End counts as work, except for yields.
   void Begin();
   void End();
   // Between two steps, whether between Begin and End or not.
   void YieldIfDue();
 
  private:
-  // Takes over what has run since the work began, or since this was last called.
+  // Adds the time since the work began, or since the last call of Count.
   void Count();
 
   std::function<void()> yield_;

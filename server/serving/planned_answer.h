@@ -1,9 +1,9 @@
 // An answer with room for features: laid out before they are computed, and written in place.
 //
 // A response message is bytes that are known beforehand (who answers, shapes, the tags and lengths
-// of fields) around the few large fields that are computed. So it is laid out, charged to the
-// budget while nothing of it exists, allocated when its turn has come, and the engine writes
-// straight into what is sent.
+// of fields) around the few large fields that are computed. The answer is therefore laid out first,
+// charged to the budget before it exists, allocated when its turn has come, and the engine writes
+// straight into the message.
 #ifndef PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 #define PHIMAP_SERVER_SERVING_PLANNED_ANSWER_H_
 
@@ -28,25 +28,25 @@ class PlannedAnswer {
   void AddBytes(absl::string_view bytes);
   // A field of `size` bytes with that number, whose content is written later; returns its place.
   int AddField(int number, size_t size);
-  // The tag and length of a field of `size` bytes whose content is what is added next.
+  // Adds the tag and length of a field whose content, of `size` bytes, is added next.
   void AddFieldHead(int number, size_t size);
-  // How many bytes that head takes.
+  // Size of that head in bytes.
   static size_t FieldHeadBytes(int number, size_t size);
 
-  // Memory beside the message that making it takes. It is charged with the message, until that is
+  // Memory beside the message that making it takes. The memory is charged until the message is
   // sent.
   void AddScratch(size_t size) { scratch_ += size; }
 
-  // Of the whole message.
+  // Size of the whole message.
   size_t size() const { return size_; }
 
-  // Charges it. RESOURCE_EXHAUSTED (MEMORY_FULL) when there is no room at the moment.
+  // Charges it. RESOURCE_EXHAUSTED (REQUEST_MEMORY_FULL) when there is no capacity at the moment.
   absl::Status Charge(RequestMemory& memory);
   // Makes the message, with everything in it but the fields to be written. Throws std::bad_alloc.
   // Until the last byte is on its way, the time is measured for `metrics`. REQUIRES: it was
   // charged.
   void Allocate(const TransformMetrics& metrics);
-  // Where a field's content goes. REQUIRES: Allocate.
+  // Destination of a field's content. REQUIRES: Allocate.
   char* field(int place) const;
   // The message; nothing may be written any more. REQUIRES: Allocate.
   std::shared_ptr<const OutputBytes> Release() { return std::move(message_); }

@@ -1,4 +1,4 @@
-// What a kernel service answered, as rows of the engine.
+// Adapts the answers of a kernel service to rows of the engine.
 #ifndef PHIMAP_SERVER_SERVING_REMOTE_KERNEL_ROWS_H_
 #define PHIMAP_SERVER_SERVING_REMOTE_KERNEL_ROWS_H_
 

@@ -1,6 +1,6 @@
-// One call that maps rows: a request in, features out. What its protocols have in common.
+// One call that maps rows: a request in, features out. Shared by all protocols.
 //
-// A protocol derives from it and says how its messages are read and written; no step of it may
+// A protocol derives from it and implements the reading and writing of its messages; no step may
 // wait.
 #ifndef PHIMAP_SERVER_SERVING_ROW_CALL_H_
 #define PHIMAP_SERVER_SERVING_ROW_CALL_H_
@@ -20,7 +20,7 @@
 
 namespace phimap {
 
-// What such calls work with; outlives them.
+// Services that such calls use; outlives them.
 struct RowCallEnvironment {
   VersionRegistry& registry;
   RowServer& rows;
@@ -29,14 +29,14 @@ struct RowCallEnvironment {
 template <typename Request>
 class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
  protected:
-  // What a request asks for. Its views point into the request, or into the call.
+  // The request's wishes. The views point into the request, or into the call.
   struct Wanted {
     absl::string_view reference;
     ExamplesView rows = RowsView{};
-    // Where the rows are in the request, a last dot included.
+    // Path of the rows in the request; includes a last dot.
     absl::string_view field;
     absl::Time deadline;
-    // What the answer holds of a row beside its features.
+    // Bytes of a row in the answer beside its features.
     int64_t extra_row_bytes = 0;
   };
 
@@ -46,18 +46,18 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
  private:
   // In this order, each at most once.
 
-  // What the request asks for, and whether it makes sense in itself.
+  // Reads the request's wishes and checks that they are consistent.
   virtual absl::StatusOr<Wanted> Read() = 0;
   // An error about the reference, in the protocol's names for its fields.
   virtual absl::Status ReferenceError(const absl::Status& status) const { return status; }
   // Whether `version` suits the request, its columns included, and if so lays out answer().
   virtual absl::Status Accept(const VersionHandle& version, const ExamplesView& rows) = 0;
   virtual PlannedAnswer& answer() = 0;
-  // Where the features go: usually a field of the answer, which is allocated by then. On the thread
-  // that computes; may throw std::bad_alloc.
+  // Destination of the features: usually a field of the answer, which has been allocated. On the
+  // thread that computes; may throw std::bad_alloc.
   virtual char* Features() = 0;
-  // The features are there: what else the answer takes from them and from the rows that the engine
-  // saw. On the thread that computed them, while the version is pinned.
+  // The features are computed: completes the answer from them and from the engine's rows. On the
+  // thread that computed them, while the version is pinned.
   virtual void Complete(const ExamplesView& seen) { static_cast<void>(seen); }
 
   void Start() final {
@@ -72,7 +72,7 @@ class RowCall : public TypedUnaryCall<Request, google::protobuf::Empty> {
     });
   }
 
-  // One line per step; what is longer belongs to the step.
+  // One line per step; longer parts belong to the step.
   void Map(absl::StatusOr<VersionHandle> version) {
     if (!version.ok()) return this->Finish(ReferenceError(version.status()));
     if (absl::Status s = Plan(*version); !s.ok()) return this->Finish(s);

@@ -20,10 +20,10 @@ constexpr int64_t kEnvelopeBytes = 1024;
 
 }  // namespace
 
-// Shared by those who work on a request.
+// Shared by the threads that work on a request.
 struct RowServer::Mapping {
   RowRequest request;
-  // What the engine sees: the request's rows, or the values that came for them.
+  // Input of the engine: the request's rows, or the kernel values that came for them.
   ExamplesView rows;
   std::unique_ptr<RemoteKernelRows> values = nullptr;
   char* features = nullptr;
@@ -75,10 +75,10 @@ void RowServer::Serve(RowRequest request) {
   const bool remote = request.version.kernel() != nullptr;
   const ExamplesView rows = request.rows;
   auto mapping = std::make_shared<Mapping>(Mapping{std::move(request), rows});
-  remote ? ServeRemote(std::move(mapping)) : Compute(std::move(mapping));
+  remote ? ServeRemote(mapping) : Compute(std::move(mapping));
 }
 
-void RowServer::ServeRemote(std::shared_ptr<Mapping> mapping) {
+void RowServer::ServeRemote(const std::shared_ptr<Mapping>& mapping) {
   const RowRequest& request = mapping->request;
   if (const absl::Status good = CheckExamples(request.rows); !good.ok()) {
     return mapping->Done(WithFieldPrefix(good, request.field));
@@ -130,7 +130,7 @@ int64_t FeatureRowBytes(const VersionHandle& version) {
 bool HasSelfValues(const VersionHandle& version, const ExamplesView& rows) {
   const Residual* const residual = version.residual();
   // A remote kernel is asked for K(x, x) too.
-  return residual == nullptr || !residual->is_external() || version.kernel() != nullptr ||
+  return residual == nullptr || !residual->is_remote() || version.kernel() != nullptr ||
          rows.columns() == version.engine().input_columns() + 1;
 }
 

@@ -1,5 +1,4 @@
-// From a call's rows to the engine and back: what every call that maps rows does, whichever
-// protocol it came by.
+// From a call's rows to the engine and back, shared by all calls that map rows, for all protocols.
 #ifndef PHIMAP_SERVER_SERVING_ROW_SERVER_H_
 #define PHIMAP_SERVER_SERVING_ROW_SERVER_H_
 
@@ -22,16 +21,16 @@
 
 namespace phimap {
 
-// Rows that a version is to map, and what becomes of them.
+// Rows to be mapped by a version, and the callbacks.
 struct RowRequest {
   // Pinned until `done` has returned.
   VersionHandle version;
   // REQUIRES: the version takes them (CheckTakes). Their bytes stay readable until `done`.
   ExamplesView rows;
-  // Where they are in the request, for errors, a last dot included: "examples.dense.".
+  // Path of the rows in the request, for errors; includes a last dot: "examples.dense.".
   absl::string_view field;
   absl::Time deadline = absl::InfiniteFuture();
-  // Set by whoever gives the request up; outlives `done`.
+  // Set by the one who cancels the request; outlives `done`.
   const std::atomic<bool>* cancelled = nullptr;
   // When they were read, for the metrics.
   absl::Time received = absl::InfinitePast();
@@ -41,9 +40,8 @@ struct RowRequest {
   // go, row after row in the serving type. Not called for rows that are dropped. May throw
   // std::bad_alloc.
   std::function<char*()> allocate;
-  // Called exactly once, on any thread, perhaps within Serve. `seen` are the rows that the engine
-  // saw, readable until it returns: the request's own, or the remote kernel's values in their
-  // place.
+  // Called exactly once, on any thread, perhaps within Serve. `seen` are the engine's rows,
+  // readable until it returns: the request's own, or the remote kernel's values.
   std::function<void(const absl::Status&, const ExamplesView& seen)> done;
 };
 
@@ -54,24 +52,24 @@ class RowServer {
   RowServer(TransformScheduler& scheduler, const TransformMetrics& metrics)
       : scheduler_(scheduler), metrics_(metrics) {}
 
-  // Makes features of the rows. Of a version whose kernel a remote service computes, the service is
-  // asked first, without a thread that waits (server/kernel_client/kernel_queue.h).
+  // Makes features of the rows. For a remote kernel the service is asked first, without a thread
+  // that waits (server/kernel_client/kernel_queue.h).
   //
   // Errors for `done`: INVALID_ARGUMENT (CheckExamples), CANCELLED, DEADLINE_EXCEEDED,
-  // RESOURCE_EXHAUSTED (OUT_OF_MEMORY), UNAVAILABLE (SHUTTING_DOWN), and those of the engine and of
-  // the kernel queue.
+  // RESOURCE_EXHAUSTED (MACHINE_MEMORY_FULL), UNAVAILABLE (SERVER_SHUTTING_DOWN), and those of the
+  // engine and of the kernel queue.
   void Serve(RowRequest request);
 
-  // Gives a loop's thread a stage of its own: small requests that are served from there are
-  // computed there. Before the loop serves, or never.
+  // Gives a loop's thread its own stage: small requests that are served from there are computed
+  // there. Before the loop serves, or never.
   void AddLoop(EventLoop& loop);
 
   const TransformMetrics& metrics() const { return metrics_; }
 
  private:
-  // Rows as the engine sees them: the request's own, or remote kernel values in their place.
+  // Input of the engine: the request's rows, or remote kernel values.
   struct Mapping;
-  void ServeRemote(std::shared_ptr<Mapping> mapping);
+  void ServeRemote(const std::shared_ptr<Mapping>& mapping);
   void Compute(std::shared_ptr<Mapping> mapping);
 
   TransformScheduler& scheduler_;

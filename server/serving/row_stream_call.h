@@ -1,7 +1,7 @@
 // A call that maps the rows of a stream of requests: answers in the order of the requests, several
-// on the way at once. Its protocols have this in common.
+// on the way at once. The class is the part that all protocols share.
 //
-// A protocol derives from it and says how its messages are read and written; no step of it may
+// A protocol derives from it and implements the reading and writing of its messages; no step may
 // wait.
 #ifndef PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
 #define PHIMAP_SERVER_SERVING_ROW_STREAM_CALL_H_
@@ -33,12 +33,12 @@ inline constexpr int64_t kStreamWindowBytes = int64_t{16} << 20;
 // Invariants:
 //   1. slots_ holds the requests that were read and not answered, in their order; answers leave
 //      from its front.
-//   2. The next request is read only while the window has room: a client that does not fetch its
-//      answers stops sending by HTTP/2 flow control, and the call's memory is bounded.
-//   3. Requests go to the engine in their order. One for whose answer there is no memory waits for
-//      it, and nothing more is read meanwhile: a stream is slowed, not refused. Those before it are
-//      computed and sent without it, so it never waits for room that its own call keeps. Nothing
-//      more is read either while a version is loaded.
+//   2. The next request is read only while the window has capacity: a client that does not fetch
+//      its answers stops sending by HTTP/2 flow control, and the call's memory is bounded.
+//   3. Requests go to the engine in their order. A request whose answer does not fit into memory
+//      waits for it, and nothing more is read meanwhile: a stream is slowed, not refused. Those
+//      before it are computed and sent without it, so it never waits for capacity that its own call
+//      keeps. Nothing more is read either while a version is loaded.
 //   4. The call ends with OK after the last answer, or with the first error that its protocol ends
 //      a stream with, after the answers before it.
 //
@@ -54,41 +54,42 @@ class RowStreamCall : public TypedStreamCall<Request> {
                 const absl::Duration& idle_limit)
       : TypedStreamCall<Request>(start), environment_(environment), idle_limit_(idle_limit) {}
 
-  // One request and its answer; kept by whoever computes it, too.
+  // One request and its answer; the computing thread keeps it alive, too.
   struct Slot {
     int64_t number = 0;
-    // What came is no request, and none follows.
+    // The input is not a valid request, and none follows.
     bool unreadable = false;
     absl::Time received;
     Request request;
     RequestMemory::Charge charge;
     VersionHandle version = {};
     ExamplesView rows = RowsView{};
-    // Where the rows are in the request, a last dot included.
+    // Path of the rows in the request; includes a last dot.
     absl::string_view field = {};
     absl::Time deadline = absl::InfiniteFuture();
     Answer answer = {};
-    // What it takes of the window: request and answer.
+    // Bytes of the window that it takes: request and answer.
     int64_t window_bytes = 0;
     bool done = false;
     absl::Status status = {};
-    // Told to the client in the place of the answer, when an error does not end the stream.
+    // Sent to the client instead of the answer, when an error does not end the stream.
     std::shared_ptr<const OutputBytes> told = nullptr;
   };
 
  private:
   using SlotPointer = std::shared_ptr<Slot>;
 
-  // Of each request in this order, each at most once.
+  // Called for each request in this order, each at most once.
 
   // Whether the request makes sense in itself, as far as that is known before its version is.
   virtual absl::Status Read(Slot& slot) = 0;
-  // What the version is looked up by; points into the slot or the call. Unless it has one already.
+  // Reference by which the version is looked up; points into the slot or the call. Unless it has
+  // one already.
   virtual absl::string_view ReferenceOf(Slot& slot) = 0;
   // Whether the version suits the request, and if so fills in its rows and lays out its answer.
   virtual absl::Status Accept(Slot& slot) = 0;
   // An error of a request, as the stream is to end with it; OK if it does not end, and `told` is
-  // set. REQUIRES: it ends with what is unreadable.
+  // set. REQUIRES: an unreadable request ends the stream.
   virtual absl::Status Failed(Slot& slot, const absl::Status& status) = 0;
 
   void Start() final {
@@ -111,7 +112,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Resolve(slot);
   }
 
-  // It has its turn among the others: those before it are answered.
+  // Answers the bad request in its turn, after the requests before it.
   void OnBadRequest(const absl::Status& status) final {
     auto slot = std::make_shared<Slot>();
     slot->number = next_number_++;
@@ -159,7 +160,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Advance();
   }
 
-  // Serves waiting_ when there is memory for its answer; otherwise listens for room.
+  // Serves waiting_ when there is memory for its answer; otherwise listens for capacity.
   void ServeWaiting() {
     if (waiting_ == nullptr) return;
     RequestMemory& memory = this->environment().memory;
@@ -174,7 +175,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
 
   void Listen(RequestMemory& memory) {
     listening_ = true;
-    memory.room().Wait([call = this->weak_from_this(), this] {
+    memory.capacity().Wait([call = this->weak_from_this(), this] {
       const std::shared_ptr<Call> self = call.lock();
       if (self == nullptr) return;
       this->Post([this] {
@@ -211,7 +212,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     if (this->over()) return;
     slot.done = true;
     if (!status.ok()) slot.status = Failed(slot, status);
-    // The request is of no use any more; its answer has a charge of its own.
+    // The request is no longer needed; its answer has its own charge.
     Request().Swap(&slot.request);
     slot.charge.Release();
     // Nothing after a request that ends the stream will be answered.
@@ -225,7 +226,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
            window_bytes_ < kStreamWindowBytes;
   }
 
-  // Sends the answer at the front, ends the call, reads on: whatever may be done now.
+  // Does everything possible now: sends the answer at the front, ends the call, reads on.
   void Advance() {
     if (this->over() || this->finishing()) return;
     if (!this->writing() && !slots_.empty() && slots_.front()->done) {

@@ -10,7 +10,8 @@ namespace {
 
 thread_local Stage* this_thread_stage = nullptr;
 
-// What is staged beyond the quantum keeps the loop from its sockets: the rest goes to the pool.
+// Limit of staged work in quanta; the rest goes to the pool, because the loop must return to its
+// sockets.
 constexpr int kMaxQuanta = 4;
 
 // Taken: its place in the list stays, empty.
@@ -45,7 +46,7 @@ std::vector<QueuedWork> Stage::NextBatch(std::vector<QueuedWork>& staged, size_t
   int64_t rows = 0;
   for (size_t i = first; i < staged.size(); ++i) {
     if (staged[i].work.engine.get() != engine) continue;
-    if (!batch.empty() && rows + staged[i].RowsLeft() > kTakeRows) break;
+    if (!batch.empty() && rows + staged[i].RowsLeft() > kBatchRows) break;
     rows += staged[i].RowsLeft();
     batch.push_back(std::move(staged[i]));
     staged[i].work.engine = nullptr;

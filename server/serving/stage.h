@@ -1,17 +1,17 @@
 // Small requests of one event loop: gathered while there is something to read, computed together
 // before the loop reads on.
 //
-// No timer: nothing waits for company, and requests gather exactly while the machine is busy. Of
-// each version one batch after another, the version that came first first; of a batch that is
-// WorthHalving (batch_policy.h), half goes to a worker that sleeps. Not thread-safe: it lives on
-// its loop's thread.
+// No timer: nothing waits for company, and requests gather exactly while the machine is busy.
+// Versions take turns in the order of their first request, one batch each; half of a batch that is
+// WorthHalving (batch_policy.h) goes to a worker that sleeps. Not thread-safe: it lives on its
+// loop's thread.
 #ifndef PHIMAP_SERVER_SERVING_STAGE_H_
 #define PHIMAP_SERVER_SERVING_STAGE_H_
 
 #include <vector>
 
 #include "absl/time/time.h"
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "server/schedule/transform_scheduler.h"
 #include "server/schedule/transform_work.h"
 #include "server/transport/event_loop.h"
@@ -35,7 +35,7 @@ class Stage final : public StagedWork {
   void Run() override;
 
  private:
-  // The next batch: of one version, from `first` on, at most kTakeRows rows or one request.
+  // The next batch: of one version, from `first` on, at most kBatchRows rows or one request.
   std::vector<QueuedWork> NextBatch(std::vector<QueuedWork>& staged, size_t first);
   absl::Duration Expected(const std::vector<QueuedWork>& batch) const;
   void RunBatch(std::vector<QueuedWork> batch);
@@ -43,7 +43,7 @@ class Stage final : public StagedWork {
   TransformScheduler& scheduler_;
   EngineScratch scratch_;
   std::vector<QueuedWork> staged_;
-  // How long all of it is expected to take.
+  // Expected time of all of it.
   absl::Duration expected_ = absl::ZeroDuration();
 };
 

@@ -14,7 +14,7 @@ namespace phimap {
 // Several may share the file. Thread-safe.
 class DiskReserve {
  public:
-  // `file_system` outlives it. With 0 bytes there is none.
+  // `file_system` outlives it. With 0 bytes there is no reserve.
   DiskReserve(std::string path, int64_t bytes, FileSystem* file_system)
       : path_(std::move(path)), bytes_(bytes), file_system_(file_system) {}
 

@@ -19,14 +19,14 @@ namespace {
 // a record and no mapping. `aliases.previous_version` refers to no version: that one may be
 // deleted.
 //
-// `store.revision` counts the changes of what names mean, and `mappings.revision` is that of the
-// mapping's last one; so what changed since a revision is found by comparing.
+// `store.revision` counts the changes of names, and `mappings.revision` is that of the mapping's
+// last one; so changes since a revision are found by comparing.
 //
-// `unreferenced` has artifacts that no version names, and since when; `holds` are those who want
-// all artifacts kept, such as a backup that is being made. `leases` say who does what only one
-// should, such as collecting garbage. `claims` are builds under way, in
-// whatever server; a claim's epoch goes up with each taker, and publishing checks it. `servers` are
-// those that work with this store, and the newest they read.
+// `unreferenced` has artifacts that no version names, and since when; `holds` are programs that
+// need all artifacts kept, such as a backup in progress. `leases` say which server does work that
+// only one should do, such as collecting garbage. `claims` are builds under way, on any server; a
+// claim's epoch increases with each taker, and publishing checks it. `servers` are those that work
+// with this store, and the newest formats they read.
 //
 // `versions.ttl_us` is how long a version lives after its last use, and `expire_time_us` when that
 // is over as the last use was recorded; both are 0 of a version that lives for ever.
@@ -140,14 +140,14 @@ CREATE VIEW clock AS
   SELECT CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER) AS now_us;
 )sql";
 
-// What came with schema version 5.
+// Columns added by schema version 5.
 constexpr char kExpiryColumns[] = R"sql(
 ALTER TABLE versions ADD COLUMN ttl_us INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE versions ADD COLUMN expire_time_us INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX versions_by_expiry ON versions (expire_time_us) WHERE expire_time_us > 0;
 )sql";
 
-// What makes of schema version i + 1 the next one. Never changed once released.
+// Converts schema version i + 1 to the next one. Never changed once released.
 constexpr const char* kMigrations[] = {
     // 1: no aliases, deletion or import yet.
     R"sql(
@@ -175,15 +175,15 @@ static_assert(std::size(kMigrations) == kSchemaVersion - 1);
 constexpr char kPragmas[] =
     "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON;";
 
-// Of a file with tables: its schema version, if this build can use it.
+// Returns the schema version of a file with tables, if this build can use it.
 absl::StatusOr<int64_t> CheckOrigin(SqliteConnection* database) {
   PHIMAP_ASSIGN_OR_RETURN(const int64_t application_id,
                           database->QueryInt("PRAGMA application_id"));
   PHIMAP_ASSIGN_OR_RETURN(const int64_t version, database->QueryInt("PRAGMA user_version"));
   if (application_id != kApplicationId) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "NOT_A_STORE", "",
+    return MakeError(absl::StatusCode::kFailedPrecondition, "STORE_INVALID", "",
                      absl::StrCat(database->path(),
-                                  " is a database of another program; choose another directory"),
+                                  " is the database of another program; choose another directory"),
                      {{"path", database->path()}});
   }
   if (version >= 1 && version <= kSchemaVersion) return version;
@@ -241,7 +241,7 @@ absl::Status PrepareSchema(SqliteConnection* database) {
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::string mode, database->QueryText("PRAGMA journal_mode = WAL"));
   if (mode != "wal") {
-    return MakeError(absl::StatusCode::kFailedPrecondition, "NO_WRITE_AHEAD_LOG", "",
+    return MakeError(absl::StatusCode::kFailedPrecondition, "WRITE_AHEAD_LOG_NOT_AVAILABLE", "",
                      absl::StrCat(database->path(),
                                   ": the file system offers no shared memory, "
                                   "journal mode is ",

@@ -14,12 +14,12 @@
 namespace phimap {
 namespace {
 
-// As the blobs; SQLite would give all users the right to read.
+// Mode of the database, equal to the blobs'; SQLite would let all users read it.
 constexpr mode_t kDatabaseMode = 0640;
 
 // SQLite gives its logs the mode of the database. O_EXCL, because closing a descriptor of a file
-// that is open already would drop the locks of this process on it. What keeps the file from being
-// created, SQLite finds too, and explains.
+// that is open already would drop the locks of this process on it. If the file cannot be created,
+// SQLite finds the reason too, and explains it.
 void CreateWithMode(const std::string& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kDatabaseMode);
   if (fd >= 0) close(fd);
@@ -38,15 +38,15 @@ ResultMeaning MeaningOfResult(int result) {
       return {absl::StatusCode::kResourceExhausted, "DISK_FULL",
               "free space or raise the quota, then try again"};
     case SQLITE_NOMEM:
-      return {absl::StatusCode::kResourceExhausted, "OUT_OF_MEMORY",
+      return {absl::StatusCode::kResourceExhausted, "MACHINE_MEMORY_FULL",
               "give the process more memory"};
     case SQLITE_READONLY:
-      return {absl::StatusCode::kFailedPrecondition, "READ_ONLY_FILE_SYSTEM",
+      return {absl::StatusCode::kFailedPrecondition, "FILE_SYSTEM_READ_ONLY",
               "make the data directory writable"};
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
-      return {absl::StatusCode::kFailedPrecondition, "NO_FILE_PERMISSION",
+      return {absl::StatusCode::kFailedPrecondition, "FILE_PERMISSION_DENIED",
               "give the user of this process read and write permission"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -58,10 +58,10 @@ ResultMeaning MeaningOfResult(int result) {
               "another program holds a lock on it; try again", 1000};
     case SQLITE_IOERR:
     case SQLITE_PROTOCOL:
-      return {absl::StatusCode::kUnavailable, "FILE_IO_ERROR",
-              "look into the kernel log for errors of the disk"};
+      return {absl::StatusCode::kUnavailable, "FILE_IO_FAILED",
+              "look for disk errors in the kernel log"};
     default:
-      return {absl::StatusCode::kInternal, "DATABASE_ERROR", "please report this"};
+      return {absl::StatusCode::kInternal, "DATABASE_FAILED", "please report this"};
   }
 }
 

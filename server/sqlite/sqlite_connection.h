@@ -51,8 +51,8 @@ class SqliteStatement {
   int bind_error_ = 0;
 };
 
-// One connection. Not thread-safe: the caller holds a lock. Errors name the file and say what to
-// do: RESOURCE_EXHAUSTED (full disk), FAILED_PRECONDITION (read-only, no permission), DATA_LOSS
+// One connection. Not thread-safe: the caller holds a lock. Errors name the file and the remedy:
+// RESOURCE_EXHAUSTED (full disk), FAILED_PRECONDITION (read-only, no permission), DATA_LOSS
 // (damaged file), UNAVAILABLE (I/O error; locked by another program for longer than the busy
 // timeout).
 class SqliteConnection {
@@ -62,7 +62,7 @@ class SqliteConnection {
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
                                                                 absl::Duration busy_timeout);
 
-  // Runs SQL without parameters whose rows nobody wants.
+  // Runs SQL without parameters and ignores its rows.
   absl::Status Execute(const std::string& sql);
   absl::StatusOr<SqliteStatement> Prepare(absl::string_view sql);
   // The first column of the first row of a statement without parameters.

@@ -107,7 +107,7 @@ absl::Status SqliteDatabase::EmptyLog() {
   PHIMAP_ASSIGN_OR_RETURN(SqliteStatement statement,
                           writer_->Prepare("PRAGMA wal_checkpoint(TRUNCATE)"));
   PHIMAP_ASSIGN_OR_RETURN(const bool answered, statement.Step());
-  // Its first column says whether somebody was in the way.
+  // Its first column says whether another program was in the way.
   if (answered && statement.Int(0) == 0) return absl::OkStatus();
   return MakeError(absl::StatusCode::kUnavailable, "DATABASE_BUSY", "",
                    absl::StrCat(writer_->path(), ": another program reads it; try again"),

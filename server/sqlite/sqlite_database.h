@@ -1,11 +1,11 @@
 // A SQLite file as the database of a catalog: one connection that writes, one that reads, so that
-// nobody who reads waits for a lock that another program holds on writing.
+// no reader waits for another program's write lock.
 //
 // Commits in doubt. When COMMIT fails (say, fsync reports an error), the transaction's frames may
 // be in the write-ahead log nevertheless: this process does not see them, but recovery after a
 // crash would. So after a failed COMMIT the file is in doubt until another, empty-handed
 // transaction has been committed. That overwrites the doubtful frames or comes after them; either
-// way what is read from then on is what a crash leaves behind. Nothing else is written in the
+// way later reads show the state that a crash leaves behind. Nothing else is written in the
 // meantime.
 #ifndef PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
 #define PHIMAP_SERVER_SQLITE_SQLITE_DATABASE_H_
@@ -40,8 +40,8 @@ class SqliteDatabase final : public SqlDatabase {
       ABSL_LOCKS_EXCLUDED(write_mutex_) override;
   absl::Status WriteAside(Body body) ABSL_LOCKS_EXCLUDED(write_mutex_) override;
   // Moves the whole write-ahead log into the file, durably, and empties it: then the file alone is
-  // the database. What is left to the closing of the file may fail without a word. UNAVAILABLE
-  // while another program reads.
+  // the database. Cleanup left to the closing of the file may fail silently. UNAVAILABLE while
+  // another program reads.
   absl::Status EmptyLog() ABSL_LOCKS_EXCLUDED(write_mutex_);
   bool in_doubt() const override { return in_doubt_.load(std::memory_order_acquire); }
 

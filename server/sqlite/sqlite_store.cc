@@ -64,7 +64,7 @@ absl::StatusOr<StartupReport> Tidy(absl::Time now, FileSystem* file_system, File
   if (!absl::IsAlreadyExists(created)) PHIMAP_RETURN_IF_ERROR(created);
   PHIMAP_RETURN_IF_ERROR(file_system->Remove(probe));
   const absl::StatusOr<int64_t> pruned = catalog.PruneBuilds(now);
-  // A full disk is no reason not to serve what is stored: expired builds are not shown in any case.
+  // The server can serve with a full disk: expired builds are not shown in any case.
   if (absl::IsResourceExhausted(pruned.status())) return report;
   PHIMAP_RETURN_IF_ERROR(pruned.status());
   report.removed_builds = *pruned;
@@ -111,7 +111,7 @@ absl::Status SqliteStore::DeleteOnFullDisk(absl::FunctionRef<absl::Status()> rem
   if (!absl::IsResourceExhausted(removed) || !reserve_.GiveUp()) return removed;
   removed = remove();
   if (removed.ok()) {
-    // What is not removed now is found by the next collector.
+    // The next collector finds artifacts that are not removed now.
     GarbageCollector(database_, blobs_, "a deletion on a full disk")
         .Run(absl::ZeroDuration())
         .status()

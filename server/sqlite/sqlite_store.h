@@ -23,14 +23,14 @@ struct SqliteStoreOptions {
   // write-ahead log work reliably on a network share.
   std::string data_dir;
   CatalogStore::Clock clock = [] { return absl::Now(); };
-  // How long to wait for another program that locked the database (a backup does not) before
+  // Time to wait for another program that locked the database (a backup does not) before
   // UNAVAILABLE.
   absl::Duration busy_timeout = absl::Seconds(5);
   // Kept back in the directory for deletions on a full disk; 0: nothing.
   int64_t reserve_bytes = int64_t{4} << 20;
 };
 
-// What start-up tidied away, for the log. No file is: another program may be writing it.
+// Cleanup done at start, for the log. No file is: another program may be writing it.
 struct StartupReport {
   int64_t removed_builds = 0;
 };
@@ -45,7 +45,7 @@ class SqliteStore final : public CatalogStore {
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(const SqliteStoreOptions& options,
                                                            FileSystem* file_system);
 
-  // On a full disk they give up the reserve, and what they leave unnamed is removed at once.
+  // On a full disk they give up the reserve, and artifacts that become unnamed are removed at once.
   absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                              Rollbacks rollbacks = Rollbacks::kKeep) override;
   absl::Status DeleteMapping(absl::string_view mapping,
@@ -56,7 +56,7 @@ class SqliteStore final : public CatalogStore {
   void MakeReserve() { reserve_.Make(); }
 
   const StartupReport& startup_report() const { return startup_report_; }
-  // What it is made of. The directory stays locked as long as somebody has the database.
+  // The parts of the store. The directory stays locked while the database is in use.
   const std::shared_ptr<SqlDatabase>& database() const { return database_; }
   const std::shared_ptr<Blobs>& blobs() const { return blobs_; }
 

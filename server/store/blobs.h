@@ -4,7 +4,7 @@
 //   1. When Write returns OK the blob survives a crash.
 //   2. A reader gets a whole blob or an error, never a part of one; nothing is changed in place.
 //
-// Which blobs are referenced is the caller's knowledge. Who writes one that nothing names yet asks
+// The caller knows which blobs are referenced. A writer of a blob that nothing names yet asks
 // Contains in the transaction that names it: RemoveUnused is called within one as well, and
 // transactions that write follow one another. Blocking: every call may wait for a disk or a
 // network. Thread-safety: all methods may be called from any thread. Errors: DATA_LOSS (missing, or
@@ -26,18 +26,18 @@
 
 namespace phimap {
 
-// A stored artifact, read from its start to its end in pieces. It stays readable when its version
-// is deleted meanwhile. One thread at a time; must not outlive its store.
+// A stored artifact, read from its start to its end in pieces. The blob stays readable when its
+// version is deleted meanwhile. One thread at a time; must not outlive its store.
 class ArtifactReader {
  public:
   virtual ~ArtifactReader() = default;
   virtual int64_t size_bytes() const = 0;
-  // The next at most `limit_bytes`, 1 or more; empty at the end. Of bytes that are not those of the
-  // digest the last piece is DATA_LOSS instead: nobody gets the whole of a damaged artifact.
+  // The next at most `limit_bytes`, 1 or more; empty at the end. If the bytes do not match the
+  // digest, the last piece is DATA_LOSS instead: no reader gets the whole of a damaged artifact.
   virtual absl::StatusOr<std::string> Next(int64_t limit_bytes) = 0;
 };
 
-// What is known of a blob without reading it.
+// Facts about a blob that are known without reading it.
 struct StoredBlob {
   std::string digest;
   int64_t size_bytes = 0;
@@ -53,8 +53,8 @@ class Blobs {
   // error the blob may be there or not: the caller decides whether to Remove it.
   // REQUIRES: digest == Sha256Hex(content).
   virtual absl::Status Write(absl::string_view digest, absl::string_view content) = 0;
-  // Writes what `content` yields, which is read from its start: DATA_LOSS if that is not what
-  // it should be. Writers that can hold pieces of it only.
+  // Writes the bytes of `content`, which is read from its start: DATA_LOSS if they do not match the
+  // digest. Writers that can hold pieces of it only.
   virtual absl::Status WriteFrom(absl::string_view digest, ArtifactReader& content);
   // REQUIRES, here and below: the blob was written with `size_bytes` bytes. Missing, of another
   // size or with other content: DATA_LOSS.
@@ -63,26 +63,26 @@ class Blobs {
   // there. REQUIRES: offset + bytes <= size_bytes.
   virtual absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                                 int64_t offset, int64_t bytes) = 0;
-  // Reads in pieces: what is damaged shows before the last one.
+  // Reads in pieces: damage shows before the last one.
   virtual absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenReader(absl::string_view digest,
                                                                      int64_t size_bytes) = 0;
-  // OK when there is no such blob.
+  // OK if the blob does not exist.
   virtual absl::Status Remove(absl::string_view digest) = 0;
 
   // All that are there, parts of uploads that were cut among them.
   virtual absl::StatusOr<std::vector<StoredBlob>> List() = 0;
   // Whether the whole blob is there, asked in a transaction that writes.
   virtual absl::StatusOr<bool> Contains(SqlSession& session, absl::string_view digest) = 0;
-  // Takes a blob away unless it was written after `before`; whether it is gone now. REQUIRES: a
-  // transaction that writes, in which no version names it. Should the transaction fail all the
-  // same, the blob may be gone or not.
+  // Removes a blob unless it was written after `before`; returns whether it is gone. REQUIRES: a
+  // transaction that writes, in which no version names it. If the transaction fails nevertheless,
+  // the blob may be gone or not.
   virtual absl::StatusOr<bool> RemoveUnused(SqlSession& session, absl::string_view digest,
                                             absl::Time before) = 0;
-  // Sets a damaged blob aside, so that it is missing until somebody writes it again: whoever
-  // looks for it is told so at once. OK when there is no such blob.
+  // Moves a damaged blob aside, so that it is missing until it is written again, and readers learn
+  // so at once. OK if the blob does not exist.
   virtual absl::Status SetAside(absl::string_view digest) = 0;
-  // Unlinks what RemoveUnused and interrupted writers left behind and nobody touched since
-  // `before`; returns how many.
+  // Unlinks files that RemoveUnused and interrupted writers left behind and that were not touched
+  // since `before`; returns their number.
   virtual absl::StatusOr<int64_t> RemoveRemains(absl::Time before) = 0;
 };
 

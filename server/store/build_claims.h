@@ -1,14 +1,14 @@
-// Who builds what. While a build runs, its server has a claim to (mapping, build_id) and renews it;
-// nobody else builds under that id meanwhile.
+// Ownership of builds. While a build runs, its server has a claim to (mapping, build_id) and renews
+// it; no other server builds under that id meanwhile.
 //
 // A claim is a lease: when it was not renewed in time, by the clock of the store, another server
-// may take it over. That alone ends nothing: what counts is the claim's epoch, which every taking
-// raises, and which Store::Publish compares in the transaction that makes a version visible. So a
-// server that was stopped, or cut off, for longer than its lease publishes nothing if another one
-// took its place, and goes on if none did.
+// may take it over. That alone ends nothing: only the claim's epoch counts, which every taking
+// raises, and which Store::Publish compares in the transaction that makes a version visible. A
+// server that was stopped, or cut off, for longer than its lease therefore publishes nothing if
+// another one took its place, and continues if none did.
 //
-// A claim ends with the transaction that records the build's end, or with Release. Claims are no
-// names: nothing here changes a revision.
+// A claim ends with the transaction that records the build's end, or with Release. Claims are not
+// names: they do not change a revision.
 //
 // Blocking: every call may wait for a disk, a network or another writer.
 // Thread-safety: all methods may be called from any thread.
@@ -30,7 +30,7 @@
 
 namespace phimap {
 
-// Where a claimed build stands, as its server last said.
+// Progress of a claimed build, as its server last reported.
 struct ClaimedProgress {
   // A BuildState.
   int64_t state = 0;
@@ -49,9 +49,9 @@ struct BuildClaim {
   BuildClaimant claimant;
   absl::Time start_time;
   ClaimedProgress progress = {};
-  // Somebody asked for the end of this build.
+  // A caller asked for the end of this build.
   bool cancelled = false;
-  // How long the lease has been over, by the clock of the store; negative while it is not.
+  // Time since the lease ended, by the clock of the store; negative while it holds.
   absl::Duration over_for;
 
   bool over() const { return over_for >= absl::ZeroDuration(); }
@@ -61,17 +61,17 @@ class BuildClaims {
  public:
   virtual ~BuildClaims() = default;
 
-  // This process, of all that use the store.
+  // Identifies this process among all that use the store.
   virtual const std::string& server_id() const = 0;
 
   struct Taken {
-    // What stands now: this server's, or that of the one which has it.
+    // The present claim: this server's, or that of its owner.
     BuildClaim claim;
     bool ours = false;
   };
-  // Takes an id that nobody has, whose lease is over, or that is this server's own already, for
-  // `lease` from now. Each taking has a larger epoch than all before it. One that was asked to end
-  // stays so.
+  // Takes an id that is free, whose lease has ended, or that this server already has, for `lease`
+  // from now. Each taking has a larger epoch than all before it. One that was asked to end stays
+  // so.
   virtual absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
                                      absl::string_view spec_digest, absl::Duration lease) = 0;
 
@@ -82,12 +82,12 @@ class BuildClaims {
     ClaimedProgress progress;
   };
   enum class Renewed { kOurs, kCancelled, kLost };
-  // Prolongs claims of this server to `lease` from now, also those that are over and that nobody
-  // took, and says of each whether it is still ours, and asked to end. A renewal need not survive a
-  // crash of the store.
+  // Prolongs claims of this server to `lease` from now, also expired ones that no other server
+  // took, and says for each whether it is still ours, and whether its cancellation was requested. A
+  // renewal need not survive a crash of the store.
   virtual absl::StatusOr<std::vector<Renewed>> Renew(absl::Span<const Renewal> renewals,
                                                      absl::Duration lease) = 0;
-  // Asks whoever has this id to end its build; false if nobody has.
+  // Asks the owner of this id to end its build; false if there is none.
   virtual absl::StatusOr<bool> RequestCancel(absl::string_view mapping,
                                              absl::string_view build_id) = 0;
   // Gives up a claim of this server. Nothing happens if it is another's by now.

@@ -13,9 +13,8 @@ namespace phimap {
 // DetailOf(status) as text; nullopt when the status has none. Strings of any content survive.
 std::optional<std::string> EncodeErrorDetail(const absl::Status& status);
 
-// The status with this code and full message, and with what EncodeErrorDetail returned attached.
-// Text that EncodeErrorDetail cannot have returned is dropped: a build's record is worth reading
-// without it.
+// The status with this code and full message, and with the encoded details attached. Text that
+// EncodeErrorDetail cannot have returned is dropped: a build's record is worth reading without it.
 absl::Status DecodeError(absl::StatusCode code, const std::string& message,
                          const std::optional<std::string>& detail);
 

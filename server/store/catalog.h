@@ -1,10 +1,10 @@
-// The rows of a store: mappings, versions, aliases and finished builds. Blobs are somebody else's.
+// The rows of a store: mappings, versions, aliases and finished builds. Blobs are stored elsewhere.
 //
 // Each change is one transaction, and the next revision. Several processes may change one catalog:
 // then their changes follow one another, and the order of revisions is that of the commits.
 //
-// Commits in doubt. When it can't be found out whether a change was committed, its error is
-// UNAVAILABLE with the reason COMMIT_IN_DOUBT, and says so.
+// Commits in doubt. If it cannot be determined whether a change was committed, its error is
+// UNAVAILABLE with the reason COMMIT_IN_DOUBT.
 //
 // Blocking: every call may wait for a disk, a network or another writer.
 // Thread-safety: all methods may be called from any thread.
@@ -31,7 +31,7 @@ class Catalog {
 
   // Random, chosen when the catalog was created.
   virtual absl::StatusOr<std::string> StoreId() = 0;
-  // What has become of names since `since`; of a Revision() everything.
+  // Changes of names since `since`; everything for an empty Revision().
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 
   // nullopt when no version has this digest.
@@ -40,7 +40,8 @@ class Catalog {
   // Whether this request would be accepted now: ALREADY_EXISTS, ABORTED, or OK.
   virtual absl::Status CheckPublishable(const PublishRequest& request, absl::Time now) = 0;
   // Checks again and inserts the version and its build in one transaction. UNAVAILABLE with the
-  // reason ARTIFACT_REMOVED, here and in ImportVersion, if its blob is gone: write it again.
+  // reason ARTIFACT_REMOVED, here and in ImportVersion, if its blob has been removed: write it
+  // again.
   virtual absl::StatusOr<VersionRecord> InsertVersion(const PublishRequest& request,
                                                       absl::string_view digest, int64_t size_bytes,
                                                       absl::Time now) = 0;
@@ -49,11 +50,11 @@ class Catalog {
   virtual absl::StatusOr<VersionRecord> ImportVersion(const VersionRecord& version,
                                                       absl::string_view digest, int64_t size_bytes,
                                                       absl::Time now) = 0;
-  // Removes builds that ended more than kBuildRetention ago; returns how many. Of no concern to
-  // names: the revision stays.
+  // Removes builds that ended more than kBuildRetention ago; returns how many. Names are not
+  // affected: the revision stays.
   virtual absl::StatusOr<int64_t> PruneBuilds(absl::Time now) = 0;
 
-  // As in Store.
+  // See Store.
   virtual absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                                absl::string_view build_id, absl::Time now) = 0;
   virtual absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) = 0;
@@ -69,7 +70,7 @@ class Catalog {
   virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                            absl::string_view digest) = 0;
 
-  // As in Store. Artifacts that nothing names any more are listed as unreferenced in the same
+  // See Store. Artifacts that nothing names any more are listed as unreferenced in the same
   // transaction (garbage_collector.h).
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag,

@@ -47,9 +47,9 @@ absl::Status AmbiguousDigest(absl::string_view mapping, absl::string_view digest
                              const std::vector<std::string>& candidates, bool more) {
   const std::string all = absl::StrJoin(candidates, ", ");
   return MakeError(
-      Code::kInvalidArgument, "AMBIGUOUS_DIGEST", "reference",
+      Code::kInvalidArgument, "DIGEST_AMBIGUOUS", "reference",
       absl::StrCat("several versions of mapping \"", mapping, "\" begin with sha256:", digest, ": ",
-                   all, more ? " and more" : "", "; give more digits of the one that is meant"),
+                   all, more ? " and more" : "", "; give more digits"),
       {{"mapping", std::string(mapping)}, {"digest", std::string(digest)}, {"candidates", all}});
 }
 
@@ -57,13 +57,13 @@ absl::Status NotEmpty(absl::string_view mapping, int64_t versions) {
   return MakeError(Code::kFailedPrecondition, "MAPPING_NOT_EMPTY", "only_if_empty",
                    absl::StrCat("mapping \"", mapping, "\" has ", versions,
                                 versions == 1 ? " version" : " versions",
-                                "; delete them first, or leave only_if_empty out"),
+                                "; delete them first, or unset only_if_empty"),
                    {{"mapping", std::string(mapping)}, {"versions", absl::StrCat(versions)}});
 }
 
 absl::Status NoSuchAlias(absl::string_view mapping, absl::string_view alias,
                          absl::string_view field) {
-  return MakeError(Code::kNotFound, "NO_SUCH_ALIAS", field,
+  return MakeError(Code::kNotFound, "ALIAS_NOT_FOUND", field,
                    absl::StrCat("mapping \"", mapping, "\" has no alias \"", alias, "\""),
                    {{"mapping", std::string(mapping)}, {"alias", std::string(alias)}});
 }
@@ -74,12 +74,12 @@ absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
   const std::string state = current == nullptr ? absl::StrCat("there is no ", mapping, "@", alias)
                                                : absl::StrCat(mapping, "@", alias, " is version ",
                                                               current->version, ", etag ", etag);
-  return MakeError(Code::kAborted, "ETAG_MISMATCH", "etag",
-                   absl::StrCat("expected ", Quoted(expected), "; ", state,
-                                ". Look at it again before you decide"),
-                   {{"expected", std::string(expected)},
-                    {"etag", etag},
-                    {"version", absl::StrCat(current == nullptr ? 0 : current->version)}});
+  return MakeError(
+      Code::kAborted, "ETAG_MISMATCH", "etag",
+      absl::StrCat("expected ", Quoted(expected), "; ", state, ". Read it again before you decide"),
+      {{"expected", std::string(expected)},
+       {"etag", etag},
+       {"version", absl::StrCat(current == nullptr ? 0 : current->version)}});
 }
 
 absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
@@ -93,9 +93,8 @@ absl::Status InUse(absl::string_view mapping, std::optional<int64_t> number,
   }
   return MakeError(
       Code::kFailedPrecondition, "VERSION_IN_USE", "",
-      absl::StrCat("version ", *number, " of \"", mapping, "\" is what ", names,
-                   aliases.size() == 1 ? " points" : " point",
-                   " at; move or delete the alias first"),
+      absl::StrCat("version ", *number, " of \"", mapping, "\" is the target of ", names,
+                   "; move or delete the alias first"),
       {{"mapping", std::string(mapping)}, {"version", absl::StrCat(*number)}, {"aliases", names}});
 }
 
@@ -103,16 +102,16 @@ absl::Status RolledBackTo(absl::string_view mapping, int64_t number,
                           const std::vector<AliasRecord>& aliases) {
   const std::string names = NamesOf(aliases);
   return MakeError(
-      Code::kFailedPrecondition, "ROLLBACK_VERSION", "give_up_rollback",
-      absl::StrCat("version ", number, " of \"", mapping, "\" is what ", names,
-                   " would be rolled back to; to delete it all the same, give the rollback up"),
+      Code::kFailedPrecondition, "VERSION_ROLLBACK_TARGET", "give_up_rollback",
+      absl::StrCat("version ", number, " of \"", mapping, "\" is the rollback target of ", names,
+                   "; to delete it anyway, give up the rollback"),
       {{"mapping", std::string(mapping)}, {"version", absl::StrCat(number)}, {"aliases", names}});
 }
 
 absl::Status TooManyAliases(absl::string_view mapping) {
   return MakeError(
-      Code::kResourceExhausted, "TOO_MANY_ALIASES", "",
-      absl::StrCat("mapping \"", mapping, "\" has ", kMaxAliases, " aliases, the most it may have"),
+      Code::kResourceExhausted, "ALIAS_LIMIT_REACHED", "",
+      absl::StrCat("mapping \"", mapping, "\" has ", kMaxAliases, " aliases, the maximum"),
       {{"limit", absl::StrCat(kMaxAliases)}});
 }
 

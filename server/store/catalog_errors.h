@@ -1,4 +1,4 @@
-// What the catalog says of names that it does not know, or will not let go of.
+// Errors about names that the catalog does not know, or may not remove.
 #ifndef PHIMAP_SERVER_STORE_CATALOG_ERRORS_H_
 #define PHIMAP_SERVER_STORE_CATALOG_ERRORS_H_
 
@@ -23,11 +23,11 @@ absl::Status NoSuchDigest(absl::string_view mapping, absl::string_view digest);
 // references, and whether there are more.
 absl::Status AmbiguousDigest(absl::string_view mapping, absl::string_view digest,
                              const std::vector<std::string>& candidates, bool more);
-// `field` is what named it: "reference" or "alias".
+// `field` is the request's field: "reference" or "alias".
 absl::Status NoSuchAlias(absl::string_view mapping, absl::string_view alias,
                          absl::string_view field);
 
-// ABORTED; `current` is null when there is no such alias.
+// ABORTED; `current` is null when the alias does not exist.
 absl::Status EtagMismatch(absl::string_view mapping, absl::string_view alias,
                           absl::string_view expected, const AliasRecord* current);
 // FAILED_PRECONDITION, naming the aliases. Without a number: the whole mapping.

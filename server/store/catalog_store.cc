@@ -33,7 +33,7 @@ absl::StatusOr<VersionRecord> CatalogStore::Publish(const PublishRequest& reques
   const absl::Time now = clock_();
   PublishRequest formatted = request;
   formatted.version.artifact_format = ArtifactFormatOf(artifact);
-  // Saves writing in vain; the transaction checks again.
+  // Avoids a useless write; the transaction checks again.
   PHIMAP_RETURN_IF_ERROR(catalog_->CheckPublishable(formatted, now));
   return Add(digest, artifact, [&] {
     return catalog_->InsertVersion(formatted, digest, static_cast<int64_t>(artifact.size()), now);

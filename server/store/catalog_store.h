@@ -1,6 +1,6 @@
 // A store of a catalog and blobs, whichever they are.
 //
-// How the invariants of Store are kept:
+// The invariants of Store are kept as follows:
 //   1. Publish writes the blob durably before the transaction that names it.
 //   2. and 3. are the catalog's.
 //   4. Only the transaction makes anything visible. A blob that a failed Publish wrote is named by

@@ -131,7 +131,7 @@ absl::StatusOr<NameChanges> CatalogTables::ChangesSince(const Revision& since) {
   NameChanges changes;
   PHIMAP_ASSIGN_OR_RETURN(changes.revision, CurrentRevision());
   if (changes.revision == since) return changes;
-  // A number that is not there yet is of another history, whatever the epoch says.
+  // A number from the future belongs to another history, even if the epoch is equal.
   changes.whole = changes.revision.epoch != since.epoch || changes.revision.number < since.number;
   PHIMAP_ASSIGN_OR_RETURN(changes.mappings,
                           NamesSince(changes.whole ? -1 : since.number, changes.whole));

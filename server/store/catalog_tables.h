@@ -1,5 +1,5 @@
 // The tables of a catalog and the statements on them, within one session: the same for every
-// database. What belongs into one transaction is the caller's business (sql_catalog.h).
+// database. The caller decides what belongs into one transaction (sql_catalog.h).
 #ifndef PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
 #define PHIMAP_SERVER_STORE_CATALOG_TABLES_H_
 
@@ -24,15 +24,15 @@ class CatalogTables {
   explicit CatalogTables(SqlSession& session) : session_(session) {}
 
   absl::StatusOr<std::string> StoreId();
-  // As in Store.
+  // See Store.
   absl::StatusOr<NameChanges> ChangesSince(const Revision& since);
-  // Counts a change of what the mapping's names mean.
+  // Counts a change of the mapping's names.
   absl::Status CountChange(absl::string_view mapping);
 
   absl::StatusOr<bool> HasMappings();
   absl::StatusOr<MappingRecord> GetMapping(absl::string_view name);
   absl::StatusOr<std::vector<MappingRecord>> ListMappings(absl::string_view after, int limit);
-  // Its counter stays.
+  // The mapping's counter stays.
   absl::Status BuryMapping(absl::string_view mapping);
 
   // The next number of the mapping, which is made, or dug out, when it is not there.
@@ -44,7 +44,7 @@ class CatalogTables {
                                                           std::optional<int64_t> before, int limit);
   // 0 when there is none.
   absl::StatusOr<int64_t> NewestVersion(absl::string_view mapping);
-  // As in Store, by a digest's first digits.
+  // See Store; finds a version by a digest's first digits.
   absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                    absl::string_view digest);
   // Deletes one version, or all, with their builds, and lists their artifacts if nothing names
@@ -62,7 +62,7 @@ class CatalogTables {
 
   absl::StatusOr<std::optional<AliasRecord>> FindAlias(absl::string_view mapping,
                                                        absl::string_view alias);
-  // Those of the mappings from `first` to `last`, by mapping and name.
+  // Aliases of the mappings from `first` to `last`, by mapping and name.
   absl::StatusOr<std::vector<AliasRecord>> AliasesBetween(absl::string_view first,
                                                           absl::string_view last);
   absl::Status PutAlias(const AliasRecord& alias);
@@ -73,7 +73,7 @@ class CatalogTables {
                                 absl::Time now);
   absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping, absl::string_view build_id,
                                        absl::Time now);
-  // How many ended more than kBuildRetention ago.
+  // Deletes builds that ended more than kBuildRetention ago; returns their number.
   absl::StatusOr<int64_t> DeleteExpiredBuilds(absl::Time now);
 
  private:

@@ -1,4 +1,4 @@
-// How a server learns what others changed in the catalog that it shares with them.
+// Informs a server of others' changes in the catalog that they share.
 #ifndef PHIMAP_SERVER_STORE_CHANGE_FEED_H_
 #define PHIMAP_SERVER_STORE_CHANGE_FEED_H_
 
@@ -13,11 +13,11 @@ class ChangeFeed {
  public:
   virtual ~ChangeFeed() = default;
 
-  // Returns when somebody may have changed something, or after `limit`. Notices get lost: who
-  // wants to know for certain asks after `limit` too.
+  // Returns when a change is possible, or after `limit`. Notices can get lost: a caller that needs
+  // certainty asks after `limit` too.
   virtual void Await(absl::Duration limit) = 0;
-  // As Store::ChangesSince, but UNAVAILABLE after a few tenths of a second and not after many: a
-  // connection that is half open must not hide what others change.
+  // Like Store::ChangesSince, but UNAVAILABLE after a few tenths of a second and not after many: a
+  // connection that is half open must not hide others' changes.
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace phimap {
 namespace {
 
-// For how long the rows of servers that ended without a word are kept.
+// Time for which the rows of servers that ended without a report are kept.
 constexpr absl::Duration kForgotten = absl::Hours(24);
 
 }  // namespace
@@ -74,7 +74,7 @@ void FleetMember::Run() {
       }
       if (stopping_) return;
     }
-    // A database that is away is told of by those who need it.
+    // Callers that need the database report that it is away.
     Beat().IgnoreError();
   }
 }
@@ -98,7 +98,7 @@ absl::Status CheckAllRead(SqlSession& session, int64_t artifact_format, int64_t 
       absl::StrCat("expected every server to read artifacts of format ", artifact_format,
                    " and arithmetic ", arithmetic, ", but ", rows.Text(0, 0), " (release ",
                    rows.Text(0, 1), ") reads format ", rows.Int(0, 2), " and arithmetic ",
-                   rows.Int(0, 3), "; upgrade it first, or end it and wait ",
+                   rows.Int(0, 3), "; upgrade it first, or stop it and wait ",
                    absl::FormatDuration(FleetMember::kLifetime)),
       {{"server", rows.Text(0, 0)}, {"release", rows.Text(0, 1)}});
 }

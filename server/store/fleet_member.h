@@ -1,8 +1,9 @@
-// This server among those that share a catalog: it says that it lives, and what it can read.
+// Membership of this server in the fleet that shares a catalog: reports that the server is alive,
+// and the formats that it can read.
 //
 // Artifacts of a new format, or of new arithmetic, are written only when every live server reads
-// them (sql_catalog.h): else an upgrade that has begun would publish what the servers that are not
-// upgraded yet cannot serve.
+// them (sql_catalog.h): otherwise an upgrade in progress would publish versions that servers of the
+// old release cannot serve.
 #ifndef PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
 #define PHIMAP_SERVER_STORE_FLEET_MEMBER_H_
 
@@ -19,7 +20,7 @@
 
 namespace phimap {
 
-// What others may know of a server.
+// Facts about a server that others may know.
 struct FleetServer {
   // NewServerId(), chosen when the process started.
   std::string id;
@@ -37,15 +38,15 @@ std::string NewServerId();
 
 class FleetMember {
  public:
-  // A server that was not heard of for so long, by the database's clock, does not live.
+  // Time without a report after which a server counts as dead, by the database's clock.
   static constexpr absl::Duration kLifetime = absl::Seconds(30);
 
-  // Says that `server` lives, now and every `period` from a thread of its own. Errors: those of the
-  // database.
+  // Reports that `server` is alive, now and every `period` from its own thread. Errors: those of
+  // the database.
   static absl::StatusOr<std::unique_ptr<FleetMember>> Join(
       std::shared_ptr<SqlDatabase> database, FleetServer server,
       absl::Duration period = absl::Seconds(5));
-  // Says that it goes, if the database is there.
+  // Reports the end of the server, if the database can be reached.
   ~FleetMember();
   FleetMember(const FleetMember&) = delete;
   FleetMember& operator=(const FleetMember&) = delete;

@@ -39,8 +39,8 @@ absl::StatusOr<GarbageReport> GarbageCollector::Run(absl::Duration grace) {
 }
 
 absl::StatusOr<GarbageCollector::Work> GarbageCollector::Look(absl::Duration grace) {
-  // Blobs before rows: what is written after this look is not in it, and what was written before it
-  // and is named by now is seen to be named.
+  // Blobs before rows: later blobs are not in this list, and earlier ones that are named by now are
+  // seen to be named.
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<StoredBlob> blobs, blobs_->List());
   Work work;
   PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
@@ -69,7 +69,7 @@ absl::Status GarbageCollector::Do(const Work& work, absl::Duration grace, Garbag
   for (const std::string& digest : work.old) {
     absl::Status removed = RemoveOne(digest, grace, report);
     if (absl::IsResourceExhausted(removed) && grace <= absl::ZeroDuration()) {
-      // The file was moved aside, and only the row could not be written for want of space.
+      // The file was moved aside, and only the row could not be written for lack of space.
       PHIMAP_ASSIGN_OR_RETURN(const int64_t remains, blobs_->RemoveRemains(work.now));
       report->remains += remains;
       removed = RemoveOne(digest, grace, report);

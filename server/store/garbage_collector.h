@@ -1,17 +1,18 @@
 // Removes artifacts that no version names, long after the last one that did.
 //
-// A deletion lists what it leaves unnamed in `unreferenced` (catalog_tables.h). Run finds what is
-// not listed and not named either, left by crashes and by publishes that failed, and lists it too.
-// What has been listed for longer than a grace time, and was not written within it, is removed,
-// each in one transaction that looks again. Why nothing that is needed goes:
+// A deletion lists the artifacts that it leaves unnamed in `unreferenced` (catalog_tables.h). Run
+// finds unnamed artifacts that are not listed, left by crashes and by publishes that failed, and
+// lists them too. A blob that has been listed for longer than a grace time, and was not written
+// within it, is removed, each in one transaction that looks again. The reasons why no needed blob
+// is removed:
 //
-//   1. Transactions that write follow one another, in whatever process. One that names an artifact
+//   1. Transactions that write follow one another, across all processes. One that names an artifact
 //   takes it off the list and asks whether its blob is there; if it is not, its publisher writes it
 //   again (CatalogStore). So no version is ever committed without its artifact.
-//   2. A loader that looked a version up reads within the grace time: what was deleted since is
+//   2. A loader that looked a version up reads within the grace time: an artifact deleted since is
 //   still there.
 //   3. Holds (a backup under way) keep everything that is listed.
-//   4. What is being written is fresh, or in parts that were touched within the grace time.
+//   4. A blob being written is fresh, or in parts that were touched within the grace time.
 //
 // The maintenance lease only saves work: two collectors at once would do no harm.
 #ifndef PHIMAP_SERVER_STORE_GARBAGE_COLLECTOR_H_
@@ -33,7 +34,7 @@
 namespace phimap {
 
 struct GarbageReport {
-  // Who has the maintenance lease instead; then nothing was done.
+  // Holder of the maintenance lease if it is another; then nothing was done.
   std::string busy_holder = {};
   // Found without a version and listed now.
   int64_t listed = 0;
@@ -44,7 +45,7 @@ struct GarbageReport {
   int64_t held = 0;
 };
 
-// Thread-safe, blocking. Errors: those of SqlDatabase and Blobs; what was done stays done.
+// Thread-safe, blocking. Errors: those of SqlDatabase and Blobs; finished steps stay done.
 class GarbageCollector {
  public:
   static constexpr absl::Duration kDefaultGrace = absl::Hours(1);
@@ -59,7 +60,7 @@ class GarbageCollector {
   absl::StatusOr<GarbageReport> Run(absl::Duration grace);
 
  private:
-  // What a look at rows and blobs found to be done.
+  // Work found by a look at rows and blobs.
   struct Work {
     absl::Time now;
     std::vector<std::string> unlisted;
@@ -68,7 +69,7 @@ class GarbageCollector {
   };
   absl::StatusOr<Work> Look(absl::Duration grace);
   absl::Status Do(const Work& work, absl::Duration grace, GarbageReport* report);
-  // Empty, or who has the lease.
+  // Empty, or the holder of the lease.
   absl::StatusOr<std::string> TakeLease();
   absl::Status ReturnLease();
   absl::Status List(const std::vector<std::string>& digests);

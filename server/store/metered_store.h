@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Answers what `store` answers. Thread-safe if that is.
+// Passes every call on to `store`. Thread-safe if that is.
 class MeteredStore final : public Store {
  public:
   // `metrics` outlives the store.
@@ -42,7 +42,7 @@ class MeteredStore final : public Store {
   absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) override;
   absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
                                                 int64_t bytes) override;
-  // Counts the opening; what is read later it does not see.
+  // Counts the opening; later reads are not counted.
   absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(absl::string_view digest) override;
   absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                        int64_t version, absl::string_view etag) override;

@@ -29,7 +29,7 @@ struct VersionRecord {
   std::string digest;
   int64_t artifact_size_bytes = 0;
   absl::Time create_time;
-  // What lists show without opening the artifact.
+  // Facts that lists show without opening the artifact.
   int64_t input_columns = 0;
   int64_t output_columns = 0;
   // "float32" or "float64".
@@ -41,7 +41,7 @@ struct VersionRecord {
   // Format of the artifact of a version that is about to be stored, which all live servers
   // must read. Not kept.
   uint32_t artifact_format = 0;
-  // How long the version lives after its last use; infinite: for ever.
+  // Time for which the version lives after its last use; infinite: for ever.
   absl::Duration ttl = absl::InfiniteDuration();
   // When it may be deleted unless it is used before: infinite without a ttl, and while an alias
   // points at it or would be rolled back to it.
@@ -60,10 +60,10 @@ struct AliasRecord {
   std::string mapping;
   std::string name;
   int64_t version = 0;
-  // The digest of that version. It is read with the alias, not stored with it.
+  // The digest of that version. The value is read with the alias, not stored with it.
   std::string digest;
-  // Where it pointed before its last move, which is where a rollback leads; 0 if it has not moved.
-  // That version may have been given up by now.
+  // The version it pointed at before its last move, which is where a rollback leads; 0 if it has
+  // not moved. The previous version may have been given up by now.
   int64_t previous_version = 0;
   // Random. Changes with every move and never comes back, not even when the alias is made anew.
   std::string etag;
@@ -74,7 +74,7 @@ struct AliasRecord {
 // In the place of an etag: any alias that exists; none that does.
 inline constexpr absl::string_view kAnyEtag = "*";
 inline constexpr absl::string_view kNoEtag = "none";
-// How many aliases a mapping may have: it is shown with all of them.
+// Maximum number of aliases of a mapping: it is shown with all of them.
 inline constexpr int kMaxAliases = 100;
 
 // Whether a version may be deleted that aliases would be rolled back to.
@@ -92,7 +92,7 @@ struct MappingRecord {
   std::vector<AliasRecord> aliases = {};
 };
 
-// Who has a build, and since which taking of it (build_claims.h).
+// Owner of a build, and the number of the claim by which it has it (build_claims.h).
 struct BuildClaimant {
   std::string server_id;
   int64_t epoch = 0;
@@ -100,7 +100,7 @@ struct BuildClaimant {
   friend bool operator==(const BuildClaimant& a, const BuildClaimant& b) = default;
 };
 
-// How a build ended. Kept for kBuildRetention after `end_time`, and not longer than its version.
+// The end of a build. Kept for kBuildRetention after `end_time`, and not longer than its version.
 struct BuildRecord {
   std::string mapping;
   std::string build_id;
@@ -117,7 +117,7 @@ struct BuildRecord {
 
 inline constexpr absl::Duration kBuildRetention = absl::Hours(7 * 24);
 
-// What Publish makes visible.
+// A version and the names that Publish makes visible.
 struct PublishRequest {
   // `number`, `digest`, `artifact_size_bytes`, `create_time`, `expire_time` and `artifact_format`
   // are filled in by the store.
@@ -126,33 +126,33 @@ struct PublishRequest {
   std::string spec_digest;
   int64_t rows_received = 0;
   // Fencing: the newest version number that the publisher believes in (0 for a name without
-  // versions); nullopt publishes after whatever is there. A mismatch is ABORTED and stores nothing.
+  // versions); nullopt publishes in any case. A mismatch is ABORTED and stores nothing.
   std::optional<int64_t> expected_newest;
-  // Fencing: who must have the build's claim, which ends with this; nullopt: nobody claims builds.
-  // A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
+  // Fencing: the required owner of the build's claim, which ends with this; nullopt: builds are not
+  // claimed. A mismatch is ABORTED (BUILD_TAKEN_OVER) and stores nothing.
   std::optional<BuildClaimant> claimant = std::nullopt;
 };
 
 // A point in the history of a catalog: each change has the next number, in the order of commits.
 struct Revision {
-  // Random; changed by what breaks the history, such as a restored backup. Numbers of different
-  // epochs do not compare.
+  // Random; changed by events that break the history, such as a restored backup. Numbers of
+  // different epochs do not compare.
   std::string epoch;
   int64_t number = 0;
 
   friend bool operator==(const Revision& a, const Revision& b) = default;
 };
 
-// Where an alias points.
+// Target of an alias.
 struct AliasTarget {
   std::string alias;
   int64_t version = 0;
 };
 
-// What the names of one mapping mean.
+// Meaning of the names of one mapping.
 struct MappingNames {
   std::string mapping;
-  // Those that exist, ascending. None: every version was deleted, or the whole mapping.
+  // Existing versions, ascending. None: every version was deleted, or the whole mapping.
   std::vector<int64_t> versions = {};
   // By name.
   std::vector<AliasTarget> aliases = {};
@@ -163,13 +163,14 @@ struct MappingNames {
   int64_t newest_version() const { return versions.empty() ? 0 : versions.back(); }
 };
 
-// What has become of names since a revision.
+// Changes of names since a revision.
 struct NameChanges {
   // After these changes.
   Revision revision;
-  // `mappings` has all there are, because the epoch is another one: what is not among them is gone.
+  // Whether `mappings` is complete, because the epoch is another one: mappings that are missing are
+  // gone.
   bool whole = false;
-  // As they are now: a mapping that changed several times is there once. By name.
+  // Present state of each: a mapping that changed several times is there once. By name.
   std::vector<MappingNames> mappings = {};
 };
 

@@ -40,7 +40,7 @@ class Scrubber {
       : database_(std::move(database)), blobs_(std::move(blobs)) {}
 
   // Reads the next artifact that a version names, in the order of digests. Errors are those of the
-  // database; what is wrong with the artifact is in the finding.
+  // database; faults of the artifact are in the finding.
   absl::StatusOr<Finding> Step(Pace pace) ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

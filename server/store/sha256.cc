@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exchange/sha256.h"
+#include "core/digest/sha256.h"
 
 namespace phimap {
 

@@ -195,8 +195,8 @@ absl::Status EndClaim(SqlSession& session, absl::string_view mapping, absl::stri
 absl::Status BuildTakenOver(absl::string_view mapping, absl::string_view build_id) {
   return MakeError(absl::StatusCode::kAborted, "BUILD_TAKEN_OVER", "build_id",
                    absl::StrCat("another server took build ", build_id, " of \"", mapping,
-                                "\" over, since this one did not renew its lease in time; stream "
-                                "it again, or attach to it there"),
+                                "\" over, because this one did not renew its lease in time; send "
+                                "the stream again, or attach to the build there"),
                    {{"mapping", std::string(mapping)}, {"build_id", std::string(build_id)}},
                    /*retry_delay_ms=*/1000);
 }

@@ -17,7 +17,7 @@
 namespace phimap {
 namespace {
 
-// What is returned equals what is read later.
+// Rounds a time, so that the returned value equals the one that is read later.
 absl::Time InMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
 // When a version that is used now expires.
@@ -37,7 +37,7 @@ absl::Status CheckPublishableIn(CatalogTables& tables, const PublishRequest& req
   if (known) {
     return MakeError(
         absl::StatusCode::kAlreadyExists, "BUILD_EXISTS", "build_id",
-        absl::StrCat("build ", request.build_id, " of \"", mapping, "\" has ended already"),
+        absl::StrCat("build ", request.build_id, " of \"", mapping, "\" has already ended"),
         {{"mapping", mapping}, {"build_id", request.build_id}});
   }
   if (!request.expected_newest.has_value()) return absl::OkStatus();
@@ -57,7 +57,7 @@ absl::Status EndClaimOf(SqlSession& session, absl::string_view mapping, absl::st
   return EndClaim(session, mapping, build_id, *claimant);
 }
 
-// What is imported is meant to stay, whatever ttl it was built with.
+// Makes an imported version permanent, independently of the ttl it was built with.
 absl::Status KeepForEver(SqlSession& session, VersionRecord& version, absl::Time now) {
   if (version.ttl == absl::InfiniteDuration()) return absl::OkStatus();
   version.ttl = absl::InfiniteDuration();
@@ -110,7 +110,7 @@ absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord&
   }
   if (current.has_value()) {
     moved.previous_version = current->version;
-    // Where it came from before: from now on nothing keeps that version.
+    // The previous target: from now on nothing keeps that version.
     PHIMAP_RETURN_IF_ERROR(
         VersionExpiry(session).Use(moved.mapping, current->previous_version, moved.move_time));
   } else {

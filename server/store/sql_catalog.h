@@ -24,7 +24,7 @@ namespace phimap {
 class SqlCatalog final : public Catalog {
  public:
   // REQUIRES: `database` has the catalog's tables. A version is inserted only while its artifact is
-  // among `blobs`; with null nobody asks.
+  // among `blobs`; null turns this check off.
   explicit SqlCatalog(std::shared_ptr<SqlDatabase> database, std::shared_ptr<Blobs> blobs = nullptr)
       : database_(std::move(database)), blobs_(std::move(blobs)) {}
 
@@ -72,11 +72,11 @@ class SqlCatalog final : public Catalog {
   absl::StatusOr<std::vector<VersionName>> DeleteExpired(absl::Time now) override;
 
  private:
-  // What `read` makes of the tables, in one snapshot.
+  // Result of `read` on the tables, in one snapshot.
   template <typename T, typename Function>
   absl::StatusOr<T> ReadTables(const Function& read);
 
-  // Whether a version may name this artifact; then it is unreferenced no more.
+  // Whether a version may name this artifact; if so, it is taken off the list of unreferenced ones.
   absl::Status UseArtifact(SqlSession& session, absl::string_view digest);
 
   const std::shared_ptr<SqlDatabase> database_;

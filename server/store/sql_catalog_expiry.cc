@@ -83,9 +83,9 @@ absl::StatusOr<std::vector<VersionName>> SqlCatalog::DeleteExpired(absl::Time no
             PHIMAP_ASSIGN_OR_RETURN(batch, VersionExpiry(session).TakeExpired(now, kExpiredAtOnce));
             return DeleteAll(session, batch);
           },
-          // What was not deleted is found expired again.
+          // Versions that were not deleted are found expired again.
           [](SqlSession&) { return true; }, "expired versions were deleted");
-    // The rest is deleted next time; the caller is to know of those that are.
+    // The rest is deleted next time; the caller must learn of the deleted ones.
     if (!done.ok() && deleted.empty()) return done;
     if (!done.ok()) return deleted;
     if (batch.empty()) return deleted;  // They were used meanwhile.

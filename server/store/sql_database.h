@@ -1,13 +1,13 @@
-// What the catalog asks of a database: statements with values, read in one snapshot or written in
-// one transaction. The statements are written once for all databases.
+// Interface of a database for the catalog: statements with values, read in one snapshot or written
+// in one transaction. The statements are written once for all databases.
 //
 // A statement's parameters are $1, $2, … in the order of their first use. Values are integers of 64
 // bits, text in UTF-8 and NULL; times are microseconds since 1970, truth is 0 or 1. Text compares
 // byte by byte.
 //
 // Errors of every call: RESOURCE_EXHAUSTED (the disk is full), FAILED_PRECONDITION (read-only, no
-// permission), DATA_LOSS (damaged), UNAVAILABLE (the disk or the connection fails, or somebody
-// holds a lock for longer than the database waits).
+// permission), DATA_LOSS (damaged), UNAVAILABLE (the disk or the connection fails, or another
+// program holds a lock for too long).
 #ifndef PHIMAP_SERVER_STORE_SQL_DATABASE_H_
 #define PHIMAP_SERVER_STORE_SQL_DATABASE_H_
 
@@ -29,7 +29,7 @@ namespace phimap {
 // NULL, an integer or text.
 using SqlValue = std::variant<std::monostate, int64_t, absl::string_view>;
 
-// What a statement returned. Rows and columns count from 0.
+// Result of a statement. Rows and columns count from 0.
 class SqlRows {
  public:
   using Cell = std::variant<std::monostate, int64_t, std::string>;
@@ -75,20 +75,19 @@ class SqlDatabase {
   // Runs `body`, which only reads, on one snapshot. It may be run again, from its beginning, when a
   // connection is lost.
   virtual absl::Status Read(Body body) = 0;
-  // Runs `body` in one transaction; nobody else, in whatever process, writes meanwhile. It may be
-  // run again, from its beginning, when a connection is lost before COMMIT. OK: it is
-  // committed and survives a crash. An error of `body` is returned, and nothing is stored. When
-  // COMMIT fails, so that it may or may not have happened, `is_stored` reads back which, in a later
-  // transaction; if that can't be done either, the error has the reason COMMIT_IN_DOUBT and says so
-  // of `what` ("version 3 of \"letters\" was deleted"). While a commit is in doubt nothing else is
-  // written.
+  // Runs `body` in one transaction, during which no process writes. It may be run again, from its
+  // beginning, when a connection is lost before COMMIT. OK: it is committed and survives a crash.
+  // An error of `body` is returned, and nothing is stored. When COMMIT fails, so that its outcome
+  // is unknown, `is_stored` reads the outcome in a later transaction; if that fails too, the error
+  // has the reason COMMIT_IN_DOUBT and names `what` ("version 3 of \"letters\" was deleted"). While
+  // a commit is in doubt nothing else is written.
   virtual absl::Status Write(Body body, IsStored is_stored, absl::string_view what) = 0;
-  // Runs `body` in one transaction that changes nothing with a revision and tells nobody. Where the
-  // database can, it waits for no other writer of other rows, and returns before it is on disk: it
-  // is there whenever one that came after it is. It may happen twice.
+  // Runs `body` in one transaction that changes no revision and sends no notice. If the database
+  // permits it, it does not wait for writers of other rows, and returns before it is on disk: it is
+  // durable whenever a later transaction is. The transaction may run twice.
   virtual absl::Status WriteAside(Body body) = 0;
-  // Whether a commit of this process is in doubt: Read does not see then what a crash may bring to
-  // light. Never waits.
+  // Whether a commit of this process is in doubt: Read does not show it, but a crash may bring it
+  // to light. Never waits.
   virtual bool in_doubt() const = 0;
 };
 

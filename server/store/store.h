@@ -1,18 +1,17 @@
 // The store: names, versions, aliases and finished builds, and the artifacts that versions point
 // to.
 //
-// A name that was deleted is gone for every call, except that its counter is kept: what is
-// published under it later goes on counting.
+// A deleted name does not exist for any call, but its counter is kept: numbers continue if the name
+// is used again.
 //
 // Invariants, which every implementation keeps at every instant, a crash included:
 //   1. A version that is visible has its whole artifact on durable storage. (The artifact is
-//   durable before the
-//      transaction that names it commits.)
+//      durable before the transaction that names it commits.)
 //   2. Version numbers of a name are 1, 2, 3 …; a number is never used twice.
 //   3. The version and the row of the build that made it appear in one transaction.
 //   4. Nothing that a failed or interrupted call wrote is ever visible; it is garbage.
-//   5. An alias points at a version that exists: what it points at cannot be deleted.
-//   6. An artifact is kept as long as any version, of whatever name, has its digest.
+//   5. An alias points at an existing version, which cannot be deleted.
+//   6. An artifact is kept while any version, under any name, has its digest.
 //
 // Blocking: every call may wait for a disk. None is made on an RPC thread.
 // Thread-safety: all methods may be called from any thread.
@@ -49,9 +48,9 @@ class Store {
                                                 absl::string_view artifact) = 0;
   // Stores an artifact that was built elsewhere as the next version of `version.mapping`, as
   // durably as Publish. If the mapping has a version with the same artifact already, that one is
-  // returned and none is added: importing twice is importing once; it has no ttl any more. The
-  // artifact is written in any case, which heals a damaged one. `number`, `digest`,
-  // `artifact_size_bytes`, `create_time` and `imported` are filled in by the store.
+  // returned and none is added: a second import only removes the version's ttl. The artifact is
+  // written in any case, which heals a damaged one. `number`, `digest`, `artifact_size_bytes`,
+  // `create_time` and `imported` are filled in by the store.
   virtual absl::StatusOr<VersionRecord> Import(const VersionRecord& version,
                                                absl::string_view artifact) = 0;
   // Records that a build failed or was cancelled. REQUIRES: record.error is not OK.
@@ -60,7 +59,7 @@ class Store {
   virtual absl::StatusOr<BuildRecord> GetBuild(absl::string_view mapping,
                                                absl::string_view build_id) = 0;
 
-  // What has become of names since a revision; of a Revision() everything.
+  // Changes of names since a revision; everything for an empty Revision().
   virtual absl::StatusOr<NameChanges> ChangesSince(const Revision& since) = 0;
 
   virtual absl::StatusOr<MappingRecord> GetMapping(absl::string_view name) = 0;
@@ -77,44 +76,45 @@ class Store {
   // The version that an alias points at now. Unknown mapping or alias: NOT_FOUND.
   virtual absl::StatusOr<VersionRecord> GetAliasedVersion(absl::string_view mapping,
                                                           absl::string_view alias) = 0;
-  // The version whose digest begins with `digest`, 1 to 64 hexadecimal digits; of several with the
-  // same digest the newest. NOT_FOUND, and INVALID_ARGUMENT (AMBIGUOUS_DIGEST) where different
+  // The version whose digest begins with `digest`, 1 to 64 hexadecimal digits; the newest if
+  // several have that digest. NOT_FOUND, and INVALID_ARGUMENT (DIGEST_AMBIGUOUS) where different
   // digests begin so.
   virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                            absl::string_view digest) = 0;
   // The artifact with this digest; its SHA-256 is checked against it (DATA_LOSS).
   virtual absl::StatusOr<std::string> ReadArtifact(absl::string_view digest) = 0;
-  // That of a version that was looked up. The catalog is asked only if it cannot be read: what is
-  // cached is there also while a database is away.
+  // Reads the artifact of a version that was looked up. The catalog is asked only if it cannot be
+  // read: a cached artifact is available also while a database is away.
   virtual absl::StatusOr<std::string> ReadArtifactOf(const VersionRecord& version) {
     return ReadArtifact(version.digest);
   }
-  // `bytes` of it from `offset`, fewer where it ends before. They are not checked against the
-  // digest: whoever reads parts checks them by what stands in them. REQUIRES: 0 <= offset, bytes.
+  // Reads `bytes` bytes of the artifact from `offset`, fewer where it ends before. The bytes are
+  // not checked against the digest: readers of parts use the checksums in them. REQUIRES: 0 <=
+  // offset, bytes.
   virtual absl::StatusOr<std::string> ReadArtifactRange(absl::string_view digest, int64_t offset,
                                                         int64_t bytes) = 0;
-  // The whole in pieces.
+  // Reads the whole artifact in pieces.
   virtual absl::StatusOr<std::unique_ptr<ArtifactReader>> OpenArtifact(
       absl::string_view digest) = 0;
 
-  // Points an alias at a version in one step; a new one is made. `etag` is compared in the same
+  // Points an alias at a version in one step, creating it if needed. `etag` is compared in the same
   // step: empty is unconditional, kAnyEtag wants an alias that exists, kNoEtag one that does not,
   // anything else is the etag it must have. A mismatch is ABORTED with the current etag (kNoEtag if
   // there is none) in the metadata "etag". An alias that points there already is left as it is,
   // etag included. RESOURCE_EXHAUSTED over kMaxAliases. REQUIRES: `alias` is an alias name.
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag) = 0;
-  // `etag` as in SetAlias, and compared first: only then an unknown alias is NOT_FOUND.
+  // `etag` is as in SetAlias: a mismatch is ABORTED, then an unknown alias NOT_FOUND.
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag) = 0;
-  // Deletes a version with the record of its build. Its artifact, if no other version has it, is
-  // garbage from then on, which is collected after a grace time.
-  // FAILED_PRECONDITION, naming them, while aliases point at it, or pointed at it before their last
-  // move and `rollbacks` are to be kept.
+  // Deletes a version with the record of its build. If no other version has its artifact, that is
+  // garbage from then on, which is collected after a grace time. FAILED_PRECONDITION, naming them,
+  // while aliases point at it, or pointed at it before their last move and `rollbacks` are to be
+  // kept.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t number,
                                      Rollbacks rollbacks = Rollbacks::kKeep) = 0;
-  // Deletes a mapping with all its versions likewise; its counter is kept. FAILED_PRECONDITION
-  // while it has an alias, or a version and `occupied` refuses that.
+  // Deletes a mapping with all its versions; its counter is kept. FAILED_PRECONDITION while it has
+  // an alias, or has versions and `occupied` is kRefuse.
   virtual absl::Status DeleteMapping(absl::string_view mapping,
                                      Occupied occupied = Occupied::kDelete) = 0;
 
@@ -122,16 +122,16 @@ class Store {
   // or from kLeastTtl to kLargestTtl.
   virtual absl::StatusOr<VersionRecord> KeepVersion(absl::string_view mapping, int64_t number,
                                                     absl::Duration ttl) = 0;
-  // Postpones the expiry of those of `used` that have a ttl, as if they were used now; what would
-  // postpone it by less than a tenth of the ttl is left out. Unknown versions are passed over. May
-  // be lost in a crash.
+  // Postpones the expiry of the versions in `used` that have a ttl, as if they were used now,
+  // unless the change is less than a tenth of the ttl. Unknown versions are passed over. May be
+  // lost in a crash.
   virtual absl::Status RecordUses(const std::vector<VersionName>& used) = 0;
   // Deletes the versions whose time is over, as DeleteVersion, and mappings that have none left.
-  // Returns those that it deleted, by name and number.
+  // Returns the deleted versions by name and number.
   virtual absl::StatusOr<std::vector<VersionName>> DeleteExpired() = 0;
 
-  // Who builds what, in a store that several servers share. Null: no other process has this one,
-  // so that each build is this process's own.
+  // Ownership of builds, in a store that several servers share. Null: no other process has this
+  // one, so that each build is this process's own.
   virtual BuildClaims* claims() { return nullptr; }
 };
 

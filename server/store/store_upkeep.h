@@ -1,4 +1,4 @@
-// Looks after a store from a thread of its own: collects garbage every few minutes, and reads the
+// Maintains a store from its own thread: collects garbage every few minutes, and checks the
 // artifacts against their digests once a day, slowly.
 #ifndef PHIMAP_SERVER_STORE_STORE_UPKEEP_H_
 #define PHIMAP_SERVER_STORE_STORE_UPKEEP_H_
@@ -23,7 +23,7 @@ struct UpkeepOptions {
   absl::Duration grace = GarbageCollector::kDefaultGrace;
   // 0: no artifact is read.
   int64_t scrub_bytes_per_second = int64_t{4} << 20;
-  // A server that starts is left alone for so long.
+  // Time before the first run, so that a starting server is not disturbed.
   absl::Duration first_after = absl::Seconds(10);
   absl::Duration collect_period = absl::Minutes(5);
   absl::Duration scrub_period = absl::Hours(24);

@@ -1,7 +1,7 @@
 // When versions expire: the rows of it and the statements on them, within one session.
 //
-// A version with a ttl expires a ttl after its last use. It does not expire while an alias points
-// at it or would be rolled back to it; when the alias lets go of it, its ttl begins anew.
+// A version with a ttl expires a ttl after its last use. A version does not expire while an alias
+// points at it or would be rolled back to it; when the alias lets go of it, its ttl begins anew.
 #ifndef PHIMAP_SERVER_STORE_VERSION_EXPIRY_H_
 #define PHIMAP_SERVER_STORE_VERSION_EXPIRY_H_
 
@@ -34,7 +34,7 @@ class VersionExpiry {
   absl::StatusOr<std::vector<VersionName>> WorthRecording(absl::Time now);
   // Whether any version has expired.
   absl::StatusOr<bool> AnyExpired(absl::Time now);
-  // Some that have expired, at most `limit`. In a transaction that writes nobody else postpones
+  // Some that have expired, at most `limit`. Within a write transaction, no other process postpones
   // their expiry before it ends.
   absl::StatusOr<std::vector<VersionName>> TakeExpired(absl::Time now, int64_t limit);
 

@@ -1,4 +1,4 @@
-// Times for deadlines and durations: they go on when somebody sets the clock of the machine.
+// Times for deadlines and durations: setting the machine's clock does not affect them.
 #ifndef PHIMAP_SERVER_SYNC_STEADY_TIME_H_
 #define PHIMAP_SERVER_SYNC_STEADY_TIME_H_
 

@@ -1,6 +1,7 @@
 #include "server/transform/examples_from_proto.h"
 
 #include <cstdint>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "core/status/error.h"
@@ -14,14 +15,14 @@ using Code = absl::StatusCode;
 
 absl::Status CheckCount(const char* field, int64_t count, int64_t limit) {
   if (count >= 1 && count <= limit) return absl::OkStatus();
-  return MakeError(Code::kInvalidArgument, "OUT_OF_RANGE", field,
+  return MakeError(Code::kInvalidArgument, "FIELD_OUT_OF_RANGE", field,
                    absl::StrCat("expected 1..", limit, ", got ", count),
                    {{"actual", absl::StrCat(count)}, {"limit", absl::StrCat(limit)}});
 }
 
 absl::Status WrongLength(const char* field, const char* unit, int64_t expected, int64_t actual,
                          const v1::DenseRows& dense) {
-  return MakeError(Code::kInvalidArgument, "WRONG_LENGTH", field,
+  return MakeError(Code::kInvalidArgument, "LENGTH_MISMATCH", field,
                    absl::StrCat("expected ", expected, " ", unit, " (", dense.rows(), " rows × ",
                                 dense.columns(), " columns), got ", actual),
                    {{"expected", absl::StrCat(expected)}, {"actual", absl::StrCat(actual)}});
@@ -29,7 +30,7 @@ absl::Status WrongLength(const char* field, const char* unit, int64_t expected, 
 
 absl::Status WrongLength(const char* field, const std::string& expected, int64_t bytes,
                          size_t actual) {
-  return MakeError(Code::kInvalidArgument, "WRONG_LENGTH", field,
+  return MakeError(Code::kInvalidArgument, "LENGTH_MISMATCH", field,
                    absl::StrCat("expected ", bytes, " bytes (", expected, "), got ", actual),
                    {{"expected", absl::StrCat(bytes)}, {"actual", absl::StrCat(actual)}});
 }
@@ -39,7 +40,8 @@ absl::StatusOr<RowsView> FromBytes(const char* field, const std::string& bytes, 
   const RowsView rows{bytes.data(), type, dense.rows(), dense.columns()};
   // At most 65536 · 65536 · 8 = 2^35: no overflow.
   const int64_t expected = rows.rows * rows.RowBytes();
-  if (bytes.size() != expected) return WrongLength(field, "bytes", expected, bytes.size(), dense);
+  if (std::ssize(bytes) != expected)
+    return WrongLength(field, "bytes", expected, bytes.size(), dense);
   return rows;
 }
 
@@ -67,7 +69,7 @@ absl::StatusOr<RowsView> FromDense(const v1::DenseRows& dense) {
     case v1::DenseRows::VALUES_NOT_SET:
       break;
   }
-  return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples.dense.values",
+  return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples.dense.values",
                    "expected one of float32_le, float64_le and numbers, got none");
 }
 
@@ -90,15 +92,25 @@ SparseValues ValuesOf(const v1::SparseRows& sparse) {
   return {};
 }
 
-// The first and the last offset are looked at here, because how many entries there are is what
-// the other lengths are held against; those between, on a worker.
+// Whether the offsets begin with 0 and end with the number of entries.
+absl::Status CheckOuterOffsets(const SparseRowsView& rows, int64_t entries) {
+  if (rows.offset(0) == 0 && rows.offset(rows.rows) == entries) return absl::OkStatus();
+  return MakeError(
+      Code::kInvalidArgument, "OFFSETS_INVALID", "examples.sparse.row_offsets_le",
+      absl::StrCat("offsets begin with 0 and end with the number of entries, ", entries,
+                   " column indices; got ", rows.offset(0), " and ", rows.offset(rows.rows)),
+      {{"expected", absl::StrCat(entries)}, {"actual", absl::StrCat(rows.offset(rows.rows))}});
+}
+
+// The first and the last offset are checked here, because the other lengths depend on the number of
+// entries; those between are checked on a worker.
 absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("examples.sparse.rows", sparse.rows(), kMaxRowsPerMessage));
   PHIMAP_RETURN_IF_ERROR(
       CheckCount("examples.sparse.columns", sparse.columns(), kMaxColumnsPerMessage));
   const SparseValues values = ValuesOf(sparse);
   if (values.bytes == nullptr) {
-    return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples.sparse.values",
+    return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples.sparse.values",
                      "expected one of float32_le and float64_le, got none");
   }
   const int64_t offsets = int64_t{sparse.rows()} + 1;
@@ -114,13 +126,7 @@ absl::StatusOr<ExamplesView> FromSparse(const v1::SparseRows& sparse) {
                             sparse.row_offsets_le().data(),
                             sparse.column_indices_le().data(),
                             values.bytes->data()};
-  if (rows.offset(0) != 0 || rows.offset(rows.rows) != entries) {
-    return MakeError(
-        Code::kInvalidArgument, "BAD_OFFSETS", "examples.sparse.row_offsets_le",
-        absl::StrCat("offsets begin with 0 and end with the number of entries, ", entries,
-                     " column indices; got ", rows.offset(0), " and ", rows.offset(rows.rows)),
-        {{"expected", absl::StrCat(entries)}, {"actual", absl::StrCat(rows.offset(rows.rows))}});
-  }
+  PHIMAP_RETURN_IF_ERROR(CheckOuterOffsets(rows, entries));
   const std::string count = absl::StrCat(entries, " entries");
   if (static_cast<int64_t>(sparse.column_indices_le().size()) != 4 * entries) {
     return WrongLength("examples.sparse.column_indices_le", absl::StrCat("int32 of ", count),
@@ -160,24 +166,8 @@ absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples) {
     case v1::Examples::KIND_NOT_SET:
       break;
   }
-  return MakeError(Code::kInvalidArgument, "MISSING_FIELD", "examples",
+  return MakeError(Code::kInvalidArgument, "FIELD_MISSING", "examples",
                    "expected one of dense, sparse, bytes and text, got none");
-}
-
-int64_t ClaimedRows(const v1::Examples& examples) {
-  switch (examples.kind_case()) {
-    case v1::Examples::kDense:
-      return examples.dense().rows();
-    case v1::Examples::kSparse:
-      return examples.sparse().rows();
-    case v1::Examples::kBytes:
-      return examples.bytes().values_size();
-    case v1::Examples::kText:
-      return examples.text().values_size();
-    case v1::Examples::KIND_NOT_SET:
-      break;
-  }
-  return 0;
 }
 
 }  // namespace phimap

@@ -17,9 +17,6 @@ namespace phimap {
 // fit the shape).
 absl::StatusOr<ExamplesView> ExamplesFromProto(const v1::Examples& examples);
 
-// Examples that a message says it has; nothing of it is checked.
-int64_t ClaimedRows(const v1::Examples& examples);
-
 }  // namespace phimap
 
 #endif  // PHIMAP_SERVER_TRANSFORM_EXAMPLES_FROM_PROTO_H_

@@ -1,4 +1,4 @@
-// The limits of what a message may hold.
+// Limits of messages.
 #ifndef PHIMAP_SERVER_TRANSFORM_LIMITS_H_
 #define PHIMAP_SERVER_TRANSFORM_LIMITS_H_
 

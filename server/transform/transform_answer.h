@@ -15,15 +15,15 @@ namespace phimap {
 // Not thread-safe; one thread at a time.
 class TransformAnswer {
  public:
-  // For `rows` rows; `names_version`: the answer says which version made it, as all but the later
-  // ones of a stream do. `residual`: the version's, if the answer has residuals; null otherwise.
+  // For `rows` rows; `names_version`: whether the answer names the version, as all do except the
+  // later ones of a stream. `residual`: the version's, if the answer has residuals; null otherwise.
   void Plan(const VersionHandle& version, int64_t rows, bool names_version,
             const Residual* residual);
 
   PlannedAnswer& message() { return message_; }
-  // Where the features go. REQUIRES: the message is allocated.
+  // Destination of the features. REQUIRES: the message is allocated.
   char* Features() { return message_.field(features_); }
-  // Writes what else the answer has of the rows that the engine saw, whose features are there.
+  // Writes the other parts of the answer for the engine's rows, after the features.
   void Complete(const ExamplesView& seen);
 
  private:

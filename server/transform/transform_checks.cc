@@ -29,11 +29,10 @@ absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
   if (hash == 0 || columns.hash() == 0 || hash == columns.hash()) return absl::OkStatus();
   const VersionRecord& record = version.record();
   return MakeError(
-      Code::kInvalidArgument, "WRONG_COLUMN_NAMES", field,
-      absl::StrCat(
-          "the columns are called otherwise, or stand in another order, than those of version ",
-          record.number, " of ", Quoted(record.mapping), ", which are ",
-          ShownColumnNames(columns.names()), "; send them as GetVersion lists them"),
+      Code::kInvalidArgument, "COLUMN_NAMES_MISMATCH", field,
+      absl::StrCat("the columns have other names, or another order, than those of version ",
+                   record.number, " of ", Quoted(record.mapping), ", which are ",
+                   ShownColumnNames(columns.names()), "; send them as GetVersion lists them"),
       {{"expected", absl::StrCat(columns.hash())}, {"actual", absl::StrCat(hash)}});
 }
 
@@ -56,18 +55,17 @@ absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const E
   if (version.residual() != nullptr) {
     if (HasSelfValues(version, rows)) return version.residual();
     return MakeError(
-        Code::kInvalidArgument, "NO_SELF_VALUES", field,
+        Code::kInvalidArgument, "SELF_VALUES_MISSING", field,
         absl::StrCat("of a precomputed kernel it needs K(x, x) as the last of ",
                      version.engine().input_columns() + 1, " columns, got ", rows.columns()),
         {{"expected", absl::StrCat(version.engine().input_columns() + 1)},
          {"actual", absl::StrCat(rows.columns())}});
   }
-  return MakeError(
-      Code::kFailedPrecondition, "NO_RESIDUAL", field,
-      absl::StrCat("version ", version.record().number, " of \"", version.record().mapping,
-                   "\" is ", version.record().mapping_text,
-                   "; residuals are of f2 on inputs that are not projected, and of no other"),
-      {{"mapping", version.record().mapping_text}});
+  return MakeError(Code::kFailedPrecondition, "RESIDUAL_NOT_AVAILABLE", field,
+                   absl::StrCat("version ", version.record().number, " of \"",
+                                version.record().mapping, "\" is ", version.record().mapping_text,
+                                "; only f2 on inputs that are not projected has residuals"),
+                   {{"mapping", version.record().mapping_text}});
 }
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// What calls that map rows check of a version and of what they ask it for.
+// Checks of a version, and of the request against it, for calls that map rows.
 #ifndef PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 #define PHIMAP_SERVER_TRANSFORM_TRANSFORM_CHECKS_H_
 
@@ -13,24 +13,25 @@
 
 namespace phimap {
 
-// Where examples of a kind are in the requests: "examples.dense.".
+// Path of examples of a kind in the requests: "examples.dense.".
 absl::string_view RowsField(ExampleKind kind);
 
 // FAILED_PRECONDITION (reason DIGEST_MISMATCH, field "expected_digest") unless `expected` is empty
 // or the version's.
 absl::Status CheckDigest(const VersionHandle& version, absl::string_view expected);
 
-// INVALID_ARGUMENT (reason WRONG_COLUMN_NAMES, with `field`) if the version has column names and
+// INVALID_ARGUMENT (reason COLUMN_NAMES_MISMATCH, with `field`) if the version has column names and
 // `hash`, which is not 0, is that of others.
 absl::Status CheckColumnNamesHash(const VersionHandle& version, uint64_t hash,
                                   absl::string_view field);
 
-// The version's residual. FAILED_PRECONDITION (reason NO_RESIDUAL, with `field`) if it has none;
-// INVALID_ARGUMENT (reason NO_SELF_VALUES) if the rows lack K(x, x), which it cannot compute.
+// The version's residual. FAILED_PRECONDITION (reason RESIDUAL_NOT_AVAILABLE, with `field`) if it
+// has none; INVALID_ARGUMENT (reason SELF_VALUES_MISSING) if the rows lack K(x, x), which it cannot
+// compute.
 absl::StatusOr<const Residual*> ResidualOf(const VersionHandle& version, const ExamplesView& rows,
                                            absl::string_view field);
 
-// What a request for residuals adds to the answer's bytes of a row.
+// Bytes that residuals add to a row of the answer.
 inline constexpr int64_t kResidualBytes = sizeof(double);
 
 }  // namespace phimap

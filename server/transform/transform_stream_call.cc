@@ -27,18 +27,18 @@ absl::Status WithRequestNumber(const absl::Status& status, int64_t number) {
                    detail->metadata, detail->retry_delay_ms);
 }
 
-// What only the first request may say.
+// Refuses fields that only the first request may have.
 absl::Status CheckLater(const v1::TransformStreamRequest& request) {
   if (!request.reference().empty()) {
-    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "reference",
+    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "reference",
                      "expected in the first request only");
   }
   if (!request.expected_digest().empty()) {
-    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "expected_digest",
+    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "expected_digest",
                      "expected in the first request only");
   }
   if (request.column_names_hash() != 0) {
-    return MakeError(Code::kInvalidArgument, "ONLY_FIRST", "column_names_hash",
+    return MakeError(Code::kInvalidArgument, "FIELD_UNEXPECTED", "column_names_hash",
                      "expected in the first request only");
   }
   return absl::OkStatus();

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// The first request says which version maps all of them. An error ends the stream.
+// The first request names the version for all of them. An error ends the stream.
 class TransformStreamCall final
     : public RowStreamCall<v1::TransformStreamRequest, TransformAnswer> {
  public:

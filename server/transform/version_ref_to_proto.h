@@ -1,4 +1,4 @@
-// Which version answered; apart from version_to_proto.h because serving knows nothing of
+// The version that answered; apart from version_to_proto.h because serving knows nothing of
 // certificates.
 #ifndef PHIMAP_SERVER_TRANSFORM_VERSION_REF_TO_PROTO_H_
 #define PHIMAP_SERVER_TRANSFORM_VERSION_REF_TO_PROTO_H_

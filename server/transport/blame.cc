@@ -17,19 +17,19 @@ struct FaultText {
 FaultText TextOf(ClientFault fault) {
   switch (fault) {
     case ClientFault::kResets:
-      return {
-          "resets",
-          "the client cancels calls as fast as it makes them; if it is a proxy of many clients, "
-          "name its address with --proxy"};
+      return {"resets",
+              "the client cancels calls as fast as it makes them; if it is a proxy of many "
+              "clients, name its address with --proxy"};
     case ClientFault::kControlFrames:
-      return {"control_frames", "the client sends pings or other frames without calls; mend it"};
+      return {"control_frames",
+              "the client sends pings or other frames without calls; correct the client"};
     case ClientFault::kHeaders:
-      return {"headers", "the client sends metadata over 16 KiB again and again; mend it"};
+      return {"headers",
+              "the client sends metadata over 16 KiB again and again; correct the client"};
     case ClientFault::kProtocol:
-      return {
-          "protocol",
-          "the client broke the rules of HTTP/2, as gRPC's C core does when calls are cancelled "
-          "before they are sent; --proxy does not exempt from it"};
+      return {"protocol",
+              "the client violated HTTP/2, as gRPC's C core does when calls are cancelled before "
+              "they are sent; --proxy does not exempt it"};
   }
   return {"", ""};
 }

@@ -1,4 +1,4 @@
-// Says which connections were ended because of what their clients sent.
+// Logs which connections were ended because of a client's fault.
 #ifndef PHIMAP_SERVER_TRANSPORT_BLAME_H_
 #define PHIMAP_SERVER_TRANSPORT_BLAME_H_
 

@@ -31,8 +31,8 @@ class Channel {
 
   int fd() const { return fd_; }
 
-  // A step of the handshake. It may take a millisecond of computing. Fills in what it tells of the
-  // peer.
+  // A step of the handshake. The handshake may take a millisecond of computing. Fills in its facts
+  // about the peer.
   virtual State Handshake(Peer& peer) = 0;
   virtual bool needs_handshake() const = 0;
   // Reads at most `size` bytes.

@@ -1,8 +1,6 @@
 #include "server/transport/connection.h"
 
-#include <linux/sockios.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <array>
@@ -16,10 +14,10 @@
 namespace phimap {
 namespace {
 
-// Of one read from the socket.
+// Size of one read from the socket.
 constexpr size_t kReadBytes = 64 << 10;
-// Fed to the session between two looks at the clock. Of calls that are hardly more than a frame's
-// head it would be hundreds, a millisecond's work.
+// Fed to the session between two looks at the clock. With calls that are hardly more than a frame's
+// head, more bytes would be hundreds of calls, a millisecond's work.
 constexpr size_t kFeedBytes = 4 << 10;
 constexpr int kFeedCalls = 32;
 // A connection's share of a turn.
@@ -29,11 +27,8 @@ constexpr size_t kMaxQueuedFrames = 4096;
 
 constexpr absl::string_view kTooManyFrames = "too many frames that carry neither call nor data";
 
-// What a header field counts beside its name and value.
+// Bytes that a header field counts beside its name and value.
 constexpr size_t kFieldBytes = 32;
-
-// Within which a client that was told of the end closes, or at least takes more.
-constexpr absl::Duration kLinger = absl::Seconds(1);
 
 char* ReadBuffer() {
   static thread_local std::array<char, kReadBytes> buffer;
@@ -48,10 +43,10 @@ Connection::Connection(EventLoop& loop, std::unique_ptr<Channel> channel, Peer p
       owner_(owner),
       channel_(std::move(channel)),
       peer_(std::move(peer)),
+      flood_guard_(owner.limits),
       age_timer_(*this),
-      idle_timer_(*this),
       go_away_timer_(*this),
-      stall_timer_(*this),
+      stall_watch_(*this),
       self_(std::make_shared<Connection*>(this)) {}
 
 Connection::~Connection() {
@@ -61,7 +56,7 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  loop_.timers().Set(idle_timer_, SteadyNow() + owner_.limits.handshake_time);
+  stall_watch_.BeginHandshake();
   if (!channel_->needs_handshake()) return Open();
   Watch(EPOLLIN);
 }
@@ -168,7 +163,7 @@ void Connection::ReadShare() {
         return loop_.Again(*this);
       }
     }
-    // What is readable yet is told again.
+    // The poller reports data that is still readable again.
     if (got.bytes < kReadBytes && !channel_->has_buffered()) return;
     if (std::chrono::steady_clock::now() >= until) {
       if (channel_->has_buffered()) loop_.Again(*this);
@@ -184,7 +179,7 @@ std::optional<size_t> Connection::Feed(absl::string_view bytes) {
       session_, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   in_session_ = false;
   if (used < 0 || end_wanted_) {
-    // What nghttp2 has to say about it is in its queue; the socket may take it.
+    // nghttp2's answer is in its queue; the socket may take it.
     Frame();
     channel_->Write(output_);
     End();
@@ -216,10 +211,10 @@ bool Connection::SendShare() {
     const size_t unsent = output_.size();
     const Channel::State sent = channel_->Write(output_);
     if (sent == Channel::State::kClosed) return false;
-    written_ += static_cast<int64_t>(unsent - output_.size());
+    stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;
     if (!full || write_blocked_) return true;
-    // There is room again, for answers and for what was not read for want of it.
+    // There is capacity again, for answers and for input that was not read for lack of it.
     loop_.Again(*this);
     if (std::chrono::steady_clock::now() >= until) return true;
   }
@@ -241,122 +236,26 @@ void Connection::Flush() {
   const bool read = !OutputFull();
   Watch((read ? static_cast<uint32_t>(EPOLLIN) : 0) |
         (write_blocked_ ? static_cast<uint32_t>(EPOLLOUT) : 0));
-  NoteIdleness();
+  stall_watch_.Look();
 }
 
 // A socket that is closed while the client still sends (windows, pings) is reset, and answers that
-// are on their way are lost with it. So what the client sends is read until it has seen the end.
+// are on their way are lost with it. The client's input is therefore read until it has seen the
+// end.
 void Connection::Linger() {
   if (state_ != State::kOpen) return;
   state_ = State::kLingering;
   channel_->Shutdown();
   Watch(EPOLLIN);
-  unacknowledged_ = 0;
-  loop_.timers().Set(idle_timer_, loop_.now() + kLinger);
+  stall_watch_.BeginLinger();
 }
 
 void Connection::DropInput() {
   if (channel_->Read(ReadBuffer(), kReadBytes).state == Channel::State::kClosed) End();
 }
 
-int64_t Connection::Unacknowledged() const {
-  int left = 0;
-  return ioctl(channel_->fd(), SIOCOUTQ, &left) == 0 ? left : 0;
-}
-
-void Connection::OnLingerTime() {
-  const int64_t left = Unacknowledged();
-  if (left == 0 || left == unacknowledged_) return End();
-  unacknowledged_ = left;  // the client still takes some of it
-  loop_.timers().Set(idle_timer_, loop_.now() + kLinger);
-}
-
-void Connection::NoteIdleness() {
-  if (!greeted_) return;  // the timer is that of the handshake
-  const bool stalled = write_blocked_ || IsShut();
-  const bool idle = streams_.empty();
-  if (stalled && stalled_) {
-    if (Taken() >= taken_goal_) AwaitProgress();
-    return;
-  }
-  if (stalled == stalled_ && idle == idle_) return;
-  stalled_ = stalled;
-  idle_ = idle;
-  if (stalled) {
-    AwaitProgress();
-  } else if (idle) {
-    loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_idle);
-  } else {
-    idle_timer_.Cancel();
-  }
-}
-
-void Connection::OnIdle() {
-  if (state_ == State::kLingering) return OnLingerTime();
-  if (!greeted_) return End();
-  if (!stalled_) return FinishGoAway();
-  // A socket that is full at each look may be one that is read all the time.
-  if (Taken() >= taken_goal_) return AwaitProgress();
-  End();
-}
-
-void Connection::AwaitProgress() {
-  const int64_t unacknowledged = Unacknowledged();
-  taken_goal_ = written_ - unacknowledged + owner_.limits.OwedOf(unacknowledged + UnsentBytes());
-  loop_.timers().Set(idle_timer_, loop_.now() + owner_.limits.max_stall);
-}
-
-int64_t Connection::UnsentBytes() const {
-  size_t bytes = output_.size();
-  for (const auto& [id, stream] : streams_) bytes += stream->UnsentBytes();
-  return static_cast<int64_t>(bytes);
-}
-
-bool Connection::IsShut() const {
-  return nghttp2_session_get_remote_window_size(session_) <= 0 && UnsentBytes() > 0;
-}
-
-bool Connection::IsShut(const Http2Stream& stream) const {
-  return nghttp2_session_get_stream_remote_window_size(session_, stream.id_) <= 0;
-}
-
-void Connection::EndStalledStreams() {
-  const absl::Time before = loop_.now() - owner_.limits.max_stall;
-  bool unsent = false;
-  for (auto& [id, stream] : streams_) {
-    if (stream->body_.empty()) continue;
-    // Of a connection that is stalled, only streams that could not go on by themselves are to
-    // blame.
-    const bool to_blame = !stalled_ || IsShut(*stream);
-    if (stream->progress_ <= before || (stream->owes_since_ <= before && to_blame)) {
-      stream->Reset(ResetCode::kCancel);  // it is closed when this is sent
-    } else {
-      unsent = true;
-    }
-  }
-  if (unsent) WatchStalls();
-}
-
-void Connection::WatchStalls() {
-  if (stall_timer_.is_set()) return;
-  loop_.timers().Set(stall_timer_, loop_.now() + owner_.limits.max_stall / 4);
-}
-
-void Connection::StartSecond() {
-  if (loop_.now() - second_ < absl::Seconds(1)) return;
-  second_ = loop_.now();
-  control_frames_ = 0;
-  dropped_header_bytes_ = 0;
-}
-
-bool Connection::CountControlFrame() {
-  StartSecond();
-  return ++control_frames_ <= owner_.limits.max_control_frames;
-}
-
-bool Connection::CountReset(const Http2Stream& stream) {
-  return stream.headers_sent_ || loop_.now() - stream.began_ >= ResetAllowance::kLongLived ||
-         resets_.Take(loop_.now());
+bool Connection::IsAnswered(const Http2Stream& stream) const {
+  return stream.headers_sent_ || loop_.now() - stream.began_ >= ResetAllowance::kLongLived;
 }
 
 int Connection::EndFlood(ClientFault fault, absl::string_view why) {
@@ -401,9 +300,8 @@ void Connection::End() {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
   age_timer_.Cancel();
-  idle_timer_.Cancel();
   go_away_timer_.Cancel();
-  stall_timer_.Cancel();
+  stall_watch_.Stop();
   if (added_) loop_.Remove(channel_->fd(), *this);
   loop_.Forget(*this);
   // Their handlers must not reach for a session that is being taken down.
@@ -440,17 +338,15 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
   block_bytes_ += bytes;
   Http2Stream* const stream = Find(stream_id);
   const bool begins = stream != nullptr && !stream->begun_;
-  // Of a request, a small field that comes after a large one is kept all the same: what it is
-  // answered may depend on it.
+  // A small field of a request that comes after a large one is kept all the same: the answer may
+  // depend on it.
   const bool kept = begins && valid;
   if ((kept ? head_.list_bytes() + bytes : block_bytes_) <= owner_.limits.max_header_bytes) {
     if (kept) head_.Add(name, value);
-    // The session stops here, and goes on with the next field when it is fed the rest.
+    // The session stops here, and continues with the next field when it is fed the rest.
     return kept && head_.size() == 1 && ++fed_calls_ > kFeedCalls ? NGHTTP2_ERR_PAUSE : 0;
   }
-  StartSecond();
-  dropped_header_bytes_ += bytes;
-  if (dropped_header_bytes_ > owner_.limits.max_dropped_header_bytes) {
+  if (!flood_guard_.CountDroppedHeader(bytes, loop_.now())) {
     return EndFlood(ClientFault::kHeaders, "too many headers beyond the limit of a call");
   }
   if (begins) {
@@ -463,14 +359,14 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
 }
 
 int Connection::OnFrame(const nghttp2_frame& frame) {
-  if (!std::exchange(greeted_, true)) idle_timer_.Cancel();
+  if (!std::exchange(greeted_, true)) stall_watch_.EndHandshake();
   const bool end = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
   switch (frame.hd.type) {
     case NGHTTP2_HEADERS: {
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream == nullptr) return 0;
       if (!std::exchange(stream->begun_, true)) {
-        // Nobody keeps it: streams that live long would hold much.
+        // It is not kept, because streams that live long would hold much memory.
         const RequestHead head = std::exchange(head_, RequestHead());
         owner_.acceptor.OnRequest(*stream, head, end);
       }
@@ -478,7 +374,7 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       return 0;
     }
     case NGHTTP2_DATA: {
-      if (frame.hd.length == 0 && !end && !CountControlFrame()) {
+      if (frame.hd.length == 0 && !end && !flood_guard_.CountControlFrame(loop_.now())) {
         return EndFlood(ClientFault::kControlFrames, kTooManyFrames);
       }
       Http2Stream* const stream = Find(frame.hd.stream_id);
@@ -487,15 +383,19 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
     }
     case NGHTTP2_RST_STREAM: {
       const Http2Stream* const stream = Find(frame.hd.stream_id);
-      const bool few = stream == nullptr ? CountControlFrame() : CountReset(*stream);
+      const bool few = stream == nullptr
+                           ? flood_guard_.CountControlFrame(loop_.now())
+                           : flood_guard_.CountReset(IsAnswered(*stream), loop_.now());
       if (few || owner_.shared(peer_)) return 0;
       return EndFlood(ClientFault::kResets, "too many streams were reset that had no answer yet");
     }
-    // What answers flow by, at the pace of the data.
+    // Frames that move answers along, at the pace of the data.
     case NGHTTP2_WINDOW_UPDATE:
       return 0;
     default:
-      return CountControlFrame() ? 0 : EndFlood(ClientFault::kControlFrames, kTooManyFrames);
+      return flood_guard_.CountControlFrame(loop_.now())
+                 ? 0
+                 : EndFlood(ClientFault::kControlFrames, kTooManyFrames);
   }
 }
 
@@ -510,7 +410,7 @@ int Connection::OnDataChunk(int32_t stream_id, absl::string_view bytes) {
   // The connection's window is not what bounds memory: each stream's is.
   nghttp2_session_consume_connection(session_, bytes.size());
   Http2Stream* const stream = Find(stream_id);
-  // Its window stays shut: the client has its answer, and nobody reads on.
+  // Its window stays closed: the client has its answer, and its input is not read.
   if (stream != nullptr && stream->answered_) return 0;
   if (stream == nullptr || stream->handler_ == nullptr) {
     nghttp2_session_consume_stream(session_, stream_id, bytes.size());
@@ -526,9 +426,7 @@ int Connection::OnStreamClose(int32_t stream_id, uint32_t code) {
   if (found == streams_.end()) return 0;
   const std::unique_ptr<Http2Stream> stream = std::move(found->second);
   streams_.erase(found);
-  if (stream->headers_sent_ || loop_.now() - stream->began_ >= ResetAllowance::kLongLived) {
-    resets_.Earn();
-  }
+  if (IsAnswered(*stream)) flood_guard_.EarnReset();
   if (stream->handler_ != nullptr) stream->handler_->OnClosed(static_cast<ResetCode>(code));
   return 0;
 }
@@ -559,15 +457,7 @@ ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) 
   *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (count == size && stream->has_trailers_) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    std::array<nghttp2_nv, 8> fields;
-    const size_t trailers = std::min(stream->trailers_.size(), fields.size());
-    for (size_t i = 0; i < trailers; ++i) {
-      auto& [name, value] = stream->trailers_[i];
-      fields[i] = {reinterpret_cast<uint8_t*>(name.data()),
-                   reinterpret_cast<uint8_t*>(value.data()), name.size(), value.size(),
-                   NGHTTP2_NV_FLAG_NONE};
-    }
-    nghttp2_submit_trailer(session_, stream_id, fields.data(), trailers);
+    stream->SubmitTrailers();
   }
   return static_cast<ssize_t>(count);
 }
@@ -575,26 +465,13 @@ ssize_t Connection::ReadBody(int32_t stream_id, size_t length, uint32_t* flags) 
 int Connection::SendBody(const nghttp2_frame& frame, absl::string_view frame_head, size_t length) {
   Http2Stream* const stream = Find(frame.hd.stream_id);
   if (stream == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-  stream->progress_ = loop_.now();
-  stream->owed_ -= static_cast<int64_t>(length);
   output_.Append(frame_head);
-  while (length > 0) {
-    const std::shared_ptr<const OutputBytes>& first = stream->body_.front();
-    const absl::string_view bytes = first->bytes().substr(stream->sent_, length);
-    output_.Append(first, bytes);
-    length -= bytes.size();
-    stream->sent_ += bytes.size();
-    if (stream->sent_ == first->bytes().size()) {
-      stream->body_.pop_front();
-      stream->sent_ = 0;
-    }
-  }
-  if (stream->owed_ <= 0) stream->AwaitProgress();
+  stream->MoveBody(length, output_);
   if (stream->body_.empty() && !stream->has_trailers_ && stream->handler_ != nullptr) {
     const std::shared_ptr<StreamHandler> handler = stream->handler_;
     handler->OnSent();
   }
-  // nghttp2 would go on as far as the client's windows reach.
+  // nghttp2 would continue as far as the client's windows reach.
   return OutputFull() ? NGHTTP2_ERR_PAUSE : 0;
 }
 

@@ -1,17 +1,15 @@
 // One HTTP/2 connection: nghttp2's session between a channel and the streams' handlers.
 //
-// Guarantees: memory that a client can make it hold is bounded whatever it sends: headers by
-// max_header_bytes, of one request at a time, bodies by the windows, answers that it does not read
-// by max_output_bytes (then nothing more of it is read), and frames that ask for answers by
-// nghttp2's limits. What it sends beyond a limit ends the stream or the connection, never the
-// process. Not thread-safe: it lives on its loop's thread, but for the handshake, which the pool
-// does.
+// Guarantees: the memory that a client can occupy is bounded: headers by max_header_bytes, of one
+// request at a time, bodies by the windows, unread answers by max_output_bytes (then nothing more
+// is read), and frames that need answers by nghttp2's limits. A client that exceeds a limit loses
+// its stream or its connection; the process continues. Not thread-safe: it lives on its loop's
+// thread, except for the handshake, which runs on the pool.
 #ifndef PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 #define PHIMAP_SERVER_TRANSPORT_CONNECTION_H_
 
 #include <nghttp2/nghttp2.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,63 +19,23 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "server/transport/channel.h"
+#include "server/transport/connection_limits.h"
 #include "server/transport/event_loop.h"
+#include "server/transport/flood_guard.h"
 #include "server/transport/http2_stream.h"
 #include "server/transport/output_queue.h"
 #include "server/transport/peer.h"
-#include "server/transport/reset_allowance.h"
+#include "server/transport/stall_watch.h"
 #include "server/transport/stream.h"
 
 namespace phimap {
 
-struct ConnectionLimits {
-  // Streams that a client may have open; one more is reset before it costs anything.
-  uint32_t max_streams = 1024;
-  // Names and values of a request's headers, with 32 bytes for each.
-  size_t max_header_bytes = 16 << 10;
-  // What a client may send of a body before anyone has taken it.
-  uint32_t stream_window = 32 << 10;
-  uint32_t connection_window = 8 << 20;
-  // Answers that wait for the socket; more are not even framed.
-  size_t max_output_bytes = 256 << 10;
-  // A client that says nothing, or does not end its handshake, is hung up on: it takes a
-  // descriptor.
-  absl::Duration handshake_time = absl::Seconds(5);
-  // One that has no call for so long, too; it connects again by itself when it has one.
-  absl::Duration max_idle = absl::Minutes(30);
-  // After which a connection is ended gracefully; clients then connect again, perhaps elsewhere.
-  absl::Duration max_age = absl::InfiniteDuration();
-  // For how long calls are taken after a client was told to go elsewhere.
-  absl::Duration go_away_notice = absl::Seconds(2);
-  // How long a client may take to end a request that was answered before its end. A reset that
-  // follows the answer at once makes HAProxy drop the answer.
-  absl::Duration linger = absl::Milliseconds(500);
-  // Frames of a second that carry no call and no data, pings for instance.
-  int max_control_frames = 2'000;
-  // Header fields of a second beyond max_header_bytes, counted as those are: a byte may name a
-  // field of 4 KiB again and again, and each time its bytes are looked at, a nanosecond each.
-  size_t max_dropped_header_bytes = 1 << 20;
-  // How long a client may leave an answer unread, of a stream or of all of them: it takes memory
-  // from others.
-  absl::Duration max_stall = absl::Minutes(5);
-  // Within each such time it takes so much, or what waited for it when the time began: a client
-  // that takes a byte now and then holds as much.
-  int64_t min_bytes_per_second = 1024;
-
-  // What a client that has `waiting` bytes to take owes within max_stall; at least one.
-  int64_t OwedOf(int64_t waiting) const {
-    const auto floor = static_cast<int64_t>(static_cast<double>(min_bytes_per_second) *
-                                            absl::ToDoubleSeconds(max_stall));
-    return std::clamp<int64_t>(floor, 1, std::max<int64_t>(1, waiting));
-  }
-};
-
-// What a client did for which its connection is ended.
+// Fault of a client for which its connection is ended.
 enum class ClientFault { kResets, kControlFrames, kHeaders, kProtocol };
 
 class Connection final : public Pollable {
  public:
-  // What a connection belongs to.
+  // Owner of a connection.
   struct Owner {
     StreamAcceptor& acceptor;
     const ConnectionLimits& limits;
@@ -87,7 +45,7 @@ class Connection final : public Pollable {
     std::function<void(Connection&)> ended;
     // Whether many clients may be behind it: then none is to suffer for the resets of another.
     std::function<bool(const Peer&)> shared = [](const Peer&) { return false; };
-    // The client is told that the connection ends because of what it did.
+    // Called when a connection is ended because of the client's fault.
     std::function<void(const Peer&, ClientFault, absl::string_view why)> blamed =
         [](const Peer&, ClientFault, absl::string_view) {};
   };
@@ -104,7 +62,7 @@ class Connection final : public Pollable {
   // Tells the client that the connection takes calls for a moment yet, and that the next should go
   // elsewhere.
   void BeginGoAway();
-  // Takes no call from now on; the connection ends with the last of those under way.
+  // Takes no call from now on; the connection ends with the last call under way.
   void FinishGoAway();
   // Ends it now, with all its calls.
   void Close();
@@ -119,22 +77,12 @@ class Connection final : public Pollable {
  private:
   friend class Http2Stream;
   friend struct SessionCallbacks;
+  friend class StallWatch;
   enum class State { kHandshake, kOpen, kLingering, kEnded };
 
   struct AgeTimer final : Timer {
     explicit AgeTimer(Connection& connection) : connection(connection) {}
     void OnTime() override { connection.BeginGoAway(); }
-    Connection& connection;
-  };
-  struct IdleTimer final : Timer {
-    explicit IdleTimer(Connection& connection) : connection(connection) {}
-    void OnTime() override { connection.OnIdle(); }
-    Connection& connection;
-  };
-  // Looks for streams whose answers nobody reads.
-  struct StallTimer final : Timer {
-    explicit StallTimer(Connection& connection) : connection(connection) {}
-    void OnTime() override { connection.EndStalledStreams(); }
     Connection& connection;
   };
   // Ends a connection that was told to go some time after the notice.
@@ -152,45 +100,25 @@ class Connection final : public Pollable {
   // Feeds bytes to the session, as far as some calls reach; returns how many it took, nothing when
   // the connection has ended.
   std::optional<size_t> Feed(absl::string_view bytes);
-  // Frames what is to be sent, and sends what the socket takes.
+  // Frames the queued output, and sends as much as the socket takes.
   void Flush();
-  // The same for a share of the turn, so that a client that takes large answers as fast as they
-  // come does not keep others waiting; false when the connection has ended.
+  // Sends for a share of the turn, so that a client that takes large answers as fast as they come
+  // does not keep others waiting; false when the connection has ended.
   bool SendShare();
   bool Frame();
-  // What is asked for while it sends is sent with it.
+  // Data requested while it sends is sent with it.
   void WantFlush() {
     if (!flushing_) loop_.AtEndOfTurn(*this);
   }
   void Watch(uint32_t events);
   bool OutputFull() const { return output_.size() >= owner_.limits.max_output_bytes; }
-  void OnIdle();
   // All is sent and nothing more is taken: waits for the client to see it.
   void Linger();
   void DropInput();
-  void OnLingerTime();
-  void EndStalledStreams();
-  // Gives the client max_stall from now to take what it owes.
-  void AwaitProgress();
-  // Bytes that the socket holds yet: the client's system has not acknowledged them.
-  int64_t Unacknowledged() const;
-  // All that the client's has, counted from somewhere.
-  int64_t Taken() const { return written_ - Unacknowledged(); }
-  int64_t UnsentBytes() const;
-  // The client's window lets nothing go: of what waits on all streams, or on one. A stream whose
-  // own is open waits for others.
-  bool IsShut() const;
-  bool IsShut(const Http2Stream& stream) const;
-  // Some stream has something to send.
-  void WatchStalls();
-  void NoteIdleness();
-  // Begins to count anew when the second is over.
-  void StartSecond();
-  // Counts a frame that carries nothing; false when there are too many.
-  bool CountControlFrame();
-  // Counts a stream that the client resets; false when it does little else.
-  bool CountReset(const Http2Stream& stream);
-  // Tells the client why the connection ends; what nghttp2's callback returns to end it.
+  // Whether a stream was answered, if only in part, or lived long.
+  bool IsAnswered(const Http2Stream& stream) const;
+  // Tells the client why the connection ends; returns the value with which nghttp2's callback ends
+  // it.
   int EndFlood(ClientFault fault, absl::string_view why);
   void End();
 
@@ -211,57 +139,42 @@ class Connection final : public Pollable {
   const Owner& owner_;
   std::unique_ptr<Channel> channel_;
   Peer peer_;
+  FloodGuard flood_guard_;
   State state_ = State::kHandshake;
   bool handshaking_elsewhere_ = false;
-  // Known to epoll, and for what.
+  // Events registered with epoll.
   bool added_ = false;
   uint32_t watched_ = 0;
   nghttp2_session* session_ = nullptr;
   absl::flat_hash_map<int32_t, std::unique_ptr<Http2Stream>> streams_;
   OutputQueue output_;
   bool write_blocked_ = false;
-  // What the client had not acknowledged when it was looked at last, all being sent.
-  int64_t unacknowledged_ = 0;
   // The poll of the last share of reading.
   absl::Time last_share_ = absl::InfinitePast();
-  // Bytes that the socket took.
-  int64_t written_ = 0;
-  // What Taken must reach before the idle timer's time, while the connection is stalled.
-  int64_t taken_goal_ = 0;
   bool flushing_ = false;
   // The client has sent a frame: it speaks HTTP/2.
   bool greeted_ = false;
   bool going_away_ = false;
   bool gone_away_ = false;
-  // What the idle timer was set for last. Stalled: the socket is full, or the client's window is
-  // shut, and something waits.
-  bool stalled_ = false;
-  bool idle_ = false;
-  // In the session: it must not be asked to send, nor be destroyed.
+  // True while nghttp2 calls back: the session must not send or be destroyed.
   bool in_session_ = false;
   // End was called meanwhile.
   bool end_wanted_ = false;
-  // Read and not fed yet, when the share of a turn was over.
+  // Read but not fed, because the turn's share was over.
   std::string input_;
   size_t input_used_ = 0;
-  // Of the request whose headers are coming: blocks of headers come one after the other.
+  // Head of the request whose headers are coming: blocks of headers come one after the other.
   RequestHead head_;
   // Calls that began since the session was fed last.
   int fed_calls_ = 0;
-  // Of the block that is coming, requests' or trailers, with all that is dropped.
+  // Bytes of the block that is coming, a request's or trailers, with everything that is dropped.
   size_t block_bytes_ = 0;
-  // Counted since this second began.
-  absl::Time second_ = absl::InfinitePast();
-  int control_frames_ = 0;
-  // What a GOAWAY with an error is sent for; of nghttp2's own it is this.
+  // Reason of a GOAWAY with an error; nghttp2's own has this one.
   ClientFault fault_ = ClientFault::kProtocol;
-  size_t dropped_header_bytes_ = 0;
-  ResetAllowance resets_;
   AgeTimer age_timer_;
-  IdleTimer idle_timer_;
   GoAwayTimer go_away_timer_;
-  StallTimer stall_timer_;
-  // Lets a handshake step that is done elsewhere find out that the connection is gone.
+  StallWatch stall_watch_;
+  // Tells a handshake step on another thread that the connection has ended.
   std::shared_ptr<Connection*> self_;
 };
 

@@ -1,7 +1,7 @@
-// One thread that waits for sockets, timers and other threads, and calls whoever is concerned.
+// One thread that waits for sockets, timers and other threads, and calls the objects concerned.
 //
 // A turn of the loop reads until nothing is readable, a quantum of work is staged, or
-// kEventsPerTurn events were handled; then it runs what was staged and lets connections send.
+// kEventsPerTurn events were handled; then it computes the staged work and lets connections send.
 // Without the cap a few busy connections starve every answer.
 //
 // Thread-safety: Post, Stop and the observers of polls from any thread; everything else on the
@@ -24,7 +24,7 @@
 
 namespace phimap {
 
-// What is told when its descriptor is ready.
+// Receives the events of a descriptor.
 class Pollable {
  public:
   virtual ~Pollable() = default;
@@ -63,8 +63,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void Run();
   void Stop();
 
-  // Runs `task` on the loop's thread soon. After the loop has ended, tasks are dropped: whoever may
-  // post by then holds a pointer of its own to the loop.
+  // Runs `task` on the loop's thread soon. After the loop has ended, tasks are dropped: threads
+  // that may post then hold their own pointer to the loop.
   void Post(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
   bool OnThisThread() const { return thread_.load() == std::this_thread::get_id(); }
 
@@ -76,7 +76,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // At the end of this turn, before the loop waits; once, however often it is asked for. `pollable`
   // gets OnReady(0).
   void AtEndOfTurn(Pollable& pollable);
-  // In the next turn, after what others have to say: for whoever has more to do than its share.
+  // Schedules `pollable` for the next turn, after others: for objects with more work than their
+  // share.
   void Again(Pollable& pollable);
   // No call of the two kinds above happens any more.
   void Forget(Pollable& pollable);
@@ -87,12 +88,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   TimerWheel& timers() { return timers_; }
   // A timer that lives as long as the loop.
   void Keep(std::unique_ptr<Timer> timer) { kept_.push_back(std::move(timer)); }
-  // The time of this turn: it stands still while events are handled.
+  // The time of this turn: it is constant while events are handled.
   absl::Time now() const { return now_; }
 
   // The longest time between two polls since it was last asked.
   absl::Duration TakeLongestGap();
-  // For how long the loop has not polled, while it is not waiting for events.
+  // Time since the loop last polled, while it is not waiting for events.
   absl::Duration BusyFor() const;
   // The time that the loop was at work, since it began.
   absl::Duration BusyTime() const {
@@ -123,7 +124,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::atomic<std::thread::id> thread_{};
   std::vector<Pollable*> at_end_;
   std::vector<Pollable*> again_;
-  // Of the events that are being handled; Remove takes its own out.
+  // The events that are being handled; Remove takes its own out.
   std::vector<std::pair<Pollable*, uint32_t>> handling_;
 
   // Nanoseconds; the loop alone adds to it.

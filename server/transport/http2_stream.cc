@@ -2,6 +2,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,8 +18,9 @@ nghttp2_nv ToNv(absl::string_view name, absl::string_view value) {
           NGHTTP2_NV_FLAG_NONE};
 }
 
-// Of an answer: its status and type, or its trailers.
+// Headers of an answer: its status and type; and its trailers.
 constexpr size_t kMaxHeaders = 16;
+constexpr size_t kMaxTrailers = 8;
 
 }  // namespace
 
@@ -50,7 +52,7 @@ void Http2Stream::Send(std::shared_ptr<const OutputBytes> bytes) {
     progress_ = connection_.loop().now();
     AwaitProgress();
   }
-  connection_.WatchStalls();
+  connection_.stall_watch_.WatchStreams();
   Resume();
 }
 
@@ -58,6 +60,30 @@ size_t Http2Stream::UnsentBytes() const {
   size_t bytes = 0;
   for (const auto& piece : body_) bytes += piece->bytes().size();
   return bytes - sent_;
+}
+
+void Http2Stream::MoveBody(size_t length, OutputQueue& output) {
+  progress_ = connection_.loop().now();
+  owed_ -= static_cast<int64_t>(length);
+  while (length > 0) {
+    const std::shared_ptr<const OutputBytes>& first = body_.front();
+    const absl::string_view bytes = first->bytes().substr(sent_, length);
+    output.Append(first, bytes);
+    length -= bytes.size();
+    sent_ += bytes.size();
+    if (sent_ == first->bytes().size()) {
+      body_.pop_front();
+      sent_ = 0;
+    }
+  }
+  if (owed_ <= 0) AwaitProgress();
+}
+
+void Http2Stream::SubmitTrailers() {
+  std::array<nghttp2_nv, kMaxTrailers> fields;
+  const size_t trailers = std::min(trailers_.size(), fields.size());
+  for (size_t i = 0; i < trailers; ++i) fields[i] = ToNv(trailers_[i].name, trailers_[i].value);
+  nghttp2_submit_trailer(connection_.session_, id_, fields.data(), trailers);
 }
 
 void Http2Stream::AwaitProgress() {
@@ -89,7 +115,7 @@ void Http2Stream::Linger() {
   answered_ = true;
   connection_.loop().timers().Set(linger_timer_,
                                   connection_.loop().now() + connection_.owner_.limits.linger);
-  // What it holds is free from now on.
+  // Releases the handler and its resources.
   if (const std::shared_ptr<StreamHandler> handler = std::move(handler_)) {
     handler->OnClosed(ResetCode::kNoError);
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/transport/output_queue.h"
 #include "server/transport/stream.h"
 #include "server/transport/timer_wheel.h"
 
@@ -39,6 +40,7 @@ class Http2Stream final : public Stream {
 
  private:
   friend class Connection;
+  friend class StallWatch;
   struct OwnedHeader {
     std::string name;
     std::string value;
@@ -55,19 +57,22 @@ class Http2Stream final : public Stream {
   void Linger();
   void Resume();
   size_t UnsentBytes() const;
-  // Gives the client max_stall from now to take what it owes.
+  // Moves `length` bytes of what is unsent to `output`.
+  void MoveBody(size_t length, OutputQueue& output);
+  void SubmitTrailers();
+  // Gives the client max_stall from now to read the bytes that it owes.
   void AwaitProgress();
 
   Connection& connection_;
   const int32_t id_;
   const absl::Time began_;
   std::shared_ptr<StreamHandler> handler_;
-  // What is to be sent, and how much of the first is.
+  // The output, and the number of bytes of its first piece that are sent.
   std::deque<std::shared_ptr<const OutputBytes>> body_;
   size_t sent_ = 0;
   // When some of it was sent last, or when there came something to send.
   absl::Time progress_ = absl::InfinitePast();
-  // What the client has yet to let go of it, and since when.
+  // Bytes that the client has yet to take, and since when.
   int64_t owed_ = 0;
   absl::Time owes_since_ = absl::InfinitePast();
   std::vector<OwnedHeader> trailers_;

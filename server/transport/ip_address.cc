@@ -33,7 +33,7 @@ absl::StatusOr<std::string> CanonicalIpAddress(absl::string_view flag, const std
   if (inet_pton(AF_INET, text.c_str(), &v4) == 1) return IpAddressText(v4);
   in6_addr v6{};
   if (inet_pton(AF_INET6, text.c_str(), &v6) == 1) return IpAddressText(v6);
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_ADDRESS", flag,
+  return MakeError(absl::StatusCode::kInvalidArgument, "ADDRESS_INVALID", flag,
                    absl::StrCat("expected an IP address without a port, such as 10.0.0.7 or ",
                                 "fd00::7, got \"", text, "\""),
                    {{"address", text}});

@@ -1,4 +1,4 @@
-// IP addresses in one form of text, so that an address equals itself however it was come by.
+// IP addresses in one text form, so that equal addresses have equal texts.
 #ifndef PHIMAP_SERVER_TRANSPORT_IP_ADDRESS_H_
 #define PHIMAP_SERVER_TRANSPORT_IP_ADDRESS_H_
 
@@ -19,8 +19,8 @@ std::string IpAddressText(const in6_addr& address);
 // Whether it is such a mapped address.
 inline bool IsIpv4(const in6_addr& address) { return IN6_IS_ADDR_V4MAPPED(&address); }
 
-// The same of an address in text. INVALID_ARGUMENT (reason BAD_ADDRESS) that names `flag` for what
-// is none: names of hosts, ports and networks are not.
+// Canonical form of an address in text. INVALID_ARGUMENT (reason ADDRESS_INVALID) names `flag` for
+// anything else, such as names of hosts, ports and networks.
 absl::StatusOr<std::string> CanonicalIpAddress(absl::string_view flag, const std::string& text);
 
 }  // namespace phimap

@@ -48,21 +48,21 @@ absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
   // Digits alone: SimpleAtoi also takes blanks and signs.
   const bool digits = !port.empty() && std::all_of(port.begin(), port.end(), absl::ascii_isdigit);
   if (digits && absl::SimpleAtoi(port, &number) && number <= kMaxPort) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "BAD_ADDRESS", flag,
+  return MakeError(absl::StatusCode::kInvalidArgument, "ADDRESS_INVALID", flag,
                    absl::StrCat("expected HOST:PORT with a port in 0..", kMaxPort,
-                                " (0: any that is free) or unix:PATH, got \"", address, "\""),
+                                " (0: any free port) or unix:PATH, got \"", address, "\""),
                    {{"address", std::string(address)}});
 }
 
 absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed) {
   if (allowed || IsLoopbackAddress(address)) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kInvalidArgument, "NOT_LOOPBACK", flag,
-                   absl::StrCat("\"", address,
-                                "\" can be reached from other machines, and what is served there "
-                                "is not both encrypted and closed to strangers; use 127.0.0.1, "
-                                "for the API --tls_certificate and --tls_key with --token_file or "
-                                "--tls_client_ca, or --insecure if the network is yours alone"),
-                   {{"address", std::string(address)}});
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "ADDRESS_NOT_LOOPBACK", flag,
+      absl::StrCat("\"", address,
+                   "\" can be reached from other machines, and is not both encrypted and "
+                   "authenticated; use 127.0.0.1, or for the API --tls_certificate and --tls_key "
+                   "with --token_file or --tls_client_ca, or --insecure on a private network"),
+      {{"address", std::string(address)}});
 }
 
 std::string WithPort(absl::string_view address, int port) {

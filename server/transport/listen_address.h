@@ -10,15 +10,15 @@
 namespace phimap {
 
 // "127.0.0.1:7450" and all of 127.0.0.0/8, "[::1]:7450", "localhost:7450",
-// "unix:/run/phimapd.sock". Other names are not: what they resolve to may change.
+// "unix:/run/phimapd.sock". Other names are not loopback, because their addresses may change.
 bool IsLoopbackAddress(absl::string_view address);
 
-// INVALID_ARGUMENT (reason BAD_ADDRESS) that names `flag` unless the address is "HOST:PORT" with a
-// port in 0..65535, or "unix:PATH". Whether there is such a host is not looked at.
+// INVALID_ARGUMENT (reason ADDRESS_INVALID) that names `flag` unless the address is "HOST:PORT"
+// with a port in 0..65535, or "unix:PATH". Whether there is such a host is not looked at.
 absl::Status CheckAddress(absl::string_view flag, absl::string_view address);
 
-// INVALID_ARGUMENT (reason NOT_LOOPBACK) that names `flag` unless the address is a loopback address
-// or `allowed`.
+// INVALID_ARGUMENT (reason ADDRESS_NOT_LOOPBACK) that names `flag` unless the address is a loopback
+// address or `allowed`.
 absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed);
 
 // `address` with its port replaced: the one that port 0 became. A unix: address stays as it is.

@@ -20,12 +20,12 @@
 namespace phimap {
 namespace {
 
-// What the store, builds, the metrics endpoint (32 connections) and the reading of tokens and
-// certificates may have open at a time.
+// Descriptors that the store, builds, the metrics endpoint (32 connections) and the reading of
+// tokens and TLS certificates may have open at a time.
 constexpr rlim_t kReserve = 64;
 constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr absl::Duration kQuiet = absl::Seconds(10);
-// Of one turn, lest others wait for a flood to end.
+// Connections accepted in one turn, lest others wait for a flood to end.
 constexpr int kMaxInARow = 64;
 
 Peer PeerOf(const sockaddr_storage& name) {
@@ -102,7 +102,7 @@ void Listener::Accepted(int connection, const Peer& peer) {
     close(connection);
     return;
   }
-  // Before anything is made for it: whoever connects without end costs little.
+  // Before anything is allocated for it, so that endless connecting costs little.
   if (!options_.hosts.Take(peer)) {
     options_.metrics.refused_by_address->Increment();
     WarnOfAddress(peer);
@@ -132,8 +132,8 @@ void Listener::WarnOfAddress(const Peer& peer) {
                       {{"address", peer.host},
                        {"limit", absl::StrCat(options_.hosts.max_connections())},
                        {"help",
-                        "a proxy connects for many: name its address with --proxy; or raise "
-                        "--max_connections_per_host"}});
+                        "a proxy connects on behalf of many clients: name its address with "
+                        "--proxy; or raise --max_connections_per_host"}});
 }
 
 }  // namespace phimap

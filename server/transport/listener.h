@@ -1,9 +1,9 @@
 // Accepts connections on one socket and hands them over.
 //
-// Guarantees: a part of the process's descriptors is kept for the store and everything else; a
-// connection beyond that is closed at once, so that the client hears of it and may try again, as is
-// one of an address that has as many as it may; and accepting goes on whatever accept says.
-// Not thread-safe: it lives on its loop's thread.
+// Guarantees: some of the process's descriptors are kept for the store and everything else; a
+// connection beyond that is closed at once, so that the client notices and may try again, as is one
+// of an address that has its maximum; and accepting continues after any error of accept. Not
+// thread-safe: it lives on its loop's thread.
 #ifndef PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 #define PHIMAP_SERVER_TRANSPORT_LISTENER_H_
 
@@ -24,12 +24,12 @@ namespace phimap {
 
 class Listener final : public Pollable {
  public:
-  // Takes a connection over; whoever ends it gives its address back to Options::hosts.
+  // Takes a connection over; its end returns its address to Options::hosts.
   using Take = std::function<void(std::unique_ptr<Channel>, Peer)>;
   struct Options {
-    // Connections get descriptors below it: as many as fit beside what the process has open.
+    // Connections get descriptors below this number, which leaves the rest for the process.
     int max_descriptor;
-    // Of all listeners; outlives them.
+    // Counts of all listeners; outlives them.
     HostCounts& hosts;
     const ConnectionMetrics& metrics;
     const Logger& logger;
@@ -53,7 +53,8 @@ class Listener final : public Pollable {
   void Pause();
   // Takes a connection over, or closes it.
   void Accepted(int connection, const Peer& peer);
-  // Each at most one line in ten seconds: what fills the descriptors should not fill the log.
+  // At most one line each in ten seconds: a flood that uses up the descriptors must not fill the
+  // log.
   void Warn(const char* event, const char* reason);
   void WarnOfAddress(const Peer& peer);
 
@@ -67,7 +68,7 @@ class Listener final : public Pollable {
   absl::Time quiet_of_addresses_until_ = absl::InfinitePast();
 };
 
-// What RLIMIT_NOFILE allows, less a reserve for everything that is no connection.
+// Highest descriptor for connections: RLIMIT_NOFILE less a reserve for everything else.
 int MaxConnectionDescriptor();
 
 }  // namespace phimap

@@ -26,17 +26,17 @@ namespace {
 
 absl::Status CannotListen(absl::string_view field, const std::string& address, const char* why,
                           absl::string_view hint) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "CANNOT_LISTEN", field,
+  return MakeError(absl::StatusCode::kFailedPrecondition, "ADDRESS_NOT_AVAILABLE", field,
                    absl::StrCat("cannot listen on ", address, ": ", why, "; ", hint),
                    {{"address", address}});
 }
 
 absl::Status CannotListenTcp(const std::string& address, const char* why) {
   return CannotListen("listen", address, why,
-                      "is the port taken, or the address not of this machine?");
+                      "is the port in use, or does the address belong to another machine?");
 }
 
-// What bind takes.
+// Address in the form that bind takes.
 struct SocketName {
   sockaddr_storage storage{};
   socklen_t length = 0;
@@ -96,7 +96,7 @@ absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   std::vector<SocketName> names;
-  // One socket of [::] serves both families; where there is no IPv6, 0.0.0.0 is what is left.
+  // One socket of [::] serves both families; without IPv6, 0.0.0.0 is used.
   const std::vector<std::string> hosts =
       IsWildcard(host) ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{host};
   for (const std::string& one : hosts) {
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<SocketName>> Resolve(const std::string& address) {
   return names;
 }
 
-// Of a family that this machine does not have.
+// Whether this machine lacks the address family.
 bool IsMissingFamily(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
 
 int PortOf(int fd) {
@@ -152,7 +152,7 @@ ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
 
 ListeningSocket::~ListeningSocket() {
   struct stat file {};
-  // Not a file that somebody put there in the meantime.
+  // Keeps a file that another process put there in the meantime.
   if (!path_.empty() && lstat(path_.c_str(), &file) == 0 && file.st_ino == inode_) {
     unlink(path_.c_str());
   }

@@ -11,12 +11,12 @@
 
 namespace phimap {
 
-// Owns the socket, and the file of a Unix-domain socket: both are gone when it is destroyed.
+// Owns the socket, and the file of a Unix-domain socket: its destruction removes both.
 class ListeningSocket {
  public:
   // On "HOST:PORT": on all addresses that HOST resolves to, with one port; on 0.0.0.0 and [::] of
-  // both families. Port 0 picks a free one. FAILED_PRECONDITION (reason CANNOT_LISTEN) with the
-  // system's reason.
+  // both families. Port 0 picks a free one. FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE) with
+  // the system's reason.
   static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address);
   // On a path, for this user alone (mode 0600). A socket that a dead server left there is replaced.
   // Errors: as above, and those of CheckSocketPath.
@@ -28,14 +28,14 @@ class ListeningSocket {
 
   // Does not block.
   int fd() const { return fd_; }
-  // Of TCP.
+  // Port of TCP.
   int port() const;
 
  private:
   explicit ListeningSocket(int fd) : fd_(fd) {}
 
   int fd_;
-  // Of a Unix-domain socket, with the number of the file that was made for it.
+  // Path of a Unix-domain socket, with the number of the file that was made for it.
   std::string path_;
   ino_t inode_ = 0;
 };

@@ -15,17 +15,17 @@ namespace phimap {
 // Thread-safe.
 class LoopWatch {
  public:
-  // `longest_gap` shows the longest time between two polls of a loop, in seconds, of the last 15 to
-  // 30 seconds; it outlives the loops.
+  // `longest_gap` shows the longest time between two polls of a loop, in seconds, during the last
+  // 15 to 30 seconds; it outlives the loops.
   explicit LoopWatch(prometheus::Gauge* longest_gap) : longest_gap_(longest_gap) {}
 
   // Before the loop serves.
   void Add(EventLoop& loop);
 
-  // For how long the slowest loop has been at work without a poll: what is over seconds means that
-  // nobody is served.
+  // Time for which the slowest loop has been at work without a poll; seconds mean that no client is
+  // served.
   absl::Duration BusyFor() const;
-  // How long all loops together were busy, since they began.
+  // Busy time of all loops together, since they began.
   absl::Duration BusyTime() const;
   int count() const;
 

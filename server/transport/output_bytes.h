@@ -6,8 +6,9 @@
 
 namespace phimap {
 
-// Sent from where they lie, and destroyed when the last of them has left for the socket: what must
-// be kept until then, a share of a memory budget for one, is a member of the derived class.
+// Sent from their place, and destroyed after the last of them has gone to the socket: resources
+// that must be kept until then, such as a share of a memory budget, are members of the derived
+// class.
 class OutputBytes {
  public:
   virtual ~OutputBytes() = default;

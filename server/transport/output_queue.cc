@@ -6,7 +6,7 @@
 namespace phimap {
 namespace {
 
-// Of a piece that small ones are copied into.
+// Size of a piece into which small ones are copied.
 constexpr size_t kPieceBytes = 16384;
 
 }  // namespace

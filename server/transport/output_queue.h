@@ -1,4 +1,4 @@
-// What a connection has to send: copied small pieces, and large ones where they lie.
+// Output of a connection: copied small pieces, and large ones where they lie.
 //
 // Not thread-safe.
 #ifndef PHIMAP_SERVER_TRANSPORT_OUTPUT_QUEUE_H_
@@ -28,9 +28,9 @@ class OutputQueue {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // Fills `pieces` with what comes first; returns how many it filled.
+  // Fills `pieces` with the front of the queue; returns their number.
   int Front(absl::Span<iovec> pieces) const;
-  // So many bytes are sent.
+  // Removes `bytes` bytes, which were sent.
   void Pop(size_t bytes);
 
  private:
@@ -42,7 +42,7 @@ class OutputQueue {
     absl::string_view bytes() const { return owner == nullptr ? absl::string_view(copy) : shared; }
   };
   std::deque<Piece> pieces_;
-  // Of the first piece, those that are sent.
+  // Bytes of the first piece that are sent.
   size_t sent_ = 0;
   size_t size_ = 0;
   // A string whose room is used again.

@@ -1,4 +1,4 @@
-// Who is at the other end of a connection.
+// The other end of a connection.
 #ifndef PHIMAP_SERVER_TRANSPORT_PEER_H_
 #define PHIMAP_SERVER_TRANSPORT_PEER_H_
 
@@ -7,8 +7,8 @@
 namespace phimap {
 
 struct Peer {
-  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:"; an IPv4 address as such, whatever the
-  // family of the socket that it came to.
+  // "ipv4:127.0.0.1:41234", "ipv6:[::1]:41234" or "unix:"; an IPv4 address is written as such, for
+  // sockets of any family.
   std::string address;
   // The address without its port.
   std::string host;

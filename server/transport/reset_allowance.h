@@ -1,4 +1,4 @@
-// How many streams a client may reset.
+// Limits how many streams a client may reset.
 #ifndef PHIMAP_SERVER_TRANSPORT_RESET_ALLOWANCE_H_
 #define PHIMAP_SERVER_TRANSPORT_RESET_ALLOWANCE_H_
 
@@ -8,10 +8,10 @@
 
 namespace phimap {
 
-// Who opens streams to reset them makes the server work for nothing. But clients with short
-// deadlines, and those that cancel, reset streams too: what counts is only a stream that was reset
-// before it got any answer and before kLongLived. Each other stream that ends earns one more, so
-// that a busy client may give up as many calls as it waits for. Not thread-safe.
+// A client that opens streams to reset them makes the server work for nothing. But clients with
+// short deadlines, and those that cancel, reset streams too: only a stream that was reset before it
+// got any answer and before kLongLived counts. Each other stream that ends earns one more, so that
+// a busy client may give up as many calls as it waits for. Not thread-safe.
 class ResetAllowance {
  public:
   static constexpr int kBurst = 2'000;

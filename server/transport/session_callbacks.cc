@@ -20,7 +20,7 @@ absl::string_view View(const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// What nghttp2 calls, handed on to the connection.
+// Callbacks of nghttp2, handed on to the connection.
 struct SessionCallbacks {
   static Connection& Of(void* user) { return *static_cast<Connection*>(user); }
 

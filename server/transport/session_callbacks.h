@@ -11,8 +11,9 @@ namespace phimap {
 class Connection;
 struct ConnectionLimits;
 
-// A session whose events go to `connection`, with its first settings queued. It takes any number of
-// streams: nghttp2 would end the connection of a client that knows the limit and goes beyond it.
+// A session whose events go to `connection`, with its first settings queued. The session accepts
+// any number of streams: nghttp2 would end the connection of a client that knows the limit and
+// exceeds it.
 nghttp2_session* NewServerSession(Connection& connection, const ConnectionLimits& limits);
 // The settings, for the wire, with the limit of streams in them. To be called first, and once.
 std::string FirstFrame(nghttp2_session* session, const ConnectionLimits& limits);

@@ -1,5 +1,5 @@
-// One request and its answer, between the transport and whoever answers: bytes and headers, and
-// nothing of what they mean.
+// One request and its answer, between the transport and the handler: bytes and headers, without
+// their meaning.
 //
 // All of it happens on the thread of the connection's event loop.
 #ifndef PHIMAP_SERVER_TRANSPORT_STREAM_H_
@@ -24,7 +24,7 @@ struct Header {
   absl::string_view value;
 };
 
-// What a request begins with.
+// Head of a request.
 class RequestHead {
  public:
   void Add(absl::string_view name, absl::string_view value);
@@ -34,9 +34,9 @@ class RequestHead {
   // The first with this name; empty if there is none.
   absl::string_view Find(absl::string_view name) const;
   int Count(absl::string_view name) const;
-  // As RFC 9113 counts a header list: names, values and 32 for each.
+  // Size by RFC 9113's count of a header list: names, values and 32 for each.
   size_t list_bytes() const { return text_.size() + 32 * places_.size(); }
-  // The client sent more than the limit; what came beyond it is not here.
+  // The client sent more than the limit; the excess is not stored.
   bool too_large = false;
 
  private:
@@ -49,7 +49,7 @@ class RequestHead {
   std::vector<Place> places_;
 };
 
-// Why a stream ended, as HTTP/2 numbers it.
+// Reason for which a stream ended, as HTTP/2 numbers it.
 enum class ResetCode : uint32_t {
   kNoError = 0,
   kProtocolError = 1,
@@ -60,18 +60,18 @@ enum class ResetCode : uint32_t {
   kEnhanceYourCalm = 11,
 };
 
-// Told of what happens to a stream.
+// Receives the events of a stream.
 class StreamHandler {
  public:
   virtual ~StreamHandler() = default;
 
-  // Bytes of the request's body came. They stay in the client's window until Stream::Consume.
+  // Bytes of the request's body came. The bytes stay in the client's window until Stream::Consume.
   virtual void OnData(absl::string_view bytes) = 0;
   // The client has sent everything.
   virtual void OnRequestEnd() = 0;
   // Everything that Send was given has left for the socket: there is room for more.
   virtual void OnSent() = 0;
-  // The last call: the stream is gone, by itself (kNoError), by the client's reset or with its
+  // The last call: the stream has ended, by itself (kNoError), by the client's reset or with its
   // connection.
   virtual void OnClosed(ResetCode code) = 0;
 };
@@ -83,7 +83,7 @@ class Stream {
 
   virtual EventLoop& loop() = 0;
   virtual const Peer& peer() const = 0;
-  // Whoever is told from now on; kept alive until OnClosed has returned.
+  // Sets the handler from now on; it is kept alive until OnClosed has returned.
   virtual void SetHandler(std::shared_ptr<StreamHandler> handler) = 0;
 
   // Answers, in this order: headers once, bytes, trailers once. Headers that end the stream need no
@@ -94,13 +94,12 @@ class Stream {
   // Ends the stream at once. OnClosed follows.
   virtual void Reset(ResetCode code) = 0;
 
-  // Since when the client takes nothing of what there is to send; InfiniteFuture if there is
-  // nothing.
+  // Time since which the client has read nothing of the output; InfiniteFuture if there is none.
   virtual absl::Time unread_since() const = 0;
 
   // Lets the client send so many bytes more: REQUIRES that they came by OnData.
   virtual void Consume(size_t bytes) = 0;
-  // How many bytes the client may have sent that were not consumed.
+  // Sets how many bytes the client may have sent that were not consumed.
   virtual void SetWindow(size_t bytes) = 0;
 };
 

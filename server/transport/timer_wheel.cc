@@ -5,7 +5,7 @@
 namespace phimap {
 namespace {
 
-// Marks timers that have left their slot for the list of those that are due.
+// Marks timers that have left their slot for the list of due ones.
 constexpr int64_t kDue = -1;
 
 }  // namespace

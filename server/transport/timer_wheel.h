@@ -71,7 +71,7 @@ class TimerWheel {
   int64_t done_ = 0;
   int64_t count_ = 0;
   std::array<Timer*, kSlots> slots_ = {};
-  // Which slots hold timers.
+  // The slots that hold timers.
   std::array<uint64_t, kWords> used_ = {};
   // Timers whose time has come and that were not called yet.
   Timer* due_ = nullptr;

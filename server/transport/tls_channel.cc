@@ -71,7 +71,7 @@ class Tls final : public Channel {
     return {StateOf(done)};
   }
 
-  // What was tried once must be tried again with the same bytes, so it is copied out of the queue.
+  // A failed write must be repeated with equal bytes, so they are copied out of the queue.
   State Write(OutputQueue& queue) override {
     BlockBrokenPipes();
     while (true) {

@@ -29,7 +29,7 @@ int SelectHttp2(SSL*, const unsigned char** out, unsigned char* out_size,
 
 absl::Status Unusable(const char* flag, const std::string& path) {
   ERR_clear_error();
-  return MakeError(absl::StatusCode::kFailedPrecondition, "BAD_TLS_FILE", flag,
+  return MakeError(absl::StatusCode::kFailedPrecondition, "TLS_FILE_INVALID", flag,
                    absl::StrCat(path, ": OpenSSL cannot use it"), {{"path", path}});
 }
 

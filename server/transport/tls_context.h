@@ -1,4 +1,5 @@
-// TLS of the server: its certificate and key, who may connect, and HTTP/2 as the protocol.
+// TLS of the server: its TLS certificate and key, the clients that may connect, and HTTP/2 as the
+// protocol.
 //
 // The files are read again on Reload; connections that are open stay as they are. Files that cannot
 // be used change nothing.
@@ -25,7 +26,7 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  // Connections that are made from now on use what the files hold now.
+  // New connections use the files' present contents.
   absl::Status Reload();
 
   // A session of the server, for TlsChannel. TLS 1.2 and later; ALPN "h2".

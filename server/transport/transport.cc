@@ -66,7 +66,7 @@ class Transport::IoThread {
 
   template <typename Act>
   void ForEach(Act act) {
-    // What acts may end connections, which are then destroyed later.
+    // Actions may end connections, which are then destroyed later.
     for (auto& [raw, connection] : connections_) {
       if (!raw->ended()) act(*raw);
     }
@@ -122,7 +122,7 @@ struct Transport::Parts {
   std::unique_ptr<TaskPool> handshakes =
       std::make_unique<TaskPool>("handshakes", kHandshakeThreads, kMaxQueuedHandshakes);
   std::vector<std::unique_ptr<IoThread>> threads;
-  // Of the first loop's thread, which accepts for all.
+  // Used by the first loop's thread, which accepts for all.
   size_t next_thread = 0;
 };
 

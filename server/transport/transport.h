@@ -59,11 +59,11 @@ class Transport {
   EventLoop& loop(int i);
 
   void Listen(std::vector<Endpoint> endpoints);
-  // Closes the listeners: who connects from then on is told that nobody is there.
+  // Closes the listeners: later connections are refused.
   void StopListening();
-  // Tells clients that their connections end soon; calls that they begin are taken all the same.
+  // Tells clients that their connections will end soon; calls that they begin are still taken.
   void BeginGoAway();
-  // Takes no call from now on: a client that tries sees that it was not begun.
+  // Takes no call from now on: a client that tries learns that it was not begun.
   void FinishGoAway();
   // Waits until no connection is left, at most until `deadline`; false: some are.
   bool AwaitEnd(std::chrono::steady_clock::time_point deadline);

@@ -15,11 +15,11 @@ namespace phimap {
 namespace {
 
 absl::Status CannotListen(const std::string& path, absl::string_view why) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, "CANNOT_LISTEN", "unix_listen",
+  return MakeError(absl::StatusCode::kFailedPrecondition, "ADDRESS_NOT_AVAILABLE", "unix_listen",
                    absl::StrCat("cannot listen on ", path, ": ", why), {{"address", path}});
 }
 
-// False when nobody listens at the socket that `path` names.
+// False when no server listens at the socket that `path` names.
 bool MayBeServed(const std::string& path) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
@@ -37,13 +37,13 @@ absl::Status CheckSocketPath(const std::string& path) {
   constexpr size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
   if (path.size() > kMaxPathBytes) {
     return MakeError(
-        absl::StatusCode::kInvalidArgument, "TOO_LONG", "unix_listen",
+        absl::StatusCode::kInvalidArgument, "FIELD_TOO_LONG", "unix_listen",
         absl::StrCat("a socket's path has at most ", kMaxPathBytes, " bytes, got ", path.size()),
         {{"limit", absl::StrCat(kMaxPathBytes)}});
   }
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return absl::OkStatus();
-  if (!S_ISSOCK(found.st_mode)) return CannotListen(path, "a file that is no socket is there");
+  if (!S_ISSOCK(found.st_mode)) return CannotListen(path, "a file that is not a socket is there");
   if (MayBeServed(path)) return CannotListen(path, "another server listens there");
   return absl::OkStatus();
 }

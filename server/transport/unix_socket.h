@@ -1,4 +1,5 @@
-// Unix-domain sockets to listen on: what may be at the path, and who may connect.
+// Unix-domain sockets to listen on: the files that may be at the path, and the users that may
+// connect.
 #ifndef PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
 #define PHIMAP_SERVER_TRANSPORT_UNIX_SOCKET_H_
 
@@ -14,10 +15,10 @@ namespace phimap {
 // Names that gRPC takes are "unix:" and a path.
 inline constexpr absl::string_view kUnixScheme = "unix:";
 
-// gRPC would remove whatever socket it finds at the path, even one that another server serves: its
-// clients would be with us from then on. So only what nobody answers at is left to it.
-// FAILED_PRECONDITION for a socket in use and for a file that is no socket, INVALID_ARGUMENT for a
-// path longer than a socket's name can be.
+// gRPC would remove any socket that it finds at the path, even one that another server serves, and
+// take over its clients. Only a socket that no server answers at is therefore left to gRPC.
+// FAILED_PRECONDITION for a socket in use and for a file that is not a socket, INVALID_ARGUMENT for
+// a path longer than a socket's name can be.
 absl::Status CheckSocketPath(const std::string& path);
 
 // Files made while it lives belong to this user alone. The mask is the whole process's, so it lives

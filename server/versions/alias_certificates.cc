@@ -36,7 +36,7 @@ void AliasCertificates::Refresh(VersionRegistry& registry, absl::string_view map
       registry.FindLive(Reference{.mapping = mapping, .number = std::nullopt, .alias = alias});
   if (!version) return metrics_.Hide(mapping, alias);
   const absl::StatusOr<Certificate> certificate = DecodeCertificate(version.certificate());
-  // Its bytes are those of its digest: a later release may write what this one cannot read.
+  // The artifact's bytes match its digest: a later release may write what this one cannot read.
   if (!certificate.ok()) return metrics_.Hide(mapping, alias);
   metrics_.Show(mapping, alias, version.record().number, FiguresOf(*certificate));
 }

@@ -22,14 +22,14 @@ class AliasCertificates {
   // `metrics` outlives it.
   explicit AliasCertificates(CertificateMetrics& metrics) : metrics_(metrics) {}
 
-  // Something has become of the alias: shows what `registry` says of it now. Call it after each
-  // change; of several at a time the last to run sees the last change.
+  // Called when the alias has changed: shows what `registry` now knows about it. Call it after each
+  // change; if several run at the same time, the last one sees the last change.
   void Refresh(VersionRegistry& registry, absl::string_view mapping, absl::string_view alias)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   CertificateMetrics& metrics_;
-  // What was asked of the registry is shown before anybody asks again.
+  // An answer of the registry is shown before another thread asks again.
   Mutex mutex_;
 };
 

@@ -15,7 +15,7 @@ using Code = absl::StatusCode;
 
 // The field at fault when the artifact is.
 constexpr char kChunk[] = "chunk";
-// As for builds (memory_budget.cc): the bytes, the plan, the packed plan.
+// Copies during an import, like a build's (memory_budget.cc): the bytes, the plan, the packed plan.
 constexpr int64_t kCopies = 3;
 
 absl::Status TooLong(int64_t stated_bytes) {
@@ -28,13 +28,13 @@ absl::Status TooLong(int64_t stated_bytes) {
 absl::Status CheckSha256(absl::string_view stated, absl::string_view bytes) {
   const std::string expected = absl::AsciiStrToLower(stated);
   if (!IsSha256Hex(expected)) {
-    return MakeError(Code::kInvalidArgument, "BAD_DIGEST", "digest",
+    return MakeError(Code::kInvalidArgument, "DIGEST_INVALID", "digest",
                      absl::StrCat("expected 64 hexadecimal digits, got ", Quoted(stated)));
   }
   const std::string actual = Sha256Hex(bytes);
   if (actual == expected) return absl::OkStatus();
   return MakeError(Code::kDataLoss, "DIGEST_MISMATCH", "digest",
-                   absl::StrCat("the ", bytes.size(), " bytes that came have the SHA-256 ", actual,
+                   absl::StrCat("the ", bytes.size(), " bytes received have the SHA-256 ", actual,
                                 "; send the artifact again"),
                    {{"expected", expected}, {"actual", actual}});
 }

@@ -1,8 +1,8 @@
-// One artifact on its way in: its bytes as they come, and what is done with them at the end.
+// One artifact being imported: its bytes as they come, and the checks at the end.
 //
-// Hostile until shown otherwise: what is no artifact is refused after its first 152 bytes, memory
-// is reserved for the size that those bytes state and never for more, and nothing is stored before
-// the whole was reviewed (core/certificate/artifact_review.h).
+// Hostile until shown otherwise: anything else than an artifact is refused after its first 152
+// bytes, memory is reserved for the size that those bytes state and never for more, and nothing is
+// stored before the whole was reviewed (core/certificate/artifact_review.h).
 #ifndef PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
 #define PHIMAP_SERVER_VERSIONS_ARTIFACT_IMPORT_H_
 
@@ -30,8 +30,9 @@ class ArtifactImport {
   const std::string& mapping() const { return mapping_; }
   int64_t size_bytes() const { return static_cast<int64_t>(bytes_.size()); }
 
-  // Takes the next bytes. INVALID_ARGUMENT (field "chunk") for what is no artifact, or longer than
-  // it says; RESOURCE_EXHAUSTED (reason BUILD_MEMORY); UNIMPLEMENTED for a newer format.
+  // Takes the next bytes. INVALID_ARGUMENT (field "chunk") for bytes that are not an artifact, or
+  // more than it states; RESOURCE_EXHAUSTED (reason BUILD_MEMORY_FULL); UNIMPLEMENTED for a newer
+  // format.
   absl::Status Append(absl::string_view bytes);
 
   // All have come: compares them with `digest` (DATA_LOSS), reviews them (INVALID_ARGUMENT, field
@@ -45,7 +46,7 @@ class ArtifactImport {
 
   const std::string mapping_;
   MemoryBudget& memory_;
-  // What the head states; 0 until it is there.
+  // Length that the head states; 0 until it is there.
   int64_t stated_bytes_ = 0;
   MemoryBudget::Reservation reserved_;
   std::string bytes_;

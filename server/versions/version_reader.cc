@@ -15,10 +15,10 @@ namespace {
 
 // Smaller ones are not worth a refusal while builds hold all there is.
 constexpr int64_t kChargedBytes = int64_t{1} << 20;
-// The bytes of a certificate, and what they become.
+// The bytes of a certificate, and its decoded form.
 constexpr int64_t kDecodedFactor = 2;
 
-// What was stored was whole: the file is not what it was.
+// The stored artifact was whole, so the file has changed since.
 absl::Status DamagedFile(const std::string& digest, const absl::Status& damage) {
   return MakeError(absl::StatusCode::kDataLoss, "ARTIFACT_DAMAGED", "",
                    absl::StrCat("artifact ", digest, ": ", damage.message(),
@@ -39,7 +39,7 @@ absl::StatusOr<ArtifactFacts> ReadFacts(Store& store, const VersionRecord& recor
         return absl::OkStatus();
       });
   const std::optional<ErrorDetail> detail = DetailOf(facts.status());
-  const bool damaged = detail.has_value() && detail->reason == "DAMAGED_ARTIFACT";
+  const bool damaged = detail.has_value() && detail->reason == "ARTIFACT_MALFORMED";
   return damaged ? DamagedFile(record.digest, facts.status()) : std::move(facts);
 }
 

@@ -18,17 +18,16 @@ namespace phimap {
 struct CertifiedVersion {
   VersionRecord record;
   Certificate certificate;
-  // As in the spec that it was built from.
+  // Value from the spec that it was built from.
   bool standardize = false;
   uint64_t seed = 0;
   std::vector<std::string> column_names = {};
 };
 
-// The version that `reference` means now. Of a version that is live nothing is read again; of any
-// other, only what is returned, some KiB in general: its plan may be damaged nevertheless. A
-// certificate of 1 MiB and more is charged to `memory` while it is read and decoded; null charges
-// nobody. Blocking. Errors: those of the store and of `memory`; DATA_LOSS if what is read is
-// damaged.
+// The version that `reference` means now. For a live version nothing is read again; for any other,
+// only the returned parts, some KiB in general: its plan may be damaged nevertheless. A certificate
+// of 1 MiB and more is charged to `memory` while it is read and decoded; null: not charged.
+// Blocking. Errors: those of the store and of `memory`; DATA_LOSS if the data read is damaged.
 absl::StatusOr<CertifiedVersion> ReadCertifiedVersion(Store& store, VersionRegistry& registry,
                                                       const Reference& reference,
                                                       MemoryBudget* memory = nullptr);

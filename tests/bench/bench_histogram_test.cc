@@ -1,4 +1,4 @@
-#include "client/cli/bench_histogram.h"
+#include "client/cli/bench/bench_histogram.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "client/cli/bench_report.h"
+#include "client/cli/bench/bench_report.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>

@@ -1,4 +1,4 @@
-#include "client/cli/bench_schedule.h"
+#include "client/cli/bench/bench_schedule.h"
 
 #include "gtest/gtest.h"
 

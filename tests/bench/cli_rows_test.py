@@ -10,7 +10,7 @@ def main():
     parser.add_argument("--phimapd", required=True)
     parser.add_argument("--script", required=True)
     arguments = parser.parse_args()
-    # What so few rows take says nothing of the ratio.
+    # So few rows say nothing about the ratio.
     ran = subprocess.run([arguments.script, f"--phimapd={arguments.phimapd}", arguments.phimap, arguments.phimap,
                           "--rows=3001", "--columns=5", "--rounds=2", "--least=0"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "client/cli/advice_view.h"
-#include "client/cli/paragraph.h"
+#include "client/cli/views/advice_view.h"
+#include "client/cli/views/paragraph.h"
 
 namespace phimap::cli {
 namespace {
@@ -67,7 +67,7 @@ TEST(AdviceViewTest, ProposesNothingWhenTheServerDoesNot) {
   answer.clear_proposal();
   const std::string text = RenderAdvice(Question(), answer, 80);
   EXPECT_THAT(text, Not(HasSubstr("phimap build")));
-  EXPECT_THAT(text, ::testing::StartsWith("No theorem covers this: measure."));
+  EXPECT_THAT(text, ::testing::StartsWith("No theorem covers this case: measure instead."));
 }
 
 TEST(AdviceViewTest, RepeatsWhatWasAsked) {

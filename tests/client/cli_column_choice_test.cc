@@ -1,7 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/column_choice.h"
+#include "client/files/column_choice.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -78,7 +78,7 @@ TEST(ColumnChoiceTest, WhatIsCarriedAlongMayBeAnInputOrTheLabelToo) {
   EXPECT_THAT(
       std::string(
           ChooseColumns({"f0", "a"}, {.passthrough = {"f0"}}, "rows.csv").status().message()),
-      HasSubstr("what a feature is called"));
+      HasSubstr("the name of a feature"));
 }
 
 TEST(ColumnChoiceTest, AColumnIsThereAndHasOneMeaning) {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/csv_reader.h"
+#include "client/files/csv_reader.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
-class CsvReaderTest : public testing::Test {
+class CsvReaderTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<CsvReader>> Open(const std::string& text,
                                                   const std::string& label = "") {
@@ -86,7 +86,7 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
       {"", "line 1: expected a header with the names of the columns, got no text"},
       {"\na,b\n", "line 1: expected a header, got a blank line"},
       {"a,b,c, b\n1,2,3,4\n",
-       "line 1: columns 2 and 4 are both named 'b'; give each column a name of its own"},
+       "line 1: columns 2 and 4 are both named 'b'; give each column its own name"},
       {"a,b\n1,2\n3\n", "line 3: expected 2 cells as in the header, got 1"},
       {"a,b\n1,2\n3,4,5\n", "line 3: expected 2 cells as in the header, got 3"},
       {"a,b\n1,2\n\n3,4\n", "line 3: expected 2 cells as in the header, got a blank line"},
@@ -99,7 +99,7 @@ TEST_F(CsvReaderTest, ErrorsNameThePlaceWhatWasExpectedAndWhatCame) {
       {"a,b\n1,2\n3,4x\n", "line 3: column 2 (b): expected a number, got '4x'"},
       {"a,b\n1,2\n3,0x10\n", "line 3: column 2 (b): expected a number, got '0x10'"},
       {"a,b\n1,cat\n",
-       "line 2: column 2 (b): expected a number, got 'cat'; if the column is not an input, say "
+       "line 2: column 2 (b): expected a number, got 'cat'; if the column is not an input, use "
        "--label=b or --exclude=b"},
       {"a,b\n\"1\n\",2\n3,x\n", "line 4: column 2 (b): expected a number, got 'x'"},
       {"a,b\n1,\"2\n3,4\n", "line 2: a quoted cell is never closed"},
@@ -127,7 +127,7 @@ TEST_F(CsvReaderTest, HeaderOfNumbersIsRefusedAndSaysWhatToDo) {
 TEST_F(CsvReaderTest, UnknownLabelListsTheColumns) {
   EXPECT_THAT(Open("x,y,class\n", "klass").status().message(),
               HasSubstr(R"(has no column "klass"; its columns are "x", "y", "class")"));
-  EXPECT_THAT(Open("x\n", "x").status().message(), HasSubstr("no column is left that is an input"));
+  EXPECT_THAT(Open("x\n", "x").status().message(), HasSubstr("no input column is left"));
 }
 
 TEST_F(CsvReaderTest, QuoteThatIsNeverClosedDoesNotSwallowALargeFile) {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/certified_question.h"
-#include "client/cli/evaluation_view.h"
-#include "client/cli/json_text.h"
+#include "client/cli/commands/certified_question.h"
+#include "client/cli/views/evaluation_view.h"
+#include "client/cli/views/json_text.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -76,7 +76,7 @@ TEST(EvaluationViewTest, SaysWhatTheInterceptDoesAndWhyNothingIsCertified) {
   evaluation.add_warnings("be careful");
   const std::string text = RenderEvaluation(evaluation, 200);
   EXPECT_THAT(text, HasSubstr("of the kernel K + 4: the learner has an intercept"));
-  EXPECT_THAT(text, HasSubstr("that takes F2"));
+  EXPECT_THAT(text, HasSubstr("this requires features that are coordinates"));
   EXPECT_THAT(text, HasSubstr("warning: be careful"));
 }
 
@@ -129,10 +129,10 @@ TEST(CertifiedQuestionTest, WhatIsOfNoUseIsRefusedWithWhatThereIs) {
   EXPECT_THAT(error_of(Example(), 0.05), HasSubstr("one of 0.1, 0.2, got 0.05"));
   v1::Evaluation nothing = Example();
   nothing.clear_certified_margins();
-  EXPECT_THAT(error_of(nothing, std::nullopt), HasSubstr("no margin is certified"));
+  EXPECT_THAT(error_of(nothing, std::nullopt), HasSubstr("certifies no margin"));
   v1::Evaluation negative = Example();
   for (auto& c : *negative.mutable_certified_margins()) c.set_margin(-0.1);
-  EXPECT_THAT(error_of(negative, std::nullopt), HasSubstr("at no share"));
+  EXPECT_THAT(error_of(negative, std::nullopt), HasSubstr("at any share"));
 }
 
 TEST(CertifiedQuestionTest, ReadsWhatEvaluateWroteAndNothingElse) {

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/input_file.h"
-#include "client/cli/input_paths.h"
-#include "client/cli/input_rows.h"
+#include "client/cli/arguments/input_rows.h"
+#include "client/files/input_file.h"
+#include "client/files/input_paths.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> ReadAllOf(InputFile& file, size_t capacity) {
   }
 }
 
-class CompressedInputTest : public testing::Test {
+class CompressedInputTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::string> ReadFile(const std::string& bytes, size_t capacity = 1000) {
     auto file = InputFile::Open(folder_.Write("rows", bytes));
@@ -172,7 +172,7 @@ struct AllRows {
   std::vector<std::string> labels;
 };
 
-class InputRowsTest : public testing::Test {
+class InputRowsTest : public ::testing::Test {
  protected:
   // All values, row after row, in blocks of 2 rows.
   absl::StatusOr<AllRows> Read(InputArguments input) {
@@ -233,8 +233,8 @@ TEST_F(InputRowsTest, FilesWithOtherHeadersAreRefusedBeforeARowIsRead) {
   const std::string two = folder_.Write("two.csv", "b,a\n1,2\n");
   const absl::Status status = Read({.paths = {one, two}}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), absl::StrCat("the files of one stream have the same header\n  ", one,
-                                           " has a,b\n  ", two, " has b,a"));
+  EXPECT_EQ(status.message(), absl::StrCat("the files of one stream must have the same header\n  ",
+                                           one, " has a,b\n  ", two, " has b,a"));
 }
 
 TEST_F(InputRowsTest, FilesOfTwoFormatsOrTypesAreRefused) {
@@ -281,14 +281,14 @@ TEST_F(InputRowsTest, ADelimiterIsNamedOrIsThatOfTsv) {
   EXPECT_THAT(Read({.paths = {tabs}, .format = "csv", .delimiter = "tab"})->values,
               ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Read({.paths = {semicolons}}).status().message(),
-              HasSubstr("if the cells are parted by ;, say --delimiter=';'"));
+              HasSubstr("if the cells are separated by ;, use --delimiter=';'"));
   for (const char* wrong : {"1", "x", "-", ".", "\"", "\n", ";;", "\xe2"}) {
     EXPECT_THAT(Read({.paths = {semicolons}, .delimiter = wrong}).status().message(),
-                HasSubstr("--delimiter: expected one character"));
+                HasSubstr("--delimiter: expected tab or one character"));
   }
   EXPECT_THAT(
       Read({.paths = {folder_.Write("r.svm", "1 1:2\n")}, .delimiter = ";"}).status().message(),
-      HasSubstr("--delimiter is of CSV files"));
+      HasSubstr("--delimiter is for CSV files"));
 }
 
 }  // namespace

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/csv_reader.h"
-#include "client/cli/csv_writer.h"
-#include "client/cli/file_format.h"
-#include "client/cli/npy_reader.h"
-#include "client/cli/npy_writer.h"
+#include "client/files/csv_reader.h"
+#include "client/files/csv_writer.h"
+#include "client/files/file_format.h"
+#include "client/files/npy_reader.h"
+#include "client/files/npy_writer.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -41,7 +41,7 @@ std::string NpyBytes(int major, std::string dictionary, const std::vector<float>
 
 constexpr char kTwoByThree[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
 
-class NpyTest : public testing::Test {
+class NpyTest : public ::testing::Test {
  protected:
   absl::StatusOr<client::RowBlock> ReadAll(const std::string& bytes) {
     auto file = InputFile::Open(folder_.Write("rows.npy", bytes));
@@ -80,7 +80,7 @@ TEST_F(NpyTest, ErrorsSayWhatWasExpectedAndHowToConvert) {
       {std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12),
        "its header is cut off, or longer than 65536 bytes"},
       {with("{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }"),
-       "expected floats of 2, 4 or 8 bytes, integers or truth values, little-endian, got '>f4'; "
+       "expected floats of 2, 4 or 8 bytes, integers or booleans, little-endian, got '>f4'; "
        "convert with array.astype('<f4') or array.astype('<f8')"},
       {with("{'descr': '<f4', 'fortran_order': 1, 'shape': (2, 3), }"),
        "its fortran_order is neither True nor False: 1"},
@@ -186,8 +186,9 @@ TEST_F(NpyTest, AnIntegerThatFloat64DoesNotHoldIsNamedWithItsPlace) {
   for (const auto& c : cases) {
     const absl::Status status = ReadAll(NpyOf(c.descr, "False", 2, 2, c.values)).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("the integer ", c.number,
-                                                         " at array[1, 1] has no float64")));
+    EXPECT_THAT(status.message(),
+                HasSubstr(absl::StrCat("the integer ", c.number,
+                                       " at array[1, 1] is not exact in float64")));
   }
   EXPECT_THAT(
       ReadAll(NpyOf("<f2", "False", 1, 2, StoredBytes<uint16_t>({0, 0x7c00}))).status().message(),
@@ -235,7 +236,7 @@ TEST_F(NpyTest, FortranOrderThatCannotBeReadIsNamed) {
     std::ofstream(path, std::ios::binary) << NpyOf("<f4", "True", 2, 3, StoredBytes(six));
   });
   EXPECT_THAT(NpyReader::Open(*InputFile::Open(path)).status().message(),
-              HasSubstr("column by column (Fortran order), which only a file that is not"));
+              HasSubstr("column by column (Fortran order), which a compressed file cannot"));
 }
 
 TEST_F(NpyTest, WriterPatchesTheRowCountAndTheReaderGetsTheSameBits) {
@@ -323,7 +324,7 @@ TEST(FileFormatTest, FollowsTheExtensionUnlessItIsNamed) {
   EXPECT_EQ(*FormatOf("a.csv", "npy", "--format"), FileFormat::kNpy);
   EXPECT_EQ(*FormatOf("-", "csv", "--format"), FileFormat::kCsv);
   EXPECT_EQ(FormatOf("-", "", "--format").status().message(),
-            "the format of '-' is not known from its name; say --format=csv or --format=npy");
+            "the format of '-' cannot be told from its name; use --format=csv or --format=npy");
   EXPECT_EQ(*FormatOf("a.svmlight", "", "--format"), FileFormat::kSvmlight);
   EXPECT_EQ(*FormatOf("a.libsvm", "", "--format"), FileFormat::kSvmlight);
   EXPECT_EQ(*FormatOf("-", "svmlight", "--format"), FileFormat::kSvmlight);

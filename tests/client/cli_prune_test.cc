@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/duration_argument.h"
-#include "client/cli/prune_plan.h"
+#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/commands/prune_plan.h"
 
 namespace phimap::cli {
 namespace {

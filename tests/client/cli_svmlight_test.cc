@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/input_file.h"
-#include "client/cli/svmlight_reader.h"
+#include "client/files/input_file.h"
+#include "client/files/svmlight_reader.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -52,7 +52,7 @@ absl::StatusOr<Dense> ReadAll(SvmlightReader& reader, const client::BlockLimits&
   }
 }
 
-class SvmlightReaderTest : public testing::Test {
+class SvmlightReaderTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<SvmlightReader>> Open(const std::string& text,
                                                        const SvmlightOptions& options = {}) {
@@ -92,7 +92,7 @@ TEST_F(SvmlightReaderTest, ColumnsAreTheLargestIndexUnlessGiven) {
   EXPECT_EQ((*Open("1 7:1\n1 2:1\n"))->columns(), 7);
   EXPECT_EQ((*Open("1 7:1\n", {.zero_based = true}))->columns(), 8);
   EXPECT_EQ((*Open("1 7:1\n", {.columns = 20}))->columns(), 20);
-  EXPECT_THAT(ErrorOf("1\n2\n", {}), HasSubstr("no row has an entry INDEX:VALUE; say --columns"));
+  EXPECT_THAT(ErrorOf("1\n2\n", {}), HasSubstr("no row has an entry INDEX:VALUE; use --columns"));
 }
 
 TEST_F(SvmlightReaderTest, LabelsAreKeptInOneWritingOfEachNumber) {
@@ -132,10 +132,10 @@ TEST_F(SvmlightReaderTest, ErrorsNameTheLineWhatWasExpectedAndWhatCame) {
   EXPECT_THAT(ErrorOf("1 a:3\n"), HasSubstr("with a whole number for INDEX, got 'a'"));
   EXPECT_THAT(ErrorOf("1 99999999999999999999:3\n"), HasSubstr("with a whole number for INDEX"));
   EXPECT_THAT(ErrorOf("1 3:1 2:1\n"),
-              HasSubstr("indices rise within a row, each comes once; got 2 after 3"));
+              HasSubstr("indices must increase within a row; got 2 after 3"));
   EXPECT_THAT(ErrorOf("1 3:1 3:1\n"), HasSubstr("got 3 after 3"));
-  EXPECT_THAT(ErrorOf("1 0:1\n"), HasSubstr("indices begin with 1, got 0; if those of the file "
-                                            "begin with 0, say --zero-based"));
+  EXPECT_THAT(ErrorOf("1 0:1\n"), HasSubstr("indices begin with 1, got 0; if the file's indices "
+                                            "begin with 0, use --zero-based"));
   EXPECT_THAT(ErrorOf("1 -1:1\n", {.columns = 9, .zero_based = true}),
               HasSubstr("indices begin with 0, got -1"));
   EXPECT_THAT(ErrorOf("1 10:1\n"), HasSubstr("index 10 is over the largest of 9 columns, 9"));

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/input_rows.h"
-#include "client/cli/sweep_data.h"
-#include "client/cli/sweep_points.h"
+#include "client/cli/arguments/input_rows.h"
+#include "client/cli/commands/sweep_data.h"
+#include "client/cli/commands/sweep_points.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -38,7 +38,7 @@ SweepPoint SomePoint() {
 TEST(SweepPointsTest, ALineReadsBackAsItsPoint) {
   const std::string line = SweepLine(SomePoint());
   EXPECT_THAT(line,
-              testing::StartsWith("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks="));
+              ::testing::StartsWith("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks="));
   EXPECT_THAT(line, HasSubstr("\"accuracy\": 0.9, \"kernel_error_mean\": 1e-09"));
   const absl::StatusOr<SweepPoint> back = ParseSweepLine(line);
   ASSERT_TRUE(back.ok()) << back.status();

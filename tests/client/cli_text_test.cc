@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/cli/input_file.h"
-#include "client/cli/text_column_reader.h"
-#include "client/cli/text_lines_reader.h"
+#include "client/files/input_file.h"
+#include "client/files/text_column_reader.h"
+#include "client/files/text_lines_reader.h"
 #include "tests/client/temp_file.h"
 
 namespace phimap::cli {
@@ -32,7 +32,7 @@ absl::StatusOr<Texts> ReadAll(client::RowSource& reader, const client::BlockLimi
   }
 }
 
-class TextReaderTest : public testing::Test {
+class TextReaderTest : public ::testing::Test {
  protected:
   std::unique_ptr<TextLinesReader> Lines(const std::string& text) {
     auto file = InputFile::Open(folder_.Write("texts.txt", text));

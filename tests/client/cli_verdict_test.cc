@@ -1,6 +1,6 @@
 #include <string>
 
-#include "client/cli/version_verdict.h"
+#include "client/cli/views/version_verdict.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -11,19 +11,19 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Of these shares: not captured by the landmarks' span, and the mean kernel error.
-v1::Version Of(const std::string& mapping, double not_captured, double kernel_error) {
+// A version with this residual mass and this mean kernel error.
+v1::Version Of(const std::string& mapping, double residual_mass, double kernel_error) {
   v1::Version version;
   version.set_mapping_text(mapping);
-  version.mutable_certificate()->set_held_out_trace_residual(not_captured);
+  version.mutable_certificate()->set_held_out_trace_residual(residual_mass);
   version.mutable_certificate()->mutable_kernel_error()->set_mean(kernel_error);
   version.mutable_certificate()->mutable_kernel_error()->set_scale(1);
   return version;
 }
 
-TEST(VersionVerdictTest, F2IsJudgedByWhatItsSpanMisses) {
+TEST(VersionVerdictTest, FeaturesThatAreAllOfTheSpanAreJudgedByTheirResidualMass) {
   EXPECT_THAT(VerdictOf(Of("f2(landmarks=5)", 0.05, 0.3)).text,
-              AllOf(StartsWith("good: 5.00 %"), HasSubstr("not captured")));
+              StartsWith("good: residual mass 5.00 %"));
   EXPECT_THAT(VerdictOf(Of("f2(landmarks=5)", 0.0501, 0)).text, StartsWith("fair: "));
   EXPECT_THAT(VerdictOf(Of("f2(landmarks=5)", 0.201, 0)).text, StartsWith("poor: "));
 }
@@ -31,8 +31,8 @@ TEST(VersionVerdictTest, F2IsJudgedByWhatItsSpanMisses) {
 TEST(VersionVerdictTest, WhatIsProjectedIsJudgedByItsKernelError) {
   for (const char* mapping : {"f3(landmarks=500, dimensions=1)",
                               "f2(landmarks=500, input_dimensions=2)", "fourier(dimensions=2)"}) {
-    EXPECT_THAT(VerdictOf(Of(mapping, 0.0002, 0.239)).text, StartsWith("poor: the kernel is off"));
-    EXPECT_THAT(VerdictOf(Of(mapping, 0.9, 0.02)).text, StartsWith("good: the kernel is off"));
+    EXPECT_THAT(VerdictOf(Of(mapping, 0.0002, 0.239)).text, StartsWith("poor: mean kernel error"));
+    EXPECT_THAT(VerdictOf(Of(mapping, 0.9, 0.02)).text, StartsWith("good: mean kernel error"));
   }
 }
 
@@ -44,10 +44,11 @@ TEST(VersionVerdictTest, AWarningMakesItFairAtBest) {
 
 TEST(VersionVerdictTest, WhatWasNotMeasuredIsNotJudged) {
   v1::Version version;
-  version.set_mapping_text("f1(landmarks=5)");
-  EXPECT_THAT(VerdictOf(version).text, StartsWith("not judged: F1"));
-  version.set_mapping_text("f2(landmarks=5)");
-  EXPECT_THAT(VerdictOf(version).text, StartsWith("not judged: too few rows"));
+  version.set_mapping_text("m(landmarks=5)");
+  version.mutable_certificate()->set_held_out_rows(20);
+  EXPECT_THAT(VerdictOf(version).text, StartsWith("not judged: no kernel error applies"));
+  version.mutable_certificate()->set_held_out_rows(19);
+  EXPECT_THAT(VerdictOf(version).text, StartsWith("not judged: too few held-out rows"));
 }
 
 }  // namespace

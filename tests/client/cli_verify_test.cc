@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/verify_command.h"
+#include "client/cli/commands/verify_command.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -82,6 +82,7 @@ class VersionDouble : public client::Client {
   absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view, absl::string_view) override {
     return NotCalled();
   }
+  absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() override { return NotCalled(); }
   absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest&) override {
     return NotCalled();
   }
@@ -94,7 +95,7 @@ class VersionDouble : public client::Client {
   }
 };
 
-// Two golden rows of two columns; the features of a row (a, b) are (a + b, a − b, 1).
+// Two reference vectors of two columns; the features of a row (a, b) are (a + b, a − b, 1).
 RowBlock Features(const RowBlock& rows) {
   std::vector<float> out;
   for (int32_t i = 0; i < rows.rows; ++i) {
@@ -147,7 +148,7 @@ TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
   };
   const absl::Status status = Verify();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("golden row 1, feature 1"));
+  EXPECT_THAT(status.message(), HasSubstr("reference vector 1, feature 1"));
   EXPECT_EQ(out_.str(), "");
 }
 
@@ -155,12 +156,12 @@ TEST_F(VerifyTest, OneBitInOneRowAloneIsNamed) {
 TEST_F(VerifyTest, OneBitOfTheLastRowOfALargeBatchIsNamed) {
   server_.answer = [](const RowBlock& rows) {
     RowBlock features = Features(rows);
-    if (rows.rows == 71) features.values_le.back() ^= 1;  // feature 2 of golden row 70 mod 2
+    if (rows.rows == 71) features.values_le.back() ^= 1;  // feature 2 of reference vector 70 mod 2
     return features;
   };
   const absl::Status status = Verify();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(status.message(), HasSubstr("golden row 0, feature 2, in a batch of 71"));
+  EXPECT_THAT(status.message(), HasSubstr("reference vector 0, feature 2, in a batch of 71"));
 }
 
 TEST_F(VerifyTest, FeaturesThatAreAllZeroShowNothingAndAreRefused) {
@@ -174,16 +175,23 @@ TEST_F(VerifyTest, FeaturesThatAreAllZeroShowNothingAndAreRefused) {
   };
   const absl::Status status = Verify();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(status.message(), HasSubstr("golden rows are 0"));
+  EXPECT_THAT(status.message(), HasSubstr("reference vectors are 0"));
   EXPECT_EQ(server_.transforms, 0);
 }
 
 TEST_F(VerifyTest, OtherShapesAreNamed) {
   server_.answer = [](const RowBlock&) { return RowBlock{}; };
-  EXPECT_THAT(Verify().message(), HasSubstr("expected 2 × 3 features, got 0 × 0"));
+  EXPECT_THAT(Verify().message(), HasSubstr("expected 2 × 3 float32 features, got 0 × 0 float32"));
 }
 
-TEST_F(VerifyTest, AVersionWithoutGoldenVectorsIsAFailedPrecondition) {
+TEST_F(VerifyTest, AnotherTypeIsNamed) {
+  server_.answer = [](const RowBlock& rows) {
+    return client::MakeRowBlock(absl::MakeConstSpan(std::vector<double>(rows.rows * 3)), 3);
+  };
+  EXPECT_THAT(Verify().message(), HasSubstr("expected 2 × 3 float32 features, got 2 × 3 float64"));
+}
+
+TEST_F(VerifyTest, AVersionWithoutReferenceVectorsIsAFailedPrecondition) {
   server_.version.mutable_certificate()->clear_self_check();
   EXPECT_EQ(Verify().code(), absl::StatusCode::kFailedPrecondition);
 }

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/certificate_view.h"
-#include "client/cli/error_text.h"
 #include "client/cli/exit_code.h"
-#include "client/cli/json_text.h"
-#include "client/cli/number_text.h"
-#include "client/cli/progress_bar.h"
-#include "client/cli/spectrum_view.h"
+#include "client/cli/views/certificate_view.h"
+#include "client/cli/views/error_text.h"
+#include "client/cli/views/json_text.h"
+#include "client/cli/views/number_text.h"
+#include "client/cli/views/progress_bar.h"
+#include "client/cli/views/spectrum_view.h"
 #include "core/status/error.h"
 
 namespace phimap::cli {
@@ -49,7 +49,7 @@ TEST(ProgressTest, ShowsTheShareOfTheInputWhereTheTotalIsNotKnown) {
             "letters  [######..................] 25%  12,288 rows  6,144 rows/s  about 6 s left");
   // Too early to tell.
   state.elapsed = absl::Seconds(1);
-  EXPECT_THAT(RenderProgress(state, 80), testing::EndsWith("12,288 rows/s  1 s"));
+  EXPECT_THAT(RenderProgress(state, 80), ::testing::EndsWith("12,288 rows/s  1 s"));
 }
 
 TEST(ProgressTest, ShowsPhaseAndShareOnceRowsAreThrough) {
@@ -167,42 +167,41 @@ TEST(CertificateViewTest, DrawsEachNumberWithWhatItMeans) {
                       "built from\n"),
             HasSubstr("499 of 500"), HasSubstr("0.0123 / 0.34"), HasSubstr("over 1,999,000 pairs"),
             HasSubstr("  WARNING: the tolerance was reached")));
-  // What was not measured is not drawn as a zero.
+  // A value that was not measured is left out rather than drawn as zero.
   EXPECT_THAT(text, AllOf(Not(HasSubstr("trace residual")), Not(HasSubstr("serving error"))));
 }
 
 TEST(CertificateViewTest, OneLineSaysWhetherAVersionIsGoodAndWhy) {
   struct Case {
-    double not_captured;
+    double residual_mass;
     int warnings;
     const char* line;
   };
   for (const Case& c : {
-           Case{0.012, 0, "good: 1.20 % of the kernel's mass on new rows is not captured\n"},
-           Case{0.05, 0, "good: 5.00 % of"},
-           Case{0.05, 1,
-                "fair: 5.00 % of the kernel's mass on new rows is not captured; 1 warning below\n"},
+           Case{0.012, 0, "good: residual mass 1.20 % on new rows\n"},
+           Case{0.05, 0, "good: residual mass 5.00 % on"},
+           Case{0.05, 1, "fair: residual mass 5.00 % on new rows; 1 warning below\n"},
            Case{0.2, 2,
-                "fair: 20.00 % of the kernel's mass on new rows is not captured; more landmarks "
-                "capture more; 2 warnings below\n"},
-           Case{0.21, 0, "poor: 21.00 % of"},
+                "fair: residual mass 20.00 % on new rows; more landmarks reduce it; 2 warnings "
+                "below\n"},
+           Case{0.21, 0, "poor: residual mass 21.00 % on"},
            Case{std::nan(""), 0, "poor: "},
        }) {
     v1::Version version = Letters();
     version.set_mapping_text("f2(landmarks=500)");
     v1::Certificate& certificate = *version.mutable_certificate();
-    certificate.set_held_out_trace_residual(c.not_captured);
+    certificate.set_held_out_trace_residual(c.residual_mass);
     certificate.clear_warnings();
     for (int i = 0; i < c.warnings; ++i) certificate.add_warnings("w");
     EXPECT_THAT(RenderVersion(version, 80),
                 HasSubstr(absl::StrCat("\n  verdict           ", c.line)));
   }
-  // Of mappings without landmarks, the kernel error; where that is not there, nothing is claimed.
+  // A mapping without landmarks is judged by its kernel error, and not at all without that.
   v1::Version version = Letters();
   version.mutable_certificate()->clear_warnings();
   version.mutable_certificate()->mutable_kernel_error()->set_scale(1);
   EXPECT_THAT(RenderVersion(version, 80),
-              HasSubstr("good: the kernel is off by 1.23 % on average\n"));
+              HasSubstr("good: mean kernel error 1.23 % of the largest K(x,x)\n"));
   version.mutable_certificate()->clear_kernel_error();
   EXPECT_THAT(RenderVersion(version, 80), HasSubstr("not judged: "));
 }
@@ -212,7 +211,8 @@ TEST(CertificateViewTest, AColourIsOnTheVerdictAloneAndOnlyIfAsked) {
   version.set_mapping_text("f2(landmarks=500)");
   version.mutable_certificate()->set_held_out_trace_residual(0.5);
   EXPECT_THAT(RenderVersion(version, 80), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(RenderVersion(version, 80, /*color=*/true), HasSubstr("\x1b[31mpoor: 50.00 %"));
+  EXPECT_THAT(RenderVersion(version, 80, /*color=*/true),
+              HasSubstr("\x1b[31mpoor: residual mass 50.00 %"));
 }
 
 TEST(CertificateViewTest, SaysOfWhichKernelTheErrorIs) {
@@ -302,7 +302,7 @@ TEST(CertificateViewTest, DrawsTheSpectrumAndWhatTheChoiceLeft) {
   certificate.set_pool_trace_residual(0.0625);
   *certificate.mutable_spectrum() = FallingSpectrum();
   EXPECT_THAT(RenderVersion(version, 80),
-              AllOf(HasSubstr("  not explained     6.25 %"),
+              AllOf(HasSubstr("  pool residual     6.25 %"),
                     HasSubstr("effective dimensions are in the span of the landmarks")));
 }
 
@@ -346,7 +346,7 @@ TEST(NumberTextTest, ABoundIsNeverShownSmallerThanItIs) {
   EXPECT_EQ(UpperNumber(0), "0");
 }
 
-TEST(CertificateViewTest, SaysWhatOfEachRowIsNotCapturedAndOfWhichRowsTheTheoremSpeaks) {
+TEST(CertificateViewTest, SaysTheResidualMassOfRowsAndWhichRowsTheTheoremCovers) {
   v1::Version version = Letters();
   v1::Certificate& certificate = *version.mutable_certificate();
   certificate.set_held_out_trace_residual(0.0852);
@@ -365,7 +365,7 @@ TEST(CertificateViewTest, SaysWhatOfEachRowIsNotCapturedAndOfWhichRowsTheTheorem
             HasSubstr("  zero landmarks    3  "),
             HasSubstr("1.5 % / 47.5 %        median / 95 % quantile of a row's own share, over "
                       "1,990 rows\n"),
-            HasSubstr("and not over 10 rows whose K(x,x) is nothing but rounding\n"),
+            HasSubstr("without 10 rows whose K(x,x) is only rounding\n"),
             HasSubstr("  holds for: the stream's own empirical distribution\n")));
 }
 
@@ -408,7 +408,7 @@ TEST(ErrorTextTest, SaysHowToStartAServerThatIsNotThere) {
 }
 
 TEST(ErrorTextTest, ServerThatAnswersUnavailableSpeaksForItself) {
-  const absl::Status status = MakeError(absl::StatusCode::kUnavailable, "SHUTTING_DOWN", "",
+  const absl::Status status = MakeError(absl::StatusCode::kUnavailable, "SERVER_SHUTTING_DOWN", "",
                                         "the server is shutting down", {}, 1500);
   EXPECT_EQ(ErrorText(status, "h:1", "list"),
             "phimap: the server is shutting down\n  try again in 2 s\n");

@@ -10,8 +10,8 @@
 namespace phimap::client {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ReasonOf(const absl::Status& status) {
   return DetailOf(status).value_or(ErrorDetail()).reason;
@@ -36,7 +36,7 @@ TEST(ClientAccessTest, ATokenDoesNotLeaveThisMachineInTheClear) {
 TEST(ClientAccessTest, ATokenThatNoHeaderMayCarryIsRefusedAndNotQuoted) {
   for (const char* token : {"two words", "line\nbreak", "umlaut-\xc3\xa4", "\x7f", "a\"b"}) {
     const absl::Status status = Client::Connect("127.0.0.1:7450", {.token = token}).status();
-    EXPECT_EQ(ReasonOf(status), "BAD_TOKEN") << token;
+    EXPECT_EQ(ReasonOf(status), "TOKEN_INVALID") << token;
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr(token)));
   }
 }

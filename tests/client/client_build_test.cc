@@ -72,7 +72,7 @@ void SendVersion(BuildStream& stream, int64_t number) {
   stream.Write(event);
 }
 
-// What a client sent up to its finish or the end of the stream.
+// Messages that a client sent up to its finish or the end of the stream.
 struct Received {
   std::string build_id;
   int64_t rows = 0;
@@ -90,7 +90,7 @@ Received ReadAll(BuildStream& stream) {
   return received;
 }
 
-class BuildTest : public testing::Test {
+class BuildTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> Connect() {
     // No backoff: tests do not wait.
@@ -287,7 +287,7 @@ TEST_F(BuildTest, DoesNotRetryAServerThatNeverAccepted) {
 
 TEST_F(BuildTest, ABuildThatAServerThatStopsDidNotBeginIsBegunAgainWithAllRowsOfAPipe) {
   rpc::ErrorInfo info;
-  info.set_reason("SHUTTING_DOWN");
+  info.set_reason("SERVER_SHUTTING_DOWN");
   rpc::Status details;
   google::protobuf::Any& any = *details.add_details();
   any.set_type_url("type.googleapis.com/google.rpc.ErrorInfo");

@@ -19,7 +19,7 @@ grpc::Status Echo(const v1::Examples& examples, v1::DenseRows& features) {
 
 RowBlock OneRow() { return MakeRowBlock(std::vector<float>{0.5f}, 1); }
 
-class ClientChannelsTest : public testing::Test {
+class ClientChannelsTest : public ::testing::Test {
  protected:
   ClientChannelsTest() {
     server_.transform = [](const v1::TransformRequest& request, v1::TransformResponse& response) {

@@ -84,7 +84,7 @@ TEST(UuidTest, IsARandomVersion4Uuid) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     const std::string uuid = RandomUuid();
-    EXPECT_THAT(uuid, testing::MatchesRegex(kForm));
+    EXPECT_THAT(uuid, ::testing::MatchesRegex(kForm));
     seen.insert(uuid);
   }
   EXPECT_EQ(seen.size(), 1000);

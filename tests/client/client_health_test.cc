@@ -23,7 +23,7 @@ std::unique_ptr<Client> ConnectTo(int port) {
   return *Client::Connect(absl::StrCat("127.0.0.1:", port), {});
 }
 
-class ClientHealthTest : public testing::Test {
+class ClientHealthTest : public ::testing::Test {
  protected:
   ClientHealthTest() {
     grpc::EnableDefaultHealthCheckService(true);

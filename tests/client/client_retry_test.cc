@@ -11,8 +11,8 @@
 #include "client/cpp/client.h"
 #include "client/cpp/retry_delay.h"
 #include "core/status/error.h"
-#include "exchange/artifact_chunk.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "proto/artifact/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
 
 namespace phimap::client {
@@ -26,7 +26,7 @@ void Pack(const google::protobuf::Message& detail, const char* name, rpc::Status
   any.set_value(detail.SerializeAsString());
 }
 
-// As phimapd says it, with a delay unless it is 0.
+// A refusal as phimapd words it, with a retry delay unless that is 0.
 grpc::Status Refusal(grpc::StatusCode code, const char* reason, int delay_ms) {
   rpc::Status details;
   rpc::ErrorInfo info;
@@ -41,12 +41,12 @@ grpc::Status Refusal(grpc::StatusCode code, const char* reason, int delay_ms) {
 }
 
 grpc::Status ShuttingDown(int delay_ms = 0) {
-  return Refusal(grpc::StatusCode::UNAVAILABLE, "SHUTTING_DOWN", delay_ms);
+  return Refusal(grpc::StatusCode::UNAVAILABLE, "SERVER_SHUTTING_DOWN", delay_ms);
 }
 
 RowBlock HalfRow() { return MakeRowBlock(std::vector<float>{0.5f}, 1); }
 
-class ClientRetryTest : public testing::Test {
+class ClientRetryTest : public ::testing::Test {
  protected:
   std::unique_ptr<Client> Connect(int attempts = 8) {
     // No backoff: tests do not wait.
@@ -140,7 +140,7 @@ TEST_F(ClientRetryTest, AChangeThatTheServerDidNotBeginIsRepeated) {
 }
 
 TEST_F(ClientRetryTest, NoOtherCodeCarriesTheReason) {
-  FailWith({Refusal(grpc::StatusCode::ABORTED, "SHUTTING_DOWN", 1)});
+  FailWith({Refusal(grpc::StatusCode::ABORTED, "SERVER_SHUTTING_DOWN", 1)});
   EXPECT_TRUE(absl::IsAborted(Connect()->SetAlias("m", "prod", 1).status()));
   EXPECT_EQ(calls_, 1);
 }
@@ -159,11 +159,11 @@ TEST_F(ClientRetryTest, TheDelayThatTheServerAsksForIsWaited) {
 }
 
 TEST_F(ClientRetryTest, NobodyWaitsBeyondTheDeadline) {
-  FailWith({Refusal(grpc::StatusCode::UNAVAILABLE, "SHUTTING_DOWN", 900), grpc::Status::OK});
+  FailWith({Refusal(grpc::StatusCode::UNAVAILABLE, "SERVER_SHUTTING_DOWN", 900), grpc::Status::OK});
   const absl::Time before = absl::Now();
   const absl::Status status =
       Connect()->Transform("m", HalfRow(), {.timeout = absl::Milliseconds(800)}).status();
-  EXPECT_EQ(DetailOf(status)->reason, "SHUTTING_DOWN") << status;
+  EXPECT_EQ(DetailOf(status)->reason, "SERVER_SHUTTING_DOWN") << status;
   EXPECT_LT(absl::Now() - before, absl::Milliseconds(800));
   EXPECT_EQ(calls_, 1);
 }
@@ -181,7 +181,7 @@ TEST(RetryDelayTest, TheBackoffIsWaitedLessAFifthAtMost) {
 }
 
 // Two servers that answer alike, and a target that names both.
-class SeveralServersTest : public testing::Test {
+class SeveralServersTest : public ::testing::Test {
  protected:
   SeveralServersTest() {
     for (ScriptedServer* server : {&first_, &second_}) {

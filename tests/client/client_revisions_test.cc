@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/client.h"
-#include "exchange/artifact_chunk.h"
 #include "phimap/rpc/error_details.pb.h"
+#include "proto/artifact/artifact_chunk.h"
 #include "tests/client/scripted_server.h"
 
 namespace phimap::client {
@@ -21,10 +21,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// As phimapd says it of a revision of the epoch `asked`.
+// The error of phimapd for a revision of the epoch `asked`.
 grpc::Status OfAnotherHistory(const std::string& asked) {
   rpc::ErrorInfo info;
-  info.set_reason("REVISION_OF_ANOTHER_HISTORY");
+  info.set_reason("REVISION_HISTORY_MISMATCH");
   (*info.mutable_metadata())["actual"] = asked;
   rpc::Status details;
   google::protobuf::Any& any = *details.add_details();
@@ -52,7 +52,7 @@ class TwoLabeledRows final : public LabeledRowSource {
   std::vector<std::string> labels_;
 };
 
-class ClientRevisionsTest : public testing::Test {
+class ClientRevisionsTest : public ::testing::Test {
  protected:
   ClientRevisionsTest() {
     client_ = *Client::Connect(server_.target(),

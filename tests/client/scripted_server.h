@@ -63,7 +63,7 @@ class ScriptedServer : public v1::MappingService::Service,
   std::function<grpc::Status(grpc::ServerWriter<v1::ArtifactChunk>&)> export_artifact;
   std::atomic<size_t> build_attempts = 0;
 
-  // What calls of SetAlias, Transform, TransformStream, Evaluate and Export asked for as
+  // The values that calls of SetAlias, Transform, TransformStream, Evaluate and Export sent as
   // "phimap-min-revision" ("" for nothing), in order, and what they are told, from the first on.
   std::vector<std::string> revisions_asked() {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -16,7 +16,7 @@ namespace phimap::cli {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = testing::TempDir() + "/phimap_client.XXXXXX";
+    std::string pattern = ::testing::TempDir() + "/phimap_client.XXXXXX";
     path_ = mkdtemp(pattern.data());
   }
   ~TempFolder() { std::filesystem::remove_all(path_); }

@@ -1,7 +1,7 @@
-// What every Blobs must do, as a test suite. A new implementation instantiates it:
+// Requirements of every Blobs, as a test suite. A new implementation instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Files, BlobsContractTest,
-//                            testing::Values(BlobsHarnessFactory{"Files", MakeHarness}),
+//                            ::testing::Values(BlobsHarnessFactory{"Files", MakeHarness}),
 //                            BlobsHarnessName);
 #ifndef PHIMAP_TESTS_CONTRACT_BLOBS_CONTRACT_H_
 #define PHIMAP_TESTS_CONTRACT_BLOBS_CONTRACT_H_
@@ -31,11 +31,11 @@ struct BlobsHarnessFactory {
   std::function<std::unique_ptr<BlobsHarness>()> make;
 };
 
-inline std::string BlobsHarnessName(const testing::TestParamInfo<BlobsHarnessFactory>& info) {
+inline std::string BlobsHarnessName(const ::testing::TestParamInfo<BlobsHarnessFactory>& info) {
   return info.param.name;
 }
 
-class BlobsContractTest : public testing::TestWithParam<BlobsHarnessFactory> {
+class BlobsContractTest : public ::testing::TestWithParam<BlobsHarnessFactory> {
  protected:
   BlobsContractTest() : harness_(GetParam().make()), blobs_(harness_->Open()) {}
 

@@ -1,8 +1,8 @@
-// What every BuildClaims must do, with two servers on one store. A new implementation instantiates
-// it:
+// Requirements of every BuildClaims, with two servers on one store. A new implementation
+// instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, BuildClaimsContractTest,
-//                            testing::Values(BuildClaimsHarnessFactory{"Sqlite", MakeHarness}),
+//                            ::testing::Values(BuildClaimsHarnessFactory{"Sqlite", MakeHarness}),
 //                            BuildClaimsHarnessName);
 #ifndef PHIMAP_TESTS_CONTRACT_BUILD_CLAIMS_CONTRACT_H_
 #define PHIMAP_TESTS_CONTRACT_BUILD_CLAIMS_CONTRACT_H_
@@ -18,7 +18,7 @@
 
 namespace phimap {
 
-// What one process has of a store.
+// A process's parts of a store.
 struct ClaimingServer {
   std::unique_ptr<Catalog> catalog;
   std::unique_ptr<BuildClaims> claims;
@@ -38,18 +38,18 @@ struct BuildClaimsHarnessFactory {
 };
 
 inline std::string BuildClaimsHarnessName(
-    const testing::TestParamInfo<BuildClaimsHarnessFactory>& info) {
+    const ::testing::TestParamInfo<BuildClaimsHarnessFactory>& info) {
   return info.param.name;
 }
 
-class BuildClaimsContractTest : public testing::TestWithParam<BuildClaimsHarnessFactory> {
+class BuildClaimsContractTest : public ::testing::TestWithParam<BuildClaimsHarnessFactory> {
  protected:
   // Takes the build "u" of "letters"; fails the test if that cannot be asked.
   static BuildClaims::Taken Take(BuildClaims& claims, absl::Duration lease = absl::Hours(1));
   // Renews it; as above.
   static BuildClaims::Renewed Renew(BuildClaims& claims, int64_t epoch,
                                     const ClaimedProgress& progress = {});
-  // What publishing it answers.
+  // Result of publishing it.
   static absl::Status Publish(ClaimingServer& server, const BuildClaimant& claimant);
 
   const std::unique_ptr<BuildClaimsHarness> harness_ = GetParam().make();

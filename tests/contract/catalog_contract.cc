@@ -46,7 +46,7 @@ PublishRequest RequestFor(const std::string& mapping, const std::string& build_i
   return request;
 }
 
-// What one who follows the changes believes.
+// A follower's view of the changes.
 class Follower {
  public:
   // One look; false if nothing has changed.
@@ -151,7 +151,7 @@ TEST_P(CatalogContractTest, WhatChangesNoNameTakesNoRevision) {
   EXPECT_TRUE(catalog_->InsertFailedBuild(failed, kTime).ok());
   EXPECT_FALSE(catalog_->DeleteVersion("letters", 1, Rollbacks::kKeep).ok());
   EXPECT_FALSE(catalog_->DeleteMapping("letters", Occupied::kDelete).ok());
-  // Nor is how long a version lives, or that it was used.
+  // Keeping a version alive and using it are no changes of the catalog either.
   EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::Hours(1), kTime).ok());
   EXPECT_TRUE(catalog_->RecordUses({{"letters", 1}}, kTime + absl::Minutes(30)).ok());
   EXPECT_TRUE(catalog_->KeepVersion("letters", 1, absl::InfiniteDuration(), kTime).ok());
@@ -249,7 +249,7 @@ TEST_P(CatalogContractTest, TwoWritersAtOnceLoseNothingAndTakeEachNumberOnce) {
   EXPECT_GT(follower.looks(), 1);
 }
 
-// Of writers that compare an etag with what they read, one at a time gets it.
+// If several writers compare an etag with the one they read, one at a time succeeds.
 TEST_P(CatalogContractTest, OfTwoWhoMoveAnAliasFromWhatTheySawOneIsRefused) {
   constexpr int kRounds = 20;
   const std::unique_ptr<Catalog> other = harness_->Open();

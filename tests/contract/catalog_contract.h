@@ -1,8 +1,8 @@
-// What every Catalog must do beyond what StoreContractTest asks of it through its store: revisions,
-// what changed since one, and two writers at once. A new implementation instantiates it:
+// Requirements of every Catalog beyond those that StoreContractTest checks through its store:
+// revisions, changes since one, and two writers at once. A new implementation instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, CatalogContractTest,
-//                            testing::Values(CatalogHarnessFactory{"Sqlite", MakeHarness}),
+//                            ::testing::Values(CatalogHarnessFactory{"Sqlite", MakeHarness}),
 //                            CatalogHarnessName);
 #ifndef PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_
 #define PHIMAP_TESTS_CONTRACT_CATALOG_CONTRACT_H_
@@ -30,11 +30,11 @@ struct CatalogHarnessFactory {
   std::function<std::unique_ptr<CatalogHarness>()> make;
 };
 
-inline std::string CatalogHarnessName(const testing::TestParamInfo<CatalogHarnessFactory>& info) {
+inline std::string CatalogHarnessName(const ::testing::TestParamInfo<CatalogHarnessFactory>& info) {
   return info.param.name;
 }
 
-class CatalogContractTest : public testing::TestWithParam<CatalogHarnessFactory> {
+class CatalogContractTest : public ::testing::TestWithParam<CatalogHarnessFactory> {
  protected:
   CatalogContractTest() : harness_(GetParam().make()), catalog_(harness_->Open()) {}
 

@@ -90,7 +90,7 @@ class Fixture {
         [](SqlSession&) { return true; }, "the test wrote");
     EXPECT_TRUE(done.ok()) << done;
   }
-  // As if everything that is listed, and the blob of `artifact`, were older.
+  // Makes everything that is listed, and the blob of `artifact`, older.
   void Age(const std::string& artifact, absl::Duration age) {
     harness_.AgeBlob(Sha256Hex(artifact), age);
     Sql(absl::StrCat("UPDATE unreferenced SET since_us = since_us - ",

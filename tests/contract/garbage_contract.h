@@ -1,8 +1,8 @@
-// What collecting garbage must do on every database with its blobs, as a test suite. A new one
+// Requirements of garbage collection on every database with its blobs, as a test suite. A new one
 // instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, GarbageContractTest,
-//                            testing::Values(GarbageHarnessFactory{"Sqlite", MakeHarness}),
+//                            ::testing::Values(GarbageHarnessFactory{"Sqlite", MakeHarness}),
 //                            GarbageHarnessName);
 #ifndef PHIMAP_TESTS_CONTRACT_GARBAGE_CONTRACT_H_
 #define PHIMAP_TESTS_CONTRACT_GARBAGE_CONTRACT_H_
@@ -25,9 +25,9 @@ class GarbageHarness {
   virtual ~GarbageHarness() = default;
   virtual std::shared_ptr<SqlDatabase> database() = 0;
   virtual std::shared_ptr<Blobs> blobs() = 0;
-  // As if the blob had been written so long ago.
+  // Makes the blob look as if it had been written so long ago.
   virtual void AgeBlob(const std::string& digest, absl::Duration age) = 0;
-  // As if an upload had been cut so long ago.
+  // Leaves an upload that was cut so long ago.
   virtual void LeavePart(absl::Duration age) = 0;
   virtual bool HasPart() = 0;
 };
@@ -37,11 +37,11 @@ struct GarbageHarnessFactory {
   std::function<std::unique_ptr<GarbageHarness>()> make;
 };
 
-inline std::string GarbageHarnessName(const testing::TestParamInfo<GarbageHarnessFactory>& info) {
+inline std::string GarbageHarnessName(const ::testing::TestParamInfo<GarbageHarnessFactory>& info) {
   return info.param.name;
 }
 
-class GarbageContractTest : public testing::TestWithParam<GarbageHarnessFactory> {
+class GarbageContractTest : public ::testing::TestWithParam<GarbageHarnessFactory> {
  protected:
   GarbageContractTest() : harness_(GetParam().make()) {}
 

@@ -1,7 +1,7 @@
-// What every Store must do, as a test suite. A new implementation instantiates it:
+// Requirements of every Store, as a test suite. A new implementation instantiates it:
 //
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest,
-//                            testing::Values(StoreHarnessFactory{"Sqlite", MakeHarness}),
+//                            ::testing::Values(StoreHarnessFactory{"Sqlite", MakeHarness}),
 //                            StoreHarnessName);
 #ifndef PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_
 #define PHIMAP_TESTS_CONTRACT_STORE_CONTRACT_H_
@@ -32,11 +32,11 @@ struct StoreHarnessFactory {
   std::function<std::unique_ptr<StoreHarness>()> make;
 };
 
-inline std::string StoreHarnessName(const testing::TestParamInfo<StoreHarnessFactory>& info) {
+inline std::string StoreHarnessName(const ::testing::TestParamInfo<StoreHarnessFactory>& info) {
   return info.param.name;
 }
 
-class StoreContractTest : public testing::TestWithParam<StoreHarnessFactory> {
+class StoreContractTest : public ::testing::TestWithParam<StoreHarnessFactory> {
  protected:
   StoreContractTest() : harness_(GetParam().make()) {}
   Store& store() { return harness_->store(); }

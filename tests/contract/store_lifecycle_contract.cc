@@ -190,8 +190,8 @@ TEST_P(StoreContractTest, AliasesOfUnknownMappingsAndVersionsAreNotFound) {
   for (const int64_t version : {-1, 0, 2}) {
     EXPECT_TRUE(absl::IsNotFound(store().SetAlias("letters", "prod", version, "").status()));
   }
-  EXPECT_EQ(ReasonOf(store().DeleteAlias("letters", "prod", "")), "NO_SUCH_ALIAS");
-  EXPECT_EQ(ReasonOf(store().GetAliasedVersion("letters", "prod").status()), "NO_SUCH_ALIAS");
+  EXPECT_EQ(ReasonOf(store().DeleteAlias("letters", "prod", "")), "ALIAS_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(store().GetAliasedVersion("letters", "prod").status()), "ALIAS_NOT_FOUND");
   EXPECT_THAT(AliasTexts(store().GetMapping("letters")), IsEmpty());
 }
 
@@ -204,7 +204,7 @@ TEST_P(StoreContractTest, AMappingHasABoundedNumberOfAliases) {
   const absl::Status refused = store().SetAlias("letters", "one-more", 1, "").status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_EQ(DetailOf(refused)->metadata.at("limit"), absl::StrCat(kMaxAliases));
-  // Those that are there still move.
+  // Existing aliases still move.
   EXPECT_TRUE(store().SetAlias("letters", "a0", 2, "").ok());
 }
 
@@ -281,7 +281,7 @@ TEST_P(StoreContractTest, WhatAnAliasWouldBeRolledBackToIsDeletedOnlyIfThatIsGiv
   ASSERT_TRUE(store().SetAlias("letters", "next", 2, "").ok());
   const absl::Status refused = store().DeleteVersion("letters", 1);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_EQ(ReasonOf(refused), "ROLLBACK_VERSION");
+  EXPECT_EQ(ReasonOf(refused), "VERSION_ROLLBACK_TARGET");
   EXPECT_EQ(DetailOf(refused)->metadata.at("aliases"), "canary, prod");
   EXPECT_EQ(store().ReadArtifact(store().GetVersion("letters", 1)->digest).value_or("?"), "a1");
   EXPECT_TRUE(store().DeleteVersion("letters", 1, Rollbacks::kGiveUp).ok());
@@ -295,7 +295,7 @@ TEST_P(StoreContractTest, WhatAnAliasWouldBeRolledBackToIsDeletedOnlyIfThatIsGiv
     ASSERT_TRUE(store().SetAlias("letters", "canary", version, "").ok());
   }
   ASSERT_TRUE(store().SetAlias("letters", "next", 4, "").ok());
-  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 2)), "ROLLBACK_VERSION");  // of next
+  EXPECT_EQ(ReasonOf(store().DeleteVersion("letters", 2)), "VERSION_ROLLBACK_TARGET");  // of next
   ASSERT_TRUE(store().DeleteAlias("letters", "next", "").ok());
   EXPECT_TRUE(store().DeleteVersion("letters", 2).ok());
 }
@@ -363,7 +363,7 @@ TEST_P(StoreContractTest, ImportingTwiceIsImportingOnce) {
   EXPECT_FALSE(built->imported);
   EXPECT_EQ(built->serving_type, "float32");
   EXPECT_EQ(store().GetMapping("letters")->version_count, 2);
-  // What was deleted comes back under a new number.
+  // A deleted version comes back under a new number.
   ASSERT_TRUE(store().DeleteVersion("letters", 2).ok());
   EXPECT_EQ(store().Import(ImportOf("letters"), "elsewhere")->number, 3);
   std::vector<std::thread> threads;

@@ -84,7 +84,7 @@ TEST_P(StoreContractTest, TheBeginningOfSeveralDigestsIsAnErrorThatListsThem) {
   const absl::Status ambiguous =
       store().GetVersionByDigest("letters", std::string(1, shared)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(ambiguous)) << ambiguous;
-  EXPECT_EQ(ReasonIn(ambiguous), "AMBIGUOUS_DIGEST");
+  EXPECT_EQ(ReasonIn(ambiguous), "DIGEST_AMBIGUOUS");
   for (const std::string& digest : by_first_digit[shared]) {
     EXPECT_THAT(std::string(ambiguous.message()), HasSubstr(digest));
   }
@@ -205,7 +205,7 @@ TEST_P(StoreContractTest, AnAliasKeepsAVersionAndTheOneItWouldBeRolledBackTo) {
   EXPECT_EQ(store().GetVersion("trial", 2)->ttl, kTtl);
   harness_->AdvanceClock(3 * kTtl);
   EXPECT_THAT(TextsOf(store().DeleteExpired()), ElementsAre("trial@3"));
-  // What an alias lets go of lives for its ttl from then on.
+  // A version lives for its ttl from the moment that its alias moves away.
   MustPublish("trial", "b4", "4");
   ASSERT_TRUE(store().SetAlias("trial", "prod", 4, "").ok());
   EXPECT_EQ(store().GetVersion("trial", 1)->expire_time, harness_->Now() + kTtl);

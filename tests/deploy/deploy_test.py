@@ -21,10 +21,10 @@ OTHERS_FLAGS = {
                "--volume"},
     "prometheus": {"--config.file", "--storage.tsdb.path", "--storage.tsdb.retention.time"},
 }
-# What the Dockerfile calls to make the image; the full test runs it.
+# Flags in the Dockerfile, which makes the image; the full test runs it.
 DOCKERFILE_FLAGS = {"--build", "--mount", "--from", "--target", "--no-install-recommends", "--gid", "--uid",
                     "--no-create-home", "--home-dir", "--shell", "--interval", "--timeout", "--start-period",
-                    "--retries"}
+                    "--retries", "--preset"}
 
 COMPOSE_FILES = ("compose.single.yaml", "compose.yaml")
 

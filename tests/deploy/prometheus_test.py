@@ -15,7 +15,7 @@ import yaml
 
 import server
 
-# What waits for Prometheus gives up after this; nothing is asserted about time.
+# Timeout of every wait for Prometheus; nothing is asserted about time.
 PATIENCE_SECONDS = 60
 # Prometheus tells nobody that it has scraped: it is asked, at this interval.
 POLL_SECONDS = 0.1

@@ -11,7 +11,7 @@ import grpc
 
 DEPLOY = pathlib.Path(__file__).resolve().parents[2] / "deploy"
 SERVER_NAME = "phimap.test"
-# What waits for a proxy gives up after this; nothing is asserted about time.
+# Timeout of every wait for a proxy; nothing is asserted about time.
 PATIENCE_SECONDS = 60
 
 

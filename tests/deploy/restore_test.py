@@ -89,7 +89,7 @@ class RestoreTest(unittest.TestCase):
             self.assertEqual({name: number for name, (number, _) in after.items()}, numbers)
             for name, (_, digest) in before.items():
                 self.assertEqual(after[name][1], digest)
-                # What the server itself answers with, not what it lists.
+                # The digest that the server answers with, not the one that it lists.
                 self.assertEqual(self.digest(where, name), digest)
 
     def test_an_alias_whose_version_did_not_come_is_refused_and_the_rest_are_set(self):

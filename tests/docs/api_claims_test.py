@@ -9,43 +9,43 @@ import programs
 import server
 from phimap.v1 import kernel_service_pb2
 
-# How grpc_server_started_total calls the kinds of calls, and the page.
+# Kinds of calls, in the words of grpc_server_started_total and of the page.
 KINDS = {"unary": "unary", "server_stream": "server stream", "client_stream": "client stream",
          "bidi_stream": "bidirectional stream"}
 
 # Reasons in the sources that no call ends with.
-AT_START = {"BAD_ADDRESS", "BAD_DATABASE_ADDRESS", "NO_LIBPQ", "DATABASE_TOO_OLD", "BAD_FLAG", "BAD_FLAGS", "BAD_KERNEL_SERVICE", "BAD_TLS_FILE", "BAD_TOKEN_FILE", "BAD_PATH", "CANNOT_LISTEN", "DATABASE_LOST",
-            "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "NOT_A_STORE", "NOT_LOOPBACK", "NO_WRITE_AHEAD_LOG",
+AT_START = {"ADDRESS_INVALID", "DATABASE_ADDRESS_INVALID", "LIBPQ_MISSING", "DATABASE_TOO_OLD", "FLAG_INVALID", "KERNEL_SERVICE_INVALID", "TLS_FILE_INVALID", "TOKEN_FILE_INVALID", "PATH_INVALID", "ADDRESS_NOT_AVAILABLE", "DATABASE_LOST",
+            "DIRECTORY_LOCKED", "FILE_EXISTS", "FILE_NOT_FOUND", "STORE_INVALID", "ADDRESS_NOT_LOOPBACK", "WRITE_AHEAD_LOG_NOT_AVAILABLE",
             "STORE_MISMATCH", "STORE_TOO_NEW"}
-# Of `phimap admin`, which opens stores itself, and of libphimap_engine.
-ADMIN = {"REMOTE_KERNEL", "STRINGS", "BACKUP_DAMAGED", "HOLD_LOST", "MAINTENANCE_BUSY", "NOT_EMPTY", "NO_BACKUP", "NO_STORE", "OLD_SCHEMA"}
+# Reasons of `phimap admin`, which opens stores itself, and of libphimap_engine.
+ADMIN = {"KERNEL_REMOTE", "EXAMPLES_NOT_NUMERIC", "BACKUP_DAMAGED", "HOLD_LOST", "MAINTENANCE_BUSY", "STORE_NOT_EMPTY", "BACKUP_NOT_FOUND", "STORE_NOT_FOUND", "SCHEMA_TOO_OLD"}
 INSIDE = {
     "ARTIFACT_NOT_FOUND": "of a version that was deleted meanwhile; whoever asks looks it up again",
-    "BAD_TEXT": "what is written into the database was checked before",
+    "TEXT_INVALID": "what is written into the database was checked before",
     "BUILD_EXISTS": "the manager of builds has looked before",
-    "BUILD_NOT_FOUND": "told as NO_SUCH_BUILD",
     "COMMIT_LOCAL_ONLY": "told as COMMIT_IN_DOUBT",
     "FILE_TOO_LARGE": "of small files that the store reads when it starts",
     "NEWEST_VERSION_CHANGED": "nobody fences yet",
-    "NOT_UTF8": "a request with such a text does not parse: MALFORMED_REQUEST",
-    "NOT_SERVED": "reflection answers it within its messages",
-    "NO_REQUEST": "likewise",
+    "TEXT_NOT_UTF8": "a request with such a text does not parse: REQUEST_MALFORMED",
+    "SCHEMA_NOT_FOUND": "reflection answers it within its messages",
+    "REQUEST_MISSING": "likewise",
+    "ROWS_EMPTY": "an evaluation has looked for two classes with rows before",
     "SERVICE_UNKNOWN": "of the standard health service, as its proto has it",
-    "NO_SPECTRUM": "the certificate of a kernel that is 0 on the sample has none",
-    "SINGULAR_TRIANGLE": "a factor has no zero on its diagonal",
-    "UNRESOLVED_GAMMA": "the kernel of a version has numbers only",
+    "SPECTRUM_UNDEFINED": "the certificate of a kernel that is 0 on the sample has none",
+    "TRIANGLE_SINGULAR": "a factor has no zero on its diagonal",
+    "GAMMA_UNRESOLVED": "the kernel of a version has numbers only",
 }
 # A chunk that is damaged came so from the client (server/versions/artifact_import.cc).
 TOLD_OTHERWISE = {("Import", "INVALID_ARGUMENT"): "DATA_LOSS"}
 
 # Constants of which there are others by the same name.
-DEFINED_IN = {"kMaxDegree": "kernel_parser.cc", "kMaxDepth": "kernel_parser.cc", "kMaxNameBytes": "reference.cc",
+DEFINED_IN = {"kMaxDepth": "kernel_parser.cc", "kMaxNameBytes": "reference.cc",
               "kMaxTextBytes": "status_details.cc"}
 UNITS = {"": 1, "bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1, "deep": 1, "days": 24 * 3600}
 
 
 def sources():
-    return {path: path.read_text(encoding="utf-8") for folder in ("server", "core", "exchange")
+    return {path: path.read_text(encoding="utf-8") for folder in ("server", "core", "proto")
             for path in (document.SOURCE / folder).rglob("*") if path.suffix in (".h", ".cc")}
 
 
@@ -111,7 +111,7 @@ class ApiClaimsTest(unittest.TestCase):
 
     def test_every_call_that_is_offered_has_an_example(self):
         for heading, text in document.sections().items():
-            if re.search(r"^Role ", text, re.M) and "RPC_NOT_OFFERED" not in text:
+            if re.search(r"^Role ", text, re.M) and "METHOD_NOT_OFFERED" not in text:
                 self.assertIn("```", text, f"{heading} has no example")
 
     def test_every_call_has_a_section_under_its_service_that_says_its_role_and_kind(self):
@@ -174,6 +174,14 @@ class ApiClaimsTest(unittest.TestCase):
         self.assertEqual(on_page, in_sources - AT_START - ADMIN - set(INSIDE),
                          "docs/api.md has a table of errors for each call: add the reason there")
 
+    def test_reasons_name_the_thing_before_its_state(self):
+        state_first = re.compile(r"(BAD|DAMAGED|DUPLICATE|EMPTY|IMPOSSIBLE|INVALID|MALFORMED|MISSING|MIXED|NO|NOT|ODD|OLD|SLOW|"
+                                 r"TOO_MANY|TOO_FEW|TOO_LONG|UNEXPECTED|UNKNOWN|UNSUPPORTED|WRONG)(_|$)")
+        reasons = set(reasons_with_codes()) | reasons_without_codes()
+        self.assertGreater(len(reasons), 100)
+        self.assertEqual([reason for reason in sorted(reasons) if state_first.match(reason)], [],
+                         "say ALIAS_NOT_FOUND, not NO_SUCH_ALIAS")
+
     def test_every_reason_has_the_code_that_the_sources_give_it(self):
         given = reasons_with_codes()
         for row in document.errors():
@@ -183,7 +191,7 @@ class ApiClaimsTest(unittest.TestCase):
                     self.assertTrue({row.code, code} & given[row.reason], given[row.reason])
 
     def test_no_reason_stands_twice_with_the_same_code_in_a_table(self):
-        rows = [row[:3] for row in document.errors() if row[:2] != ("ModelInfer", "OUT_OF_RANGE")]
+        rows = [row[:3] for row in document.errors() if row[:2] != ("ModelInfer", "FIELD_OUT_OF_RANGE")]
         self.assertEqual(len(rows), len(set(rows)))
 
     def test_every_link_leads_somewhere(self):

@@ -11,7 +11,7 @@ TESTS = document.SOURCE / "tests/core"
 LAB = document.SOURCE / "lab/results"
 SECTION = "Every statement of the papers"
 
-# What has a number in each paper, tables and figures too.
+# Numbered items of each paper, tables and figures too.
 NUMBERED = {
     "BBV": ["Lemma 1", "Remark 1", "Corollary 1", "Corollary 2", *(f"Theorem {n}" for n in range(1, 5)), "Table 1", "Table 2",
             "figure 1"],

@@ -23,10 +23,10 @@ PARTS = re.compile(f"{FENCED}|{MARK}|{HIDDEN}", re.M | re.S)
 class Block(NamedTuple):
     language: str
     text: str
-    # Where the text begins in the page: its place, and its line, from 1.
+    # Position of the text in the page, and its line, from 1.
     begin: int
     line: int
-    # What the comment before it says: why it is not run, or which file it is.
+    # Content of the comment before it: why it is not run, or which file it is.
     not_run: str = ""
     file: str = ""
 
@@ -35,7 +35,7 @@ class Command(NamedTuple):
     """A command after "$ ", with the lines that a backslash continues, and the output that stands below it."""
     text: str
     said: str
-    # Where its output stands in the page.
+    # Position of its output in the page.
     begin: int
     end: int
 

@@ -4,7 +4,7 @@
 
 import re
 
-# What differs from run to run, and from machine to machine: written as … by --update, in the width that it had.
+# Output that differs from run to run, and from machine to machine: written as … by --update, in its former width.
 ELIDED = [re.compile(expression, re.M) for expression in (
     r"^  (?:created|digest) +(\S.*)$",
     r"^  (?:residual|trace residual) +(\S+)",
@@ -35,7 +35,7 @@ def elided(printed):
                 begin, end = (place - match.start() for place in match.span(group))
                 text = text[:begin] + "…" + text[end:]
                 shorter += end - begin - 1
-            # What follows in the line stays in its column.
+            # The rest of the line stays in its column.
             blanks = " " * shorter if printed[match.end():].startswith("  ") else ""
             printed = printed[:match.start()] + text + blanks + printed[match.end():]
     return printed

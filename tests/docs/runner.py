@@ -68,7 +68,7 @@ class Runner:
         self.checkout = self._make_checkout()
         self._server = running or self._closing.enter_context(contextlib.closing(server.Server()))
         self._other = None
-        # What the page says, and what stands for it here.
+        # Names on the page, and their substitutes here.
         self._places = {"/tmp/": f"{self.folder}/tmp/", "/var/lib/": f"{self.folder}/tmp/", "dns:///phimap:7450":
                         self._server.address, "127.0.0.1:7450": self._server.address,
                         "127.0.0.1:7451": self._server.http_address}

@@ -9,7 +9,7 @@ import subprocess
 import page
 import server
 
-# Programs that are not phimap's. What is theirs is not looked at; what is phimap's in their commands is.
+# Programs that are not phimap's. Their own arguments are not checked; those of phimap in their commands are.
 FOREIGN = {"docker", "kubectl", "/usr/bin/python3", "venv/bin/pip", "build/python/venv/bin/python"}
 IMAGE = "phimap"
 

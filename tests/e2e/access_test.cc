@@ -1,4 +1,4 @@
-// Who is let in, as an operator sets it up by flags.
+// Access control as an operator sets it up by flags.
 #include <signal.h>
 
 #include <filesystem>

@@ -152,7 +152,7 @@ TEST_F(CliDataTest, ResumeKeepsTheVersionAndRefusesAnotherInputOrAnotherQuestion
   // Another question.
   const ProcessResult other = resume("letters");
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.err, HasSubstr("was computed from something else\n  then: of letters@prod\n"
+  EXPECT_THAT(other.err, HasSubstr("was computed from other input\n  then: of letters@prod\n"
                                    "  now:  of letters\n  to begin anew, delete "));
   EXPECT_THAT(resume("letters@prod", "--residual").err, HasSubstr("now:  --residual yes"));
   // Another file of that name.
@@ -183,7 +183,7 @@ TEST_F(CliDataTest, ResumeWantsFiles) {
   EXPECT_THAT(Transform({"--resume", "--input=" + kLetters, "--output=-"}).err,
               HasSubstr("--resume: the output must be a file"));
   EXPECT_FALSE(Exists("o.csv.partial"));
-  // Nor is anything left if the version is not there.
+  // No file is left behind if the version does not exist, either.
   EXPECT_EQ(
       Phimap({"transform", "none", "--resume", "--input=" + kLetters, "--output=" + Path("o.csv")})
           .exit_code,

@@ -36,12 +36,14 @@ class CliSweepTest : public CliFixture {
 TEST_F(CliSweepTest, EachPointIsALineAndIsNotMeasuredAgain) {
   const ProcessResult first = Sweep({"--mapping=f1,f2", "--landmarks=10,30", "--seed=0,1"});
   ASSERT_EQ(first.exit_code, 0) << first.err;
-  EXPECT_THAT(first.err, HasSubstr("8 points in " + output_ + ", 0 of them from before"));
+  EXPECT_THAT(first.err, HasSubstr("8 points in " + output_ + ", 0 of them from earlier runs"));
   EXPECT_THAT(first.out, HasSubstr("f2(landmarks=30)"));
   const std::string lines = Read(output_);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 8);
   EXPECT_THAT(lines, HasSubstr("{\"format\": \"phimap-sweep-1\", \"spec\": \"f2(landmarks=30)\", "
                                "\"kernel\": \"rbf(gamma=0.01)\", \"seed\": 1, "));
+  // The server's default, since no learner is named.
+  EXPECT_THAT(lines, HasSubstr("\"learner\": \"linear_svm()\""));
   EXPECT_THAT(lines,
               HasSubstr("\"mapping\": \"f1\", \"landmarks\": 10, \"policy\": \"uniform\", "));
   // No mapping is left.
@@ -50,7 +52,7 @@ TEST_F(CliSweepTest, EachPointIsALineAndIsNotMeasuredAgain) {
   const ProcessResult more =
       Sweep({"--mapping=f1,f2,fourier(dimensions=16)", "--landmarks=10,30", "--seed=0,1"});
   ASSERT_EQ(more.exit_code, 0) << more.err;
-  EXPECT_THAT(more.err, HasSubstr("10 points in " + output_ + ", 8 of them from before"));
+  EXPECT_THAT(more.err, HasSubstr("10 points in " + output_ + ", 8 of them from earlier runs"));
   EXPECT_EQ(Read(output_).substr(0, lines.size()), lines);
 }
 
@@ -70,7 +72,7 @@ TEST_F(CliSweepTest, WhatIsWrongIsSaidBeforeAnythingIsBuilt) {
                       "--output=" + output_},
                      "a,y\n1,u\n")
                   .err,
-              HasSubstr("must be files"));
+              HasSubstr("needs files"));
   File("no point\n", "sweep.jsonl");
   EXPECT_THAT(Sweep({"--mapping=f1", "--landmarks=10"}).err, HasSubstr("sweep.jsonl, line 1"));
 }

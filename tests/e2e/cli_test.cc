@@ -76,7 +76,7 @@ TEST_F(CliTest, BuildsListsShowsAndTransforms) {
   EXPECT_GT(squared, 0.05);  // ‖F2(x)‖² ≤ K(x, x) = 1
   EXPECT_LT(squared, 1 + 1e-5);
 
-  // What is left of K(x, x), with an allowance for rounding, is the last column on request.
+  // The residual of K(x, x), with an allowance for rounding, is the last column on request.
   const ProcessResult residual = Phimap(
       {"transform", "letters", "--input=" + input, "--label=label", "--residual", "--output=-"});
   ASSERT_EQ(residual.exit_code, 0) << residual.err;
@@ -99,7 +99,7 @@ TEST_F(CliTest, AVersionIsVerifiedBitForBit) {
     ASSERT_EQ(BuildLetters("letters", mapping).exit_code, 0);
     const ProcessResult verified = Phimap({"verify", "letters"});
     EXPECT_EQ(verified.exit_code, 0) << verified.err;
-    EXPECT_THAT(verified.out, HasSubstr("4 golden rows"));
+    EXPECT_THAT(verified.out, HasSubstr("4 reference vectors"));
   }
   EXPECT_EQ(Phimap({"verify", "nothing"}).exit_code, 3);
 }
@@ -133,7 +133,7 @@ TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
                 "--kernel=rbf(gamma=median)"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
     EXPECT_THAT(built.out, HasSubstr("16 in, 64 out"));
-    EXPECT_THAT(built.out, HasSubstr("rows that gamma=median was taken over"));
+    EXPECT_THAT(built.out, HasSubstr("rows that gamma=median was computed from"));
     EXPECT_THAT(built.out, HasSubstr("Rahimi, Recht 2007"));
     EXPECT_THAT(built.out, Not(HasSubstr("landmarks")));
     EXPECT_EQ(Phimap({"verify", "letters"}).exit_code, 0);
@@ -146,7 +146,7 @@ TEST_F(CliTest, FourierFeaturesAreBuiltCertifiedAndVerifiedBitForBit) {
   const ProcessResult other = Phimap({"build", "letters", "--input=" + kLetters, "--label=label",
                                       "--mapping=fourier(dimensions=64)", "--kernel=linear()"});
   EXPECT_EQ(other.exit_code, 2) << other.err;
-  EXPECT_THAT(other.err, HasSubstr("is of rbf() or laplacian(), or c > 0 times one"));
+  EXPECT_THAT(other.err, HasSubstr("fourier requires "));
 }
 
 TEST_F(CliTest, KernelPrincipalComponentsAreBuiltCertifiedAndVerifiedBitForBit) {
@@ -273,12 +273,13 @@ TEST_F(CliTest, ARollbackIsKeptFromDeletionAndSaysWhatHappenedIfItWasGivenUp) {
     ASSERT_EQ(BuildLetters("letters", mapping).exit_code, 0);
   }
   ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "1"}).exit_code, 0);
-  EXPECT_THAT(Phimap({"alias", "rollback", "letters@prod"}).err,
-              HasSubstr("nothing to go back to"));
+  EXPECT_THAT(Phimap({"alias", "rollback", "letters@prod"}).err, HasSubstr("no previous version"));
   ASSERT_EQ(Phimap({"alias", "set", "letters@prod", "2"}).exit_code, 0);
   const ProcessResult refused = Phimap({"delete", "letters@1"});
   EXPECT_EQ(refused.exit_code, 5);
-  EXPECT_THAT(refused.err, HasSubstr("--give-up-rollback: version 1 of \"letters\" is what prod"));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("--give-up-rollback: version 1 of \"letters\" is the rollback target of prod"));
   EXPECT_EQ(Phimap({"show", "letters@1"}).exit_code, 0);
   const ProcessResult back = Phimap({"alias", "rollback", "letters@prod"});
   EXPECT_EQ(back.exit_code, 0) << back.err;
@@ -432,7 +433,7 @@ TEST_F(CliTest, ADryRunNamesWhatIsMissingOrWrong) {
   EXPECT_THAT(few.err, HasSubstr("99 rows, fewer than the 100 landmarks"));
   const ProcessResult wide = with({"--dry-run", "--rows=1000", "--columns=70000"});
   EXPECT_EQ(wide.exit_code, 2) << wide.err;
-  EXPECT_THAT(wide.err, HasSubstr("--columns: expected how many there are, 1 to 65536, got"));
+  EXPECT_THAT(wide.err, HasSubstr("--columns: expected a number of columns, 1 to 65536, got"));
 }
 
 }  // namespace

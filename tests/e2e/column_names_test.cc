@@ -108,7 +108,7 @@ TEST_F(ColumnNamesTest, AFileWithoutNamesSaysSo) {
   const std::string sparse = File("1 1:1 2:0.5\n-1 3:1\n", "rows.svmlight");
   const ProcessResult mapped = Transform(sparse);
   EXPECT_EQ(mapped.exit_code, 0) << mapped.err;
-  EXPECT_THAT(mapped.err, HasSubstr("so nobody checks"));
+  EXPECT_THAT(mapped.err, HasSubstr("so they cannot be compared"));
 }
 
 TEST_F(ColumnNamesTest, TheNamesGoWithAnExportedVersion) {

@@ -12,7 +12,7 @@ namespace phimap::e2e {
 namespace {
 
 constexpr size_t kInflatedBytes = size_t{256} << 20;
-// What the server may grow by.
+// Memory that the server may grow by.
 constexpr int64_t kRoomBytes = 64 << 20;
 
 // One message of zeros, compressed by gRPC, to a method of any kind.

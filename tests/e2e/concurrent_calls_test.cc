@@ -23,7 +23,7 @@ namespace {
 constexpr int kCalls = 1000;
 // More than the server's other threads may come and go by.
 constexpr int kFewThreads = 8;
-// What reflection may take of them (server/grpc_listener.cc).
+// Calls that reflection may hold at once (server/grpc_listener.cc).
 constexpr int kSynchronousThreads = 16;
 
 using StreamCall =

@@ -29,7 +29,7 @@ namespace {
 constexpr int kCrashWriters = 4;
 constexpr int kImported = 6;
 
-// What a mapping has. A digest is empty until it is known.
+// Versions and aliases of a mapping. A digest is empty until it is known.
 struct MappingState {
   int64_t next_version = 1;
   std::map<int64_t, std::string> versions;
@@ -118,7 +118,7 @@ class CrashWriter {
   int64_t made_without_answer() const { return made_without_answer_; }
 
  private:
-  // Of the versions that `before` does not have.
+  // Checks the versions that `before` does not have.
   void ExpectWhole(client::Client& client, const MappingState& before,
                    const MappingState& state) const {
     for (const auto& [number, digest] : state.versions) {
@@ -210,7 +210,7 @@ class CrashWriter {
   const std::vector<ExportedArtifact>& artifacts_;
   std::unique_ptr<client::Client> client_;
   std::thread thread_;
-  // What was acknowledged, and what is if the call that broke was made.
+  // The acknowledged state, and the state if the interrupted call was carried out.
   MappingState state_;
   std::optional<MappingState> pending_;
   int64_t acknowledged_ = 0;
@@ -246,7 +246,7 @@ int Kills() {
 using StartServer = std::function<std::unique_ptr<ServerProcess>()>;
 
 void KillAgainAndAgain(const StartServer& start) {
-  std::mt19937_64 random(20061);  // Of the moments.
+  std::mt19937_64 random(20061);  // Draws the moments of the crashes.
   auto server = start();
   const std::vector<ExportedArtifact> artifacts = BuildAndExport(*server->Connect());
   std::vector<std::unique_ptr<CrashWriter>> writers;

@@ -95,7 +95,7 @@ TEST_F(EvaluateTest, WhatItCertifiesIsAQuestionForTheAdvisor) {
   ASSERT_EQ(advice.exit_code, 0) << advice.err;
   EXPECT_THAT(advice.out, HasSubstr("certified with confidence 0.95 by cancer@1"));
   EXPECT_THAT(advice.out, HasSubstr("F2: Balcan, Blum, Vempala 2006, Theorem 1"));
-  // The same as with the numbers of the file.
+  // The evaluation equals that of the numbers in the file.
   v1::Evaluation evaluation;
   ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.out, &evaluation).ok());
   for (const auto& certified : evaluation.certified_margins()) {
@@ -127,7 +127,8 @@ TEST_F(EvaluateTest, ErrorsNameWhatTheUserTyped) {
     EXPECT_EQ(done.out, "");
   };
   expect(Evaluate("cancer", kCancer, {"--learner=svm()"}), "--learner: ");
-  expect(Evaluate("cancer", kCancer, {"--learner=linear_svm(C=-1)"}), "--learner: C: ");
+  expect(Evaluate("cancer", kCancer, {"--learner=linear_svm(C=-1)"}),
+         "--learner: column 14: C of linear_svm");
   expect(Evaluate("cancer", kCancer, {"--folds=700"}), "--folds: ");
   expect(Evaluate("cancer", kCancer, {"--confidence=3"}), "--confidence: ");
   expect(Evaluate("cancer@9", kCancer), "9");

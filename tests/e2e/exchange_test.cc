@@ -57,7 +57,7 @@ class ExchangeTest : public ::testing::Test {
     EXPECT_EQ(exported.exit_code, 0) << exported.err;
     return Content(Path(file));
   }
-  // As a file of features, so byte for byte.
+  // Returns the contents of a file of features, to be compared byte for byte.
   std::string Features(const std::string& server, const std::string& reference) const {
     const ProcessResult mapped =
         PhimapAt(server, {"transform", reference, "--input=" + Path("rows.csv"),
@@ -85,7 +85,7 @@ TEST_F(ExchangeTest, AVersionThatWasDeletedAnswersTheSameBytesOnceItsFileIsImpor
   EXPECT_THAT(imported.out, HasSubstr("imported"));
   EXPECT_EQ(Features(server_.address(), "letters@2"), before);
   EXPECT_EQ(Phimap({"verify", "letters@2"}).exit_code, 0);
-  // The same again adds nothing.
+  // A second import of one artifact adds nothing.
   EXPECT_THAT(Phimap({"import", Path("letters@1.phimap")}).out, StartsWith("letters@2\n"));
   EXPECT_EQ(MustExport("letters", "again.phimap"), Content(Path("letters@1.phimap")));
 }
@@ -117,7 +117,7 @@ TEST_F(ExchangeTest, InspectShowsWhatAFileHoldsAndAsksNoServer) {
   const ProcessResult shown = inspect({Path("letters.phimap")});
   ASSERT_EQ(shown.exit_code, 0) << shown.err;
   for (const std::string& text : {digest, std::string("f2(landmarks=30, "), std::string(" of 30  "),
-                                  std::string("golden rows       4 ×")}) {
+                                  std::string("reference vectors 4 ×")}) {
     EXPECT_THAT(shown.out, HasSubstr(text));
   }
   EXPECT_THAT(inspect({Path("letters.phimap"), "--json"}).out, HasSubstr(digest));
@@ -142,7 +142,7 @@ TEST_F(ExchangeTest, InspectReadsNoMoreThanTheFirstBytesSayThereIs) {
   std::filesystem::resize_file(longer, kHuge);
   const ProcessResult more = Phimap({"inspect", longer});
   EXPECT_EQ(more.exit_code, 2);
-  EXPECT_THAT(more.err, HasSubstr(absl::StrCat("says that it has ", good.size(), " bytes")));
+  EXPECT_THAT(more.err, HasSubstr(absl::StrCat("head states ", good.size(), " bytes")));
 }
 
 TEST_F(ExchangeTest, AFlippedByteIsRefusedWithItsSectionNamedAndNothingIsStored) {

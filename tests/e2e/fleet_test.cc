@@ -153,7 +153,7 @@ TEST_F(FleetTest, FlagsThatDoNotFitAreRefusedBeforeAnythingIsDone) {
   EXPECT_THAT(refused({"--nonsense"}), ::testing::StartsWith("phimapd: "));
   EXPECT_THAT(refused({}), HasSubstr("--data_dir: expected a path"));
   EXPECT_THAT(refused({"--data_dir=/x", "--cache_dir=/y"}),
-              HasSubstr("--cache_dir: expected none"));
+              HasSubstr("--cache_dir: must not be set"));
   EXPECT_THAT(refused({"--store=mysql://x"}), HasSubstr("expected \"sqlite\" or postgresql://"));
   EXPECT_THAT(refused({"--store=postgresql://h/d"}), HasSubstr("--cache_dir: expected a path"));
   for (const char* uri : {"postgresql://u:secret@h/d", "postgresql://h/d?password=secret",
@@ -190,7 +190,7 @@ TEST(OwnChangesTest, AClientSeesItsOwnChangesOnEveryServer) {
   }
   // Else the test would prove nothing.
   EXPECT_GT(old_answers, 0);
-  // As a restored backup does, and a failover: revisions from before are forgotten unnoticed.
+  // A restored backup or a failover does this: earlier revisions are forgotten unnoticed.
   fleet.postgres().Run("UPDATE phimap.store SET epoch = 'another'", fleet.database());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Answering(*client, "letters@prod"), 2);
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1).ok());

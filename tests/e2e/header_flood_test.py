@@ -158,7 +158,7 @@ class HeaderFloodTest(unittest.TestCase):
             lambda stream: frame(HEADERS, END_HEADERS | END_STREAM, stream, bomb + b"\xbe" * 8000), many=16))
 
     def test_trailers_that_name_a_field_again_and_again(self):
-        # The same after a request that ends with it; the table has the field yet.
+        # The refusal is the same after a request that ends with it; the table still has the field.
         field = b"\x40" + length(1) + b"x" + length(4000) + b"a" * 4000
         self.flood("trailers by reference", streams(
             lambda stream: frame(HEADERS, END_HEADERS, stream, request_headers(TRANSFORM) + field)

@@ -1,4 +1,4 @@
-// What clients saw of one alias while others moved it, and whether that is possible.
+// Values that clients read from an alias while others moved it, and a check that they are possible.
 #ifndef PHIMAP_TESTS_E2E_HISTORY_H_
 #define PHIMAP_TESTS_E2E_HISTORY_H_
 
@@ -15,8 +15,8 @@ namespace phimap::e2e {
 using Instant = double;
 inline constexpr Instant kNever = std::numeric_limits<double>::infinity();
 
-// A call that moved the alias to `value`, which no other call does. What was not answered may have
-// happened at any time after it began, or not at all: its end is kNever.
+// A call that moved the alias to `value`, which no other call does. A call without an answer may
+// have happened at any time after it began, or not at all: its end is kNever.
 struct Write {
   int64_t value = 0;
   Instant begin = 0;

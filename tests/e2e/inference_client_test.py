@@ -139,7 +139,7 @@ class InferenceClientTest(unittest.TestCase):
         answers = list(self.stub.ModelStreamInfer(iter(requests), timeout=60))
         self.assertEqual([answer.infer_response.id for answer in answers], [request.id for request in requests])
         self.assertEqual({i: answer.error_message.split(":")[0] for i, answer in enumerate(answers) if answer.error_message},
-                         {7: "MAPPING_NOT_FOUND", 8: "UNSUPPORTED_PARAMETER", 9: "UNSUPPORTED_PARAMETER"})
+                         {7: "MAPPING_NOT_FOUND", 8: "PARAMETER_NOT_SUPPORTED", 9: "PARAMETER_NOT_SUPPORTED"})
         for i, answer in enumerate(answers):
             self.assertTrue(answer.infer_response.parameters["triton_final_response"].bool_param)
             if not answer.error_message:

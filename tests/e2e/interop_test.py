@@ -22,7 +22,7 @@ COLUMNS = 16
 LANDMARKS = 40
 # One Transform of the most rows: 4 MiB of requests, 10 MiB of answers.
 LARGE_ROWS = 65536
-# What waits gives up after this; nothing is asserted about time.
+# Every wait gives up after this; nothing is asserted about time.
 PATIENCE_SECONDS = 60
 CONNECTIONS = 200
 
@@ -162,7 +162,7 @@ class InteropTest(unittest.TestCase):
         self.assertEqual(self.mapping_calls.Import(requests).ref.digest, digest)
 
     def test_server_streaming_with_a_reader_that_stops_and_goes_on(self):
-        # Of 16 MiB, far more than the windows of a connection and what a server holds for it.
+        # The features are 16 MiB, far more than the windows of a connection and what a server holds for it.
         self.build("large", rows=4400, text="f1(landmarks=4000)", columns=1000)
         call = self.mapping_calls.Export(self.mappings.ExportRequest(reference="large"))
         first = next(call)

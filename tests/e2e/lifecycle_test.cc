@@ -105,7 +105,7 @@ TEST(LifecycleTest, AProxyIsKnownInAnyFormOnAnySocket) {
   }
 }
 
-// What phimapd says of `flags`, which it refuses before it makes anything.
+// The error of phimapd for `flags`, which it refuses before it creates anything.
 std::string Refusal(std::vector<std::string> flags) {
   flags.insert(flags.begin(), PHIMAPD_BINARY);
   const ProcessResult refused = RunProcess(flags);

@@ -54,7 +54,7 @@ TEST_F(LifetimeCliTest, ADigestIsAReferenceOfEveryCommand) {
     EXPECT_THAT(Out({"alias", "set", "m@prod", reference.substr(2)}),
                 HasSubstr("m@prod is version 1"));
   }
-  EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr("is what prod points at"));
+  EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr("is the target of prod"));
   Out({"alias", "delete", "m@prod"});
   EXPECT_THAT(Phimap({"delete", brief}).err, HasSubstr("m@1 is deleted"));
   const ProcessResult unknown = Phimap({"show", full});
@@ -75,7 +75,7 @@ TEST_F(LifetimeCliTest, ATtlIsShownExtendedAndCleared) {
   EXPECT_THAT(Out({"keep", "m@2", "--ttl=9d", "--json"}), HasSubstr("\"ttl\": \"777600s\""));
   const ProcessResult shorter = Phimap({"keep", "m@1", "--ttl=90s"});
   EXPECT_EQ(shorter.exit_code, 5);
-  EXPECT_THAT(shorter.err, HasSubstr("--ttl: m@1 lives for ever, which keeping only extends"));
+  EXPECT_THAT(shorter.err, HasSubstr("--ttl: m@1 lives for ever, and keeping can only extend it"));
   Out({"alias", "set", "m@prod", "2"});
   EXPECT_THAT(Out({"show", "m@prod"}), HasSubstr("9d after its last use, and while an alias"));
   EXPECT_EQ(Out({"keep", "m@2"}), "m@2 lives for ever\n");
@@ -98,7 +98,7 @@ TEST_F(LifetimeCliTest, PruneListsWhatItDeletesAndDeletesItIfItMay) {
   // Nobody can be asked.
   const ProcessResult silent = Phimap({"prune", "f2-*"});
   EXPECT_EQ(silent.exit_code, 2);
-  EXPECT_THAT(silent.err, HasSubstr("--yes is needed"));
+  EXPECT_THAT(silent.err, HasSubstr("--yes is required"));
   EXPECT_THAT(Out({"list"}), AllOf(HasSubstr("f2-a "), HasSubstr("f2-b ")));
   EXPECT_THAT(Phimap({"prune", "f2-*", "--older-than=1h", "--yes"}).err,
               HasSubstr("nothing to delete"));
@@ -116,7 +116,7 @@ TEST_F(LifetimeCliTest, PruneDeletesNothingThatAnAliasKeeps) {
   const ProcessResult refused = Phimap({"prune", "m", "--yes"});
   EXPECT_EQ(refused.exit_code, 5);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("m@2 (prod), m@1 (a rollback of prod)"),
-                                 HasSubstr("--unaliased passes over them")));
+                                 HasSubstr("--unaliased skips them")));
   EXPECT_THAT(Out({"list", "m", "--json"}), HasSubstr("\"number\": \"3\""));
   EXPECT_THAT(Out({"prune", "m", "--unaliased", "--yes"}), HasSubstr("m@3 "));
   EXPECT_THAT(Out({"list", "m", "--json"}),

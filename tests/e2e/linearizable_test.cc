@@ -56,7 +56,7 @@ class LinearizableTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
   }
 
-  // What an answer told is what all calls ask for from then on. Returns its number. REQUIRES:
+  // Makes all later calls ask for the revision of this answer. Returns its number. REQUIRES:
   // mutex_ is held.
   int64_t NoteRevision(const grpc::ClientContext& context) {
     const auto& trailers = context.GetServerTrailingMetadata();
@@ -192,7 +192,7 @@ TEST_F(LinearizableTest, WritesAndReadsWithARevisionAreLinearizableAndOthersNear
   EXPECT_GE(reads_.size(), 100);
   EXPECT_EQ(FindContradiction(1, writes_, reads_), "");
   EXPECT_EQ(FindStaleRead(1, writes_, plain_reads_, 1.0), "");
-  // What it is for: those that name no revision may contradict it.
+  // Reads that name no revision may contradict the history; reads that name one may not.
   std::cout << "taken for reads with a revision, the others: "
             << FindContradiction(1, writes_, plain_reads_) << "\n";
   // The checker is awake: the same history with one answer exchanged is impossible.

@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// What an addition may be: a column with a default, a table, an index.
+// Kinds of addition: a column with a default, a table, an index.
 constexpr char kTomorrow[] = R"sql(
 ALTER TABLE versions ADD COLUMN tomorrow TEXT COLLATE "C" NOT NULL DEFAULT '';
 CREATE TABLE tomorrow (name TEXT COLLATE "C" PRIMARY KEY NOT NULL);

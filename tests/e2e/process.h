@@ -31,7 +31,7 @@ class Process {
   pid_t pid() const { return pid_; }
   // The next line of stdout without its end, or "" at the end of the stream.
   std::string ReadLine();
-  // What it has written to stderr so far.
+  // The stderr of the process so far.
   std::string ErrorsSoFar() const;
   void Signal(int signal);
   // Waits for the end. Idempotent.

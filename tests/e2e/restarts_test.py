@@ -29,7 +29,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 RESTARTS = 5
 # Calls that each client makes between two restarts, at least.
 CALLS_BETWEEN = 20
-# What waits gives up after this; nothing is asserted about time.
+# Every wait gives up after this; nothing is asserted about time.
 PATIENCE_SECONDS = 60
 
 ROWS = np.random.default_rng(1).standard_normal((200, 8)).astype(np.float32)

@@ -35,7 +35,7 @@ client::RowBlock Row(int i) {
   return client::MakeRowBlock(absl::MakeConstSpan(values), kRollingColumns);
 }
 
-// What each version answers, asked for by its number before any alias exists.
+// The answers of each version, asked for by its number before any alias exists.
 struct Expected {
   std::string digest;
   std::vector<std::string> features;  // of each Row
@@ -217,7 +217,7 @@ TEST_F(RollingAliasTest, LosesNoCallOfAnOpenLoop) {
   std::cout << moves << " moves under " << load.out;
 }
 
-// What a rollout does at its end: the version that nothing points at any more goes, under load.
+// A rollout ends by deleting the version that no alias names any more, under load.
 TEST_F(RollingAliasTest, DeletingTheVersionThatWasLeftLosesNoCall) {
   const auto client = server_.Connect();
   ASSERT_TRUE(client->SetAlias("letters", "prod", 1, "none").ok());

@@ -28,10 +28,10 @@ constexpr double kBaseBytes = 64 * kMiB;
 constexpr int32_t kColumns = 256;
 constexpr int64_t kRows = 10'000;
 constexpr int64_t kFloatBytes = 4;
-// What a connection keeps of frames that are read or sent.
+// Memory that a connection keeps for frames that are read or sent.
 constexpr double kConnectionBytes = kMiB / 2;
 
-// As the guide writes them; the functions below say the same.
+// Formulas as the guide prints them; the functions below compute them.
 constexpr const char* kFormulas[] = {
     "F1  s·d·p",
     "F2  s·(d·p + d²/2)",

@@ -124,10 +124,10 @@ TEST_F(SvmlightTest, OptionsOfAnotherFormatAreRefusedAndSayWhy) {
   const std::string csv = File(csv_, "rows.csv");
   ProcessResult done = Build("a", sparse, {"--label=label"});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("its labels are what its lines begin with"));
+  EXPECT_THAT(done.err, HasSubstr("each line begins with its label"));
   done = Build("a", csv, {"--label=label", "--zero-based"});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("--zero-based is of svmlight files"));
+  EXPECT_THAT(done.err, HasSubstr("--zero-based is for svmlight files"));
   done = Build("a", csv, {"--label=label", "--columns=3"});
   EXPECT_NE(done.exit_code, 0);
   EXPECT_THAT(done.err, HasSubstr("has no column \"3\"; its columns are \"label\""));
@@ -137,7 +137,7 @@ TEST_F(SvmlightTest, OptionsOfAnotherFormatAreRefusedAndSayWhy) {
   EXPECT_THAT(done.err, HasSubstr("features are written as .csv or .npy, not as .svm;"));
   done = Phimap({"evaluate", "a", "--input=" + csv});
   EXPECT_NE(done.exit_code, 0);
-  EXPECT_THAT(done.err, HasSubstr("--label is required of a CSV file"));
+  EXPECT_THAT(done.err, HasSubstr("--label is required for a CSV file"));
 }
 
 }  // namespace

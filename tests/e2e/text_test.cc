@@ -113,7 +113,7 @@ TEST_F(TextTest, WhatDoesNotSuitIsExplained) {
        "--text names a column of a CSV file"},
       {{"evaluate", "words", "--input=" + lines}, "--text=COLUMN --label=COLUMN"},
       {{"bench", "words"}, "words maps strings"},
-      {{"verify", "words"}, "it maps strings, of which none is made up"},
+      {{"verify", "words"}, "it maps strings"},
       {{"transform", "words", "--input=-", "--format=csv", "--output=-"},
        "the version maps text, got dense"},
   };

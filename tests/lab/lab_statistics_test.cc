@@ -18,7 +18,7 @@ TEST(LabStatisticsTest, AreTheirDefinitions) {
   EXPECT_EQ(Deviation({7}), 0);
 }
 
-// Of runs that err on 1 of 100 rows with probability .1 and on none otherwise, ten have the mean
+// If runs err on 1 of 100 rows with probability .1 and on none otherwise, ten of them have the mean
 // k/1000 with the binomial probability of k: P[k > 4] = .00163, P[k > 5] = .00015, so that the
 // quantile at .999 is .005, and that at .001 is 0.
 TEST(LabStatisticsTest, CentralMeansAreTheQuantilesOfTheBinomialLaw) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr long kSecondsPerDay = 86'400;
 
-// What `write` writes.
+// The output of `write`.
 template <typename Write>
 std::string Pem(const Write& write) {
   BIO* const memory = BIO_new(BIO_s_mem());

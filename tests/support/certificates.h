@@ -15,7 +15,7 @@ struct KeyPair {
 
 struct CertificateOptions {
   std::string name = "localhost";
-  // Of validity, from now; negative: it has expired.
+  // Days of validity from now; negative: it has expired.
   int days = 2;
 };
 

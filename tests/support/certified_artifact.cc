@@ -3,14 +3,14 @@
 #include <memory>
 #include <utility>
 
-#include "core/plan/engine.h"
+#include "core/engine/engine.h"
 #include "core/status/check.h"
 #include "tests/support/random_rows.h"
 
 namespace phimap::testing {
 namespace {
 
-SelfCheck GoldenVectors(const Plan& plan) {
+SelfCheck ReferenceVectors(const Plan& plan) {
   const Matrix<float> rows = UniformFloatRows({.rows = 2, .cols = plan.input_columns(), .seed = 9});
   const RowsView view = WireRows(rows);
   const std::unique_ptr<const Engine> engine = *Engine::Load(plan);
@@ -41,7 +41,7 @@ std::string CertifiedArtifact(const PlanShape& shape, const ArtifactEdits& edits
                           .landmarks = 7,
                           .policy = "uniform",
                           .theorem = "d ≥ (8/ε)(1/γ² + ln 1/δ)",
-                          .self_check = GoldenVectors(artifact.plan)};
+                          .self_check = ReferenceVectors(artifact.plan)};
   if (edits.provenance) edits.provenance(artifact.provenance);
   if (edits.certificate) edits.certificate(certificate);
   artifact.certificate = EncodeCertificate(certificate);

@@ -1,4 +1,4 @@
-// Whole artifacts: a plan of random numbers with a provenance, a certificate and golden vectors.
+// Whole artifacts: a plan of random numbers with a provenance, a certificate and reference vectors.
 #ifndef PHIMAP_TESTS_SUPPORT_CERTIFIED_ARTIFACT_H_
 #define PHIMAP_TESTS_SUPPORT_CERTIFIED_ARTIFACT_H_
 
@@ -11,13 +11,13 @@
 
 namespace phimap::testing {
 
-// What a test changes of it before it is encoded.
+// Changes that a test makes to it before it is encoded.
 struct ArtifactEdits {
   std::function<void(Provenance&)> provenance;
   std::function<void(Certificate&)> certificate;
 };
 
-// The golden vectors are what the engine of this machine answers to two rows.
+// The reference vectors are what the engine of this machine answers to two rows.
 std::string CertifiedArtifact(const PlanShape& shape = {}, const ArtifactEdits& edits = {});
 
 }  // namespace phimap::testing

@@ -1,9 +1,13 @@
 #include "tests/support/naive_kernel.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <vector>
 
+#include "core/kernel/leaf/columns.h"
 #include "core/status/check.h"
 
 namespace phimap::testing {
@@ -41,16 +45,25 @@ long double Bilinear(const BilinearForm& form, const NaiveRow& x, const NaiveRow
   return sum;
 }
 
-long double Weight(const KernelNode& node, const NaiveRow& x) {
-  switch (node.weight) {
-    case KernelNode::Weight::kNormPower:
-      return std::pow(std::sqrt(Dot(x, x)), static_cast<long double>(node.weight_parameter));
-    case KernelNode::Weight::kGaussian:
-      return std::exp(-node.weight_parameter * Dot(x, x));
-    case KernelNode::Weight::kConstant:
-      return node.weight_parameter;
+long double WeightOf(const ParameterValues& values, const NaiveRow& x) {
+  if (values.Has("norm_power")) {
+    return std::pow(std::sqrt(Dot(x, x)), static_cast<long double>(values.Integer("norm_power")));
   }
-  PHIMAP_CHECK(false);
+  if (values.Has("gaussian")) return std::exp(-values.Number("gaussian") * Dot(x, x));
+  return values.Number("constant");
+}
+
+long double BilinearOf(const ParameterValues& values, const NaiveRow& x, const NaiveRow& y) {
+  const bool diagonal = values.Has("diagonal");
+  return Bilinear({.columns = static_cast<int64_t>(x.size()),
+                   .diagonal = diagonal,
+                   .numbers = values.Numbers(diagonal ? "diagonal" : "matrix")},
+                  x, y);
+}
+
+long double Cosine(const NaiveRow& x, const NaiveRow& y) {
+  const long double norms = std::sqrt(Dot(x, x)) * std::sqrt(Dot(y, y));
+  return norms > 0 ? Dot(x, y) / norms : 0;
 }
 
 // A kernel made of others, given their values.
@@ -71,58 +84,86 @@ long double Composed(const KernelNode& node, const Child& child) {
     }
     case Kind::kExp:
       return std::exp(child(0));
-    default:
-      PHIMAP_CHECK(false);
+    case Kind::kLeaf:
+    case Kind::kNormalized:
+      break;
   }
+  PHIMAP_CHECK(false);
 }
 
 }  // namespace
 
 long double NaiveKernelOf(const KernelNode& node, long double product,
                           long double squared_distance) {
-  switch (node.kind) {
-    case Kind::kLinear:
-      return product;
-    case Kind::kPolynomial:
-      return std::pow(node.gamma * product + node.coef0, node.degree);
-    case Kind::kSigmoid:
-      return std::tanh(node.gamma * product + node.coef0);
-    case Kind::kRbf:
-      return std::exp(-node.gamma * squared_distance);
-    default:
-      return Composed(node, [&](size_t i) {
-        return NaiveKernelOf(*node.children[i], product, squared_distance);
-      });
+  if (node.kind != Kind::kLeaf) {
+    return Composed(node, [&](size_t i) {
+      return NaiveKernelOf(*node.children[i], product, squared_distance);
+    });
   }
+  const ParameterValues& values = node.values;
+  const auto affine = [&] { return values.Number("gamma") * product + values.Number("coef0"); };
+  if (node.leaf->name == "linear") return product;
+  if (node.leaf->name == "poly") return std::pow(affine(), values.Integer("degree"));
+  if (node.leaf->name == "sigmoid") return std::tanh(affine());
+  if (node.leaf->name == "rbf") return std::exp(-values.Number("gamma") * squared_distance);
+  PHIMAP_CHECK(false);
 }
 
-long double NaiveKernelOfRows(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
-  switch (node.kind) {
-    case Kind::kLinear:
-    case Kind::kPolynomial:
-    case Kind::kSigmoid:
-    case Kind::kRbf:
-      return NaiveKernelOf(node, Dot(x, y), SquaredDistance(x, y));
-    case Kind::kLaplacian:
-      return std::exp(-node.gamma * L1Distance(x, y));
-    case Kind::kDelta:
-      return x == y ? 1 : 0;
-    case Kind::kCosine: {
-      const long double norms = std::sqrt(Dot(x, x)) * std::sqrt(Dot(y, y));
-      return norms > 0 ? Dot(x, y) / norms : 0;
-    }
-    case Kind::kBilinear:
-      return Bilinear(*node.form, x, y);
-    case Kind::kWeight:
-      return Weight(node, x) * Weight(node, y);
-    case Kind::kNormalized: {
-      const KernelNode& inner = *node.children[0];
-      return NaiveKernelOfRows(inner, x, y) /
-             std::sqrt(NaiveKernelOfRows(inner, x, x) * NaiveKernelOfRows(inner, y, y));
-    }
-    default:
-      return Composed(node, [&](size_t i) { return NaiveKernelOfRows(*node.children[i], x, y); });
+namespace {
+
+// The columns that a leaf is on, each over its scale.
+NaiveRow ChosenColumns(const ParameterValues& values, const NaiveRow& x) {
+  NaiveRow chosen = x;
+  if (values.Knows("columns") && values.Has("columns")) {
+    chosen.assign(x.begin() + values.FirstColumn("columns"),
+                  x.begin() + values.EndColumn("columns"));
   }
+  if (!values.Knows("scales") || !values.Has("scales")) return chosen;
+  for (size_t k = 0; k < chosen.size(); ++k) chosen[k] /= values.Numbers("scales")[k];
+  return chosen;
+}
+
+bool HasFormula(absl::string_view name) {
+  constexpr absl::string_view kNames[] = {"linear", "poly",   "sigmoid",  "rbf",   "laplacian",
+                                          "delta",  "cosine", "bilinear", "weight"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// A leaf whose formula is in leaf_kernel_test alone, by its program.
+long double CompiledLeaf(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
+  const KernelExpression kernel(std::make_shared<const KernelNode>(node));
+  return NaiveProgramOfRows(KernelProgram::Compile(kernel), x, y).at(0);
+}
+
+// A leaf on all columns of these rows.
+long double NaiveLeaf(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
+  const absl::string_view name = node.leaf->name;
+  const ParameterValues& values = node.values;
+  if (name == "laplacian") return std::exp(-values.Number("gamma") * L1Distance(x, y));
+  if (name == "delta") return x == y ? 1 : 0;
+  if (name == "cosine") return Cosine(x, y);
+  if (name == "bilinear") return BilinearOf(values, x, y);
+  if (name == "weight") return WeightOf(values, x) * WeightOf(values, y);
+  return NaiveKernelOf(node, Dot(x, y), SquaredDistance(x, y));
+}
+
+}  // namespace
+
+long double NaiveKernelOfRows(const KernelNode& node, const NaiveRow& x, const NaiveRow& y) {
+  if (node.kind == Kind::kNormalized) {
+    const KernelNode& inner = *node.children[0];
+    return NaiveKernelOfRows(inner, x, y) /
+           std::sqrt(NaiveKernelOfRows(inner, x, x) * NaiveKernelOfRows(inner, y, y));
+  }
+  if (node.kind != Kind::kLeaf) {
+    return Composed(node, [&](size_t i) { return NaiveKernelOfRows(*node.children[i], x, y); });
+  }
+  const ParameterValues& values = node.values;
+  if (!HasFormula(node.leaf->name)) return CompiledLeaf(node, x, y);
+  if (!IsOfWholeRows(values)) {
+    return NaiveLeaf(node, ChosenColumns(values, x), ChosenColumns(values, y));
+  }
+  return NaiveLeaf(node, x, y);
 }
 
 Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<double>& x,
@@ -138,7 +179,7 @@ Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<do
 
 namespace {
 
-// What operations read.
+// Inputs of operations.
 struct Operands {
   long double product = 0;
   long double squared_distance = 0;
@@ -148,6 +189,10 @@ struct Operands {
   // f(x)·f(y).
   NaiveRow factors;
 };
+
+// An operation that is not known here ends the test.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wswitch-enum"
 
 long double Unary(const KernelOp& op, long double t) {
   switch (op.code) {
@@ -173,12 +218,18 @@ long double Unary(const KernelOp& op, long double t) {
       return t > 0 ? 1 / t : std::numeric_limits<long double>::quiet_NaN();
     case KernelOpCode::kInverseOrZero:
       return t > 0 ? 1 / t : 0;
+    case KernelOpCode::kLogOnePlus:
+      return std::log1p(t);
+    case KernelOpCode::kMatern: {
+      const long double r = std::sqrt(t);
+      return (op.n == 1 ? 1 : op.n == 3 ? 1 + r : 1 + r + r * r / 3) * std::exp(-r);
+    }
     default:
       PHIMAP_CHECK(false);
   }
 }
 
-// What is left on the stack.
+// Runs the operations and returns the stack.
 std::vector<long double> RunOps(const std::vector<KernelOp>& ops, const Operands& in) {
   const long double turn = 2 * std::acos(-1.0L);
   std::vector<long double> stack;
@@ -197,6 +248,7 @@ std::vector<long double> RunOps(const std::vector<KernelOp>& ops, const Operands
         stack.push_back(in.l1_distance);
         break;
       case KernelOpCode::kPushForm:
+      case KernelOpCode::kPushColumnSum:
         stack.push_back(in.forms[op.n]);
         break;
       case KernelOpCode::kPushFactor:
@@ -226,10 +278,41 @@ std::vector<long double> RunOps(const std::vector<KernelOp>& ops, const Operands
   return stack;
 }
 
+#pragma GCC diagnostic pop
+
+long double Term(ColumnTerm term, long double x, long double y) {
+  const bool positive = x >= 0 && y >= 0;
+  const long double nan = std::numeric_limits<long double>::quiet_NaN();
+  switch (term) {
+    case ColumnTerm::kProduct:
+      return x * y;
+    case ColumnTerm::kAbsoluteDifference:
+      return std::abs(x - y);
+    case ColumnTerm::kSquaredDifference:
+      return (x - y) * (x - y);
+    case ColumnTerm::kHarmonicMean:
+      return !positive ? nan : x + y == 0 ? 0 : 2 * x * y / (x + y);
+    case ColumnTerm::kChiSquare:
+      return !positive ? nan : x + y == 0 ? 0 : (x - y) * (x - y) / (x + y);
+    case ColumnTerm::kMinimum:
+      return positive ? std::min(x, y) : nan;
+  }
+  PHIMAP_CHECK(false);
+}
+
+long double SumOfColumns(const ColumnSum& sum, const NaiveRow& x, const NaiveRow& y) {
+  long double total = 0;
+  for (int64_t k = 0; k < sum.TakenOf(static_cast<int64_t>(x.size())); ++k) {
+    total += sum.WeightOf(k) * Term(sum.term, x[sum.first + k], y[sum.first + k]);
+  }
+  return total;
+}
+
 // f(x) of each factor.
 NaiveRow FactorsOf(const KernelProgram& program, const NaiveRow& x) {
   Operands self{.product = Dot(x, x)};
   for (const BilinearForm& form : program.forms()) self.forms.push_back(Bilinear(form, x, x));
+  for (const ColumnSum& sum : program.sums()) self.forms.push_back(SumOfColumns(sum, x, x));
   NaiveRow factors;
   for (const std::vector<KernelOp>& factor : program.factors()) {
     factors.push_back(RunOps(factor, self).at(0));
@@ -252,6 +335,7 @@ std::vector<long double> NaiveProgramOfRows(const KernelProgram& program, const 
               .offset = offset,
               .l1_distance = L1Distance(x, y)};
   for (const BilinearForm& form : program.forms()) in.forms.push_back(Bilinear(form, x, y));
+  for (const ColumnSum& sum : program.sums()) in.forms.push_back(SumOfColumns(sum, x, y));
   in.factors = FactorsOf(program, x);
   const NaiveRow factors = FactorsOf(program, y);
   for (size_t m = 0; m < factors.size(); ++m) in.factors[m] *= factors[m];

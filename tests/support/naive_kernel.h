@@ -33,7 +33,7 @@ Matrix<double> NaiveKernelMatrix(const KernelExpression& kernel, const Matrix<do
 std::vector<long double> NaiveProgram(const KernelProgram& program, long double product,
                                       long double squared_distance);
 
-// The same of all that a program can read, for two rows and the offset of the second.
+// Evaluates everything that a program can read, for two rows and the offset of the second.
 std::vector<long double> NaiveProgramOfRows(const KernelProgram& program, const NaiveRow& x,
                                             const NaiveRow& y, long double offset = 0);
 

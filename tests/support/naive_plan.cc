@@ -55,7 +55,7 @@ struct FeatureValues {
     }
     return z;
   }
-  std::vector<long double> operator()(const ExternalFeatures&) const { PHIMAP_CHECK(false); }
+  std::vector<long double> operator()(const RemoteFeatures&) const { PHIMAP_CHECK(false); }
   std::vector<long double> operator()(const StringFeatures&) const { PHIMAP_CHECK(false); }
   std::vector<long double> operator()(const ExpansionFeatures<T>& f) const {
     std::vector<long double> z(f.coefficients.begin(), f.coefficients.end());

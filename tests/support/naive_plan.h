@@ -9,7 +9,7 @@
 namespace phimap::testing {
 
 // Features of each row, rounded to float64. The input stage rounds to the serving type, as a plan
-// defines it. REQUIRES: no external block.
+// defines it. REQUIRES: no remote block.
 Matrix<double> NaiveTransform(const Plan& plan, const Matrix<double>& rows);
 
 }  // namespace phimap::testing

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/engine/engine.h"
 #include "core/linalg/matrix.h"
-#include "core/plan/engine.h"
 #include "core/plan/plan.h"
 
 namespace phimap::testing {
@@ -25,7 +25,7 @@ struct PlanShape {
   int64_t projected = 0;
   FeatureKind features = FeatureKind::kProduct;
   int64_t feature_count = 7;
-  // Of kProduct and kL1.
+  // Kernel for kProduct and kL1.
   const char* kernel = "rbf(gamma=0.5)";
   bool centre = false;
   WKind w = WKind::kNone;

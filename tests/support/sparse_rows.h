@@ -44,7 +44,7 @@ SparseRowsOf<T> SparseOf(const Matrix<T>& dense, const Named& named) {
   return sparse;
 }
 
-// Those other than 0.
+// Entries other than 0.
 template <typename T>
 SparseRowsOf<T> SparseOf(const Matrix<T>& dense) {
   return SparseOf(dense, [&](int64_t i, int64_t j) { return dense(i, j) != 0; });

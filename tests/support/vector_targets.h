@@ -18,7 +18,7 @@ struct VectorTarget {
 // Best first.
 std::vector<VectorTarget> SupportedVectorTargets();
 
-// While it lives, every dispatch goes to `target`. What was packed for another target cannot be
+// While it lives, every dispatch goes to `target`. Matrices packed for another target cannot be
 // used. Not thread-safe.
 class ForcedVectorTarget {
  public:

@@ -27,6 +27,7 @@ class BuildTimesTest(unittest.TestCase):
         (self.root / "tools").mkdir()
         for name in ("build", "build_times"):
             shutil.copy(SOURCE / "tools" / name, self.root / "tools")
+        shutil.copy(SOURCE / "CMakePresets.json", self.root)
         (self.root / "CMakeLists.txt").write_text(PROJECT)
         (self.root / "quick.cc").write_text("int quick() { return 1; }\n")
         (self.root / "slow.cc").write_text("int slow() { return 1; }\n")

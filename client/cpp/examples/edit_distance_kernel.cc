@@ -23,7 +23,7 @@ namespace {
 using phimap::client::Batch;
 using phimap::client::KernelServer;
 
-// Row after row of the table of prefixes, of which one is kept.
+// Computes the table of prefixes row by row, keeping one row.
 int EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<int> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);

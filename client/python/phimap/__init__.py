@@ -9,6 +9,8 @@
 `phimap.aio` has the same for asyncio, `phimap.sklearn` estimators for scikit-learn, `phimap.v1` the generated
 messages, of which `phimap.results` makes what calls return.
 """
+import importlib.metadata
+
 from phimap._access import Tls
 from phimap._pins import reference_to
 from phimap._rows_mapper import RowsMapper, rows_mapper
@@ -18,13 +20,15 @@ from phimap.errors import (Aborted, AlreadyExists, Cancelled, DataLoss, Deadline
                            Internal, InvalidArgument, NotFound, OutOfRange, PermissionDenied, ResourceExhausted,
                            Unauthenticated, Unavailable, Unimplemented)
 from phimap.progress import Progress, ProgressBar
-from phimap.results import Advice, Alias, BuildJob, Certificate, Evaluation, Mapping, Version
+from phimap.results import Advice, Alias, BuildJob, Capabilities, Capability, Certificate, Evaluation, Mapping, Version
 from phimap.v1.mapping_pb2 import MappingSpec, VersionRef
 
+__version__ = importlib.metadata.version("phimap")
+
 __all__ = [
-    "Aborted", "Advice", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Certificate", "Client", "DataLoss",
+    "Aborted", "Advice", "Alias", "AlreadyExists", "BuildJob", "Cancelled", "Capabilities", "Capability", "Certificate", "Client", "DataLoss",
     "DeadlineExceeded", "Error", "Evaluation", "FailedPrecondition", "Internal", "InvalidArgument", "Mapping", "MappingSpec",
     "NotFound", "OutOfRange", "PermissionDenied", "Progress", "ProgressBar", "ResourceExhausted", "RowsMapper", "Tls",
     "SweepPoint", "Unauthenticated", "Unavailable", "Unimplemented", "Version", "VersionRef", "read_sweep", "reference_to",
-    "rows_mapper", "sweep",
+    "__version__", "rows_mapper", "sweep",
 ]

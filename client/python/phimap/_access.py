@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r"(?!https?:)[^,]+:(\d{1,5})")
 # Targets that may stand for several servers, in gRPC's own form: their addresses, and a name of them.
 _LISTS = ("ipv4:", "ipv6:")
 _DNS = "dns:///"
-# What a header may carry (RFC 6750, section 2.1).
+# Characters that a header may carry (RFC 6750, section 2.1).
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 
 DEFAULT_SERVER = "127.0.0.1:7450"
@@ -49,7 +49,7 @@ class Tls:
 
 @dataclass(frozen=True)
 class Access:
-    """What a channel and its calls are made with. See access_of."""
+    """Credentials and options of a channel and its calls. See access_of."""
 
     target: str
     # None: not encrypted.
@@ -66,7 +66,7 @@ def access_of(server: str | None, tls: Tls | None, token: str | None) -> Access:
     if token and not _TOKEN.fullmatch(token):
         raise ValueError("token: expected letters, digits and -._~+/= only")
     if token and tls is None and not stays_on_this_machine(target):
-        raise ValueError(f"token: it would travel to {target} in the clear, for everyone on the way to use; connect with "
+        raise ValueError(f"token: it would travel to {target} unencrypted, where others can read and use it; connect with "
                          "TLS")
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     options = (("grpc.lb_policy_name", "round_robin"),) if names_several_servers(target) else ()
@@ -85,7 +85,7 @@ def access_key(server: str | None) -> tuple[Any, ...]:
 
 
 def _stamp(path: str) -> tuple[int, int] | None:
-    """What changes when a file is replaced or written; None if it is not there."""
+    """Numbers that change when a file is replaced or written; None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:
@@ -138,7 +138,7 @@ def _is_loopback(address: str) -> bool:
 
 def _credentials(tls: Tls) -> grpc.ChannelCredentials:
     if (tls.certificate_file is None) != (tls.key_file is None):
-        raise ValueError("tls: a client certificate and its key go together")
+        raise ValueError("tls: a client TLS certificate and its key must be given together")
     authorities, key, certificate = (
         pathlib.Path(path).read_bytes() if path is not None else None
         for path in (tls.ca_file, tls.key_file, tls.certificate_file))

@@ -11,13 +11,14 @@ import grpc.aio
 
 from phimap import _wire
 from phimap._aio_connection import AioConnection, raise_if_cancelled
+from phimap._blocks import Block
 from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
 from phimap._calls import Features
 from phimap._columns import in_order, refused_for_names
 from phimap._evaluate import EvaluationSession
 from phimap._pins import reference_to
 from phimap._retry import TRANSFORM_STREAM, Deadline
-from phimap._rows import AsyncRows, Block
+from phimap._rows import AsyncRows
 from phimap._transform import Gathered, Target, TransformSession, explained, needs_stream, no_rows, pinned_meanwhile
 from phimap.errors import Error, Internal, NotFound
 from phimap.progress import Observer, Progress

@@ -10,7 +10,6 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from phimap import _wire
 from phimap._access import Tls, access_of
 from phimap._channel import Turns, channel_count, channel_options, path_of
 from phimap._columns import ColumnOrders
@@ -20,7 +19,7 @@ from phimap._pins import Pins
 from phimap._retry import BUILD, TRANSFORM, TRANSFORM_STREAM, Deadline, Method, ServiceConfig
 from phimap._revisions import Revisions
 from phimap._transform import Widths
-from phimap.errors import Error, InvalidArgument, NotFound, Unimplemented, from_rpc_error
+from phimap.errors import Error, from_rpc_error
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 from phimap.v1 import mapping_service_pb2_grpc as service_grpc
@@ -45,7 +44,6 @@ class AioConnection:
         self._process = os.getpid()
         self._closed = False
         self._turn = Turns(channels)
-        self._sparse: bool | None = None
         self._mappings: Any = service_grpc.MappingServiceStub(self._channels[0])  # type: ignore[no-untyped-call]
         self._transforms = [channel.unary_unary(path_of(TRANSFORM)) for channel in self._channels]
         self._streams = [channel.stream_stream(path_of(TRANSFORM_STREAM)) for channel in self._channels]
@@ -148,16 +146,6 @@ class AioConnection:
             yield
         except grpc.RpcError as error:
             raise self._revisions.noted(from_rpc_error(error, self.server)) from None
-
-    async def accepts_sparse(self) -> bool:
-        if self._sparse is None:
-            try:
-                await self.transform(_wire.sparse_probe(), Deadline(None))
-            except Unimplemented:
-                self._sparse = False
-            except (InvalidArgument, NotFound):
-                self._sparse = True
-        return self._sparse is True
 
     def check_usable(self) -> None:
         check_usable(self._process, self._closed)

@@ -9,9 +9,10 @@ import numpy as np
 from google.protobuf.duration_pb2 import Duration
 
 from phimap import _wire
+from phimap._blocks import Block
 from phimap._lifetime import Ttl, ttl_message
 from phimap._retry import Retries
-from phimap._rows import Block, Room
+from phimap._rows import Room
 from phimap.errors import Aborted, DeadlineExceeded, Error, Internal, of_stream
 from phimap.progress import Observer, Progress
 from phimap.v1 import mapping_pb2 as mapping_pb
@@ -27,7 +28,7 @@ CANCEL_TIMEOUT = 5.0
 
 @dataclass(frozen=True)
 class Spec:
-    """What to build. See Client.build."""
+    """Describes what to build. See Client.build."""
 
     mapping: str
     spec: str | mapping_pb.MappingSpec
@@ -136,7 +137,7 @@ class BuildSession:
             self.version = event.version
 
     def _note_progress(self, job: mapping_pb.BuildJob) -> None:
-        # A build that begins again and fails where it failed before has made none.
+        # Progress counts only beyond the furthest attempt so far.
         if self.finished_sending and job.fraction > self._furthest:
             self._retries.progressed()
         self._furthest = max(self._furthest, job.fraction)

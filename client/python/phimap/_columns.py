@@ -5,10 +5,10 @@ import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 
-from phimap._rows import Block
+from phimap._blocks import Block
 from phimap.errors import Error, InvalidArgument
 
-WRONG_COLUMN_NAMES = "WRONG_COLUMN_NAMES"
+COLUMN_NAMES_MISMATCH = "COLUMN_NAMES_MISMATCH"
 # Names that a message lists.
 _SHOWN = 40
 
@@ -60,19 +60,19 @@ class ColumnOrders:
 
 
 def refused_for_names(error: Error) -> bool:
-    return error.reason == WRONG_COLUMN_NAMES
+    return error.reason == COLUMN_NAMES_MISMATCH
 
 
 def _differ(came: Sequence[str], expected: Sequence[str], reference: str) -> InvalidArgument:
     missing, unknown = _without(expected, came), _without(came, expected)
     said = [f"{_shown(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
     if not missing and not unknown:
-        said.append("they stand in another order")
+        said.append("they are in another order")
     if unknown:
         said.append(f"{_shown(unknown)} {'is' if len(unknown) == 1 else 'are'} not among the version's")
     return InvalidArgument(
         f"columns: {len(came)} columns came; {', and '.join(said)}; expected the {len(expected)} of {reference}: "
-        f"{_shown(expected)}; got {len(came)}: {_shown(came)}", field="columns", reason=WRONG_COLUMN_NAMES,
+        f"{_shown(expected)}; got {len(came)}: {_shown(came)}", field="columns", reason=COLUMN_NAMES_MISMATCH,
         metadata={"expected": str(len(expected)), "actual": str(len(came))})
 
 

@@ -64,6 +64,6 @@ def crc32c(data: bytes) -> int:
     while len(crcs) > 1:
         crcs = _apply(move, crcs[0::2]) ^ crcs[1::2]
         move = _apply(move, move)
-    # What the start inverted beyond the end has not moved through the register.
+    # The start's inversion beyond the end has not moved through the register and is added here.
     after_end = int.from_bytes(padded[length * _LANES:].tobytes(), "little")
     return int(crcs[0]) ^ after_end ^ 0xFFFFFFFF

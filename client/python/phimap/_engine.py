@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from phimap._blocks import SparseBlock, StringsBlock, block_of
 from phimap._columns import in_order
-from phimap._rows import SparseBlock, StringsBlock, block_of
 from phimap.errors import DataLoss, InvalidArgument, of_code
 
 LIBRARY = "PHIMAP_ENGINE_LIBRARY"
@@ -46,7 +46,7 @@ class Engine:
     def transform(self, rows: Any, names: tuple[str, ...] = (), reference: str = "") -> np.ndarray[Any, Any]:
         """The features of a block: an array, a DataFrame or a scipy.sparse matrix. `names` are those of the version's
         columns, if it has any: columns that have names are put in this order, see Client.transform."""
-        block = in_order(block_of(rows, True), names, reference)
+        block = in_order(block_of(rows), names, reference)
         if isinstance(block, StringsBlock):
             raise InvalidArgument("rows: expected rows of numbers, got strings")
         features = np.empty((block.rows, self.columns), self.dtype)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
+from phimap._blocks import Block
 from phimap._columns import in_order, names_hash
 from phimap._pins import elsewhere, nowhere
 from phimap._revisions import OF_ANOTHER_HISTORY
-from phimap._rows import Block
 from phimap.errors import Error, Internal, InvalidArgument
 from phimap.progress import Observer, Progress
 from phimap.v1 import evaluation_service_pb2 as evaluation_pb

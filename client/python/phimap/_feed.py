@@ -34,7 +34,7 @@ class Feed:
             self._changed.notify_all()
 
     def call_is_over(self) -> None:
-        """Nobody waits any more. What gRPC calls when a call ends."""
+        """Ends the feed; gRPC calls this when the call ends."""
         with self._changed:
             self._over = True
             self._messages.clear()

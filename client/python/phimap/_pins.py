@@ -8,13 +8,13 @@ from typing import Any
 from phimap.errors import Error
 from phimap.v1 import mapping_pb2 as mapping_pb
 
-# What the server says of a version that is not there any more, or is another one by now.
+# Errors of the server about a version that no longer exists, or that another has replaced.
 _GONE = ("VERSION_NOT_FOUND", "DIGEST_MISMATCH")
 _REFERENCE = re.compile(r"(?P<mapping>[^@]*)(?:@(?:(?P<number>\d+)|(?P<alias>.*)))?")
 
 
 def reference_to(version: Any) -> str:
-    """As "letters@3", of a Version or a VersionRef."""
+    """Text such as "letters@3", for a Version or a VersionRef."""
     ref = getattr(version, "ref", version)
     return f"{ref.mapping}@{ref.number}"
 
@@ -47,7 +47,7 @@ def elsewhere(reference: str, digest: str, error: Error) -> str | None:
 
 def nowhere(error: Error) -> bool:
     """Whether a version that was looked for by its digest is not there, or the server knows no such references."""
-    return error.reason in ("VERSION_NOT_FOUND", "BAD_REFERENCE")
+    return error.reason in ("VERSION_NOT_FOUND", "REFERENCE_INVALID")
 
 
 class Pins:
@@ -65,7 +65,7 @@ class Pins:
         self._versions: dict[str, mapping_pb.VersionRef] = {}
 
     def resolve(self, reference: str) -> tuple[str, str]:
-        """What to ask the server for: a reference and an expected digest, "" if any will do."""
+        """The reference to ask the server for, and the expected digest, "" if any will do."""
         with self._lock:
             known = self._versions.get(checked(reference))
         return (reference_to(known), known.digest) if known else (reference, "")

@@ -23,7 +23,7 @@ def facts_of(result: Any) -> Facts:
 
 
 def line_of(result: Any) -> str:
-    """As <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
+    """Text such as <Version letters@3: f2(…), rbf(…), 16 → 500 float32>."""
     kind = _kind(result)
     if kind not in _lines:
         return _fields(result)
@@ -48,7 +48,7 @@ def _kind(result: Any) -> str:
 
 
 def _fields(result: Any) -> str:
-    """Of any message: what is set, with long lists counted."""
+    """Text for any message: the fields that are set, with long lists counted."""
     parts = []
     for field, value in result.message.ListFields():
         if field.label == field.LABEL_REPEATED and len(value) > _MOST_SHOWN:
@@ -118,7 +118,7 @@ def _certificate_facts(certificate: Any) -> Facts:
     kept = f"{number(certificate.rank)} of {certificate.landmarks:,}" if certificate.rank is not None else ""
     return [("rows", number(certificate.stream_rows)), ("held out", number(certificate.held_out_rows)),
             ("landmarks", number(certificate.landmarks) if certificate.landmarks else ""), ("rank", kept),
-            ("not captured", percent(certificate.held_out_trace_residual)),
+            ("residual mass", percent(certificate.held_out_trace_residual)),
             ("kernel error", _error(certificate.kernel_error) if has("kernel_error") else ""),
             ("serving error", _error(certificate.serving_error) if has("serving_error") else ""),
             ("policy", certificate.policy), ("theorem", " ".join(certificate.theorem.split())),
@@ -176,15 +176,34 @@ def _advice_facts(advice: Any) -> Facts:
     return [("verdict", advice.verdict), ("proposal", advice.proposal), *lines]
 
 
+def _capabilities_facts(capabilities: Any) -> Facts:
+    return [(kind, ", ".join(one.name for one in getattr(capabilities, kind)))
+            for kind in ("mappings", "kernels", "policies", "learners")]
+
+
+def _capability_facts(capability: Any) -> Facts:
+    parameters = [(one.name, f"{_absent(one)}{one.expected}: {one.line}") for one in capability.parameters]
+    return [("", capability.line), ("formula", capability.formula), ("kernels", capability.kernels), *parameters]
+
+
+def _absent(parameter: Any) -> str:
+    return "required; " if parameter.required else f"{parameter.default_value}; " if parameter.default_value else ""
+
+
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}, " if count else ""
 
 
 _lines: dict[str, Callable[[Any], str]] = {
     "Version": _version_line, "Certificate": _certificate_line, "Evaluation": _evaluation_line, "Mapping": _mapping_line,
-    "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.proposal or advice.verdict}
+    "Alias": _alias_line, "BuildJob": _job_line, "Advice": lambda advice: advice.proposal or advice.verdict,
+    "Capabilities": lambda all: ", ".join(f"{len(getattr(all, kind))} {kind}"
+                                          for kind in ("mappings", "kernels", "policies", "learners")),
+    "Capability": lambda one: f"{one.name}({', '.join(parameter.name for parameter in one.parameters)})"}
 _facts: dict[str, Callable[[Any], Facts]] = {
-    "Version": _version_facts, "Certificate": _certificate_facts, "Evaluation": _evaluation_facts, "Advice": _advice_facts}
+    "Version": _version_facts, "Certificate": _certificate_facts, "Evaluation": _evaluation_facts, "Advice": _advice_facts,
+    "Capabilities": _capabilities_facts, "Capability": _capability_facts}
 _titles: dict[str, Callable[[Any], str]] = {
     "Version": lambda version: reference(version.ref),
+    "Capability": lambda capability: capability.name,
     "Evaluation": lambda evaluation: f"Evaluation of {reference(evaluation.version)}"}

@@ -93,7 +93,7 @@ class ServiceConfig:
         return json.dumps(config)
 
     def _entry(self, method: Method) -> dict[str, Any]:
-        """What gRPC would choose: the entry that names the method, else its service, else the one for all."""
+        """The entry that gRPC would choose: one that names the method, else one for its service, else the one for all."""
         for wanted in ({"service": method[0], "method": method[1]}, {"service": method[0]}, {}):
             for entry in self._config.get("methodConfig", []):
                 if wanted in entry.get("name", []):
@@ -135,7 +135,7 @@ class Retries:
         self._forgot = False
 
     def progressed(self) -> None:
-        """What happened before no longer counts."""
+        """Starts the count of attempts anew."""
         self.attempt = 1
         self._forgot = False
 

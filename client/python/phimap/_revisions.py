@@ -1,4 +1,4 @@
-"""What a client knows of the revisions of names: servers that share a store tell them, and calls ask for as much."""
+"""A client's knowledge of the revisions of names: servers that share a store tell them, and calls ask for as much."""
 from __future__ import annotations
 
 import threading
@@ -9,7 +9,7 @@ from phimap.errors import Error
 
 _TOLD = "phimap-revision"
 _ASKED = "phimap-min-revision"
-OF_ANOTHER_HISTORY = "REVISION_OF_ANOTHER_HISTORY"
+OF_ANOTHER_HISTORY = "REVISION_HISTORY_MISMATCH"
 
 
 class Revisions:
@@ -20,7 +20,7 @@ class Revisions:
 
     def __init__(self, metadata: Any) -> None:
         self._access = metadata
-        # Of the next call.
+        # Metadata of the next call.
         self.metadata = metadata
         self._known: tuple[str, int] | None = None
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class Revisions:
                         self._set((epoch, int(number)))
 
     def noted(self, error: Error) -> Error:
-        """The same error; a revision of another history, from before a failover or a restored backup, is forgotten."""
+        """Returns the error; forgets a revision of another history, from before a failover or a restored backup."""
         if error.reason == OF_ANOTHER_HISTORY:
             with self._lock:
                 if self._known is not None and self._known[0] == error.metadata.get("actual"):

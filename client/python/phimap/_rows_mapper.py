@@ -62,7 +62,7 @@ class RowsMapper:
     def __init__(self, version: Version, server: str | None, channels: int) -> None:
         self.reference = reference_to(version)
         self.digest: str = version.ref.digest
-        # Of the features.
+        # Number of features.
         self.columns: int = version.output_columns
         self.dtype = np.dtype(np.float64 if version.serving_type == mapping_pb.SERVING_TYPE_FLOAT64 else np.float32)
         self.server = server
@@ -113,8 +113,8 @@ def rows_mapper(reference: str, *, server: str | None = None, channels: int = 1,
     arguments are those of `Client`.
 
     on_workers: the artifact is exported here, once, and executed by the processes that call the function, which ask no
-    server. They need libphimap_engine (client/python/README.md). FailedPrecondition for mappings whose kernel values come
-    from elsewhere, Unimplemented for kernels of strings.
+    server. They need libphimap_engine (client/python/README.md). FailedPrecondition for mappings of a remote
+    kernel, Unimplemented for kernels of strings.
     """
     with Client(server) as client:
         version = client.get_version(reference)
@@ -131,7 +131,7 @@ def _check_executable(version: Version) -> None:
     """What the library would refuse, said before anything is exported."""
     if re.search(r"\b(service|precomputed)\(", version.kernel_text):
         raise FailedPrecondition(
-            f"{reference_to(version)} has kernel {version.kernel_text}, whose values come from outside of phimap, so its "
+            f"{reference_to(version)} has the remote kernel {version.kernel_text}, whose values phimap does not compute, so its "
             "artifact alone maps nothing; leave on_workers out to have the server map the rows")
     if version.input_columns == 0:
         raise Unimplemented(f"{reference_to(version)} maps strings (kernel {version.kernel_text}), which workers cannot; "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phimap._rows import is_sparse
+from phimap._blocks import is_sparse
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Sample:
 
 
 def sample_part(rows: Any, place: int, size: int, seed: int) -> Sample:
-    """Of the part at `place`. Cost: n log n; 16 bytes a row beside the rows."""
+    """Sample of the part at `place`. Cost: n log n; 16 bytes a row beside the rows."""
     rows = _indexable(rows)
     total = row_count(rows)
     keys = np.random.Philox(np.random.SeedSequence(seed, spawn_key=(place,))).random_raw(total)

@@ -14,9 +14,9 @@ from typing import Any, Union
 import numpy as np
 
 from phimap import progress as _progress
+from phimap._blocks import strings_of
 from phimap._evaluate import texts_of
 from phimap._pins import reference_to
-from phimap._rows import strings_of
 from phimap.client import Client
 from phimap.progress import Observer, Progress, ProgressArgument
 
@@ -88,7 +88,7 @@ class SweepPoint:
 
 def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
           kernel: str | Sequence[str] = "rbf(gamma=scale)", seeds: Sequence[int] = (0,),
-          learner: str = "linear_svm(C=1)", standardize: bool = False, path: str | os.PathLike[str] | None = None,
+          learner: str | None = None, standardize: bool = False, path: str | os.PathLike[str] | None = None,
           progress: ProgressArgument = None) -> list[SweepPoint]:
     """Builds each mapping from the rows, and measures the error of a learner on its features, their kernel error and what
     mapping a row takes.
@@ -103,13 +103,14 @@ def sweep(client: Client, rows: Any, labels: Iterable[Any], *, specs: Specs,
         specs: texts as "f2(landmarks=300, policy=rpcholesky)", or a dictionary whose combinations are taken:
             {"mapping": ["f1", "f2"], "landmarks": [100, 300], "policy": ["uniform", "rpcholesky"]}.
         kernel, seeds: each is taken with each spec.
-        learner, standardize: see Client.evaluate and Client.build.
+        learner, standardize: see Client.evaluate and Client.build; a learner of None is the server's default.
         path: of a file of JSON lines, which `SweepDisplay.from_file` and `phimap sweep` read too; None keeps none.
         progress: a function that takes `Progress`, or True for a bar on stderr.
     """
     texts = texts_of(labels)
     data = digest_of(rows, texts)
     kernels = [kernel] if isinstance(kernel, str) else list(kernel)
+    learner = learner if learner is not None else _default_learner(client)
     asked = list(itertools.product(specs_of(specs), kernels, [int(seed) for seed in seeds]))
     done = {point.key: point for point in read_sweep(path, missing_ok=True)} if path is not None else {}
     points = []
@@ -180,6 +181,11 @@ def _number_rows(rows: Any) -> Iterable[Any]:
     if hasattr(rows, "tocsr"):
         return (row.toarray().ravel() for row in rows.tocsr())
     return np.asarray(rows, np.float64)
+
+
+def _default_learner(client: Client) -> str:
+    """The text of the server's default, as `phimap sweep` writes it: points say which learner they are of."""
+    return "".join(f"{one.name}()" for one in client.capabilities().learners if one.is_default)
 
 
 def _measured(client: Client, rows: Any, labels: Sequence[str], spec: str, kernel: str, seed: int, learner: str,

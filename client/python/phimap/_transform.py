@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 
 from phimap import _wire
+from phimap._blocks import Block
 from phimap._columns import in_order, refused_for_names
 from phimap._pins import Pins, elsewhere, nowhere, reference_to
 from phimap._retry import Retries
-from phimap._rows import Block, Room
+from phimap._rows import Room
 from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidArgument, NotFound, ResourceExhausted
 from phimap.errors import moved_by
 from phimap.v1 import mapping_pb2 as mapping_pb
 
 # A request and its answer aim at this size, which hides the cost of a message and keeps a window of them small.
 MESSAGE_BYTES = 1 << 20
-# What goes into one Transform call, without a stream.
+# Largest request for one Transform call, without a stream.
 UNARY_BYTES = 4 << 20
 # Sent before the width of the features is known: few enough that even 65,536 doubles a row stay under a quarter of the
 # message limit.
@@ -52,7 +53,7 @@ class Widths:
 
 @dataclass(frozen=True)
 class Target:
-    """What a call asks for, and what it may get: a pin, resolved."""
+    """A resolved pin: what a call asks for, and what it may get."""
 
     asked: str
     reference: str
@@ -71,7 +72,7 @@ class Target:
         return Target(reference, pinned, expected_digest or digest, residual)
 
     def elsewhere(self, error: Error) -> Target | None:
-        """The same version by its digest, if its number was refused with this error."""
+        """The target that names the version by its digest, if its number was refused with this error; else None."""
         found = elsewhere(self.reference, self.expected_digest, error)
         return Target(self.asked, found, self.expected_digest, self.residual) if found else None
 
@@ -93,7 +94,7 @@ class TransformSession:
         self._unanswered: collections.deque[Block] = collections.deque()
         self._ended = False
         self._rows_done = 0
-        # Of the stream that is open now.
+        # Answers of the stream that is open now.
         self._answered_here = 0
         self._first_request = True
         self._version: mapping_pb.VersionRef | None = None
@@ -138,7 +139,7 @@ class TransformSession:
         return self._ended and not self._unanswered
 
     def again(self) -> list[bytes]:
-        """What a stream that is opened again starts with."""
+        """The messages with which a reopened stream starts: the unanswered blocks."""
         self._first_request = True
         self._answered_here = 0
         return [self._serialized(block) for block in self._unanswered]

@@ -18,7 +18,7 @@ class VersionQuery:
         self._version: Version | None = None
 
     def request(self) -> service_pb.GetVersionRequest | None:
-        """What to ask next; None once the version is known."""
+        """The next question for the server; None once the version is known."""
         return None if self._next is None else service_pb.GetVersionRequest(reference=self._next)
 
     def take(self, version: Version) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from phimap._blocks import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
 from phimap._columns import names_hash
-from phimap._rows import FLOAT32, FLOAT64, Block, SparseBlock, StringsBlock
 from phimap.errors import Internal
 from phimap.v1 import evaluation_service_pb2 as evaluation_service_pb
 from phimap.v1 import examples_pb2 as examples_pb
@@ -62,15 +62,6 @@ def evaluate_request(block: Block, labels: list[str]) -> bytes:
     labeled = (_with_examples(b"", _LABELED_EXAMPLES, block) +
                evaluation_service_pb.LabeledExamples(labels=labels).SerializeToString())
     return _tag(_EVALUATE_EXAMPLES) + _varint(len(labeled)) + labeled
-
-
-def sparse_probe() -> bytes:
-    """A TransformRequest with one sparse row that names no version: refused for the row by a server that takes dense rows
-    only, and for the name by others."""
-    offsets, columns, values = np.zeros(2, "<i8").tobytes(), b"", b""
-    rows = examples_pb.SparseRows(rows=1, columns=1, row_offsets_le=offsets, column_indices_le=columns, float32_le=values)
-    request = transform_service_pb.TransformRequest(examples=examples_pb.Examples(sparse=rows))
-    return request.SerializeToString()
 
 
 def _with_examples(head: bytes, field: int, block: Block) -> bytes:

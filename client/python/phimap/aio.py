@@ -23,7 +23,7 @@ from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinn
 from phimap._version_query import VersionQuery
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
+from phimap.results import Advice, Alias, BuildJob, Capabilities, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -65,7 +65,7 @@ class AsyncClient:
                     progress: ProgressArgument = None) -> Version:
         connection = self._connection
         connection.check_usable()
-        source = await async_source_of(rows, connection.accepts_sparse)
+        source = async_source_of(rows)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
             wanted = Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl)
@@ -99,7 +99,7 @@ class AsyncClient:
                                      progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
         connection = self._connection
         connection.check_usable()
-        source = await async_source_of(rows, connection.accepts_sparse)
+        source = async_source_of(rows)
         with _progress.observing(progress) as observer:
             return await _aio_calls.transform(
                 connection, reference, expected_digest, source, Deadline(timeout), observer)
@@ -109,7 +109,7 @@ class AsyncClient:
                                        progress: ProgressArgument = None) -> tuple[Features, Features]:
         connection = self._connection
         connection.check_usable()
-        source = await async_source_of(rows, connection.accepts_sparse)
+        source = async_source_of(rows)
         with _progress.observing(progress) as observer:
             both, _ = await _aio_calls.transform(
                 connection, reference, expected_digest, source, Deadline(timeout), observer, residual=True)
@@ -122,7 +122,7 @@ class AsyncClient:
         connection = self._connection
         connection.check_usable()
         check_stream_options(window, rows_per_request)
-        source = await async_source_of(rows, connection.accepts_sparse)
+        source = async_source_of(rows)
         target = Target.resolve(self._pins, reference, expected_digest)
         with _progress.observing(progress) as observer:
             async with aclosing(_aio_calls.stream(connection, target, source, Deadline(timeout), observer, window,
@@ -138,7 +138,7 @@ class AsyncClient:
                        progress: ProgressArgument = None) -> Evaluation:
         connection = self._connection
         connection.check_usable()
-        source = await async_source_of(rows, connection.accepts_sparse)
+        source = async_source_of(rows)
         pinned, digest = self._pins.resolve(reference)
         spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest,
                        await source.names())
@@ -173,6 +173,9 @@ class AsyncClient:
             except NotFound as error:
                 query.refuse(error)
         return query.version()
+
+    async def capabilities(self) -> Capabilities:
+        return await self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
 
     async def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                      classes: int = 0, distortion: float = 0.0,

@@ -23,7 +23,7 @@ from phimap._transform import DEFAULT_WINDOW, Target, check_stream_options, pinn
 from phimap._version_query import VersionQuery
 from phimap.errors import NotFound
 from phimap.progress import ProgressArgument
-from phimap.results import Advice, Alias, BuildJob, Evaluation, Mapping, Version, result_of
+from phimap.results import Advice, Alias, BuildJob, Capabilities, Evaluation, Mapping, Version, result_of
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
@@ -123,7 +123,7 @@ class Client:
         """
         connection = self._connection
         connection.check_usable()
-        source = source_of(rows, connection.accepts_sparse)
+        source = source_of(rows)
         deadline = Deadline(timeout)
         with _progress.observing(progress) as observer:
             wanted = Spec.of(mapping, spec, kernel, standardize, seed, build_id, ttl)
@@ -171,24 +171,24 @@ class Client:
     def transform_with_version(self, reference: str, rows: Any, *, expected_digest: str = "",
                                timeout: float | None = None,
                                progress: ProgressArgument = None) -> tuple[Features, mapping_pb.VersionRef]:
-        """As `transform`, and which version answered."""
+        """Like `transform`, and returns also which version answered."""
         connection = self._connection
         connection.check_usable()
-        source = source_of(rows, connection.accepts_sparse)
+        source = source_of(rows)
         with _progress.observing(progress) as observer:
             return _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer)
 
     def transform_with_residuals(self, reference: str, rows: Any, *, expected_digest: str = "",
                                  timeout: float | None = None,
                                  progress: ProgressArgument = None) -> tuple[Features, Features]:
-        """As `transform`, and for each row a bound on ρ(x) = K(x, x) − ‖F(x)‖², what the features of F2 leave of K(x, x).
+        """Like `transform`, and returns a bound on ρ(x) = K(x, x) − ‖F(x)‖² for each row: what F2 leaves of K(x, x).
 
         For any two rows |K(x, y) − F(x)·F(y)| ≤ √(ρ(x)·ρ(y)), the rounding of the features included. A ρ near K(x, x)
         says that the row is unlike those that the version was built from. FailedPrecondition of other mappings.
         """
         connection = self._connection
         connection.check_usable()
-        source = source_of(rows, connection.accepts_sparse)
+        source = source_of(rows)
         with _progress.observing(progress) as observer:
             both = _calls.transform(connection, reference, expected_digest, source, Deadline(timeout), observer,
                                     residual=True)[0]
@@ -205,7 +205,7 @@ class Client:
         connection = self._connection
         connection.check_usable()
         check_stream_options(window, rows_per_request)
-        source = source_of(rows, connection.accepts_sparse)
+        source = source_of(rows)
 
         def blocks() -> Generator[Features, None, None]:
             target = Target.resolve(self._pins, reference, expected_digest)
@@ -242,7 +242,7 @@ class Client:
         """
         connection = self._connection
         connection.check_usable()
-        source = source_of(rows, connection.accepts_sparse)
+        source = source_of(rows)
         pinned, digest = self._pins.resolve(reference)
         spec = spec_of(pinned, learner, held_out, folds, seed, confidence, expected_digest or digest, source.names())
         with _progress.observing(progress) as observer:
@@ -282,6 +282,10 @@ class Client:
             except NotFound as error:
                 query.refuse(error)
         return query.version()
+
+    def capabilities(self) -> Capabilities:
+        """The mappings, kernels, policies and learners that this server offers, each with its parameters."""
+        return self._call("ListCapabilities", service_pb.ListCapabilitiesRequest())
 
     def advise(self, *, margin: float, error: float, confidence: float, alpha: float = 0.0, points: int = 0,
                classes: int = 0, distortion: float = 0.0, kernel_error: float = 0.0) -> Advice:

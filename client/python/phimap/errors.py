@@ -1,7 +1,7 @@
-"""What a server says about an error, as exceptions.
+"""Exceptions for the errors that a server reports.
 
-Each canonical gRPC code has a class below `Error`; those that Python has a word for are that too: a bad argument is a
-`ValueError`, an unknown name a `LookupError`, a deadline a `TimeoutError`, a lost server a `ConnectionError`.
+Each canonical gRPC code has a class below `Error`, which derives from Python's own exception where there is one: a bad argument
+is a `ValueError`, an unknown name a `LookupError`, a deadline a `TimeoutError`, a lost server a `ConnectionError`.
 """
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ def connection_broke(error: Error) -> bool:
 
 def was_not_begun(error: Error) -> bool:
     """Whether the server says that the call left no trace, so that it may be made again whatever it does."""
-    return isinstance(error, Unavailable) and error.reason in ("SHUTTING_DOWN", "REVISION_NOT_REACHED")
+    return isinstance(error, Unavailable) and error.reason in ("SERVER_SHUTTING_DOWN", "REVISION_NOT_REACHED")
 
 
 def moved_by(error: Error, rows: int) -> Error:
-    """The same error, of a request in a stream, as one about the input: what a message calls its row 0 was preceded by
-    `rows` of the input, and users know of no requests."""
+    """Renames the row: the server counts within a request of the stream, which `rows` rows of the input precede; users know
+    the rows of their input and no requests."""
     metadata = dict(error.metadata)
     message = error.message.replace(f"request {metadata.pop('request', '')}: ", "", 1)
     row, field = error.row, error.field
@@ -181,8 +181,8 @@ def moved_by(error: Error, rows: int) -> Error:
 
 
 def of_stream(error: Error) -> Error:
-    """The same error, of a row of a build, as one about the input: the server names the row as its message has it, and says
-    which of the stream it is beside."""
+    """Renames the row: the server counts within a message (`row`) and adds the row of the stream (`stream_row`), which users
+    know."""
     metadata = dict(error.metadata)
     row = metadata.get("stream_row", "")
     if not row.isdecimal():

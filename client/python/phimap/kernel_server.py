@@ -72,7 +72,7 @@ class KernelServer:
         self._server.start()
 
     def wait(self) -> None:
-        """Until it is closed by another thread."""
+        """Waits until another thread closes the server."""
         self._server.wait_for_termination()
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class _Servicer(kernel_service_pb2_grpc.KernelServiceServicer):
         kernel = self._kernels.get(request.kernel)
         if kernel is None:
             raise _Refused(grpc.StatusCode.INVALID_ARGUMENT,
-                           f"there is no kernel {request.kernel!r} here; there is {', '.join(sorted(self._kernels))}")
+                           f"there is no kernel {request.kernel!r} on this server; it has {', '.join(sorted(self._kernels))}")
         right = self._columns.of(request)
         left = _batch(request.left)
         block = _numbers(kernel(left, right), (_count(left), _count(right)), request.kernel)
@@ -153,7 +153,7 @@ class _Remembered:
             if request.known_right_digest in self._batches:
                 self._batches.move_to_end(request.known_right_digest)
                 return self._batches[request.known_right_digest]
-        raise _Refused(grpc.StatusCode.NOT_FOUND, "these right examples are not known here: send them")
+        raise _Refused(grpc.StatusCode.NOT_FOUND, "the right examples are not known here: send them")
 
 
 def _batch(examples: examples_pb2.Examples) -> Batch:

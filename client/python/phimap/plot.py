@@ -67,7 +67,7 @@ class CertificateDisplay:
         captured: the share of that sum that lies in the landmarks' span.
         pivots: what share of its own K(x, x) each landmark had left when it was chosen.
         tolerance: at and under this share a landmark is dropped.
-        residuals: shares of K(x, x) of held-out rows that are not captured, by name.
+        residuals: shares of K(x, x) of held-out rows outside the landmarks' span, by name.
         name: of the version.
 
     Attributes:
@@ -85,7 +85,7 @@ class CertificateDisplay:
 
     @classmethod
     def from_version(cls, version: Any, *, ax: Any = None) -> CertificateDisplay:
-        """Of a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
+        """Draws a Version with its certificate, as `Client.build` and `Client.get_version` return it."""
         certificate = version.certificate
         if not (certificate.HasField("spectrum") and len(certificate.pivots)):
             raise ValueError(f"{reference_to(version)} is {version.mapping_text}: its certificate has no spectrum and pivots, "
@@ -117,7 +117,7 @@ class CertificateDisplay:
         ax.semilogy(places, np.maximum(self.eigenvalues, 1e-12), color=_PLAIN, label="eigenvalue")
         left = 1 - self.captured
         if left > 0:
-            ax.axhline(left, color=_BOUND, linestyle="--", label=f"not captured: {100 * left:.2g} %")
+            ax.axhline(left, color=_BOUND, linestyle="--", label=f"residual: {100 * left:.2g} %")
         ax.legend(frameon=False)
         title = f"Spectrum: {100 * self.captured:.3g} % captured"
         _finish(ax, title, f"eigenvalue{f' of {self.name}' if self.name else ''}", "share of their sum")
@@ -136,7 +136,7 @@ class CertificateDisplay:
         for place, value in enumerate(values):
             ax.annotate(f"{value:.3g} %", (value, place), xytext=(4, 0), textcoords="offset points", va="center")
         ax.set_xlim(0, 1.3 * max([*values, 1e-9]))
-        _finish(ax, "Not captured of held-out rows", "% of K(x, x)", "")
+        _finish(ax, "Residuals of held-out rows", "% of K(x, x)", "")
 
 
 class MarginDisplay:
@@ -166,7 +166,7 @@ class MarginDisplay:
 
     @classmethod
     def from_evaluation(cls, evaluation: Any, *, ax: Any = None) -> MarginDisplay:
-        """Of an Evaluation: in the kernel's own space where it has margins there (of F2), or else in the features'."""
+        """Draws an Evaluation: in the kernel's own space if it has margins there (F2), or else in the features'."""
         in_kernel = bool(len(evaluation.kernel_margin_quantiles))
         margins = evaluation.kernel_margin_quantiles if in_kernel else evaluation.margin_quantiles
         if not len(margins):
@@ -201,7 +201,7 @@ class MarginDisplay:
         return self
 
 
-# What a sweep shows, and how its axis is named.
+# Quantities that a sweep shows, and the names of their axes.
 _QUANTITIES = {"error": "error", "accuracy": "accuracy", "microseconds_per_row": "microseconds a row",
                "kernel_error_mean": "mean kernel error"}
 
@@ -224,13 +224,13 @@ class SweepDisplay:
     @classmethod
     def from_sweep(cls, points: Iterable[SweepPoint], *, ax: Any = None,
                    quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
-        """Of what `phimap.sweep` returned."""
+        """Draws the points that `phimap.sweep` returned."""
         return cls(points=points).plot(ax=ax, quantities=quantities)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, ax: Any = None,
                   quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:
-        """Of a file that `phimap.sweep` or `phimap sweep` wrote."""
+        """Draws a file that `phimap.sweep` or `phimap sweep` wrote."""
         return cls(points=read_sweep(path)).plot(ax=ax, quantities=quantities)
 
     def plot(self, ax: Any = None, quantities: Sequence[str] = ("error", "microseconds_per_row")) -> SweepDisplay:

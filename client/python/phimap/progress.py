@@ -33,7 +33,7 @@ class Progress:
 
 # Called from the thread that made the call. An exception of it ends the call.
 Observer = Callable[[Progress], None]
-# What calls take: an observer, True for a ProgressBar, None or False for nothing.
+# Progress argument of a call: an observer, True for a ProgressBar, None or False for nothing.
 ProgressArgument = Union[Observer, bool, None]
 
 
@@ -77,7 +77,7 @@ class ProgressBar:
 
 @contextlib.contextmanager
 def observing(progress: ProgressArgument) -> Iterator[Observer]:
-    """What a call reports to while it runs."""
+    """Yields the function that a call reports to while it runs."""
     if not (progress is None or isinstance(progress, (bool, np.bool_)) or callable(progress)):
         raise TypeError(f"progress: expected a function, True or None, got {progress!r}")
     if not callable(progress) and progress:

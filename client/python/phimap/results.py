@@ -1,4 +1,4 @@
-"""What calls return: messages of the API that print as short text, and as tables in notebooks."""
+"""Results that calls return: messages of the API that print as short text, and as tables in notebooks."""
 from __future__ import annotations
 
 import html
@@ -12,7 +12,7 @@ from phimap.v1 import evaluation_service_pb2 as evaluation_pb
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
-__all__ = ["Advice", "Alias", "BuildJob", "Certificate", "Evaluation", "Mapping", "Result", "Version", "result_of"]
+__all__ = ["Advice", "Alias", "BuildJob", "Capabilities", "Capability", "Certificate", "Evaluation", "Mapping", "Result", "Version", "result_of"]
 
 
 class Result:
@@ -91,7 +91,7 @@ class Version(Result):
 
 
 class Certificate(Result):
-    """What was measured about a version when it was built."""
+    """Measurements of a version, made when it was built."""
 
     __slots__ = ()
     kind = mapping_pb.Certificate
@@ -130,6 +130,20 @@ class Advice(Result):
 
     __slots__ = ()
     kind = service_pb.AdviseResponse
+
+
+class Capabilities(Result):
+    """The mappings, kernels, policies and learners of a server: tuples of Capability."""
+
+    __slots__ = ()
+    kind = service_pb.ListCapabilitiesResponse
+
+
+class Capability(Result):
+    """A mapping, kernel, policy or learner: its name in texts, a line for people, and its parameters."""
+
+    __slots__ = ()
+    kind = service_pb.Capability
 
 
 def result_of(value: Any) -> Any:

@@ -43,7 +43,7 @@ def scripted_client(scripted):
         yield connected
 
 
-# As the package's own, but nobody waits: gRPC refuses a backoff of 0.
+# The package's own policy with the shortest waits: gRPC refuses a backoff of 0.
 _RETRY = {"maxAttempts": 4, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
           "retryableStatusCodes": ["UNAVAILABLE"]}
 NO_BACKOFF = {"methodConfig": [{"name": [{}], "retryPolicy": _RETRY}]}

@@ -113,12 +113,12 @@ def test_a_token_leaves_this_machine_only_encrypted(target, stays, tls):
     if stays:
         access_of(target, None, READER)
     else:
-        with pytest.raises(ValueError, match="token: it would travel to .* in the clear"):
+        with pytest.raises(ValueError, match="token: it would travel to .* unencrypted"):
             access_of(target, None, READER)
 
 
 def test_what_contradicts_itself_or_is_not_there_is_refused(tls, monkeypatch):
-    with pytest.raises(ValueError, match="tls: a client certificate and its key go together"):
+    with pytest.raises(ValueError, match="tls: a client TLS certificate and its key must be given together"):
         access_of("h:1", Tls(tls.ca_file, certificate_file=tls.ca_file), None)
     with pytest.raises(FileNotFoundError):
         access_of("h:1", Tls("/nowhere.pem"), None)

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from phimap._rows import FLOAT32, FLOAT64, block_of
+from phimap._blocks import FLOAT32, FLOAT64, block_of
 from phimap.errors import InvalidArgument
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -20,7 +20,7 @@ def written(block):
 
 @pytest.mark.parametrize("kind", [pyarrow.table, pyarrow.RecordBatch.from_pydict])
 def test_a_table_is_its_columns_as_numbers(kind):
-    block = block_of(kind(COLUMNS), False)
+    block = block_of(kind(COLUMNS))
     assert (block.rows, block.columns, block.dtype) == (3, 3, FLOAT64)
     np.testing.assert_array_equal(written(block), VALUES)
     np.testing.assert_array_equal(written(block.part(1, 3)), VALUES[1:])
@@ -28,19 +28,19 @@ def test_a_table_is_its_columns_as_numbers(kind):
 
 def test_floats_of_four_bytes_stay_so():
     table = pyarrow.table({"a": pyarrow.array([0.1, 0.2], pyarrow.float32())})
-    assert block_of(table, False).dtype == FLOAT32
+    assert block_of(table).dtype == FLOAT32
 
 
 def test_chunks_are_one_column_and_a_null_is_no_number():
     column = pyarrow.chunked_array([[1, None], [3]])
-    np.testing.assert_array_equal(written(block_of(pyarrow.table({"a": column}), False)), [[1], [np.nan], [3]])
+    np.testing.assert_array_equal(written(block_of(pyarrow.table({"a": column}))), [[1], [np.nan], [3]])
     truths = pyarrow.array([True, None])
-    np.testing.assert_array_equal(written(block_of(pyarrow.table({"a": truths}), False)), [[1], [np.nan]])
+    np.testing.assert_array_equal(written(block_of(pyarrow.table({"a": truths}))), [[1], [np.nan]])
 
 
 def test_a_column_of_texts_is_named():
     with pytest.raises(InvalidArgument, match="column 'b'"):
-        block_of(pyarrow.table({"a": [1.0], "b": ["x"]}), False)
+        block_of(pyarrow.table({"a": [1.0], "b": ["x"]}))
 
 
 def test_a_parquet_file_is_built_from_and_mapped(client, tmp_path):

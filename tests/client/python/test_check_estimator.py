@@ -2,9 +2,9 @@
 import pytest
 from sklearn.utils import estimator_checks
 
-from phimap.sklearn import F1, F2, F3, FourierFeatures, KernelPCA, RandomProjection
+from phimap.sklearn import F1, F2, F3, FourierFeatures, KernelFeatures, KernelPCA, RandomProjection
 
-KINDS = [F1, F2, F3, FourierFeatures, KernelPCA, RandomProjection]
+KINDS = [F1, F2, F3, FourierFeatures, KernelFeatures, KernelPCA, RandomProjection]
 
 
 @pytest.mark.filterwarnings("ignore:landmarks=", "ignore:dimensions=")

@@ -76,7 +76,7 @@ def test_other_names_are_an_error_that_shows_both_lists(client, frame, renamed):
     for call in calls:
         with pytest.raises(phimap.InvalidArgument) as caught:
             call(renamed)
-        assert caught.value.reason == "WRONG_COLUMN_NAMES"
+        assert caught.value.reason == "COLUMN_NAMES_MISMATCH"
         assert '"a" is missing, and "x" is not among the version\'s' in str(caught.value)
         assert '"a", "b", "c", "d", "e"' in str(caught.value)
     with pytest.raises(phimap.InvalidArgument, match=r'6 columns came; "id" is not among the version\'s'):

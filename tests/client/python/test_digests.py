@@ -65,7 +65,7 @@ def test_digests_that_are_not_there_or_are_none(client, version, rows):
     for wrong in ("sha256:", "sha256:012345", f"sha256:{version.ref.digest.upper()}", f"sha256:{version.ref.digest}0"):
         with pytest.raises(phimap.InvalidArgument) as raised:
             client.transform(f"{version.ref.mapping}@{wrong}", rows)
-        assert raised.value.reason == "BAD_REFERENCE" and "sha256:" in raised.value.message
+        assert raised.value.reason == "REFERENCE_INVALID" and "sha256:" in raised.value.message
     with pytest.raises(phimap.FailedPrecondition) as raised:
         client.transform(by_digest(version), rows, expected_digest="0" * 64)
     assert raised.value.reason == "DIGEST_MISMATCH"

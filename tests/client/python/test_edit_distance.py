@@ -58,22 +58,22 @@ def test_words_have_the_features_of_their_kernel_and_a_program_that_dies_takes_n
             assert version.certificate.policy == "uniform"
             assert version.input_columns == 0
             features[language], residuals = client.transform_with_residuals(language, WORDS)
-            # What F2 promises of every pair.
+            # F2 promises this bound for every pair.
             error = np.abs(gram - features[language] @ features[language].T)
             bound = np.sqrt(np.outer(residuals, residuals))
             assert (error <= bound * (1 + 1e-9) + 1e-12).all()
-            # Of landmarks, which are 60 of the words, nothing is lost.
+            # The 60 words that are landmarks have no residual.
             assert (residuals < 1e-9).sum() >= 60
         np.testing.assert_allclose(features["python"], features["cpp"], rtol=0, atol=1e-6)
 
-        # The same words as bytes are other examples with the same kernel.
+        # Words given as bytes are other examples with equal kernel values.
         octets = [word.encode() for word in WORDS]
         client.build("octets", octets, spec="f2(landmarks=60, serving_type=float64)", kernel=KERNEL.format("cpp"))
         np.testing.assert_allclose(client.transform("octets", octets), features["cpp"], rtol=0, atol=1e-6)
 
         with pytest.raises(phimap.InvalidArgument) as numbers:
             client.transform("cpp", np.zeros((2, 3)))
-        assert numbers.value.reason == "WRONG_KIND"
+        assert numbers.value.reason == "EXAMPLE_KIND_MISMATCH"
         with pytest.raises(phimap.FailedPrecondition) as refused:
             client.build("numbers", np.zeros((20, 3)), spec="f2(landmarks=2)", kernel=KERNEL.format("cpp"))
         assert "edit compares words: send text or bytes" in str(refused.value)

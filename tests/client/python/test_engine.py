@@ -135,7 +135,7 @@ def test_what_the_artifact_alone_cannot_map_is_refused(phimapd, client, rows):
     for name, error in (("engine-gram", phimap.FailedPrecondition), ("engine-text", phimap.Unimplemented)):
         with pytest.raises(error, match="on_workers"):
             phimap.rows_mapper(name, server=phimapd.address, on_workers=True)
-        with pytest.raises(error, match="by the server"):  # the library's own word
+        with pytest.raises(error, match="use the server"):  # the library's own word
             engine_of(client, name)
 
 

@@ -63,11 +63,11 @@ def test_a_row_of_a_stream_wins_over_that_of_its_message():
 def test_an_error_of_a_build_names_the_row_of_the_input_everywhere():
     error = of_stream(phimap.InvalidArgument(
         "examples.dense.rows[3].columns[2]: row 7003 of the stream: expected a finite number, got nan",
-        field="examples.dense.rows[3].columns[2]", reason="NOT_FINITE",
+        field="examples.dense.rows[3].columns[2]", reason="VALUE_NOT_FINITE",
         metadata={"row": "3", "stream_row": "7003", "column": "2"}))
     assert error.message == "examples.dense.rows[7003].columns[2]: expected a finite number, got nan"
     assert error.field == "examples.dense.rows[7003].columns[2]"
-    assert (error.row, error.column, error.reason, error.metadata["row"]) == (7003, 2, "NOT_FINITE", "7003")
+    assert (error.row, error.column, error.reason, error.metadata["row"]) == (7003, 2, "VALUE_NOT_FINITE", "7003")
     other = phimap.InvalidArgument("spec.kernel: no", field="spec.kernel", metadata={"column": "3"})
     assert of_stream(other) is other
 

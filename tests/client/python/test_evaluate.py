@@ -75,10 +75,10 @@ def test_the_servers_errors_have_their_class_and_place(client, name, labeled):
     rows, labels = labeled
     with pytest.raises(phimap.InvalidArgument) as failed:
         client.evaluate(name, rows, labels, learner="svm()")
-    assert failed.value.reason == "BAD_EXPRESSION" and failed.value.field == "spec.learner"
+    assert failed.value.reason == "EXPRESSION_INVALID" and failed.value.field == "spec.learner"
     with pytest.raises(phimap.InvalidArgument) as failed:
         client.evaluate(name, rows[:10], labels[:10], folds=11)
-    assert failed.value.reason == "TOO_MANY_FOLDS"
+    assert failed.value.reason == "FOLDS_TOO_MANY"
     endless = rows.copy()
     endless[333, 2] = np.nan
     for given in (endless, iter(np.array_split(endless, 5))):
@@ -89,7 +89,7 @@ def test_the_servers_errors_have_their_class_and_place(client, name, labeled):
         client.evaluate("nobody", rows, labels)
     with pytest.raises(phimap.InvalidArgument) as failed:
         client.evaluate(name, rows, ["one"] * 400)
-    assert failed.value.reason == "ONE_CLASS"
+    assert failed.value.reason == "CLASSES_TOO_FEW"
 
 
 def test_progress_begins_with_the_rows_and_goes_on_with_the_server(client, name, labeled):

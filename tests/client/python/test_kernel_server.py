@@ -55,7 +55,7 @@ def test_a_kernel_of_a_service_gives_the_features_of_the_built_in_one(tmp_path, 
                 np.testing.assert_allclose(*features, rtol=0, atol=1e-6)
             with pytest.raises(phimap.FailedPrecondition) as refused:
                 client.build("other", rows, spec="f1(landmarks=2)", kernel="service(endpoint=here, kernel=nothing)")
-            assert refused.value.reason == "KERNEL_SERVICE_ERROR"
+            assert refused.value.reason == "KERNEL_SERVICE_FAILED"
             assert "there is rbf" in str(refused.value)
 
 
@@ -73,7 +73,7 @@ def test_columns_that_were_sent_are_known_by_their_digest(words):
 
 
 @pytest.mark.parametrize("kernel, code, message", [
-    ("nothing", "INVALID_ARGUMENT", "there is no kernel 'nothing' here; there is common, no_words, wrong_shape"),
+    ("nothing", "INVALID_ARGUMENT", "there is no kernel 'nothing' on this server; it has common, no_words, wrong_shape"),
     ("no_words", "INVALID_ARGUMENT", "not one of my words"),
     ("wrong_shape", "INTERNAL", r"returned the shape \(1, 1\), expected \(3, 2\)"),
 ])

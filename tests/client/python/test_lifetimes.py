@@ -33,7 +33,7 @@ def test_a_ttl_is_seconds_too_and_is_checked(client, name, rows):
     for ttl in (0, 59, -60, 36500 * DAY + 1):
         with pytest.raises(phimap.InvalidArgument) as raised:
             client.build(name, rows, spec="f1(landmarks=3)", ttl=ttl)
-        assert raised.value.reason == "OUT_OF_RANGE" and raised.value.field == "spec.ttl"
+        assert raised.value.reason == "FIELD_OUT_OF_RANGE" and raised.value.field == "spec.ttl"
     for ttl in (float("inf"), float("nan")):
         with pytest.raises(ValueError, match="ttl"):
             client.build(name, rows, spec="f1(landmarks=3)", ttl=ttl)
@@ -59,7 +59,7 @@ def test_keep_extends_and_clears_and_never_shortens(client, name, rows):
     def is_refused(ttl):
         with pytest.raises(phimap.FailedPrecondition) as raised:
             client.keep(name, ttl=ttl)
-        assert raised.value.reason == "WOULD_EXPIRE_SOONER" and raised.value.field == "ttl"
+        assert raised.value.reason == "TTL_TOO_SHORT" and raised.value.field == "ttl"
 
     is_refused(29 * DAY)
     client.set_alias(name, "prod", 1)

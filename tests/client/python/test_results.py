@@ -27,7 +27,7 @@ def test_a_version_is_a_line_a_text_and_a_table(version):
     lines = str(version).splitlines()
     assert lines[0] == name and 8 < len(lines) < 20 and max(map(len, lines[:10])) < 130
     assert any(line.split() == ["rank", "30", "of", "30"] for line in lines)
-    assert "not captured" in str(version) and "eigenvalues" not in str(version)
+    assert "residual mass" in str(version) and "eigenvalues" not in str(version)
     page = version._repr_html_()
     assert page.count("<tr>") == len(lines) - 1 and f"<caption>{name}</caption>" in page
 
@@ -40,7 +40,7 @@ def test_the_other_results_are_short_too(client, version, evaluation):
     assert repr(alias) == "<Alias prod: version 1>"
     assert repr(client.get_mapping(name)) == f"<Mapping {name}: 1 versions, newest 1, prod is 1>"
     assert repr(job).startswith(f"<BuildJob {name} ") and f": done, {name}@1" in repr(job)
-    assert repr(version.certificate).startswith("<Certificate of 300 rows, rank 30 of 30, not captured")
+    assert repr(version.certificate).startswith("<Certificate of 300 rows, rank 30 of 30, residual mass")
     assert "verdict" in str(advice) and "<th" in advice._repr_html_()
     assert len(repr(version.certificate.spectrum)) < 1000 and "eigenvalues=<64 of them>" in repr(version.certificate.spectrum)
     assert "tested rows" in repr(evaluation) and "&lt;out&gt;" in evaluation._repr_html_()

@@ -37,7 +37,7 @@ def test_the_most_specific_entry_is_the_policy():
     assert [config.retry_policy(method).max_attempts for method in (BUILD, TRANSFORM_STREAM, TRANSFORM)] == [2, 3, 4]
 
 
-SHUTTING_DOWN = Unavailable("bye", reason="SHUTTING_DOWN")
+SERVER_SHUTTING_DOWN = Unavailable("bye", reason="SERVER_SHUTTING_DOWN")
 
 
 def test_the_packages_own_config_tries_everything_again_that_is_safe():
@@ -51,27 +51,27 @@ def test_the_packages_own_config_tries_everything_again_that_is_safe():
         assert retries.wait_after(Unavailable("gone")) is None
         assert retries.wait_after(ResourceExhausted("full", retry_after=1)) is None
         assert retries.wait_after(Unavailable("who knows", reason="COMMIT_IN_DOUBT", retry_after=1)) is None
-        assert [retries.wait_after(SHUTTING_DOWN) for _ in range(5)] == [0.2, 0.4, 0.8, 1.6, None]
+        assert [retries.wait_after(SERVER_SHUTTING_DOWN) for _ in range(5)] == [0.2, 0.4, 0.8, 1.6, None]
     # Its rows or chunks are gone when it fails.
-    assert config.retries((BUILD[0], "Import"), Deadline(None)).wait_after(SHUTTING_DOWN) is None
+    assert config.retries((BUILD[0], "Import"), Deadline(None)).wait_after(SERVER_SHUTTING_DOWN) is None
 
 
 def test_no_policy_makes_a_change_be_repeated_that_may_have_been_made():
     config = ServiceConfig({"methodConfig": [{"name": [{}], "retryPolicy": POLICY}]})
     retries = config.retries((BUILD[0], "SetAlias"), Deadline(None))
     assert retries.wait_after(Unavailable("gone")) is None
-    assert retries.wait_after(SHUTTING_DOWN) is not None
+    assert retries.wait_after(SERVER_SHUTTING_DOWN) is not None
 
 
 def test_without_a_policy_only_what_was_not_begun_is_tried_again():
     retries = ServiceConfig({}).retries(TRANSFORM, Deadline(None))
     assert retries.wait_after(Unavailable("gone")) is None
     assert retries.wait_after(ResourceExhausted("full", retry_after=1)) is None
-    assert retries.wait_after(SHUTTING_DOWN) == 0.2
+    assert retries.wait_after(SERVER_SHUTTING_DOWN) == 0.2
 
 
 def test_a_backoff_is_spread_by_a_fifth():
-    waits = {ServiceConfig(None).retries(TRANSFORM, Deadline(None)).wait_after(SHUTTING_DOWN, spread=True)
+    waits = {ServiceConfig(None).retries(TRANSFORM, Deadline(None)).wait_after(SERVER_SHUTTING_DOWN, spread=True)
              for _ in range(100)}
     assert len(waits) > 1 and all(0.16 <= wait <= 0.24 for wait in waits)
 

@@ -44,7 +44,7 @@ class Script:
         self.meanwhile.get(len(self.asked), lambda: None)()
         if told == "another history":
             fail(context, grpc.StatusCode.FAILED_PRECONDITION, "of another history", details_pb.ErrorInfo(
-                reason="REVISION_OF_ANOTHER_HISTORY", domain="phimap", metadata={"actual": (revision or "").rpartition(":")[0]}))
+                reason="REVISION_HISTORY_MISMATCH", domain="phimap", metadata={"actual": (revision or "").rpartition(":")[0]}))
         if told == "not reached":
             fail(context, grpc.StatusCode.UNAVAILABLE, "not yet", details_pb.ErrorInfo(
                 reason="REVISION_NOT_REACHED", domain="phimap"))

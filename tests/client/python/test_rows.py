@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse
 
 import phimap
-from phimap._rows import FLOAT32, FLOAT64, Room, SparseBlock, async_source_of, block_of, source_of
+from phimap._blocks import FLOAT32, FLOAT64, SparseBlock, block_of
+from phimap._rows import Room, async_source_of, source_of
 
 ALL = Room(rows=1 << 40, bytes=1 << 40)
 
@@ -30,7 +31,7 @@ def read(source, room):
     (np.longdouble, FLOAT64), (np.int64, FLOAT64), (np.uint8, FLOAT64), (bool, FLOAT64)])
 def test_floats_travel_as_they_are_and_other_numbers_as_float64(dtype, wire):
     values = np.array([[0, 1], [1, 1], [1, 0]], dtype)
-    block = block_of(values, False)
+    block = block_of(values)
     assert block.dtype == wire
     assert (values_of(block) == values.astype(float)).all()
 
@@ -41,17 +42,17 @@ def test_floats_travel_as_they_are_and_other_numbers_as_float64(dtype, wire):
     pd.DataFrame({"a": pd.array([1, 3], "Int64"), "b": pd.array([2, 4], "Float32")}),
     scipy.sparse.csr_matrix([[1, 2], [3, 4]]), scipy.sparse.coo_array([[1, 2], [3, 4]])])
 def test_layout_and_container_do_not_matter(values):
-    assert values_of(block_of(values, False)).tolist() == [[1, 2], [3, 4]]
+    assert values_of(block_of(values)).tolist() == [[1, 2], [3, 4]]
 
 
 def test_a_frame_of_float32_columns_stays_float32():
-    assert block_of(pd.DataFrame(np.ones((2, 2), np.float32)), False).dtype == FLOAT32
-    assert block_of(pd.DataFrame({"a": np.ones(2, np.float32), "b": [1, 2]}), False).dtype == FLOAT64
+    assert block_of(pd.DataFrame(np.ones((2, 2), np.float32))).dtype == FLOAT32
+    assert block_of(pd.DataFrame({"a": np.ones(2, np.float32), "b": [1, 2]})).dtype == FLOAT64
 
 
 def test_a_missing_value_of_a_frame_is_nan():
     frame = pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": [1.0, 2.0]})
-    assert np.isnan(values_of(block_of(frame, False))[1, 0])
+    assert np.isnan(values_of(block_of(frame))[1, 0])
 
 
 @pytest.mark.parametrize("values, message", [
@@ -71,7 +72,7 @@ def test_a_missing_value_of_a_frame_is_nan():
     (scipy.sparse.csr_matrix(np.ones((1, 1), complex)), "expected real numbers, got the rows of type complex128")])
 def test_what_are_no_rows_is_refused_with_what_is_expected(values, message):
     with pytest.raises(phimap.InvalidArgument) as raised:
-        block_of(values, False)
+        block_of(values)
     assert message in str(raised.value)
     assert isinstance(raised.value, ValueError)
 
@@ -79,15 +80,14 @@ def test_what_are_no_rows_is_refused_with_what_is_expected(values, message):
 @pytest.mark.parametrize("values", [
     np.arange(70.0).reshape(10, 7), pd.DataFrame(np.arange(70.0).reshape(10, 7)),
     scipy.sparse.csr_matrix(np.arange(70.0).reshape(10, 7))])
-@pytest.mark.parametrize("accepts_sparse", [False, True])
 @pytest.mark.parametrize("room", [ALL, Room(3, 1 << 40), Room(1 << 40, 4 * 7 * 8), Room(1 << 40, 1), Room(10, 10 * 7 * 8)])
-def test_cut_parts_are_the_rows_in_order_and_within_the_room(values, accepts_sparse, room):
-    source = source_of(values, lambda: accepts_sparse)
+def test_cut_parts_are_the_rows_in_order_and_within_the_room(values, room):
+    source = source_of(values)
     for _ in range(2):
         blocks = read(source, room)
         assert np.concatenate(blocks).tolist() == np.arange(70.0).reshape(10, 7).tolist()
         assert all(len(block) <= room.rows for block in blocks)
-        if not accepts_sparse:
+        if not scipy.sparse.issparse(values):
             assert all(block.nbytes <= room.bytes or len(block) == 1 for block in blocks)
         assert source.rewind()
 
@@ -97,7 +97,7 @@ def test_sparse_rows_are_cut_by_what_they_take_as_csr():
     dense = np.zeros((101, 1000))
     dense[:100, :2] = 1
     dense[100] = 1
-    source = source_of(scipy.sparse.csr_matrix(dense), lambda: True)
+    source = source_of(scipy.sparse.csr_matrix(dense))
     sizes = []
     while (block := source.next(Room(1000, 320))) is not None:
         assert isinstance(block, SparseBlock)
@@ -107,7 +107,7 @@ def test_sparse_rows_are_cut_by_what_they_take_as_csr():
 
 def test_csr_that_is_not_in_order_is_put_in_order_without_touching_the_callers():
     matrix = scipy.sparse.csr_matrix((np.array([1.0, 2.0, 3.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
-    block = block_of(matrix, True)
+    block = block_of(matrix)
     assert block.csr.indices.tolist() == [0, 2] and block.csr.data.tolist() == [2, 4]
     assert matrix.indices.tolist() == [2, 0, 2]
 
@@ -115,13 +115,13 @@ def test_csr_that_is_not_in_order_is_put_in_order_without_touching_the_callers()
 def test_an_iterator_is_a_stream_of_blocks_of_any_kind():
     blocks = [np.zeros((3, 2)), np.zeros((0, 2)), [[1, 1]], pd.DataFrame({"a": [2], "b": [2]}),
               scipy.sparse.csr_matrix([[3, 3]])]
-    source = source_of(iter(blocks), lambda: False)
+    source = source_of(iter(blocks))
     assert np.concatenate(read(source, Room(2, 1 << 20)))[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
     assert source.row_count is None and not source.rewinds
 
 
 def test_blocks_of_an_iterator_must_agree_on_their_columns():
-    source = source_of(iter([np.zeros((1, 2)), np.zeros((1, 3))]), lambda: False)
+    source = source_of(iter([np.zeros((1, 2)), np.zeros((1, 3))]))
     source.next(ALL)
     with pytest.raises(phimap.InvalidArgument, match="block 1: expected 2 columns, as in the blocks before, got 3"):
         source.next(ALL)
@@ -129,21 +129,12 @@ def test_blocks_of_an_iterator_must_agree_on_their_columns():
 
 def test_an_iterator_of_single_rows_says_that_blocks_are_expected():
     with pytest.raises(phimap.InvalidArgument, match="expected 2 dimensions") as raised:
-        source_of(iter(np.zeros((3, 2))), lambda: False).next(ALL)
+        source_of(iter(np.zeros((3, 2)))).next(ALL)
     assert raised.value.__notes__ == ["This is about block 0, from 0, of the iterator: each is rows × columns."]
 
 
 def test_a_masked_array_without_a_masked_value_is_an_array():
-    assert values_of(block_of(np.ma.array([[1.0, 2.0]]), False)).tolist() == [[1, 2]]
-
-
-def test_the_server_is_asked_about_sparse_rows_only_when_there_are_any():
-    def never():
-        raise AssertionError("asked")
-
-    source = source_of(iter([np.zeros((1, 2))]), never)
-    assert source.next(ALL).rows == 1
-    assert source_of(np.zeros((1, 2)), never).row_count == 1
+    assert values_of(block_of(np.ma.array([[1.0, 2.0]]))).tolist() == [[1, 2]]
 
 
 def test_asynchronous_iterators_are_cut_alike():
@@ -151,11 +142,8 @@ def test_asynchronous_iterators_are_cut_alike():
         yield np.zeros((3, 2))
         yield scipy.sparse.csr_matrix([[3, 3]])
 
-    async def sparse():
-        return True
-
     async def rows_of(rows):
-        source = await async_source_of(rows, sparse)
+        source = async_source_of(rows)
         found = []
         while (block := await source.next(Room(2, 1 << 20))) is not None:
             found.append((block.rows, isinstance(block, SparseBlock)))

@@ -55,7 +55,7 @@ def chosen(method):
 
 
 def rows_are_equally_likely(table):
-    # What is drawn is 1 with p = SIZE/ROWS, and of two rows the covariance is -p(1-p)/(ROWS-1). So the counts over all
+    # Each row's indicator is 1 with p = SIZE/ROWS, and two rows have the covariance -p(1-p)/(ROWS-1). So the counts over all
     # seeds are about normal with covariance SEEDS·p(1-p)·ROWS/(ROWS-1)·(I - 11ᵀ/ROWS), and this is chi-square with
     # k = ROWS-1. Laurent and Massart 2000, Lemma 1: over k+2√(kx)+2x, or under k-2√(kx), with chance at most exp(-x).
     p, k = SIZE / ROWS, ROWS - 1
@@ -65,8 +65,8 @@ def rows_are_equally_likely(table):
 
 
 def parts_vary_as_they_should(table):
-    # What a part gives is hypergeometric, with variance SIZE·q(1-q)(ROWS-SIZE)/(ROWS-1). Its square deviations have a
-    # kurtosis of about 3, so their mean over SEEDS deviates by √(2/SEEDS) (one sigma); six sigma.
+    # The number of rows drawn from a part is hypergeometric, with variance SIZE·q(1-q)(ROWS-SIZE)/(ROWS-1). Its square
+    # deviations have a kurtosis of about 3, so their mean over SEEDS deviates by √(2/SEEDS) (one sigma); six sigma.
     largest = PARTS.index(max(PARTS))
     begin = sum(PARTS[:largest])
     given = table[:, begin:begin + PARTS[largest]].sum(axis=1)

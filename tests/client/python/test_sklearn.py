@@ -54,7 +54,7 @@ def test_landmarks_are_chosen_by_policy_and_are_no_more_than_the_rows_allow(phim
 
 def test_f2_on_all_rows_as_landmarks_is_the_kernel(make, rows):
     features = make(landmarks=300, serving_type="float64").fit_transform(rows)
-    # What is dropped of K has pivots of at most 300·2⁻⁵³ each; the square root of rounding is the rest.
+    # The dropped part of K has pivots of at most 300·2⁻⁵³ each; the square root of rounding is the rest.
     assert np.abs(features @ features.T - rbf_kernel(rows, gamma=0.5)).max() < 1e-6
 
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import phimap
-from phimap import _rows, _wire
+from phimap import _blocks, _rows, _wire
 from phimap.aio import AsyncClient
 from phimap.sklearn import F1, F2, KernelPCA, from_version
 from phimap.v1 import mapping_service_pb2 as mapping_service_pb
@@ -87,18 +87,18 @@ def test_what_the_kernel_is_not_of_is_refused(client, name, rows):
     ("a text", "a list of texts or an iterator of blocks of these, got str 'a text'")])
 def test_what_are_no_texts_is_refused_by_row(values, message):
     with pytest.raises(phimap.InvalidArgument) as raised:
-        _rows.block_of(values, True)
+        _blocks.block_of(values)
     assert message in str(raised.value)
 
 
 def test_half_of_a_surrogate_pair_is_refused_by_row():
-    source = _rows.source_of(["a", "\ud800"], lambda: True)
+    source = _rows.source_of(["a", "\ud800"])
     with pytest.raises(phimap.InvalidArgument, match=r"rows\[1\]: expected text that UTF-8 can hold"):
         source.next(_rows.Room(rows=10, bytes=100))
 
 
 def test_blocks_are_cut_to_the_bytes_of_a_message():
-    source = _rows.source_of(["ä" * 10] * 7, lambda: True)
+    source = _rows.source_of(["ä" * 10] * 7)
     sizes = []
     while (block := source.next(_rows.Room(rows=3, bytes=51))) is not None:
         message = mapping_service_pb.BuildRequest.FromString(_wire.build_request(block))

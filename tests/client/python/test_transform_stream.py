@@ -76,7 +76,7 @@ def test_an_error_names_the_row_of_the_input(scripted, scripted_client):
         field = details_pb.BadRequest.FieldViolation(field="examples.dense.rows[2].columns[1]")
         fail(context, grpc.StatusCode.INVALID_ARGUMENT, "request 5: expected a finite number",
              details_pb.BadRequest(field_violations=[field]),
-             details_pb.ErrorInfo(reason="NOT_FINITE", metadata={"row": "2", "column": "1", "request": "5"}))
+             details_pb.ErrorInfo(reason="VALUE_NOT_FINITE", metadata={"row": "2", "column": "1", "request": "5"}))
 
     scripted.script("TransformStream", answers([], 5, refuse_row_2))
     with pytest.raises(phimap.InvalidArgument) as raised:

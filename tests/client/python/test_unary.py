@@ -62,7 +62,7 @@ def test_attempts_are_those_of_the_service_config(scripted, scripted_client):
 
 
 def shutting_down(request, context):
-    fail(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down", details_pb.ErrorInfo(reason="SHUTTING_DOWN"),
+    fail(context, grpc.StatusCode.UNAVAILABLE, "the server is shutting down", details_pb.ErrorInfo(reason="SERVER_SHUTTING_DOWN"),
          details_pb.RetryInfo(retry_delay=duration_pb2.Duration(nanos=1)))
 
 
@@ -124,7 +124,7 @@ def test_a_change_that_may_have_been_made_is_not_tried_again(scripted, config):
 def test_the_delay_that_a_server_asks_for_is_waited(scripted, scripted_client):
     def later(request, context):
         times.append(time.monotonic())
-        fail(context, grpc.StatusCode.UNAVAILABLE, "soon", details_pb.ErrorInfo(reason="SHUTTING_DOWN"),
+        fail(context, grpc.StatusCode.UNAVAILABLE, "soon", details_pb.ErrorInfo(reason="SERVER_SHUTTING_DOWN"),
              details_pb.RetryInfo(retry_delay=duration_pb2.Duration(nanos=50_000_000)))
 
     def now(request, context):
@@ -260,7 +260,7 @@ def test_another_expected_digest_than_the_pins_is_refused_without_a_call(scripte
     scripted_client.transform("m", ROWS)
     with pytest.raises(phimap.FailedPrecondition, match="'m' is pinned to m@3 of digest dddd") as refused:
         scripted_client.transform("m", ROWS, expected_digest="e" * 64)
-    # As the server says it.
+    # Reason and field are the server's.
     assert (refused.value.reason, refused.value.field) == ("DIGEST_MISMATCH", "expected_digest")
     assert refused.value.metadata == {"expected": "e" * 64, "actual": DIGEST}
 

@@ -7,7 +7,7 @@ import scipy.sparse
 
 import phimap
 from phimap import _wire
-from phimap._rows import block_of
+from phimap._blocks import block_of
 from phimap.v1 import examples_pb2 as examples_pb
 from phimap.v1 import mapping_service_pb2 as mapping_service_pb
 from phimap.v1 import transform_service_pb2 as transform_pb
@@ -20,7 +20,7 @@ def test_requests_are_what_protobuf_would_write(dtype, shape):
     dense = examples_pb.DenseRows(rows=shape[0], columns=shape[1])
     setattr(dense, "float32_le" if dtype == "<f4" else "float64_le", rows.tobytes())
     examples = examples_pb.Examples(dense=dense)
-    block = block_of(rows, False)
+    block = block_of(rows)
     transform = _wire.transform_request("m@1", "digest", block)
     expected = transform_pb.TransformRequest(reference="m@1", expected_digest="digest", examples=examples)
     assert transform == expected.SerializeToString()
@@ -30,7 +30,7 @@ def test_requests_are_what_protobuf_would_write(dtype, shape):
 
 def test_sparse_requests_are_csr():
     matrix = scipy.sparse.csr_matrix(np.array([[0, 1.5, 0], [0, 0, 0], [2, 0, 3]]))
-    request = mapping_service_pb.BuildRequest.FromString(_wire.build_request(block_of(matrix, True)))
+    request = mapping_service_pb.BuildRequest.FromString(_wire.build_request(block_of(matrix)))
     sparse = request.examples.sparse
     assert (sparse.rows, sparse.columns) == (3, 3)
     assert np.frombuffer(sparse.row_offsets_le, "<i8").tolist() == [0, 1, 1, 3]
@@ -40,7 +40,7 @@ def test_sparse_requests_are_csr():
 
 @pytest.mark.parametrize("rows", [np.ones((1 << 20, 8)), np.ones((8, 1 << 20)).T, np.ones((1 << 20, 8), np.int64)])
 def test_values_are_copied_once_on_their_way_into_a_message(rows):
-    block = block_of(rows, False)
+    block = block_of(rows)
     tracemalloc.start()
     message = _wire.transform_request("m", "", block)
     peak = tracemalloc.get_traced_memory()[1]

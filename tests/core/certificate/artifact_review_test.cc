@@ -38,16 +38,16 @@ TEST(ArtifactReviewTest, AnArtifactOfOurOwnStandsUpToIt) {
     EXPECT_EQ(review->input_columns, 5);
     EXPECT_EQ(review->output_columns, 7);
     EXPECT_EQ(review->serving_type, type);
-    EXPECT_EQ(review->golden_vectors,
-              VectorTargetFuses() ? GoldenVectors::kVerified : GoldenVectors::kNotComparable);
+    EXPECT_EQ(review->reference_vectors,
+              VectorTargetFuses() ? ReferenceVectors::kVerified : ReferenceVectors::kNotComparable);
   }
 }
 
-TEST(ArtifactReviewTest, AnArtifactWithoutGoldenVectorsIsToldApart) {
+TEST(ArtifactReviewTest, AnArtifactWithoutReferenceVectorsIsToldApart) {
   const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(
       CertifiedArtifact({}, {.certificate = [](Certificate& c) { c.self_check.reset(); }}));
   ASSERT_TRUE(review.ok()) << review.status();
-  EXPECT_EQ(review->golden_vectors, GoldenVectors::kAbsent);
+  EXPECT_EQ(review->reference_vectors, ReferenceVectors::kAbsent);
 }
 
 TEST(ArtifactReviewTest, EveryTextHasToBeReadable) {
@@ -59,16 +59,16 @@ TEST(ArtifactReviewTest, EveryTextHasToBeReadable) {
       return CertifiedArtifact({}, {.provenance = provenance, .certificate = certificate});
     };
     ExpectRefused(with([&](Provenance& p) { p.mapping_text = hostile; }, nullptr),
-                  "UNREADABLE_TEXT");
+                  "TEXT_UNREADABLE");
     ExpectRefused(with([&](Provenance& p) { p.kernel_text += hostile; }, nullptr),
-                  "UNREADABLE_TEXT");
-    ExpectRefused(with(nullptr, [&](Certificate& c) { c.policy = hostile; }), "UNREADABLE_TEXT");
-    ExpectRefused(with(nullptr, [&](Certificate& c) { c.theorem += hostile; }), "UNREADABLE_TEXT");
+                  "TEXT_UNREADABLE");
+    ExpectRefused(with(nullptr, [&](Certificate& c) { c.policy = hostile; }), "TEXT_UNREADABLE");
+    ExpectRefused(with(nullptr, [&](Certificate& c) { c.theorem += hostile; }), "TEXT_UNREADABLE");
     ExpectRefused(with(nullptr,
                        [&](Certificate& c) {
                          c.warnings = {"good", hostile};
                        }),
-                  "UNREADABLE_TEXT");
+                  "TEXT_UNREADABLE");
   }
 }
 
@@ -76,12 +76,12 @@ TEST(ArtifactReviewTest, ATextCannotMakeUpLinesOfItsOwn) {
   const char* const spoof = "f2()\n  digest  0000";
   ExpectRefused(
       CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.mapping_text = spoof; }}),
-      "UNREADABLE_TEXT");
+      "TEXT_UNREADABLE");
   ExpectRefused(
       CertifiedArtifact({}, {.provenance = [&](Provenance& p) { p.kernel_text = spoof; }}),
-      "UNREADABLE_TEXT");
+      "TEXT_UNREADABLE");
   ExpectRefused(CertifiedArtifact({}, {.certificate = [&](Certificate& c) { c.policy = spoof; }}),
-                "UNREADABLE_TEXT");
+                "TEXT_UNREADABLE");
   // Paragraphs are wrapped where they are shown.
   EXPECT_TRUE(ReviewArtifact(CertifiedArtifact(
                                  {}, {.certificate = [&](Certificate& c) { c.theorem = spoof; }}))
@@ -136,11 +136,11 @@ TEST(ArtifactReviewTest, NumbersThatNoBuildCanHaveMeasuredAreRefused) {
   };
   for (size_t i = 0; i < lies.size(); ++i) {
     SCOPED_TRACE(i);
-    ExpectRefused(CertifiedArtifact({}, {.certificate = lies[i]}), "IMPOSSIBLE_CERTIFICATE");
+    ExpectRefused(CertifiedArtifact({}, {.certificate = lies[i]}), "CERTIFICATE_INVALID");
   }
 }
 
-TEST(ArtifactReviewTest, GoldenVectorsOfAnotherShapeAreRefusedBeforeTheyRun) {
+TEST(ArtifactReviewTest, ReferenceVectorsOfAnotherShapeAreRefusedBeforeTheyRun) {
   const std::vector<std::function<void(SelfCheck&)>> edits = {
       [](SelfCheck& s) { s.rows = 1; }, [](SelfCheck& s) { s.rows = 3; },
       [](SelfCheck& s) { s.rows_float32_le.pop_back(); },
@@ -160,11 +160,11 @@ TEST(ArtifactReviewTest, GoldenVectorsOfAnotherShapeAreRefusedBeforeTheyRun) {
     SCOPED_TRACE(i);
     ExpectRefused(
         CertifiedArtifact({}, {.certificate = [&](Certificate& c) { edits[i](*c.self_check); }}),
-        "SELF_CHECK_SHAPE");
+        "SELF_CHECK_SHAPE_MISMATCH");
   }
 }
 
-TEST(ArtifactReviewTest, AnArtifactWhoseGoldenVectorsDoNotComeOutIsRefused) {
+TEST(ArtifactReviewTest, AnArtifactWhoseReferenceVectorsDoNotComeOutIsRefused) {
   if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
   // One bit of the last feature of the second row.
   const std::string other_bit =
@@ -173,7 +173,7 @@ TEST(ArtifactReviewTest, AnArtifactWhoseGoldenVectorsDoNotComeOutIsRefused) {
                         }});
   ExpectRefused(other_bit, "SELF_CHECK_FAILED");
   EXPECT_THAT(std::string(ReviewArtifact(other_bit).status().message()),
-              HasSubstr("feature 6 of golden row 1"));
+              HasSubstr("feature 6 of reference vector 1"));
   // Another plan under the same certificate, with true checksums.
   const std::string one = CertifiedArtifact({.seed = 1});
   const std::string other = CertifiedArtifact({.seed = 2});
@@ -182,7 +182,7 @@ TEST(ArtifactReviewTest, AnArtifactWhoseGoldenVectorsDoNotComeOutIsRefused) {
   ExpectRefused(mixed, "SELF_CHECK_FAILED");
 }
 
-TEST(ArtifactReviewTest, GoldenRowsWhoseFeaturesOverflowAreRefused) {
+TEST(ArtifactReviewTest, ReferenceVectorsWhoseFeaturesOverflowAreRefused) {
   if (!VectorTargetFuses()) GTEST_SKIP() << "bits of another class";
   const std::string artifact = CertifiedArtifact(
       {.kernel = "poly(degree=9, gamma=1, coef0=1)"}, {.certificate = [](Certificate& c) {
@@ -197,8 +197,8 @@ TEST(ArtifactReviewTest, GoldenRowsWhoseFeaturesOverflowAreRefused) {
 TEST(ArtifactReviewTest, DamageAndNewerFormatsAreTheDecodersWords) {
   std::string damaged = CertifiedArtifact();
   damaged[damaged.size() / 2] ^= 1;
-  ExpectRefused(damaged, "DAMAGED_ARTIFACT");
-  ExpectRefused("PHIMAP", "DAMAGED_ARTIFACT");
+  ExpectRefused(damaged, "ARTIFACT_MALFORMED");
+  ExpectRefused("PHIMAP", "ARTIFACT_MALFORMED");
   std::string newer = CertifiedArtifact();
   testing::WriteAt<uint32_t>(newer, 8, 3);
   testing::FixChecksums(newer);

@@ -68,7 +68,7 @@ TEST(DefinitenessTest, KernelValuesThatAreNotNumbersAreRefused) {
           rows.view(), NeverStop)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_FINITE");
+  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_FINITE");
   EXPECT_EQ(DetailOf(status)->field, "kernel");
 }
 

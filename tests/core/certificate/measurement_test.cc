@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/certificate/held_out_features.h"
 #include "core/certificate/pair_error.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/plan/input_stage.h"
@@ -240,7 +241,7 @@ TEST(MeasurementTest, OverflowOfHeldOutRowsIsAnErrorOfTheServingType) {
   Certificate certificate;
   const absl::Status status = MeasureHeldOut(f.Task(), NeverStop, certificate);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_REPRESENTABLE");
+  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
   EXPECT_EQ(DetailOf(status)->field, "spec.serving_type");
 }
 

@@ -127,7 +127,7 @@ TEST(PairErrorTest, TheIntervalCoversOrdinaryAndLognormalErrorsAndIsNotMuchWider
       const IntervalRecord record = Simulate(law, rows, 1000);
       EXPECT_GE(record.covers, 0.93);
       EXPECT_LE(record.width, 1.7);
-      // The same with 2.5 times less: the test can fail.
+      // A bound 2.5 times smaller must not hold: the test can fail.
       EXPECT_LT(record.narrow_covers, 0.9);
       EXPECT_GT(record.width, 0.9);
     }

@@ -34,7 +34,7 @@ Matrix<double> LandmarksOf(const Plan& plan) {
 class SelfCheckTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!VectorTargetFuses()) GTEST_SKIP() << "no golden vectors without fused multiply-add";
+    if (!VectorTargetFuses()) GTEST_SKIP() << "no reference vectors without fused multiply-add";
   }
 
   Plan PlanOf(const char* kernel) {
@@ -65,7 +65,7 @@ TEST_F(SelfCheckTest, UnderASharpKernelEachRowIsMovedToWhereFeaturesAreNotZero) 
   const std::vector<float> rows = FloatsOf(check->rows_float32_le);
   const std::vector<float> features = FloatsOf(check->features_le);
   for (int64_t i = 0; i < 4; ++i) {
-    // K(x, x) = 1, so a golden feature of at least 1/1024.
+    // K(x, x) = 1, so a reference feature of at least 1/1024.
     EXPECT_GE(features[9 * i + i], 1.0f / 1024) << i;
     // Not the landmark itself.
     EXPECT_LT(features[9 * i + i], 1) << i;

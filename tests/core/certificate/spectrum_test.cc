@@ -138,7 +138,7 @@ TEST(SpectrumTest, AKernelThatIsZeroHasNone) {
                       pivots.view(), std::as_const(one).view())
           .status();
   ASSERT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "NO_SPECTRUM");
+  EXPECT_EQ(DetailOf(status)->reason, "SPECTRUM_UNDEFINED");
 }
 
 }  // namespace

@@ -292,8 +292,7 @@ std::vector<KernelProgram> BlockPrograms() {
   return programs;
 }
 
-// Rows of products of which some have a number that is not finite; the rest of the memory is theirs
-// who called.
+// Rows of products of which some have a number that is not finite; other memory is the caller's.
 TYPED_TEST(KernelEvaluatorTest, BlocksHaveTheBitsAndTheVerdictOfRows) {
   using T = TypeParam;
   constexpr int64_t kCount = 200;
@@ -376,125 +375,6 @@ TYPED_TEST(KernelEvaluatorTest, NegativeDistanceOfRoundOffCountsAsZero) {
   EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=1000)")),
                  {&product, T{1}, &norm}, 1, &out);
   EXPECT_EQ(out, T{1});
-}
-
-// Units in the last place of the exact value.
-template <typename T>
-double UlpError(T got, long double exact) {
-  const T rounded = static_cast<T>(exact);
-  const T ulp =
-      std::nextafter(std::abs(rounded), std::numeric_limits<T>::infinity()) - std::abs(rounded);
-  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) / ulp);
-}
-
-// The documented bound of exp: 1 ULP in float32, 1.5 in float64, over all arguments whose result is
-// a normal number.
-TYPED_TEST(KernelEvaluatorTest, ExpKeepsItsUlpBound) {
-  using T = TypeParam;
-  const double bound = sizeof(T) == 4 ? 1.0 : 1.5;
-  const T lowest = sizeof(T) == 4 ? T{-87} : T{-708};
-  constexpr int64_t kCount = 200000;
-  const absl::StatusOr<KernelProgram> exp =
-      KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kExp}});
-  const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = kCount, .seed = 3});
-  std::vector<T> x(kCount);
-  for (int64_t j = 0; j < kCount; ++j) {
-    // Half over the whole range, half near 0 where kernels live.
-    x[j] = j % 2 == 0 ? lowest * std::abs(unit(0, j)) : unit(0, j) * 8;
-  }
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
-    const ForcedVectorTarget forced(target);
-    std::vector<T> out(kCount);
-    EvaluateKernel(*exp, KernelOperands<T>{x.data()}, kCount, out.data());
-    double worst = 0;
-    for (int64_t j = 0; j < kCount; ++j) {
-      worst = std::max(worst, UlpError(out[j], std::exp(static_cast<long double>(x[j]))));
-    }
-    EXPECT_LE(worst, bound) << target.name;
-    ::testing::Test::RecordProperty("worst_ulp_" + target.name, std::to_string(worst));
-  }
-}
-
-TYPED_TEST(KernelEvaluatorTest, ExpOfZeroIsOneAndOfMuchLessIsZero) {
-  using T = TypeParam;
-  const T norms[3] = {1, T{1e30}, 1};
-  const T products[3] = {1, 0, T{-1e30}};
-  T out[3];
-  EvaluateKernel(KernelProgram::Compile(MustParseKernel("rbf(gamma=0.5)")), {products, T{1}, norms},
-                 3, out);
-  EXPECT_EQ(out[0], T{1});
-  EXPECT_EQ(out[1], T{0});
-  EXPECT_EQ(out[2], T{0});
-}
-
-TYPED_TEST(KernelEvaluatorTest, PowersEqualRepeatedMultiplicationOfExactNumbers) {
-  using T = TypeParam;
-  for (int degree = 1; degree <= 64; ++degree) {
-    const absl::StatusOr<KernelProgram> power = KernelProgram::FromOps(
-        {{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kPower, .n = degree}});
-    const T x = -2;  // exact in every step
-    T out = 0;
-    EvaluateKernel(*power, KernelOperands<T>{&x}, 1, &out);
-    EXPECT_EQ(out, static_cast<T>(std::ldexp(degree % 2 == 0 ? 1.0 : -1.0, degree))) << degree;
-  }
-}
-
-// The bound of tanh is Highway's, 4 ULP; checked over small and large arguments.
-TYPED_TEST(KernelEvaluatorTest, TanhKeepsItsUlpBoundAndHasTheSameBitsOnFusedTargets) {
-  using T = TypeParam;
-  constexpr int64_t kCount = 20000;
-  const Matrix<T> unit = UniformRowsOf<T>({.rows = 1, .cols = kCount, .seed = 4});
-  std::vector<T> x(kCount);
-  for (int64_t j = 0; j < kCount; ++j) x[j] = unit(0, j) * std::ldexp(T{1}, j % 12 - 7);
-  x[0] = 0;
-  x[1] = 1000;
-  x[2] = -1000;
-  const absl::StatusOr<KernelProgram> tanh =
-      KernelProgram::FromOps({{.code = KernelOpCode::kPushProduct}, {.code = KernelOpCode::kTanh}});
-  std::vector<T> first;
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
-    const ForcedVectorTarget forced(target);
-    std::vector<T> out(kCount);
-    EvaluateKernel(*tanh, x.data(), T{0}, static_cast<const T*>(nullptr), kCount, out.data());
-    for (int64_t j = 0; j < kCount; ++j) {
-      ASSERT_LE(UlpError(out[j], std::tanh(static_cast<long double>(x[j]))), 4)
-          << target.name << " " << x[j];
-    }
-    if (!target.fused) continue;
-    if (first.empty()) first = out;
-    EXPECT_TRUE(SameBits(out.data(), first.data(), kCount)) << target.name;
-  }
-}
-
-TYPED_TEST(KernelEvaluatorTest, RootsInversesAndTheTestForZeroAreExact) {
-  using T = TypeParam;
-  const T nan = std::numeric_limits<T>::quiet_NaN();
-  const T tiny = std::numeric_limits<T>::denorm_min();
-  const T in[] = {0, T{-0.0}, tiny, 4, T{0.25}, -4};
-  struct {
-    KernelOpCode code;
-    T expected[6];
-  } const cases[] = {
-      {KernelOpCode::kIsZero, {1, 1, 0, 0, 0, 0}},
-      {KernelOpCode::kSquareRoot, {0, 0, std::sqrt(tiny), 2, T{0.5}, nan}},
-      {KernelOpCode::kInverse, {nan, nan, 1 / tiny, T{0.25}, 4, nan}},
-      {KernelOpCode::kInverseOrZero, {0, 0, 1 / tiny, T{0.25}, 4, 0}},
-  };
-  for (const VectorTarget& target : testing::SupportedVectorTargets()) {
-    const ForcedVectorTarget forced(target);
-    for (const auto& c : cases) {
-      const KernelProgram program = *KernelProgram::FromOps({KernelOp{}, KernelOp{.code = c.code}});
-      T out[6];
-      EvaluateKernel(program, in, T{0}, static_cast<const T*>(nullptr), 6, out);
-      for (int i = 0; i < 6; ++i) {
-        if (std::isnan(c.expected[i])) {
-          EXPECT_TRUE(std::isnan(out[i])) << target.name << static_cast<int>(c.code) << in[i];
-        } else {
-          EXPECT_EQ(out[i], c.expected[i]) << target.name << static_cast<int>(c.code) << in[i];
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

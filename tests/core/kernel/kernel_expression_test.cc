@@ -83,20 +83,20 @@ TEST(KernelExpressionTest, DefinitenessByConstructionNamesTheColumnThatBreaksIt)
       {"rbf()*(linear() + poly(degree=2, coef0=-1e-9))", "19", "coef0=-1e-09"},
       {"-1*poly(degree=2, coef0=-1)", "1", "factor -1"},
       {"exp(-1*linear())", "5", "factor -1"},
-      {"rbf() + bilinear(diagonal=[1, -1])", "9", "row 2 is -1"},
-      {"bilinear(matrix=[1, 2; 2, 1])", "1", "row 2 is -3"},
+      {"rbf() + bilinear(diagonal=[1, -1])", "9", "leaves -1 on the diagonal of row 2"},
+      {"bilinear(matrix=[1, 2; 2, 1])", "1", "leaves -3 on the diagonal of row 2"},
       {"bilinear(matrix=[0, 1; 1, 0])", "1", "minor of rows"},
   };
   for (const Case& c : kCases) {
     const absl::Status status = MustParseKernel(c.text).CheckPositiveSemidefinite();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
     ASSERT_TRUE(DetailOf(status).has_value());
-    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), c.column) << status;
     EXPECT_NE(status.message().find(c.says), std::string::npos) << status;
     EXPECT_FALSE(MustParseKernel(c.text).IsProvenPositiveSemidefinite()) << c.text;
   }
-  // Of a sigmoid nothing is known.
+  // The definiteness of a sigmoid is unknown.
   EXPECT_TRUE(MustParseKernel("rbf() + sigmoid()").CheckPositiveSemidefinite().ok());
   EXPECT_FALSE(MustParseKernel("rbf() + sigmoid()").IsProvenPositiveSemidefinite());
 }
@@ -105,7 +105,7 @@ TEST(KernelExpressionTest, BilinearFormsWantRowsOfTheirLength) {
   const KernelExpression kernel = MustParseKernel("rbf() + 2*bilinear(diagonal=[1, 2, 3])");
   EXPECT_TRUE(kernel.CheckColumns(3).ok());
   const absl::Status status = kernel.CheckColumns(4);
-  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
   EXPECT_EQ(DetailOf(status)->field, "kernel");
   EXPECT_NE(status.message().find("column 11"), std::string::npos) << status;
   EXPECT_NE(status.message().find("rows of 3 numbers, these have 4"), std::string::npos) << status;

@@ -42,6 +42,11 @@ TEST(KernelParserTest, CanonicalTextNamesEveryParameterAndReadsBackEqual) {
       {"laplacian()", "laplacian(gamma=scale)"},
       {"laplacian( gamma = median )", "laplacian(gamma=median)"},
       {"delta()*cosine()", "delta()*cosine()"},
+      {"rbf(gamma=.1, columns=0:8) * delta(columns=8)",
+       "rbf(gamma=0.1, columns=0:8)*delta(columns=8)"},
+      {"rbf(columns=7:8, gamma=1)", "rbf(gamma=1, columns=7)"},
+      {"rbf(scales=[1, 2])", "rbf(gamma=0.5, scales=[1, 2])"},
+      {"laplacian(scales=[1, 2], columns=1:3)", "laplacian(gamma=1, scales=[1, 2], columns=1:3)"},
       {"bilinear(matrix=[2,-1 ; -1,2e0])", "bilinear(matrix=[2, -1; -1, 2])"},
       {"bilinear(matrix=[3])", "bilinear(matrix=[3])"},
       {"bilinear(diagonal=[1,0,3])", "bilinear(diagonal=[1, 0, 3])"},
@@ -86,17 +91,18 @@ TEST(KernelParserTest, TreeIsTheGrammars) {
   const KernelNode& sum = kernel.root();
   ASSERT_EQ(sum.kind, KernelNode::Kind::kSum);
   ASSERT_EQ(sum.children.size(), 2u);
-  EXPECT_EQ(sum.children[0]->kind, KernelNode::Kind::kLinear);
+  EXPECT_EQ(sum.children[0]->leaf, &LinearKernel());
   EXPECT_EQ(sum.children[0]->column, 2);
   const KernelNode& scaled = *sum.children[1];
   ASSERT_EQ(scaled.kind, KernelNode::Kind::kScaled);
   EXPECT_EQ(scaled.factor, 2);
   const KernelNode& product = *scaled.children[0];
   ASSERT_EQ(product.kind, KernelNode::Kind::kProduct);
-  EXPECT_EQ(product.children[0]->gamma, 3);
+  EXPECT_EQ(product.children[0]->leaf->name, "rbf");
+  EXPECT_EQ(product.children[0]->values.Number("gamma"), 3);
   EXPECT_EQ(product.children[0]->column, 15);
-  EXPECT_EQ(product.children[1]->degree, 4);
-  EXPECT_EQ(product.children[1]->coef0, 5);
+  EXPECT_EQ(product.children[1]->values.Integer("degree"), 4);
+  EXPECT_EQ(product.children[1]->values.Number("coef0"), 5);
 }
 
 struct Malformed {
@@ -115,7 +121,7 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"linear())", 9, "expected '+', '*' or the end, got ')'"},
       {"linear() linear()", 10, "got 'l'"},
       {"linear()x", 9, "got 'x'"},
-      {"linear(a=1)", 8, "linear has no parameter 'a'"},
+      {"linear(a=1)", 8, "linear has no parameter 'a'; it has columns"},
       {"linear(,)", 8, "the name of a parameter, got ','"},
       {"(linear()", 10, "expected ')', got the end"},
       {"((linear())", 12, "expected ')'"},
@@ -135,10 +141,16 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"1e200*1e200*linear()", 1, "out of range"},
       {"sigmoids()", 1, "unknown kernel 'sigmoids'; expected linear, poly, sigmoid, rbf"},
       {"  Rbf()", 3, "unknown kernel 'Rbf'"},
-      {"rbf()+ chi2(gamma=1)", 8, "unknown kernel 'chi2'"},
+      {"rbf()+ gauss(gamma=1)", 8, "unknown kernel 'gauss'"},
       {"laplacian(gamma=0)", 17, "gamma of laplacian is > 0, got 0"},
-      {"sigmoid(degree=2)", 9, "it has gamma, coef0"},
-      {"delta(gamma=1)", 7, "it has no parameters"},
+      {"sigmoid(degree=2)", 9, "it has gamma, coef0, columns"},
+      {"delta(gamma=1)", 7, "it has columns"},
+      {"rbf(gamma=1, columns=3:3)", 22, "columns is a range of columns"},
+      {"rbf(columns=0:8)", 1, "gamma=scale of rbf is of whole rows; expected a number"},
+      {"2*rbf(gamma=median, scales=[1, 2])", 3, "a number beside scales"},
+      {"rbf(gamma=1, scales=[1, 2], columns=0:3)", 21, "expected 3 for columns=0:3, got 2"},
+      {"laplacian(scales=[1, 0])", 18, "each number of scales is > 0, got 0 as number 2"},
+      {"linear(scales=[1])", 8, "linear has no parameter 'scales'; it has columns"},
       {"cosine(1)", 8, "the name of a parameter"},
       {"exp()", 5, "expected a kernel, a number or '(', got ')'"},
       {"exp", 4, "expected '(', got the end"},
@@ -152,7 +164,8 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"bilinear(matrix=[])", 18, "expected a number, got ']'"},
       {"bilinear(matrix=[1, 2])", 17, "got 1 rows of 2 numbers"},
       {"bilinear(matrix=[1, 2; 3])", 24, "row 2 has 1 numbers, expected 2 as in the first"},
-      {"bilinear(matrix=[1, 2; 3, 4])", 17, "symmetric, got 3 in row 2, column 1 and 2 across"},
+      {"bilinear(matrix=[1, 2; 3, 4])", 17,
+       "symmetric, but row 2, column 1 is 3 and row 1, column 2 is 2"},
       {"bilinear(matrix=[1, 2; 2, 4)", 28, "expected ',', ';' or ']', got ')'"},
       {"bilinear(diagonal=[1; 2])", 19, "a list, [a, b], got 2 rows of 1 numbers"},
       {"bilinear(diagonal=[1,,2])", 22, "expected a number, got ','"},
@@ -162,7 +175,7 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"weight(norm_power=0.5)", 19, "integer from -16 to 16, got 0.5"},
       {"weight(norm_power=17)", 19, "got 17"},
       {"weight(constant=[1])", 17, "constant is a number, got a list"},
-      {"rbf(gamma=[1])", 11, "gamma is a number, scale or median; got a list"},
+      {"rbf(gamma=[1])", 11, "gamma is a number > 0, scale or median; got a list"},
       {"poly(degree=[2])", 13, "integer from 1 to 64, got a list"},
       {"rbf(gamma)", 10, "expected '=', got ')'"},
       {"rbf(gamma=)", 11, "expected a number"},
@@ -181,7 +194,7 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"rbf(gamma=0x10)", 12, "got 'x'"},
       {"rbf(gamma=1.2.3)", 14, "got '.'"},
       {"rbf(gamma=1e)", 12, "got 'e'"},
-      {"rbf(gama=1)", 5, "rbf has no parameter 'gama'; it has gamma"},
+      {"rbf(gama=1)", 5, "rbf has no parameter 'gama'; it has gamma, scales, columns"},
       {"rbf(1)", 5, "the name of a parameter, got '1'"},
       {"poly()", 1, "poly needs the parameter 'degree', an integer from 1 to 64"},
       {"linear() + poly(gamma=1)", 12, "needs the parameter 'degree'"},
@@ -192,7 +205,7 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
       {"poly(degree=two)", 13, "got 'two'"},
       {"poly(degree=1e300)", 13, "got 1e+300"},
       {"poly(degree=2, coef0=scale)", 22, "coef0 is a number, got 'scale'"},
-      {"poly(degree=2, r=1)", 16, "it has degree, gamma, coef0"},
+      {"poly(degree=2, r=1)", 16, "it has degree, gamma, coef0, columns"},
       {"rbf(gamma=1)\n", 13, "byte 10"},
       {"rbf\x01()", 4, "byte 1"},
       {std::string("rbf()\0", 6), 6, "byte 0"},
@@ -206,7 +219,7 @@ TEST(KernelParserTest, ErrorsNameTheColumnAndWhatWasExpected) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
     const std::optional<ErrorDetail> detail = DetailOf(status);
     ASSERT_TRUE(detail.has_value()) << c.text << ": " << status;
-    EXPECT_EQ(detail->reason, "BAD_EXPRESSION") << c.text;
+    EXPECT_EQ(detail->reason, "EXPRESSION_INVALID") << c.text;
     EXPECT_EQ(detail->metadata.at("column"), absl::StrCat(c.column)) << c.text << ": " << status;
     EXPECT_NE(status.message().find(absl::StrCat("column ", c.column, ":")), std::string::npos);
     EXPECT_NE(status.message().find(c.says), std::string::npos) << c.text << ": " << status;
@@ -250,7 +263,7 @@ TEST(KernelParserTest, WhatCompilesToTooMuchIsRefusedAndNotTried) {
   };
   EXPECT_TRUE(KernelExpression::Parse(nested(16)).ok());
   absl::Status status = KernelExpression::Parse(nested(17)).status();
-  EXPECT_EQ(DetailOf(status)->reason, "BAD_EXPRESSION");
+  EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID");
   EXPECT_NE(status.message().find("needs 17 different weights and norms, at most 16"),
             std::string::npos)
       << status;

@@ -1,4 +1,4 @@
-// What is said of the rounding of kernel values, against engines of the real thing: the same
+// Claimed rounding bounds of kernel values, checked against real engines: the same
 // values in float32, of the products and norms that the engine makes.
 #include "core/kernel/kernel_rounding.h"
 
@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/engine.h"
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/string_kernel.h"
-#include "core/plan/engine.h"
 #include "core/plan/plan.h"
 #include "core/random/random_stream.h"
 #include "gtest/gtest.h"
@@ -165,7 +165,7 @@ TEST(KernelRoundingTest, BoundsTheErrorOfKernelsOfStringsToo) {
     }
     const KernelRounding rounding(program, squares.view(), kUnit);
     const Matrix<float> values = StringValuesInFloat32(program, x, a);
-    // The same in float64, which is nearly exact.
+    // The reference values are float64, which is nearly exact.
     auto all = std::make_shared<std::vector<std::string>>(x);
     all->insert(all->end(), a.begin(), a.end());
     Matrix<double> places(240, 1);

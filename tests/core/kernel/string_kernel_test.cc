@@ -150,7 +150,7 @@ TEST(StringKernelTest, TheLongestStringHasExactCounts) {
   EXPECT_EQ(jaccard[1], 1);
 }
 
-// What limits on memory are made of: no string makes more of an index than is said.
+// Limits on memory rely on this: no string makes an index larger than its stated bytes.
 TEST(StringKernelTest, AnIndexIsNoLargerThanItsBytesSay) {
   const RandomStream random(7, StreamId::kSelfCheck);
   std::string string(300'000, 0);
@@ -298,14 +298,14 @@ TEST(StringKernelTest, ExpressionsOfStringsAndOfNumbersAreKeptApart) {
     const char* message;
   } cases[] = {
       {"spectrum(n=3) + rbf()",
-       "column 17: rbf is of rows of numbers and spectrum of strings: one expression is of one of "
-       "the two"},
+       "column 17: cannot mix string and numeric kernels: rbf takes rows of numbers, but spectrum "
+       "takes strings"},
       {"linear()*jaccard(n=3)",
-       "column 10: jaccard is of strings and linear of rows of numbers: one expression is of one "
-       "of the two"},
+       "column 10: cannot mix string and numeric kernels: jaccard takes strings, but linear takes "
+       "rows of numbers"},
       {"weight(gaussian=1)*jaccard(n=3)",
-       "column 20: jaccard is of strings and weight of rows of numbers: one expression is of one "
-       "of the two"},
+       "column 20: cannot mix string and numeric kernels: jaccard takes strings, but weight takes "
+       "rows of numbers"},
       {"spectrum()", nullptr},
       {"spectrum(n=0)", nullptr},
       {"spectrum(n=65)", nullptr},
@@ -314,7 +314,7 @@ TEST(StringKernelTest, ExpressionsOfStringsAndOfNumbersAreKeptApart) {
   for (const auto& c : cases) {
     const absl::Status status = KernelExpression::Parse(c.text).status();
     ASSERT_FALSE(status.ok()) << c.text;
-    EXPECT_EQ(DetailOf(status)->reason, "BAD_EXPRESSION");
+    EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID");
     if (c.message != nullptr) {
       EXPECT_EQ(status.message(), c.message);
     }

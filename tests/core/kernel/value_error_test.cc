@@ -1,4 +1,4 @@
-// What values in float64 err by, against the formulas in long double.
+// Error bounds of float64 kernel values, checked against the formulas in long double.
 #include "core/kernel/value_error.h"
 
 #include <algorithm>

@@ -104,7 +104,7 @@ TEST(ReservoirTest, DoesNotDependOnHowTheStreamIsCut) {
 
 TEST(ReservoirTest, NeverChangesForASeed) {
   EXPECT_THAT(KeptRows(Sampled(6, 1000, 42, 100)),
-              testing::ElementsAre(500, 141, 375, 14, 449, 428));
+              ::testing::ElementsAre(500, 141, 375, 14, 449, 428));
   EXPECT_NE(KeptRows(Sampled(6, 1000, 43, 100)), KeptRows(Sampled(6, 1000, 42, 100)));
 }
 

@@ -35,7 +35,7 @@ absl::StatusOr<RandomPivots> Choose(const char* kernel, const Matrix<double>& po
                             checkpoint);
 }
 
-// What a chosen row takes off all K(x, x), one row at a time: the textbook's elimination.
+// Residuals K(x, x) after eliminating the chosen rows one at a time, as in a textbook.
 double NaiveResidualTrace(const char* kernel, const Matrix<double>& pool,
                           const std::vector<int64_t>& rows) {
   Matrix<double> left = testing::NaiveKernelMatrix(MustParseKernel(kernel), pool, pool);
@@ -154,7 +154,8 @@ TEST(RpCholeskyTest, RowsThatFillUpAreIndependentOfUniformLandmarks) {
     const std::set<int64_t> rows(uniform.begin(), uniform.end());
     for (const int64_t row : filled->rows) common += static_cast<int>(rows.count(row));
   }
-  // Of 400 rows a tenth on average, with a deviation under 6; all of them of one stream.
+  // Independent choices share a tenth of 400 rows on average, with a deviation under 6; equal
+  // streams share all.
   EXPECT_NEAR(common, 40, 6 * 6);
 }
 
@@ -181,7 +182,7 @@ TEST(RpCholeskyTest, StopsBetweenTilesAndReportsRisingShares) {
   }
 }
 
-// What is left of a row of far clusters falls to −1e-10, because values err by 4e-10: no proof, and
+// The residual of a row of far clusters falls to −1e-10, because values err by 4e-10: no proof, and
 // of a kernel that is proven not even looked for.
 TEST(RpCholeskyTest, KernelOfFarClustersIsNotRefused) {
   Matrix<double> pool = NormalRows({.rows = 600, .cols = 2, .seed = 8});
@@ -221,7 +222,7 @@ TEST(RpCholeskyTest, SimilaritiesThatAreNotPositiveSemidefiniteAreRefused) {
     const absl::Status status = Choose(kernel, pool, 20, 1).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
     ASSERT_TRUE(DetailOf(status).has_value());
-    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
   }
 }
 

@@ -89,10 +89,10 @@ TEST(SplitTest, ReservoirHoldsPoolAndHeldOutRows) {
 
 TEST(SplitTest, NeverChangesForASeed) {
   const SampleSplit split = SplitSample(40, 40, 4, 20, 42);
-  EXPECT_THAT(split.held_out, testing::ElementsAre(20, 27, 35, 1));
+  EXPECT_THAT(split.held_out, ::testing::ElementsAre(20, 27, 35, 1));
   ASSERT_EQ(split.pool.size(), 20);
   EXPECT_THAT(std::vector<int64_t>(split.pool.begin(), split.pool.begin() + 4),
-              testing::ElementsAre(16, 7, 37, 10));
+              ::testing::ElementsAre(16, 7, 37, 10));
 }
 
 TEST(SplitTest, DependsOnTheSeed) {

@@ -24,14 +24,14 @@ TEST(UniformLandmarksTest, AreDistinctMembersOfThePool) {
   for (int64_t landmarks : {0, 1, 5, 8}) {
     std::vector<int64_t> chosen = MustChoose(landmarks, 1);
     ASSERT_EQ(chosen.size(), landmarks);
-    for (int64_t slot : chosen) EXPECT_THAT(kPool, testing::Contains(slot));
+    for (int64_t slot : chosen) EXPECT_THAT(kPool, ::testing::Contains(slot));
     std::sort(chosen.begin(), chosen.end());
     EXPECT_EQ(std::adjacent_find(chosen.begin(), chosen.end()), chosen.end());
   }
 }
 
 TEST(UniformLandmarksTest, NeverChangeForASeed) {
-  EXPECT_THAT(MustChoose(4, 42), testing::ElementsAre(20, 30, 70, 90));
+  EXPECT_THAT(MustChoose(4, 42), ::testing::ElementsAre(20, 30, 70, 90));
 }
 
 TEST(UniformLandmarksTest, MoreContinueFewer) {
@@ -44,12 +44,12 @@ TEST(UniformLandmarksTest, TooSmallAPoolNamesBothNumbers) {
   const absl::Status status = UniformLandmarks(kPool, 9, 1).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_FEW_ROWS");
+  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
   EXPECT_EQ(DetailOf(status)->field, "spec.landmarks");
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "9");
   EXPECT_EQ(DetailOf(status)->metadata.at("actual"), "8");
-  EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(testing::HasSubstr("9 landmarks"), testing::HasSubstr("8 rows")));
+  EXPECT_THAT(std::string(status.message()), ::testing::AllOf(::testing::HasSubstr("9 landmarks"),
+                                                              ::testing::HasSubstr("8 rows")));
 }
 
 // Each member is chosen with probability 3/8: over T seeds its count has variance T·15/64. Fixed

@@ -149,7 +149,7 @@ double NaiveMargin(const LinearWeights& linear, const double* x, int32_t label, 
   return own - rival;
 }
 
-// What one split comes to.
+// The result of one split, computed by hand.
 struct ByHand {
   int64_t errors = 0;
   std::map<std::pair<int32_t, int32_t>, int64_t> confusion;
@@ -405,16 +405,16 @@ std::string ReasonOf(LabeledRows labeled, const EvaluationOptions& options) {
 TEST(EvaluationTest, WhatCannotBeEvaluatedIsRefusedByName) {
   LabeledRows one_class = Clouds(10, 2, 1);
   std::fill(one_class.labels.begin(), one_class.labels.end(), 1);
-  EXPECT_EQ(ReasonOf(std::move(one_class), {}), "ONE_CLASS labels");
+  EXPECT_EQ(ReasonOf(std::move(one_class), {}), "CLASSES_TOO_FEW labels");
   LabeledRows nothing;
-  EXPECT_EQ(ReasonOf(std::move(nothing), {}), "ONE_CLASS labels");
-  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 11}), "TOO_MANY_FOLDS folds");
-  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 1}), "OUT_OF_RANGE folds");
-  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 101}), "OUT_OF_RANGE folds");
-  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = -2}), "OUT_OF_RANGE folds");
+  EXPECT_EQ(ReasonOf(std::move(nothing), {}), "CLASSES_TOO_FEW labels");
+  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 11}), "FOLDS_TOO_MANY folds");
+  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 1}), "FIELD_OUT_OF_RANGE folds");
+  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = 101}), "FIELD_OUT_OF_RANGE folds");
+  EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.folds = -2}), "FIELD_OUT_OF_RANGE folds");
   for (const double share : {0.0, 1.0, -0.5, std::nan("")}) {
-    EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.held_out = share}), "OUT_OF_RANGE held_out");
-    EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.confidence = share}), "OUT_OF_RANGE confidence");
+    EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.held_out = share}), "FIELD_OUT_OF_RANGE held_out");
+    EXPECT_EQ(ReasonOf(Clouds(10, 2, 1), {.confidence = share}), "FIELD_OUT_OF_RANGE confidence");
   }
   EXPECT_TRUE(EvaluationOptions({.held_out = 0, .folds = 2}).Validate().ok());
 }

@@ -1,4 +1,4 @@
-// What the papers promise, on their data: F2 of a kernel and a linear SVM do what the kernel SVM
+// Results of the papers, on their data: F2 of a kernel and a linear SVM do what the kernel SVM
 // does.
 #include <cmath>
 #include <iostream>

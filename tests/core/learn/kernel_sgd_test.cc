@@ -273,7 +273,7 @@ TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
   const absl::Status gram = KernelSgd({.strategy = SgdStrategy::kGram}, KernelProgram())
                                 .Train(rows.set(), 1, NeverStop)
                                 .status();
-  EXPECT_EQ(DetailOf(gram)->reason, "TOO_MANY_ROWS");
+  EXPECT_EQ(DetailOf(gram)->reason, "ROWS_TOO_MANY");
   EXPECT_THAT(std::string(gram.message()), ::testing::HasSubstr("strategy=kernel"));
   // 16,385 rows of 129² features are over 2^28 numbers.
   const LabeledRows wide{.rows = Matrix<double>(kMaxGramRows + 1, 128),
@@ -283,13 +283,13 @@ TEST(KernelSgdTest, WhatDoesNotFitIsRefusedAndSaysWhatDoes) {
       KernelSgd({.strategy = SgdStrategy::kStoredFeatures}, std::make_shared<DegreeTwo>(128))
           .Train(wide.set(), 1, NeverStop)
           .status();
-  EXPECT_EQ(DetailOf(stored)->reason, "TOO_MANY_ROWS");
+  EXPECT_EQ(DetailOf(stored)->reason, "ROWS_TOO_MANY");
   EXPECT_THAT(std::string(stored.message()), ::testing::HasSubstr("strategy=features"));
   const absl::Status columns =
       KernelSgd({.strategy = SgdStrategy::kFeatures}, std::make_shared<DegreeTwo>(2))
           .Train(rows.set(), 1, NeverStop)
           .status();
-  EXPECT_EQ(DetailOf(columns)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(columns)->reason, "COLUMNS_MISMATCH");
 }
 
 TEST(KernelSgdTest, TrainingStopsWhereTheCheckpointSays) {

@@ -34,7 +34,8 @@ KernelInput Kernel(const std::string& text) {
   return {.kernel = *KernelExpression::Parse(text), .map = nullptr};
 }
 
-// What svm-train left: f(x) = Σ coefficient·exp(−γ‖row − x‖²) + offset, positive for label +1.
+// The model that svm-train wrote: f(x) = Σ coefficient·exp(−γ‖row − x‖²) + offset, positive for
+// label +1.
 struct ToolModel {
   double offset = 0;
   double sign = 1;
@@ -164,7 +165,7 @@ TEST(KernelSvmTest, MoreRowsOfTwoClassesThanFitAreRefusedByNumber) {
   rows.labels[1] = 2;
   const KernelSvm learner({}, KernelProgram());
   const absl::Status status = learner.Train(rows.set(), 1, NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_MANY_ROWS");
+  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->metadata.at("actual"), absl::StrCat(kMaxKernelSvmRows + 2));
 }
 

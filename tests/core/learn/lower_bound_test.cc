@@ -153,7 +153,7 @@ TEST(LowerBoundTest, FeaturesFromPointsIndependentOfTheDistributionTellNothing) 
   }
 }
 
-// The same build on as many landmarks from D as Theorem 1 asks for, and the features separate D, F2
+// A build on as many landmarks from D as Theorem 1 asks for has features that separate D, F2
 // at half the margin: also with a dimension of its own for each word, which leaves √(1 − α) of c's
 // margin.
 TEST(LowerBoundTest, FeaturesFromTheDistributionSeparateIt) {

@@ -44,7 +44,7 @@ double NaiveMargin(const std::vector<Vector>& w, const Vector& x, int label) {
   return Cosine(w[static_cast<size_t>(label)], x) - rival;
 }
 
-// What a learner with these vectors knows: norms without and scores with the intercepts.
+// The values that a learner with these vectors knows: norms without and scores with the intercepts.
 struct Known {
   Separators separators;
   Vector scores;
@@ -289,7 +289,7 @@ TEST(MarginTest, OfTheDistributionItIsWrongNoMoreOftenThanItSays) {
         if (claimed > alpha + 1e-12) ++wrong;
       }
       EXPECT_LE(wrong, allowed) << alpha;
-      // Of numbers without ties it is not much more careful than it has to be: one rank further
+      // Without ties the claim is not much more careful than it has to be: one rank further
       // P[Bin(150, α) < k] is over 5 %.
       if (!in_tenths) {
         EXPECT_GT(wrong, 0.01 * kTrials) << alpha;

@@ -67,7 +67,7 @@ LabeledRows Differences(const LabeledRows& blocks, int64_t length) {
 
 TEST(OneParameterTest, IsLiblinearsSupportVectorMachineOfTheDifferences) {
   constexpr int64_t kLength = 20;
-  // Of letter.csv the rows of the first four classes.
+  // The rows of letter.csv that belong to the first four classes.
   const LabeledRows all = Every(RealData("letter.csv"), 0, 4);
   std::vector<int64_t> few;
   for (int64_t i = 0; i < all.rows.rows(); ++i) {
@@ -134,7 +134,7 @@ TEST(OneParameterTest, OnTheFeaturesOfTheMappingMoreDimensionsLoseLess) {
 TEST(OneParameterTest, ColumnsThatAreNotABlockAClassAreRefused) {
   const LabeledRows rows = testing::NoisyRows(20, 7, 3, 1);
   const absl::Status status = OneParameter({}).Train(rows.set(), 1, NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("multiclass(classes=3"));
 }
 

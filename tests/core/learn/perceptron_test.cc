@@ -188,7 +188,7 @@ TEST(TrainingSetTest, WhatIsWrongIsNamed) {
   };
   const std::vector<int32_t> labels = {0, 1, 1};
   EXPECT_EQ(detail({.rows = rows.view().Rows(0, 0), .labels = {}, .class_count = 2}).reason,
-            "EMPTY");
+            "ROWS_EMPTY");
   EXPECT_EQ(detail({.rows = rows.view(), .labels = labels, .class_count = 1}).field, "class_count");
   EXPECT_EQ(detail({.rows = rows.view().Rows(0, 2), .labels = labels, .class_count = 2}).field,
             "labels");
@@ -197,7 +197,7 @@ TEST(TrainingSetTest, WhatIsWrongIsNamed) {
             "1");
   rows(2, 1) = std::nan("");
   const ErrorDetail error = detail({.rows = rows.view(), .labels = labels, .class_count = 2});
-  EXPECT_EQ(error.reason, "NOT_FINITE");
+  EXPECT_EQ(error.reason, "VALUE_NOT_FINITE");
   EXPECT_EQ(error.metadata.at("row"), "2");
   EXPECT_EQ(error.metadata.at("column"), "1");
 }
@@ -207,7 +207,7 @@ TEST(ModelTest, RowsOfAnotherLengthAreRefused) {
   const std::unique_ptr<const Model> model = MustTrain("perceptron()", examples, 1);
   const Matrix<double> other(3, 4);
   const absl::Status status = model->Predict(other.view(), NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "WRONG_COLUMNS");
+  EXPECT_EQ(DetailOf(status)->reason, "COLUMNS_MISMATCH");
   EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "5");
 }
 

@@ -193,7 +193,7 @@ TEST(WeakLearnerTest, ASeparatorWithoutErrorEndsItAndVotesAlone) {
   EXPECT_EQ(MustScore(*model, rows.rows)(3, 1), 1);
 }
 
-// The same row under both labels: nothing is under one half, and that is what the model says.
+// A row stands under both labels, so no error is under one half, and the model says so.
 TEST(WeakLearnerTest, RowsThatNoSeparatorTellsApartGiveNoSeparator) {
   LabeledRows rows{.rows = Matrix<double>(2, 1), .labels = {0, 1}, .classes = 2};
   rows.rows(0, 0) = rows.rows(1, 0) = 1;

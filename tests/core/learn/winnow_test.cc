@@ -22,7 +22,7 @@ using testing::NoisyRows;
 using testing::RealData;
 
 struct Expected {
-  // Of (x/scale, 1), before the threshold.
+  // Weights of (x/scale, 1), before the threshold.
   std::vector<double> w;
   std::vector<double> scales;
 };

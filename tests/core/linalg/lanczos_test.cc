@@ -92,7 +92,7 @@ std::vector<double> NormalStart(int64_t m, uint64_t seed) {
   return {row.data(), row.data() + m};
 }
 
-// The same bound of a diagonal matrix: its basis does not matter to a normal start.
+// Bounds the norm of a diagonal matrix: its basis does not matter to a normal start.
 NormBounds BoundDiagonal(const std::vector<double>& values, uint64_t seed, double error,
                          double doubt) {
   UseOneBlasThread();

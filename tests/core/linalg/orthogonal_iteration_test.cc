@@ -243,7 +243,7 @@ TEST(OrthogonalIterationTest, StopsWhereItIsToldAndAtWhatIsNotFinite) {
   const absl::Status status =
       IterateOrthogonally(task, overflow, NormalRows({.rows = 2, .cols = 60, .seed = 1}), NeverStop)
           .status();
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_FINITE");
+  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_FINITE");
 }
 
 }  // namespace

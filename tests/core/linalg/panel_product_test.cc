@@ -152,7 +152,7 @@ TYPED_TEST(PanelProductTest, RowsMayBeStridedAndResultsScattered) {
   Matrix<T> z = Matrix<T>::Uninit(15, 21);
   for (int64_t i = 0; i < 15; ++i) {
     std::copy_n(wide.row(i), 21, z.row(i));
-    // What lies between the rows is never read into a result.
+    // Padding between the rows is never read into a result.
     std::fill_n(wide.row(i) + 21, 12, std::numeric_limits<T>::quiet_NaN());
   }
   const auto packed = PanelMatrix<T>::Pack(w.view());

@@ -34,7 +34,7 @@ struct Rows {
   SparseRowsRef<T> ref() const { return ref(static_cast<int64_t>(offsets.size()) - 1); }
 };
 
-// What is not 0, and some zeros of either sign: they may be named or not.
+// The entries that are not 0, and some zeros of either sign: they may be named or not.
 template <typename T>
 Rows<T> Named(const Matrix<T>& dense) {
   Rows<T> rows;

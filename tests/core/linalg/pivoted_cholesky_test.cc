@@ -92,7 +92,7 @@ void ExpectGreedyFactor(const Matrix<double>& m, const Factored& factored, doubl
   EXPECT_LE(largest, tolerance + slack);
   EXPECT_NEAR(chosen.largest_residual(), std::max(largest, 0.0), slack);
   EXPECT_NEAR(ResidualTrace(chosen), std::max(trace, 0.0), static_cast<double>(n) * slack);
-  // What was not chosen is all the rest.
+  // Chosen and dropped rows together are all rows.
   for (const int64_t row : chosen.dropped) taken[row] = true;
   EXPECT_EQ(std::count(taken.begin(), taken.end(), true), n);
 }
@@ -248,7 +248,7 @@ TEST(PivotedCholeskyTest, IndefiniteMatricesAreNotFactored) {
     const absl::Status status = ErrorOf(Symmetric2(c.a, c.b, c.c), 0);
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << c.what << ": " << status;
     ASSERT_TRUE(DetailOf(status).has_value()) << c.what;
-    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE") << c.what;
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE") << c.what;
   }
 }
 

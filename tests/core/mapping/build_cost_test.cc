@@ -1,4 +1,4 @@
-#include "core/mapping/build_cost.h"
+#include "core/mapping/build/build_cost.h"
 
 #include <cmath>
 #include <memory>
@@ -11,9 +11,9 @@
 
 #include "core/landmark/reservoir.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/kernel_pca.h"
-#include "core/mapping/stream_sample.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
+#include "core/mapping/sample/stream_sample.h"
 #include "core/plan/artifact.h"
 #include "core/plan/plan.h"
 #include "gtest/gtest.h"
@@ -53,6 +53,8 @@ const Case kCases[] = {
     {"f2(landmarks=300)", "rbf(gamma=scale)", 310, 16},  // held out: 10, not measured
     {"f2(landmarks=300, pool_rows=300)", "rbf(gamma=scale)", 30'000, 16},
     {"f2(landmarks=300, policy=given)", "rbf(gamma=scale)", 3000, 16},
+    {"f2(landmarks=auto(residual=1e-3, most=300))", "rbf(gamma=scale)", 3000, 16},
+    {"f2(landmarks=auto(residual=1e-3, most=600), pool_rows=2000)", "rbf(gamma=scale)", 9000, 16},
     {"f3(landmarks=300, dimensions=100)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=100, projection=sign)", "rbf(gamma=scale)", 3000, 16},
     {"f3(landmarks=300, dimensions=30)", "linear()", 3000, 40},
@@ -77,7 +79,7 @@ class BuildCostTest : public ::testing::TestWithParam<Case> {
     return NormalRows({.rows = GetParam().rows, .cols = GetParam().columns});
   }
 
-  // What is reserved must hold what is taken, and not much more.
+  // The reservation must cover the memory in use, and not be much larger.
   void ExpectMemoryFromAbove() const {
     const Matrix<double> rows = Rows();
     UseOneBlasThread();
@@ -140,7 +142,7 @@ TEST_P(BuildCostTest, FlopsAreForecastToOneInAHundred) {
     flops += 4.0 * static_cast<double>(version.certificate.held_out_rows) *
              static_cast<double>(NumbersOf(artifact->plan));
   }
-  if (spec_.mapping.kind == MappingKind::kKernelPca) {
+  if (spec_.mapping.kind == FindMapping("kpca")) {
     const KernelPcaTask pca{.components = spec_.mapping.dimensions};
     const double m = static_cast<double>(spec_.mapping.landmarks);
     if (PcaByLapack(pca, spec_.mapping.landmarks)) flops += 9 * m * m * m;

@@ -1,10 +1,10 @@
-#include "core/mapping/build_spec.h"
+#include "core/mapping/spec/build_spec.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_program.h"
-#include "core/mapping/fourier_mapping.h"
+#include "core/mapping/fourier/fourier_mapping.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -38,6 +38,11 @@ TEST(MappingSpecTest, CanonicalTextNamesWhatAppliesAndReadsBackEqual) {
        "kpca(landmarks=9, dimensions=4, centred=true, policy=uniform)"},
       {"kpca(centred=false, dimensions=9, landmarks=9, pool_rows=20)",
        "kpca(landmarks=9, dimensions=9, centred=false, policy=uniform, pool_rows=20)"},
+      {"f2(landmarks=auto(residual=1e-2))",
+       "f2(landmarks=auto(residual=0.01, most=2048), policy=uniform)"},
+      {"f3(dimensions=7, landmarks=auto(most=300, residual=.25), pool_rows=200)",
+       "f3(landmarks=auto(residual=0.25, most=300), dimensions=7, projection=gaussian, "
+       "policy=uniform, pool_rows=200)"},
       {"f2(serving_type=float32, policy=uniform, landmarks=5)",
        "f2(landmarks=5, policy=uniform, serving_type=float32)"},
   };
@@ -55,24 +60,28 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
   struct Case {
     std::string text;
     int column;
-    const char* says;
+    std::string says;
   };
   const Case kCases[] = {
-      {"", 1,
-       "expected a mapping: f1, f2, f3, random_projection, fourier, kpca, multiclass or "
-       "polynomial, got the "
-       "end"},
+      {"", 1, absl::StrCat("expected a mapping: ", ListOfMappings(), ", got the end")},
       {"f2", 3, "expected '('"},
       {"f2()", 1, "f2 needs the parameter 'landmarks', an integer from 1 to 8192"},
-      {"f4(landmarks=5)", 1,
-       "unknown mapping 'f4'; expected f1, f2, f3, random_projection, fourier, kpca, multiclass or "
-       "polynomial"},
+      {"f4(landmarks=5)", 1, "unknown mapping 'f4'; expected f1, f2, f3, "},
       {"  F2(landmarks=5)", 3, "unknown mapping 'F2'"},
       {"f2(landmarks=0)", 14, "got 0"},
       {"f2(landmarks=8193)", 14, "got 8193"},
       {"f2(landmarks=-5)", 14, "got -5"},
       {"f2(landmarks=5.5)", 14, "got 5.5"},
       {"f2(landmarks=many)", 14, "got 'many'"},
+      {"f2(landmarks=auto)", 14, "or auto(residual=…); got 'auto'"},
+      {"f2(landmarks=auto())", 14,
+       "auto needs the parameter 'residual', a number > 0, at most 0.5"},
+      {"f2(landmarks=auto(residual=0))", 28, "residual of auto is > 0, at most 0.5, got 0"},
+      {"f2(landmarks=auto(residual=1))", 28, "got 1"},
+      {"f2(landmarks=auto(residual=.1, most=8193))", 37, "most is an integer from 1 to 8192"},
+      {"f2(landmarks=auto(residual=.1, least=5))", 32, "it has residual, most"},
+      {"f2(landmarks=best(residual=.1))", 14, "got the call best(…)"},
+      {"f3(landmarks=9, dimensions=auto(residual=.1))", 28, "got the call auto(…)"},
       {"f2(landmarks=1e999)", 14, "out of the range"},
       {"f2(landmarks=5) x", 17, "expected the end, got 'x'"},
       {"f2(landmarks=5))", 16, "expected the end"},
@@ -101,7 +110,7 @@ TEST(MappingSpecTest, MalformedTextNamesTheColumn) {
     const absl::Status status = MappingSpec::Parse(c.text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.text;
     ASSERT_TRUE(DetailOf(status).has_value()) << c.text << status;
-    EXPECT_EQ(DetailOf(status)->reason, "BAD_EXPRESSION") << c.text << status;
+    EXPECT_EQ(DetailOf(status)->reason, "EXPRESSION_INVALID") << c.text << status;
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), absl::StrCat(c.column)) << status;
     EXPECT_NE(status.message().find(c.says), std::string::npos) << c.text << ": " << status;
   }
@@ -128,7 +137,7 @@ TEST(MappingSpecTest, CombinationsNameTheirField) {
     EXPECT_EQ(DetailOf(status)->field, c.field);
   }
   EXPECT_EQ(
-      (MappingSpec{.kind = MappingKind::kF2, .landmarks = 5, .dimensions = 2}).Validate().code(),
+      (MappingSpec{.kind = FindMapping("f2"), .landmarks = 5, .dimensions = 2}).Validate().code(),
       absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE((MappingSpec{.landmarks = 0}).Validate().ok());
   EXPECT_FALSE((MappingSpec{.landmarks = kMaxLandmarks + 1}).Validate().ok());
@@ -141,22 +150,22 @@ TEST(BuildSpecTest, FieldsHaveThePrefixAndIndefiniteKernelsAreForF1) {
   spec.mapping.landmarks = 5;
   EXPECT_TRUE(spec.Validate().ok());
   spec.kernel = testing::MustParseKernel("rbf() + poly(degree=2, coef0=-1)");
-  for (const MappingKind kind : {MappingKind::kF2, MappingKind::kF3}) {
+  for (const Mapping* kind : {FindMapping("f2"), FindMapping("f3")}) {
     spec.mapping.kind = kind;
-    spec.mapping.dimensions = kind == MappingKind::kF3 ? 3 : 0;
+    spec.mapping.dimensions = kind == FindMapping("f3") ? 3 : 0;
     const absl::Status status = spec.Validate();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
     EXPECT_EQ(DetailOf(status)->metadata.at("column"), "9") << status;
   }
-  spec.mapping.kind = MappingKind::kF1;
+  spec.mapping.kind = FindMapping("f1");
   spec.mapping.dimensions = 0;
   EXPECT_TRUE(spec.Validate().ok());
 }
 
 TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
   const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
-  const MappingKind kind = MappingKind::kRandomProjection;
+  const Mapping* kind = FindMapping("random_projection");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 5}).Validate().ok());
   EXPECT_EQ(field({.kind = kind}), "dimensions");
   EXPECT_EQ(field({.kind = kind, .dimensions = kMaxDimensions + 1}), "dimensions");
@@ -169,23 +178,24 @@ TEST(MappingSpecTest, WhatDoesNotApplyIsRefusedByName) {
 }
 
 TEST(MappingSpecTest, SinesAndCosinesComeInPairs) {
-  const MappingKind kind = MappingKind::kFourier;
+  const Mapping* kind = FindMapping("fourier");
   EXPECT_EQ(DetailOf((MappingSpec{.kind = kind, .dimensions = 5}).Validate())->reason,
-            "ODD_DIMENSIONS");
+            "DIMENSIONS_ODD");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 6}).Validate().ok());
   EXPECT_TRUE(
       (MappingSpec{.kind = kind, .dimensions = 5, .form = FourierForm::kPhase}).Validate().ok());
 }
 
 TEST(BuildSpecTest, FourierFeaturesAreOfAnRbfKernelOrALaplacianAndOrthogonalOnesOfTheFirst) {
-  BuildSpec spec{.mapping = {.kind = MappingKind::kFourier, .dimensions = 6}};
+  BuildSpec spec{.mapping = {.kind = FindMapping("fourier"), .dimensions = 6}};
   for (const char* kernel : {"rbf()", "rbf(gamma=scale)", "2*(3*rbf(gamma=median))", "laplacian()",
                              "2*laplacian(gamma=median)"}) {
     spec.kernel = testing::MustParseKernel(kernel);
     spec.mapping.orthogonal = false;
     EXPECT_TRUE(spec.Validate().ok()) << kernel;
     spec.mapping.orthogonal = true;
-    EXPECT_EQ(spec.Validate().ok(), !FourierKernelOf(spec.kernel)->laplacian) << kernel;
+    EXPECT_EQ(spec.Validate().ok(), FourierKernelOf(spec.kernel)->has_uniform_directions())
+        << kernel;
   }
   spec.mapping.orthogonal = false;
   for (const char* kernel : {"linear()", "-1*rbf()", "0*rbf()", "rbf() + rbf()", "rbf()*rbf()",
@@ -197,7 +207,7 @@ TEST(BuildSpecTest, FourierFeaturesAreOfAnRbfKernelOrALaplacianAndOrthogonalOnes
 }
 
 TEST(BuildSpecTest, ARandomProjectionIsOfTheLinearKernel) {
-  BuildSpec spec{.mapping = {.kind = MappingKind::kRandomProjection, .dimensions = 5}};
+  BuildSpec spec{.mapping = {.kind = FindMapping("random_projection"), .dimensions = 5}};
   for (const char* kernel : {"linear()", "2*(3*linear())"}) {
     spec.kernel = testing::MustParseKernel(kernel);
     EXPECT_TRUE(spec.Validate().ok()) << kernel;
@@ -274,7 +284,7 @@ TEST(ExpressionFuzzTest, MutatedTextsParseOrNameAColumnWithinTheText) {
       if (status.ok()) continue;
       const std::optional<ErrorDetail> detail = DetailOf(status);
       ASSERT_TRUE(detail.has_value()) << text << ": " << status;
-      if (detail->reason != "BAD_EXPRESSION") continue;
+      if (detail->reason != "EXPRESSION_INVALID") continue;
       const int column = std::stoi(detail->metadata.at("column"));
       ASSERT_TRUE(column >= 1 && column <= static_cast<int>(text.size()) + 1) << text << status;
     }

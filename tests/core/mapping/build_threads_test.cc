@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
 #include "tests/support/random_rows.h"

@@ -26,10 +26,10 @@ BuildSpec SpecOf(const std::string& mapping, const std::string& kernel, bool sta
   const absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(mapping);
   PHIMAP_CHECK(parsed.ok());
   BuildSpec spec{.mapping = *parsed, .standardize = standardize, .seed = seed};
-  const absl::StatusOr<std::optional<OutsideKernel>> outside = OutsideKernel::Parse(kernel);
-  PHIMAP_CHECK(outside.ok());
-  spec.outside = *outside;
-  if (spec.outside.has_value()) return spec;
+  const absl::StatusOr<std::optional<RemoteKernel>> remote = RemoteKernel::Parse(kernel);
+  PHIMAP_CHECK(remote.ok());
+  spec.remote = *remote;
+  if (spec.remote.has_value()) return spec;
   const absl::StatusOr<KernelExpression> expression = KernelExpression::Parse(kernel);
   PHIMAP_CHECK(expression.ok());
   spec.kernel = *expression;

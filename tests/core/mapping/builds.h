@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/linalg/matrix.h"
-#include "core/mapping/build_spec.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
+#include "core/mapping/spec/build_spec.h"
 #include "core/plan/examples.h"
 
 namespace phimap::testing {

@@ -1,4 +1,4 @@
-// What F2 promises of its landmarks: F(x_i)·F(x_j) is K_ij up to the tolerance of the truncation
+// F2 promises for its landmarks: F(x_i)·F(x_j) is K_ij up to the tolerance of the truncation
 // and the rounding of the serving type. A stream of exactly `landmarks` rows makes each row a
 // landmark.
 #include <algorithm>

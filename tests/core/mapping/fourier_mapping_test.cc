@@ -1,4 +1,4 @@
-#include "core/mapping/fourier_mapping.h"
+#include "core/mapping/fourier/fourier_mapping.h"
 
 #include <algorithm>
 #include <cmath>
@@ -70,9 +70,11 @@ TEST(FourierMappingTest, FrequenciesAndPhasesAreThoseOfTheFrozenStreams) {
   const RandomStream normals(kSeed, StreamId::kFourierFrequencies);
   const RandomStream phases(kSeed, StreamId::kFourierPhases);
   for (const FourierForm form : kForms) {
-    const Plan plan = MustMakePlan(
-        {.kernel = {.factor = 1, .gamma = 0.3}, .form = form, .dimensions = 8, .seed = kSeed},
-        kColumns);
+    const Plan plan = MustMakePlan({.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=0.3)")),
+                                    .form = form,
+                                    .dimensions = 8,
+                                    .seed = kSeed},
+                                   kColumns);
     const ProductFeatures<double>& features = Features(plan);
     ASSERT_EQ(features.rows.rows(), form == FourierForm::kPhase ? 8 : 4);
     for (int64_t i = 0; i < features.rows.size(); ++i) {
@@ -88,8 +90,9 @@ TEST(FourierMappingTest, FrequenciesAndPhasesAreThoseOfTheFrozenStreams) {
 TEST(FourierMappingTest, FrequenciesOfALaplacianAreRatiosOfNormalNumbers) {
   constexpr uint64_t kSeed = 78;
   const RandomStream normals(kSeed, StreamId::kFourierCauchy);
-  const FourierTask task{
-      .kernel = {.factor = 1, .gamma = 0.3, .laplacian = true}, .dimensions = 8, .seed = kSeed};
+  const FourierTask task{.kernel = *FourierKernelOf(MustParseKernel("1*laplacian(gamma=0.3)")),
+                         .dimensions = 8,
+                         .seed = kSeed};
   const Plan plan = MustMakePlan(task, 5);
   const ProductFeatures<double>& features = Features(plan);
   for (int64_t i = 0; i < features.rows.size(); ++i) {
@@ -102,11 +105,12 @@ TEST(FourierMappingTest, FrequenciesOfALaplacianAreRatiosOfNormalNumbers) {
 // sigma.
 TEST(FourierMappingTest, FrequenciesOfALaplacianAreCauchyOfScaleGamma) {
   constexpr int64_t kDimensions = 10000;
-  const Plan plan = MustMakePlan({.kernel = {.factor = 1, .gamma = 0.7, .laplacian = true},
-                                  .form = FourierForm::kPhase,
-                                  .dimensions = kDimensions,
-                                  .seed = 1},
-                                 2);
+  const Plan plan =
+      MustMakePlan({.kernel = *FourierKernelOf(MustParseKernel("1*laplacian(gamma=0.7)")),
+                    .form = FourierForm::kPhase,
+                    .dimensions = kDimensions,
+                    .seed = 1},
+                   2);
   const Matrix<double>& rows = Features(plan).rows;
   const double count = static_cast<double>(rows.size());
   double median = 0;
@@ -130,12 +134,13 @@ TEST(FourierMappingTest, FeaturesAreTheDefiningEquation) {
   const Matrix<double> x = NormalRows({.rows = 40, .cols = 12, .seed = 3});
   for (const FourierForm form : kForms) {
     for (const bool orthogonal : {false, true}) {
-      const Plan plan = MustMakePlan({.kernel = {.factor = 2, .gamma = 0.1},
-                                      .form = form,
-                                      .orthogonal = orthogonal,
-                                      .dimensions = kDimensions,
-                                      .seed = 5},
-                                     12);
+      const Plan plan =
+          MustMakePlan({.kernel = *FourierKernelOf(MustParseKernel("2*rbf(gamma=0.1)")),
+                        .form = form,
+                        .orthogonal = orthogonal,
+                        .dimensions = kDimensions,
+                        .seed = 5},
+                       12);
       const Matrix<double> f = MustTransformWide(plan, WireRows(x));
       ASSERT_EQ(f.cols(), kDimensions);
       const ProductFeatures<double>& features = Features(plan);
@@ -162,7 +167,7 @@ TEST(FourierMappingTest, OrthogonalFrequenciesAreSoWithinBlocksAndHaveTheirLengt
   constexpr int64_t kColumns = 6;
   constexpr int64_t kRows = 15;
   constexpr uint64_t kSeed = 4;
-  const Plan plan = MustMakePlan({.kernel = {.factor = 1, .gamma = 0.5},
+  const Plan plan = MustMakePlan({.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=0.5)")),
                                   .form = FourierForm::kPhase,
                                   .orthogonal = true,
                                   .dimensions = kRows,
@@ -189,7 +194,7 @@ TEST(FourierMappingTest, OrthogonalFrequenciesAreSoWithinBlocksAndHaveTheirLengt
   }
 }
 
-// Of a normal frequency ω, and so of each orthogonal one: E ω_k² = 2γ and E ω_k⁴ = 3(2γ)², whose
+// A normal frequency ω, and so each orthogonal one, has E ω_k² = 2γ and E ω_k⁴ = 3(2γ)², whose
 // estimates over N draws have sigma 2γ√(2/N) and (2γ)²√(96/N). Fixed seeds, six sigma.
 TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
   constexpr int64_t kColumns = 4;
@@ -197,7 +202,7 @@ TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
   double square[kColumns] = {};
   double fourth[kColumns] = {};
   for (int seed = 0; seed < kDraws; ++seed) {
-    const Plan plan = MustMakePlan({.kernel = {.factor = 1, .gamma = 0.5},
+    const Plan plan = MustMakePlan({.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=0.5)")),
                                     .orthogonal = true,
                                     .dimensions = 6,
                                     .seed = static_cast<uint64_t>(seed)},
@@ -214,24 +219,33 @@ TEST(FourierMappingTest, EachOrthogonalFrequencyAloneIsNormal) {
   }
 }
 
-// With K = K(x, y) for rows δ apart and K₂ = K(2x, 2y), K⁴ of an rbf kernel and K² of a Laplacian:
-// cos ωᵀδ has mean K and variance (1 + K₂)/2 − K². The mean of D/2 of them has that over D/2; a
-// term of the phase form, 2cos(a + b)cos(a' + b), adds cos(a + a' + 2b) of variance 1/2. Both times
-// c². Over S draws the mean has sigma √(variance/S). Fixed seeds, six sigma; the orthogonal
-// variance is smaller (Yu and others, theorem 3, for √p‖δ‖ as here), so its mean keeps the same
-// bound.
+// With K = K(x, y) for rows δ apart and K₂ = K(2x, 2y): cos ωᵀδ has mean K and variance (1 + K₂)/2
+// − K². The mean of D/2 of them has that over D/2; a term of the phase form, 2cos(a + b)cos(a' +
+// b), adds cos(a + a' + 2b) of variance 1/2. Both times c². Over S draws the mean has sigma
+// √(variance/S). Fixed seeds, six sigma; the orthogonal variance is smaller (Yu and others, theorem
+// 3, for √p‖δ‖ as here), so its mean keeps the same bound.
 TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
   constexpr int kSeeds = 2500;
   constexpr int64_t kDimensions = 12;
   struct Case {
     const char* kernel;
     bool orthogonal;
-    double power;  // K₂ = K^power
   };
   const Matrix<double> x = NormalRows({.rows = 4, .cols = 5, .seed = 21});
-  for (const Case& c : {Case{"3*rbf(gamma=0.15)", false, 4}, Case{"3*rbf(gamma=0.15)", true, 4},
-                        Case{"3*laplacian(gamma=0.2)", false, 2}}) {
+  Matrix<double> twice = x.Clone();
+  for (int64_t i = 0; i < twice.size(); ++i) twice.data()[i] *= 2;
+  for (const Case& c : {
+           Case{"3*rbf(gamma=0.15)", false},
+           Case{"3*rbf(gamma=0.15)", true},
+           Case{"3*laplacian(gamma=0.2)", false},
+           Case{"3*rbf(gamma=0.15, columns=1:4)", false},
+           Case{"3*matern(nu=0.5, length_scale=2)", false},
+           Case{"3*matern(nu=1.5, length_scale=2)", false},
+           Case{"3*matern(nu=2.5, length_scale=2)", true},
+           Case{"3*rbf(scales=[1, 2, 4, 2, 3])", false},
+       }) {
     const Matrix<double> exact = NaiveKernelMatrix(MustParseKernel(c.kernel), x, x);
+    const Matrix<double> exact_twice = NaiveKernelMatrix(MustParseKernel(c.kernel), twice, twice);
     for (const FourierForm form : kForms) {
       Matrix<double> mean(4, 4);
       for (int seed = 0; seed < kSeeds; ++seed) {
@@ -245,7 +259,7 @@ TEST(FourierMappingTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
       }
       for (int64_t i = 0; i < 16; ++i) {
         const double k = exact.data()[i] / 3;
-        const double term = (1 + std::pow(k, c.power)) / 2 - k * k;
+        const double term = (1 + exact_twice.data()[i] / 3) / 2 - k * k;
         const double variance =
             9 * (form == FourierForm::kPhase ? (term + 0.5) / kDimensions : 2 * term / kDimensions);
         EXPECT_NEAR(mean.data()[i], exact.data()[i], 6 * std::sqrt(variance / kSeeds) + 1e-12)
@@ -264,12 +278,13 @@ TEST(FourierMappingTest, TheDefaultFormAndOrthogonalFrequenciesHaveTheLowerVaria
   const auto error = [&](FourierForm form, bool orthogonal) {
     double sum = 0;
     for (uint64_t seed = 0; seed < 100; ++seed) {
-      const Matrix<double> gram = GramOf({.kernel = {.factor = 1, .gamma = 0.01},
-                                          .form = form,
-                                          .orthogonal = orthogonal,
-                                          .dimensions = 32,
-                                          .seed = seed},
-                                         x);
+      const Matrix<double> gram =
+          GramOf({.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=0.01)")),
+                  .form = form,
+                  .orthogonal = orthogonal,
+                  .dimensions = 32,
+                  .seed = seed},
+                 x);
       for (int64_t i = 0; i < 60; ++i) {
         for (int64_t j = 0; j < i; ++j) sum += std::pow(gram(i, j) - exact(i, j), 2);
       }
@@ -291,11 +306,12 @@ TEST(FourierMappingTest, GramErrorKeepsTheBoundForAllPairsAndShrinksAsTheRoot) {
   for (const FourierForm form : kForms) {
     double previous = std::numeric_limits<double>::infinity();
     for (const int64_t dimensions : {64, 256, 1024}) {
-      const Matrix<double> gram = GramOf({.kernel = {.factor = 1, .gamma = 0.1},
-                                          .form = form,
-                                          .dimensions = dimensions,
-                                          .seed = 7},
-                                         x);
+      const Matrix<double> gram =
+          GramOf({.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=0.1)")),
+                  .form = form,
+                  .dimensions = dimensions,
+                  .seed = 7},
+                 x);
       double worst = 0;
       double squares = 0;
       for (int64_t i = 0; i < 1000; ++i) {
@@ -408,7 +424,7 @@ TEST(FourierMappingTest, KernelsBeyondFloat32AreServedInFloat64) {
   const absl::Status status =
       Build(SpecOf("fourier(dimensions=64, serving_type=float32)", "1e100*rbf(gamma=0.1)"), x)
           .status();
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_REPRESENTABLE");
+  EXPECT_EQ(DetailOf(status)->reason, "VALUE_NOT_REPRESENTABLE");
 }
 
 TEST(FourierMappingTest, OneRowIsEnoughToBuildFrom) {
@@ -416,7 +432,7 @@ TEST(FourierMappingTest, OneRowIsEnoughToBuildFrom) {
   EXPECT_EQ(MustBuild(SpecOf("fourier(dimensions=4)", "rbf(gamma=1)"), x).output_columns, 4);
   const absl::Status empty =
       Build(SpecOf("fourier(dimensions=4)", "rbf(gamma=1)"), Matrix<double>(0, 8)).status();
-  EXPECT_EQ(DetailOf(empty)->reason, "EMPTY_STREAM");
+  EXPECT_EQ(DetailOf(empty)->reason, "STREAM_EMPTY");
 }
 
 TEST(FourierMappingTest, BytesDependOnTheSeedAlone) {
@@ -444,7 +460,9 @@ TEST(FourierMappingTest, OrthogonalFrequenciesCanBeCancelled) {
   const absl::Status status =
       BuildFourier(
           {.input = input},
-          {.kernel = {.factor = 1, .gamma = 1}, .orthogonal = true, .dimensions = 64},
+          {.kernel = *FourierKernelOf(MustParseKernel("1*rbf(gamma=1)")),
+           .orthogonal = true,
+           .dimensions = 64},
           [&](double) { return ++calls == 3 ? absl::CancelledError("stop") : absl::OkStatus(); })
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);

@@ -1,4 +1,4 @@
-#include "core/mapping/gamma.h"
+#include "core/mapping/sample/gamma.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ TEST(GammaTest, ConstantDataHaveNoScale) {
   for (const bool standardized : {false, true}) {
     const absl::Status status = ScaleGamma(moments, standardized).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(DetailOf(status)->reason, "NO_SCALE");
+    EXPECT_EQ(DetailOf(status)->reason, "GAMMA_UNDEFINED");
   }
   EXPECT_EQ(MedianGamma(x.view(), 1).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(MedianGamma(x.view().Rows(0, 1), 1).status().code(),
@@ -69,7 +69,7 @@ TEST(GammaTest, MedianIsThatOfAllPairsWhileTheyAreFew) {
     const absl::StatusOr<double> gamma = MedianGamma(x.view(), 1);
     ASSERT_TRUE(gamma.ok());
     const double median = 1 / *gamma;
-    // Of an even number of pairs, anything between the two in the middle is a median.
+    // With an even number of pairs, any value between the two in the middle is a median.
     const size_t count = distances.size();
     EXPECT_GE(median, distances[(count - 1) / 2] * (1 - 1e-14)) << n;
     EXPECT_LE(median, distances[count / 2] * (1 + 1e-14)) << n;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/kernel_pca.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
 #include "core/theory/gram_bounds.h"
 #include "gtest/gtest.h"
 #include "tests/support/naive_kernel.h"
@@ -135,7 +135,7 @@ TEST(GramTheoremsTest, WhatIsLargeIsFoundByTheoremTwo) {
   }
 }
 
-// Of equal diagonal entries the values A ± k move by k to one side or the other.
+// With equal diagonal entries, the eigenvalues A ± k move by k to one side or the other.
 TEST(GramTheoremsTest, EigenvaluesMoveByTheNormAndNoMoreByWeylsInequality) {
   const PairedRows pairs(0);
   for (uint64_t seed = 0; seed < kPairSeeds; ++seed) {

@@ -1,4 +1,4 @@
-#include "core/mapping/input_projection.h"
+#include "core/mapping/projection/input_projection.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/kernel_pca.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "core/theory/gram_bounds.h"
@@ -339,8 +339,8 @@ TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentred
     }
   }
   EXPECT_GT(*std::max_element(changes.begin(), changes.end()), 0.04);
-  // Of each t no more than its probability, with six deviations; and of a range that is too small
-  // by 2.5, let alone 0, more.
+  // Each t is exceeded no more often than its probability, with six deviations; with a range too
+  // small by 2.5, let alone 0, more.
   int broken = 0;
   const double all = static_cast<double>(changes.size());
   for (double t = 0.01; t < 1; t *= 1.1) {
@@ -356,7 +356,7 @@ TEST(KernelPcaRandomizedTest, RoundedCentredExpansionsMoveByTheRangeOfTheCentred
   EXPECT_GT(broken, 0);
 }
 
-// What the certificate says of it.
+// The certificate's statement about rounding.
 TEST(KernelPcaRandomizedTest, TheRoundingStatementNamesTheRangeOfWhatIsRounded) {
   const Matrix<double> x = Clusters(900, 5, 4);
   const std::string centred =
@@ -402,7 +402,7 @@ TEST(KernelPcaRandomizedTest, RoundingDropsLandmarksAndKeepsLargeWeights) {
   // At one so small that nothing is left, it is an error.
   rounded.rounding = 1e-6;
   const absl::Status status = BuildKernelPca(TaskOf(landmarks), rounded, NeverStop).status();
-  EXPECT_EQ(DetailOf(status)->reason, "ROUNDED_AWAY");
+  EXPECT_EQ(DetailOf(status)->reason, "COMPONENT_ROUNDED_AWAY");
 }
 
 TEST(KernelPcaRandomizedTest, EachSwitchIsCertifiedAndRepeatable) {

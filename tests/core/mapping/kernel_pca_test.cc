@@ -1,4 +1,4 @@
-#include "core/mapping/kernel_pca.h"
+#include "core/mapping/kernel_pca/kernel_pca.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,8 @@ absl::StatusOr<KernelPca> BuildFrom(const Matrix<double>& landmarks, const char*
   return BuildKernelPca(task, pca, NeverStop);
 }
 
-// Of K, or of K centred: LAPACK's eigenvectors, by falling eigenvalue, and what is taken off.
+// Eigenpairs of K, or of K centred: LAPACK's eigenvectors, by falling eigenvalue, and what is taken
+// off.
 struct Oracle {
   std::vector<double> values;
   Matrix<double> vectors;
@@ -169,7 +170,7 @@ TEST(KernelPcaTest, AKernelWhoseLeadingPairsAreNegativeIsRefused) {
         BuildKernelPca(task, {.components = components, .centred = false, .seed = 1}, NeverStop)
             .status();
     ASSERT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-    EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
   }
 }
 
@@ -178,7 +179,7 @@ TEST(KernelPcaTest, OnePointHasNoComponents) {
   const absl::Status status =
       BuildFrom(landmarks, kPcaKernel, {.components = 2, .centred = true, .seed = 1}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "ZERO_KERNEL");
+  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_ZERO");
 }
 
 TEST(KernelPcaTest, ABuildApproximatesItsKernelInEitherType) {

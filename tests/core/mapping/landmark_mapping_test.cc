@@ -1,4 +1,4 @@
-#include "core/mapping/landmark_mapping.h"
+#include "core/mapping/landmarks/landmark_mapping.h"
 
 #include <algorithm>
 #include <cmath>
@@ -88,7 +88,7 @@ TEST(LandmarkMappingTest, F1IsTheKernelAgainstEachLandmarkInOrder) {
   for (const FloatType type : kTypes) {
     for (const char* kernel : {"rbf(gamma=0.7)", "poly(degree=3, gamma=0.5, coef0=1)", "linear()",
                                "-1*linear()", "poly(degree=2, coef0=-1)"}) {
-      const absl::StatusOr<LandmarkMapping> mapping = BuildF1(TaskOf(kernel, landmarks, type));
+      const absl::StatusOr<BuiltMapping> mapping = BuildF1(TaskOf(kernel, landmarks, type));
       ASSERT_TRUE(mapping.ok()) << mapping.status();
       EXPECT_EQ(mapping->served.serving_type(), type);
       EXPECT_EQ(mapping->reference.serving_type(), FloatType::kFloat64);
@@ -107,7 +107,7 @@ TEST(LandmarkMappingTest, F2IsTheOrthogonalProjectionOnTheSpanOfItsPivots) {
   const Matrix<double> x = Rows(35, 6, 4);
   for (const FloatType type : kTypes) {
     for (const char* kernel : kKernels) {
-      const absl::StatusOr<LandmarkMapping> mapping =
+      const absl::StatusOr<BuiltMapping> mapping =
           BuildF2(TaskOf(kernel, landmarks, type), NeverStop);
       ASSERT_TRUE(mapping.ok()) << mapping.status();
       const Matrix<double> f = MustTransformWide(mapping->served, WireRows(x));
@@ -131,7 +131,7 @@ TEST(LandmarkMappingTest, F2IsTheOrthogonalProjectionOnTheSpanOfItsPivots) {
 TEST(LandmarkMappingTest, F2IsIdempotentOnItsSpan) {
   const Matrix<double> landmarks = Rows(60, 4, 5);
   for (const FloatType type : kTypes) {
-    const absl::StatusOr<LandmarkMapping> mapping =
+    const absl::StatusOr<BuiltMapping> mapping =
         BuildF2(TaskOf("rbf(gamma=0.7)", landmarks, type), NeverStop);
     const Matrix<double> f = MustTransformWide(mapping->served, WireRows(mapping->pivots));
     for (int64_t i = 0; i < f.rows(); ++i) {
@@ -145,13 +145,13 @@ TEST(LandmarkMappingTest, F2IsIdempotentOnItsSpan) {
 TEST(LandmarkMappingTest, FirstCoordinatesOfF2AreTheF2OfTheFirstPivots) {
   const Matrix<double> landmarks = Rows(50, 5, 6);
   const Matrix<double> x = Rows(20, 5, 7);
-  const absl::StatusOr<LandmarkMapping> whole =
+  const absl::StatusOr<BuiltMapping> whole =
       BuildF2(TaskOf("rbf(gamma=0.7)", landmarks, FloatType::kFloat64), NeverStop);
   const Matrix<double> f = MustTransformWide(whole->served, WireRows(x));
   for (const int64_t prefix : {1, 2, 20, 49}) {
     Matrix<double> first = Matrix<double>::Uninit(prefix, 5);
     std::copy_n(whole->pivots.data(), first.size(), first.data());
-    const absl::StatusOr<LandmarkMapping> part =
+    const absl::StatusOr<BuiltMapping> part =
         BuildF2(TaskOf("rbf(gamma=0.7)", first, FloatType::kFloat64), NeverStop);
     ASSERT_EQ(part->cholesky.rank(), prefix);
     const Matrix<double> g = MustTransformWide(part->served, WireRows(x));
@@ -163,7 +163,7 @@ TEST(LandmarkMappingTest, FirstCoordinatesOfF2AreTheF2OfTheFirstPivots) {
 
 TEST(LandmarkMappingTest, ReportsItsFactorizationAndWhatItLeftOut) {
   const Matrix<double> landmarks = Rows(50, 2, 8);
-  const absl::StatusOr<LandmarkMapping> mapping =
+  const absl::StatusOr<BuiltMapping> mapping =
       BuildF2(TaskOf("poly(degree=2, coef0=1)", landmarks, FloatType::kFloat32), NeverStop);
   const Matrix<double> k =
       NaiveKernelMatrix(MustParseKernel("poly(degree=2, coef0=1)"), landmarks, landmarks);
@@ -173,7 +173,7 @@ TEST(LandmarkMappingTest, ReportsItsFactorizationAndWhatItLeftOut) {
   EXPECT_NEAR(mapping->trace, trace, 1e-12 * trace);
   EXPECT_EQ(mapping->tolerance, 50 * 0x1p-24);
   EXPECT_EQ(mapping->zero_landmarks, 0);
-  // What the rank leaves of K itself is nothing; L·Lᵀ is K on the pivots, not its normalised form.
+  // At full rank nothing of K itself is left; L·Lᵀ is K on the pivots, not its normalised form.
   EXPECT_LE(mapping->residual_trace, 50 * 0x1p-24 * trace);
   for (int64_t i = 0; i < 6; ++i) {
     const int64_t a = mapping->cholesky.pivots[i];
@@ -312,7 +312,7 @@ TEST(LandmarkMappingTest, KernelsThatAreNotDefiniteAreFoundByTheNumbers) {
             BuildF3(task, {.dimensions = 3, .seed = 1}, NeverStop).status()}) {
         EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << kernel << status;
         ASSERT_TRUE(DetailOf(status).has_value());
-        EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE") << kernel;
+        EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE") << kernel;
         EXPECT_EQ(DetailOf(status)->field, "kernel");
       }
     }
@@ -329,7 +329,7 @@ TEST(LandmarkMappingTest, KernelThatIsZeroHasNothingToProjectOn) {
                 NeverStop)
             .status()}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_EQ(DetailOf(status)->reason, "ZERO_KERNEL") << status;
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_ZERO") << status;
   }
 }
 
@@ -345,8 +345,8 @@ TEST(LandmarkMappingTest, NumbersThatFloat32CannotHoldAreRefused) {
                   status.code() == absl::StatusCode::kInvalidArgument)
           << kernel << ": " << status;
       ASSERT_TRUE(DetailOf(status).has_value()) << kernel;
-      EXPECT_TRUE(DetailOf(status)->reason == "NOT_REPRESENTABLE" ||
-                  DetailOf(status)->reason == "NOT_FINITE")
+      EXPECT_TRUE(DetailOf(status)->reason == "VALUE_NOT_REPRESENTABLE" ||
+                  DetailOf(status)->reason == "VALUE_NOT_FINITE")
           << kernel << ": " << status;
     }
     EXPECT_TRUE(BuildF1(TaskOf(kernel, landmarks, FloatType::kFloat64)).ok()) << kernel;

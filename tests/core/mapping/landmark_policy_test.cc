@@ -12,7 +12,7 @@
 #include "core/landmark/rpcholesky.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/pivoted_cholesky.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "core/random/permutation.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
@@ -127,7 +127,7 @@ Residuals PoolResiduals(const Matrix<double>& data, int64_t landmarks) {
          .threads = [] { return 2; }},
         NeverStop);
     EXPECT_TRUE(pivots.ok()) << pivots.status();
-    // What the choice says it leaves is what a factorization of its own finds.
+    // The residual that the choice reports equals that of a separate factorization.
     const double residual = PoolResidual(kernel, pool, pivots->rows);
     EXPECT_NEAR(pivots->residual_trace / pivots->trace, residual, 1e-9);
     mean.rpcholesky += residual / kSeeds;
@@ -283,7 +283,7 @@ TEST(LandmarkPolicyTest, GivenLandmarksWantOneRowMore) {
   const BuildSpec spec = SpecOf("f2(landmarks=11, policy=given)", "rbf(gamma=1)", true);
   const absl::Status status = Build(spec, rows).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_FEW_ROWS");
+  EXPECT_EQ(DetailOf(status)->reason, "ROWS_TOO_FEW");
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("and one row more"));
   EXPECT_TRUE(Build(SpecOf("f2(landmarks=10, policy=given)", "rbf(gamma=1)"), rows).ok());
 }
@@ -306,7 +306,7 @@ TEST(LandmarkPolicyTest, RpCholeskyWantsAKernelKnownToBeDefiniteAlsoUnderF1) {
   const absl::Status status =
       SpecOf("f1(landmarks=5, policy=rpcholesky)", "poly(degree=3, coef0=-1)").Validate();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_POSITIVE_SEMIDEFINITE");
+  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE");
   EXPECT_TRUE(SpecOf("f1(landmarks=5)", "poly(degree=3, coef0=-1)").Validate().ok());
 }
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/landmark_mapping.h"
-#include "core/mapping/random_projection.h"
+#include "core/mapping/landmarks/landmark_mapping.h"
+#include "core/mapping/projection/random_projection.h"
 #include "core/random/random_stream.h"
 #include "core/theory/landmark_bounds.h"
 #include "core/theory/projection_bounds.h"
@@ -273,9 +273,9 @@ Matrix<double> ExamplesAndSeparator(int64_t examples, double margin) {
 // landmarks as the literal tier asks for at (0.5, 0.1, 0.05), with the exact law's 544 dimensions;
 // the other tiers ask for more dimensions than there are landmarks, which no map can have. The
 // examples have margin γ by w and γ/2 by w' = w/2 + (√3/2)u, the least that the first step leaves.
-// Of each, the second step may lose margin γ/4 with probability εδ/4 = 0.00125, which is what 544
-// dimensions do; a third of them lose 0.040. That a share of ε is lost is another matter: Markov's
-// inequality lies between, and for single examples some 98 dimensions would do (scipy).
+// For each example, the second step may lose margin γ/4 with probability εδ/4 = 0.00125, which is
+// what 544 dimensions do; a third of them lose 0.040. That a share of ε is lost is another matter:
+// Markov's inequality lies between, and for single examples some 98 dimensions would do (scipy).
 TEST(MarginTheoremsTest, F3IsSeparableAtAQuarterOfTheMarginButForTheError) {
   constexpr double kMargin = 0.5;
   constexpr double kError = 0.1;

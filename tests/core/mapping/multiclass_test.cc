@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/random_projection.h"
+#include "core/mapping/projection/random_projection.h"
 #include "core/status/error.h"
 #include "core/theory/multiclass_bounds.h"
 #include "core/theory/projection_bounds.h"
@@ -186,13 +186,13 @@ TEST(MulticlassTest, CertificateNamesTheTheoremWithItsNumbersAndNoKernelError) {
 
 TEST(MulticlassTest, WhatDoesNotFitIsRefusedByName) {
   const auto field = [](const MappingSpec& spec) { return DetailOf(spec.Validate())->field; };
-  const MappingKind kind = MappingKind::kMulticlass;
+  const Mapping* kind = FindMapping("multiclass");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5}), "classes");
   EXPECT_EQ(field({.kind = kind, .dimensions = 5, .classes = 1}), "classes");
   EXPECT_EQ(field({.kind = kind, .dimensions = 0, .classes = 2}), "dimensions");
   EXPECT_EQ(field({.kind = kind, .dimensions = 32769, .classes = 2}), "dimensions");
   EXPECT_TRUE((MappingSpec{.kind = kind, .dimensions = 32768, .classes = 2}).Validate().ok());
-  EXPECT_EQ(field({.kind = MappingKind::kRandomProjection, .dimensions = 5, .classes = 2}),
+  EXPECT_EQ(field({.kind = FindMapping("random_projection"), .dimensions = 5, .classes = 2}),
             "classes");
   EXPECT_EQ(DetailOf(SpecOf("multiclass(classes=2, dimensions=2)", "rbf()").Validate())->reason,
             "KERNEL_NOT_APPLICABLE");
@@ -203,7 +203,7 @@ TEST(MulticlassTest, WhatDoesNotFitIsRefusedByName) {
               SpecOf("multiclass(classes=2, dimensions=4, projection=orthonormal)", "linear()"), x)
               .status())
           ->reason,
-      "TOO_MANY_DIMENSIONS");
+      "DIMENSIONS_TOO_MANY");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/mapping/polynomial_mapping.h"
+#include "core/mapping/polynomial/polynomial_mapping.h"
 
 #include <algorithm>
 #include <cmath>
@@ -168,7 +168,7 @@ TEST(PolynomialMappingTest, MoreMonomialsThanDimensionsAreRefusedWithTheirCount)
   const absl::Status one_less =
       Build(SpecOf("polynomial(dimensions=44)", "poly(degree=2, gamma=1, coef0=1)"), x).status();
   EXPECT_EQ(one_less.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(one_less)->reason, "TOO_MANY_DIMENSIONS");
+  EXPECT_EQ(DetailOf(one_less)->reason, "DIMENSIONS_TOO_MANY");
   EXPECT_EQ(DetailOf(one_less)->field, "spec.dimensions");
   EXPECT_THAT(one_less.message(), HasSubstr("has 45 monomials, more than dimensions=44"));
   const absl::Status far =

@@ -1,10 +1,10 @@
-// What random projections keep: lengths (Balcan, Blum, Vempala 2006, Theorem 2) and the margins of
+// Random projections keep lengths (Balcan, Blum, Vempala 2006, Theorem 2) and the margins of
 // data sets (Shi and others 2012), by maps that the builder made.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "core/mapping/random_projection.h"
+#include "core/mapping/projection/random_projection.h"
 #include "core/random/random_stream.h"
 #include "core/theory/multiclass_bounds.h"
 #include "core/theory/projection_bounds.h"

@@ -1,4 +1,4 @@
-#include "core/mapping/random_projection.h"
+#include "core/mapping/projection/random_projection.h"
 
 #include <cmath>
 #include <set>
@@ -98,7 +98,7 @@ TEST(RandomProjectionTest, OrthonormalRowsAreOrthonormalUpToTheScale) {
   }
 }
 
-// Of a Haar matrix the entry at any place has mean 0 and variance 1/n and, as one coordinate of a
+// Every entry of a Haar matrix has mean 0 and variance 1/n and, as one coordinate of a
 // uniform point on the sphere, fourth moment 3/(n(n+2)). Means of N = 4,000 matrices: six sigma.
 TEST(RandomProjectionTest, OrthonormalRowsAreUniformOnTheSphere) {
   constexpr int kMatrices = 4000;
@@ -143,7 +143,7 @@ TEST(RandomProjectionTest, InnerProductsAreUnbiasedWithTheVarianceOfTheLaw) {
       for (int64_t j = 0; j < 4; ++j) {
         const double variance = exact(i, i) * exact(j, j) + exact(i, j) * exact(i, j);
         EXPECT_NEAR(mean(i, j), exact(i, j), 6 * std::sqrt(variance / (kDimensions * kSeeds)))
-            << ProjectionKindName(kind) << " " << i << ", " << j;
+            << static_cast<int>(kind) << " " << i << ", " << j;
       }
     }
   }
@@ -195,7 +195,7 @@ TEST(RandomProjectionTest, OneRowIsEnoughToBuildFrom) {
   EXPECT_EQ(MustBuild(SpecOf("random_projection(dimensions=3)", "linear()"), x).output_columns, 3);
   const absl::Status empty =
       Build(SpecOf("random_projection(dimensions=3)", "linear()"), Matrix<double>(0, 8)).status();
-  EXPECT_EQ(DetailOf(empty)->reason, "EMPTY_STREAM");
+  EXPECT_EQ(DetailOf(empty)->reason, "STREAM_EMPTY");
   EXPECT_THAT(std::string(empty.message()), HasSubstr("at least 1"));
 }
 
@@ -205,7 +205,7 @@ TEST(RandomProjectionTest, MoreOrthonormalRowsThanColumnsAreRefused) {
       Build(SpecOf("random_projection(dimensions=9, projection=orthonormal)", "linear()"), x)
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_MANY_DIMENSIONS");
+  EXPECT_EQ(DetailOf(status)->reason, "DIMENSIONS_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->field, "spec.dimensions");
 }
 

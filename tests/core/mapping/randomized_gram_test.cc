@@ -1,4 +1,4 @@
-#include "core/mapping/randomized_gram.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
 
 #include <algorithm>
 #include <cmath>
@@ -205,7 +205,7 @@ TEST(RandomizedGramTest, AThirdOfTheNormBoundsIsBrokenByEntriesOfTheLargestVaria
       EXPECT_LE(error->norm, bound);
       EXPECT_GT(error->norm, bound / 3);
     }
-    // Of a row of equal entries, Σ_{j≠i} K_ij² is all that b allows for.
+    // In a row of equal entries, Σ_{j≠i} K_ij² is all that b allows for.
     EXPECT_NEAR(error->largest_row, randomization.quantise ? 0 : 4 * (kRows - 1), 1e-9);
   }
 }
@@ -235,7 +235,7 @@ TEST(RandomizedGramTest, StopsWhereItIsToldAndRefusesAKernelThatIsZero) {
       DetailOf(
           RandomizedGram::Draw(Program("linear()"), zeros.view(), kBoth, 1, NeverStop).status())
           ->reason,
-      "ZERO_KERNEL");
+      "KERNEL_ZERO");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(RankToleranceTest, RowsOfSmallLengthAreNotDroppedBesideLongOnes) {
     const BuiltVersion built = MustBuild(SpecOf(mapping, "linear()"), rows);
     EXPECT_EQ(built.certificate.rank, 2);
     ASSERT_TRUE(built.certificate.residual_share.has_value());
-    // Of the features as they are served: float32 leaves 1e-7 of a length.
+    // Features are taken as they are served: float32 leaves 1e-7 of a length.
     EXPECT_LE(built.certificate.residual_share->quantile_95, 1e-6);
     if (std::string(mapping).starts_with("f3")) continue;
     const Matrix<double> f = FeaturesFrom(built, rows);
@@ -99,7 +99,7 @@ TEST(RankToleranceTest, PolynomialOnSpamKeepsMostLandmarksAndItsAllowanceIsSmall
   ASSERT_TRUE(artifact.ok());
   const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
   ASSERT_TRUE(residual.has_value());
-  // What is answered where the features are K itself: nothing but the allowance.
+  // Where the features are K itself, the residual is nothing but the allowance.
   const int64_t n = rows.rows();
   std::vector<double> self(static_cast<size_t>(n));
   std::vector<double> rounding(static_cast<size_t>(n));
@@ -217,7 +217,7 @@ TEST(RankToleranceTest, Float32IsRefusedForThemWithTheErrorThatItWouldHave) {
             WireRows(FarClusters(4000)));
   EXPECT_EQ(built.status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(DetailOf(built.status()).has_value());
-  EXPECT_EQ(DetailOf(built.status())->reason, "PRECISION");
+  EXPECT_EQ(DetailOf(built.status())->reason, "SERVING_PRECISION_TOO_LOW");
   EXPECT_THAT(std::string(built.status().message()), HasSubstr("float32 features err by up to "));
   const double error = std::stod(DetailOf(built.status())->metadata.at("actual"));
   EXPECT_GT(error, 1e-3);
@@ -248,7 +248,7 @@ TEST(RankToleranceTest, RowsThatFloat32WouldLoseAreServedInFloat64) {
   const absl::Status status =
       Build(SpecOf("f2(landmarks=300, serving_type=float32)", kKernel), WireRows(rows)).status();
   ASSERT_TRUE(DetailOf(status).has_value()) << status;
-  EXPECT_EQ(DetailOf(status)->reason, "PRECISION");
+  EXPECT_EQ(DetailOf(status)->reason, "SERVING_PRECISION_TOO_LOW");
   // And those that it rounds to 0.
   for (int64_t i = 0; i < rows.size(); ++i) rows.data()[i] *= 1e-60;
   EXPECT_EQ(MustBuild(SpecOf("f2(landmarks=300)", "linear()"), rows).serving_type,
@@ -350,7 +350,7 @@ TEST(RankToleranceTest, KernelOfWhichFloat64LeavesNothingIsRefusedInWords) {
           .status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
   ASSERT_TRUE(DetailOf(status).has_value());
-  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_PRECISION");
+  EXPECT_EQ(DetailOf(status)->reason, "KERNEL_PRECISION_TOO_LOW");
 }
 
 }  // namespace

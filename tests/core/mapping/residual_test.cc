@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/certificate/held_out_features.h"
 #include "core/certificate/measurement.h"
 #include "core/linalg/blas.h"
 #include "core/plan/artifact.h"
@@ -36,12 +37,12 @@ struct Case {
   bool standardize;
   // Distance of two clusters, in each column.
   double apart = 0;
-  // What normal rows are multiplied by and moved by, in each column.
+  // Scale and shift of normal rows, in each column.
   double centre = 0;
   double spread = 1;
-  // What of its bound some pair reaches, at least: where rows lie outside of the landmarks' span
-  // all of it; where nothing but rounding is left, the deviations and the worst case that the bound
-  // counts stand between.
+  // Share of its bound that some pair reaches, at least: where rows lie outside of the landmarks'
+  // span all of it; where nothing but rounding is left, the deviations and the worst case that the
+  // bound counts stand between.
   double closest = 0.9;
 };
 
@@ -275,7 +276,7 @@ TEST(ResidualTest, BoundsRowsThatUnderflowTakes) {
         for (int64_t i = 0; i < 20; ++i) {
           for (int64_t j = 0; j < 4; ++j) x(i, j) = rows(i, j) * (i % 2 == 0 ? 1 : scale);
         }
-        // As served: whatever float32 made of the numbers.
+        // Rows as served: rounded to float32.
         Matrix<double> seen = x.Clone();
         if (built.serving_type == FloatType::kFloat32) {
           for (int64_t i = 0; i < x.size(); ++i) seen.data()[i] = static_cast<float>(x.data()[i]);
@@ -363,7 +364,7 @@ TEST(ResidualTest, OnlyF2HasOne) {
     const absl::StatusOr<Artifact> artifact = DecodeArtifact(built.bytes);
     ASSERT_TRUE(artifact.ok());
     EXPECT_FALSE(Residual::Of(artifact->plan, artifact->provenance).has_value()) << mapping;
-    // Nor does a plan that only says that it is F2.
+    // A plan that only claims to be F2 has none either.
     Provenance spoof = artifact->provenance;
     spoof.mapping_text = "f2(landmarks=9)";
     spoof.kernel_text = "poly(degree=2)";

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/mapping/stream_sample.h"
+#include "core/mapping/sample/stream_sample.h"
 #include "core/plan/artifact.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -85,7 +85,7 @@ TEST(SparseBuildTest, StandardizedColumnsAreScaledAndKeepTheirMeans) {
     const absl::StatusOr<KernelExpression> kernel =
         KernelExpression::Parse(artifact->provenance.kernel_text);
     ASSERT_TRUE(kernel.ok());
-    EXPECT_NEAR(kernel->root().gamma, 1 / (8 * variance), 1e-10);
+    EXPECT_NEAR(kernel->root().values.Number("gamma"), 1 / (8 * variance), 1e-10);
     EXPECT_LT(built->certificate.kernel_error->mean, 0.1);
   }
 }
@@ -113,7 +113,7 @@ TEST(SparseBuildTest, BlockOfAnotherKindOrWidthIsRefusedAndNothingOfItTaken) {
   const auto sparse = SparseOf(dense);
   StreamSample sample(SpecOf("f2(landmarks=5)", "rbf()"), 6, ExampleKind::kSparse);
   ASSERT_TRUE(sample.Add(sparse.view()).ok());
-  EXPECT_EQ(DetailOf(sample.Add(WireRows(dense)))->reason, "MIXED_KINDS");
+  EXPECT_EQ(DetailOf(sample.Add(WireRows(dense)))->reason, "EXAMPLE_KINDS_MIXED");
   EXPECT_EQ(DetailOf(sample.Add(SparseOf(narrow).view()))->field, "examples.sparse.columns");
   auto damaged = sparse;
   damaged.indices[3] = 6;

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/engine/engine.h"
 #include "core/kernel/kernel_block.h"
 #include "core/linalg/blas.h"
-#include "core/mapping/stream_sample.h"
+#include "core/mapping/sample/stream_sample.h"
 #include "core/plan/artifact.h"
-#include "core/plan/engine.h"
 #include "core/plan/residual.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
@@ -195,7 +195,7 @@ TEST(StringBuildTest, KindsThatDoNotSuitTheKernelAreRefused) {
   const auto engine = *Engine::Load(DecodeArtifact(built->bytes)->plan);
   EXPECT_THAT(std::string(engine->CheckTakes(texts.view(ExampleKind::kBytes)).message()),
               HasSubstr("maps text, got bytes"));
-  EXPECT_EQ(DetailOf(engine->CheckTakes(RowsView{}))->reason, "WRONG_KIND");
+  EXPECT_EQ(DetailOf(engine->CheckTakes(RowsView{}))->reason, "EXAMPLE_KIND_MISMATCH");
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// What a build refuses, and stopping it at any moment.
+// Inputs that a build refuses, and stopping a build at any moment.
 #include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
 #include "tests/core/mapping/builds.h"
@@ -32,7 +32,7 @@ void ExpectError(const absl::Status& status, absl::StatusCode code, const char* 
 TEST(VersionBuildErrorsTest, EmptyStream) {
   const absl::Status status =
       Build(SpecOf("f2(landmarks=5)", "rbf(gamma=1)"), Matrix<double>(0, 3)).status();
-  ExpectError(status, absl::StatusCode::kFailedPrecondition, "EMPTY_STREAM", "examples");
+  ExpectError(status, absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples");
   EXPECT_NE(status.message().find("0 rows"), std::string::npos);
   EXPECT_NE(status.message().find('5'), std::string::npos);
 }
@@ -42,7 +42,7 @@ TEST(VersionBuildErrorsTest, FewerRowsThanLandmarksNamesBothNumbers) {
        {"f1(landmarks=31)", "f2(landmarks=31)", "f3(landmarks=31, dimensions=2)"}) {
     const Matrix<double> x = NormalRows({.rows = 30, .cols = 3, .seed = 1});
     const absl::Status status = Build(SpecOf(mapping, "rbf(gamma=median)"), x).status();
-    ExpectError(status, absl::StatusCode::kFailedPrecondition, "TOO_FEW_ROWS", "spec.landmarks");
+    ExpectError(status, absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks");
     EXPECT_EQ(DetailOf(status)->metadata.at("expected"), "31");
     EXPECT_EQ(DetailOf(status)->metadata.at("actual"), "30");
     EXPECT_NE(status.message().find("30"), std::string::npos);
@@ -57,10 +57,10 @@ TEST(VersionBuildErrorsTest, BlockWithABadValueOrWidthLeavesTheSampleAsItWas) {
   ASSERT_TRUE(sample.Add(WireRows(good)).ok());
   Matrix<double> bad = good.Clone();
   bad(399, 1) = std::numeric_limits<double>::infinity();
-  ExpectError(sample.Add(WireRows(bad)), absl::StatusCode::kInvalidArgument, "NOT_FINITE",
+  ExpectError(sample.Add(WireRows(bad)), absl::StatusCode::kInvalidArgument, "VALUE_NOT_FINITE",
               "examples.dense.rows[399].columns[1]");
   const absl::Status narrow = sample.Add(WireRows(Matrix<double>(4, 2)));
-  ExpectError(narrow, absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS",
+  ExpectError(narrow, absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
               "examples.dense.columns");
   EXPECT_EQ(DetailOf(narrow)->metadata.at("expected"), "3");
   EXPECT_EQ(DetailOf(narrow)->metadata.at("actual"), "2");
@@ -76,7 +76,7 @@ TEST(VersionBuildErrorsTest, ConstantDataHaveNoScaleButANumberWorks) {
   for (const char* kernel : {"rbf(gamma=scale)", "rbf(gamma=median)"}) {
     for (const bool standardize : {false, true}) {
       ExpectError(Build(SpecOf("f2(landmarks=10)", kernel, standardize), x).status(),
-                  absl::StatusCode::kFailedPrecondition, "NO_SCALE", "kernel");
+                  absl::StatusCode::kFailedPrecondition, "GAMMA_UNDEFINED", "kernel");
     }
   }
   const absl::StatusOr<BuiltVersion> built = Build(SpecOf("f2(landmarks=10)", "rbf(gamma=1)"), x);
@@ -89,7 +89,8 @@ TEST(VersionBuildErrorsTest, KernelsThatAreNotDefiniteOnTheLandmarks) {
   // Not validated, as if the expression could not be known to be indefinite.
   for (const char* mapping : {"f2(landmarks=30)", "f3(landmarks=30, dimensions=5)"}) {
     ExpectError(Build(SpecOf(mapping, "poly(degree=2, coef0=-1)"), x).status(),
-                absl::StatusCode::kFailedPrecondition, "NOT_POSITIVE_SEMIDEFINITE", "kernel");
+                absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE",
+                "kernel");
   }
   EXPECT_TRUE(Build(SpecOf("f1(landmarks=30)", "poly(degree=2, coef0=-1)"), x).ok());
 }
@@ -97,9 +98,9 @@ TEST(VersionBuildErrorsTest, KernelsThatAreNotDefiniteOnTheLandmarks) {
 TEST(VersionBuildErrorsTest, ZeroKernel) {
   const Matrix<double> x = NormalRows({.rows = 100, .cols = 3, .seed = 4});
   ExpectError(Build(SpecOf("f2(landmarks=30)", "0*linear()"), x).status(),
-              absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel");
+              absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel");
   ExpectError(Build(SpecOf("f2(landmarks=30)", "linear()"), Matrix<double>(100, 3)).status(),
-              absl::StatusCode::kFailedPrecondition, "ZERO_KERNEL", "kernel");
+              absl::StatusCode::kFailedPrecondition, "KERNEL_ZERO", "kernel");
 }
 
 // Inputs of 1e300: every combination ends in an error of the caller's or in a version whose numbers
@@ -126,7 +127,7 @@ TEST(VersionBuildErrorsTest, HugeInputsNeverGiveAVersionOfNonsense) {
                         built.status().code() == absl::StatusCode::kInvalidArgument)
                 << factor << spec.ToText() << built.status();
             EXPECT_TRUE(DetailOf(built.status()).has_value());
-            EXPECT_NE(DetailOf(built.status())->reason, "NOT_POSITIVE_SEMIDEFINITE")
+            EXPECT_NE(DetailOf(built.status())->reason, "KERNEL_NOT_POSITIVE_SEMIDEFINITE")
                 << factor << spec.ToText() << built.status();
           }
         }

@@ -1,4 +1,4 @@
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 
 #include <algorithm>
 #include <cmath>
@@ -265,7 +265,7 @@ TEST(VersionBuildTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
     const Certificate certificate = MustBuild(SpecOf(mapping, "linear()"), x).certificate;
     ASSERT_TRUE(certificate.kernel_error.has_value());
     EXPECT_LT(certificate.kernel_error->max, 1e-4);
-    // Of rows within ±2 about their mean: up to 16; K itself is up to 100.
+    // The scale of rows within ±2 about their mean is up to 16; K itself is up to 100.
     EXPECT_GT(certificate.kernel_error->scale, 4);
     EXPECT_LT(certificate.kernel_error->scale, 20);
     EXPECT_TRUE(certificate.kernel_error_interval.has_value());
@@ -370,7 +370,7 @@ TEST(VersionBuildTest, AnExplicitFloat32FailsWhereItErrsTooMuch) {
   const absl::StatusOr<BuiltVersion> built =
       Build(SpecOf("f2(landmarks=40, serving_type=float32)", "rbf(gamma=0.3)"), DistantClouds());
   ASSERT_EQ(built.status().code(), absl::StatusCode::kFailedPrecondition) << built.status();
-  EXPECT_EQ(DetailOf(built.status())->reason, "PRECISION");
+  EXPECT_EQ(DetailOf(built.status())->reason, "SERVING_PRECISION_TOO_LOW");
   EXPECT_EQ(DetailOf(built.status())->field, "spec.serving_type");
 }
 
@@ -411,20 +411,20 @@ TEST(VersionBuildTest, ADeltaOfCategoriesIsServedInFloat32WithAndWithoutStandard
   }
 }
 
-// Whether every golden row has a feature that is not 0, as a broken engine's would be too.
+// Whether every reference vector has a feature that is not 0, as a broken engine's would be too.
 void ExpectGoldenFeatures(const BuiltVersion& built) {
-  if (!VectorTargetFuses()) GTEST_SKIP() << "no golden vectors without fused multiply-add";
+  if (!VectorTargetFuses()) GTEST_SKIP() << "no reference vectors without fused multiply-add";
   ASSERT_TRUE(built.certificate.self_check.has_value());
   const SelfCheck& check = *built.certificate.self_check;
   EXPECT_EQ(check.rows, 4);
   const size_t row_bytes = check.features_le.size() / 4;
   for (size_t i = 0; i < 4; ++i) {
     const std::string row = check.features_le.substr(i * row_bytes, row_bytes);
-    EXPECT_NE(row.find_first_not_of('\0'), std::string::npos) << "golden row " << i;
+    EXPECT_NE(row.find_first_not_of('\0'), std::string::npos) << "reference vector " << i;
   }
 }
 
-TEST(VersionBuildTest, GoldenRowsHaveFeaturesUnderAKernelThatIsZeroFarFromTheLandmarks) {
+TEST(VersionBuildTest, ReferenceVectorsHaveFeaturesUnderAKernelThatIsZeroFarFromTheLandmarks) {
   for (const char* mapping :
        {"f1(landmarks=40)", "f2(landmarks=40)", "f2(landmarks=40, serving_type=float64)",
         "f3(landmarks=40, dimensions=12)", "f2(landmarks=2)"}) {
@@ -435,7 +435,7 @@ TEST(VersionBuildTest, GoldenRowsHaveFeaturesUnderAKernelThatIsZeroFarFromTheLan
 }
 
 // |K| of rows of the stream is at most 8^42 = 8.5e37; that of normal rows is beyond float32.
-TEST(VersionBuildTest, GoldenRowsHaveFeaturesWhereMadeUpOnesWouldOverflow) {
+TEST(VersionBuildTest, ReferenceVectorsHaveFeaturesWhereMadeUpOnesWouldOverflow) {
   Matrix<double> signs = FloatRows(600, 8, 12);
   for (int64_t i = 0; i < signs.size(); ++i) signs.data()[i] = signs.data()[i] < 0 ? -1 : 1;
   ExpectGoldenFeatures(MustBuild(

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/engine.h"
 #include "core/plan/artifact.h"
-#include "core/plan/engine.h"
 #include "core/random/random_stream.h"
 #include "core/status/error.h"
 #include "gtest/gtest.h"
@@ -62,13 +62,13 @@ std::string Encoded(const PlanShape& shape) {
                           .certificate = "opaque"});
 }
 
-std::string EncodedExternal() {
+std::string EncodedRemote() {
   Plan plan = MakePlan({.feature_count = 2, .w = WKind::kDense, .outputs = 2});
   plan.input = {};
-  std::get<0>(plan.stages).features = ExternalFeatures{.kernel = "k",
-                                                       .endpoint = "e:1",
-                                                       .kind = ExternalFeatures::ExampleKind::kText,
-                                                       .examples = {"a", "bc"}};
+  std::get<0>(plan.stages).features = RemoteFeatures{.kernel = "k",
+                                                     .endpoint = "e:1",
+                                                     .kind = RemoteFeatures::ExampleKind::kText,
+                                                     .examples = {"a", "bc"}};
   return *EncodeArtifact({.plan = std::move(plan), .provenance = {}, .certificate = ""});
 }
 
@@ -109,7 +109,7 @@ std::vector<std::string> SmallArtifacts() {
           Encoded({.columns = 2, .features = testing::FeatureKind::kSinCos, .feature_count = 4}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kPhase, .feature_count = 3}),
           Encoded({.columns = 2, .features = testing::FeatureKind::kMonomials, .feature_count = 3}),
-          EncodedExternal(),
+          EncodedRemote(),
           EncodedStrings()};
 }
 
@@ -219,7 +219,7 @@ TEST(ArtifactDamageTest, NewerNumbersAreUnimplementedNotDamaged) {
   }
   // The kinds of stages: first byte of the features section; after centre (count and padding to 64)
   // of the projection section.
-  for (const uint8_t kind : {3, 9, 99, 255}) {
+  for (const uint8_t kind : {3, 10, 99, 255}) {
     std::string bytes = SmallArtifacts()[0];
     testing::WriteAt<uint8_t>(bytes, testing::SectionOffset(bytes, 2), kind);
     FixChecksums(bytes);
@@ -326,7 +326,7 @@ TEST(ArtifactDamageTest, MutatedArtifactsDecodeToValidPlansOrAreRefused) {
     ASSERT_TRUE(again.ok()) << iteration << ": " << again.status();
     ASSERT_EQ(*again, bytes) << iteration;
     const auto engine = Engine::Load(artifact->plan);
-    // An external block cannot run here; a landmark's norm can overflow though the landmark does
+    // An remote block cannot run here; a landmark's norm can overflow though the landmark does
     // not.
     if (!engine.ok()) {
       ASSERT_TRUE(engine.status().code() == absl::StatusCode::kUnimplemented ||

@@ -114,6 +114,8 @@ std::vector<PlanShape> AllShapes() {
   for (const char* kernel :
        {"laplacian(gamma=1)", "cosine() + sigmoid(gamma=1)",
         "normalize(bilinear(diagonal=[1, 2, 3, 4, 5]) + delta())",
+        "rbf(gamma=1, columns=1:4)*delta(columns=4) + bilinear(diagonal=[1, 2, 3, 4, 5])",
+        "normalize(laplacian(scales=[1, 2, 3, 4, 5]) + cosine(columns=2:5))",
         "weight(gaussian=1)*bilinear(matrix=[1, 0, 0, 0, 0; 0, 1, 0, 0, 0; 0, 0, 2, 1, 0; 0, 0, 1, "
         "2, 0; 0, 0, 0, 0, 1])"}) {
     shapes.push_back({.kernel = kernel, .w = WKind::kTriangular});
@@ -143,7 +145,8 @@ TEST(ArtifactTest, EveryKindOfStageSurvivesWithEqualBytesAndEqualFeatures) {
   }
 }
 
-// Of F2: K(a, a) of its landmarks stands before the triangle; features do not depend on it.
+// In an F2 artifact, K(a, a) of its landmarks stands before the triangle; features do not depend on
+// it.
 TEST(ArtifactTest, TriangleOfLandmarksSurvivesWithTheirKernelValues) {
   const Matrix<double> x = testing::UniformRows({.rows = 9, .cols = 5, .seed = 1});
   for (const FloatType type : {FloatType::kFloat32, FloatType::kFloat64}) {
@@ -180,27 +183,27 @@ TEST(ArtifactTest, BytesMayStandAtAnyAlignment) {
   }
 }
 
-TEST(ArtifactTest, ExternalBlockSurvives) {
+TEST(ArtifactTest, RemoteBlockSurvives) {
   for (const auto kind :
-       {ExternalFeatures::ExampleKind::kBytes, ExternalFeatures::ExampleKind::kText}) {
+       {RemoteFeatures::ExampleKind::kBytes, RemoteFeatures::ExampleKind::kText}) {
     Plan plan = MakePlan({.serving_type = FloatType::kFloat64,
                           .feature_count = 3,
                           .centre = true,
                           .w = WKind::kTriangular});
     plan.input = {};
     std::get<1>(plan.stages).features =
-        ExternalFeatures{.kernel = "strings",
-                         .endpoint = "similarity.example:7000",
-                         .kind = kind,
-                         .examples = {"", "one", std::string("\0\xff", 2)}};
+        RemoteFeatures{.kernel = "strings",
+                       .endpoint = "similarity.example:7000",
+                       .kind = kind,
+                       .examples = {"", "one", std::string("\0\xff", 2)}};
     const std::string bytes = *EncodeArtifact(MakeArtifact(std::move(plan)));
     const absl::StatusOr<Artifact> decoded = DecodeArtifact(bytes);
     ASSERT_TRUE(decoded.ok()) << decoded.status();
-    const auto& external = std::get<ExternalFeatures>(std::get<1>(decoded->plan.stages).features);
-    EXPECT_EQ(external.kernel, "strings");
-    EXPECT_EQ(external.endpoint, "similarity.example:7000");
-    EXPECT_EQ(external.kind, kind);
-    EXPECT_EQ(external.examples, (std::vector<std::string>{"", "one", std::string("\0\xff", 2)}));
+    const auto& remote = std::get<RemoteFeatures>(std::get<1>(decoded->plan.stages).features);
+    EXPECT_EQ(remote.kernel, "strings");
+    EXPECT_EQ(remote.endpoint, "similarity.example:7000");
+    EXPECT_EQ(remote.kind, kind);
+    EXPECT_EQ(remote.examples, (std::vector<std::string>{"", "one", std::string("\0\xff", 2)}));
     EXPECT_EQ(*EncodeArtifact(*decoded), bytes);
   }
 }
@@ -307,7 +310,7 @@ TEST(ArtifactTest, NamesThatAreNotOneForEachColumnAreRefused) {
     artifact.provenance.column_names = names;
     const absl::Status refused = EncodeArtifact(artifact).status();
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(DetailOf(refused)->reason, "BAD_COLUMN_NAMES");
+    EXPECT_EQ(DetailOf(refused)->reason, "COLUMN_NAMES_INVALID");
   }
 }
 

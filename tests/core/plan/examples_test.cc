@@ -48,22 +48,23 @@ TEST(ExamplesTest, EachFaultOfSparseRowsIsNamedWithItsEntryAndRow) {
     const char* row;
   };
   const Case cases[] = {
-      {"offsets fall", [](auto& r) { r.offsets[2] = 1; }, "BAD_OFFSETS", "row_offsets[2]", "1"},
-      {"an offset is negative", [](auto& r) { r.offsets[1] = -1; }, "BAD_OFFSETS", "row_offsets[1]",
-       "0"},
-      {"an offset leads out", [](auto& r) { r.offsets[1] = 6; }, "BAD_OFFSETS", "row_offsets[1]",
-       "0"},
+      {"offsets fall", [](auto& r) { r.offsets[2] = 1; }, "OFFSETS_INVALID", "row_offsets[2]", "1"},
+      {"an offset is negative", [](auto& r) { r.offsets[1] = -1; }, "OFFSETS_INVALID",
+       "row_offsets[1]", "0"},
+      {"an offset leads out", [](auto& r) { r.offsets[1] = 6; }, "OFFSETS_INVALID",
+       "row_offsets[1]", "0"},
       {"an offset is huge", [](auto& r) { r.offsets[2] = std::numeric_limits<int64_t>::max(); },
-       "BAD_OFFSETS", "row_offsets[2]", "1"},
-      {"a column is the number of columns", [](auto& r) { r.indices[1] = 10; }, "BAD_COLUMN",
-       "column_indices[1]", "0"},
-      {"a column is negative", [](auto& r) { r.indices[2] = -1; }, "BAD_COLUMN",
+       "OFFSETS_INVALID", "row_offsets[2]", "1"},
+      {"a column is the number of columns", [](auto& r) { r.indices[1] = 10; },
+       "COLUMN_INDEX_INVALID", "column_indices[1]", "0"},
+      {"a column is negative", [](auto& r) { r.indices[2] = -1; }, "COLUMN_INDEX_INVALID",
        "column_indices[2]", "2"},
-      {"a column comes twice", [](auto& r) { r.indices[4] = 4; }, "BAD_COLUMN", "column_indices[4]",
-       "2"},
-      {"columns fall", [](auto& r) { r.indices[3] = 6; }, "BAD_COLUMN", "column_indices[4]", "2"},
+      {"a column comes twice", [](auto& r) { r.indices[4] = 4; }, "COLUMN_INDEX_INVALID",
+       "column_indices[4]", "2"},
+      {"columns fall", [](auto& r) { r.indices[3] = 6; }, "COLUMN_INDEX_INVALID",
+       "column_indices[4]", "2"},
       {"a value is not a number",
-       [](auto& r) { r.values[3] = std::numeric_limits<float>::quiet_NaN(); }, "NOT_FINITE",
+       [](auto& r) { r.values[3] = std::numeric_limits<float>::quiet_NaN(); }, "VALUE_NOT_FINITE",
        "values[3]", "2"},
   };
   for (const Case& c : cases) {
@@ -115,7 +116,7 @@ TEST(ExamplesTest, StringsKnowTheirBytesAndAreRefusedWhenTooLong) {
   const std::string long_text((1 << 20) + 1, 'x');
   places[1] = &long_text;
   const absl::Status status = CheckExamples(view);
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_LONG");
+  EXPECT_EQ(DetailOf(status)->reason, "FIELD_TOO_LONG");
   EXPECT_EQ(DetailOf(status)->field, "values[1]");
 }
 
@@ -127,7 +128,7 @@ TEST(ExamplesTest, TextIsUtf8AndBytesAreAnything) {
   EXPECT_TRUE(CheckExamples(StringsView{ExampleKind::kText, places, 1, 4}).ok());
   const absl::Status status = CheckExamples(StringsView{ExampleKind::kText, places, 2, 7});
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "NOT_UTF8");
+  EXPECT_EQ(DetailOf(status)->reason, "TEXT_NOT_UTF8");
   EXPECT_EQ(DetailOf(status)->field, "values[1]");
   EXPECT_EQ(DetailOf(status)->metadata.at("row"), "1");
 }

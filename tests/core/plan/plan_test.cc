@@ -23,8 +23,8 @@ ServingStages<float>& Stages(Plan& plan) { return std::get<0>(plan.stages); }
 ProductFeatures<float>& Product(Plan& plan) {
   return std::get<ProductFeatures<float>>(Stages(plan).features);
 }
-ExternalFeatures External(ExternalFeatures::ExampleKind kind, int64_t count) {
-  const bool service = kind != ExternalFeatures::ExampleKind::kRowNumbers;
+RemoteFeatures Remote(RemoteFeatures::ExampleKind kind, int64_t count) {
+  const bool service = kind != RemoteFeatures::ExampleKind::kRowNumbers;
   return {.kernel = service ? "k" : "",
           .endpoint = service ? "e" : "",
           .kind = kind,
@@ -174,46 +174,43 @@ TEST(PlanTest, ValidateRefusesWhateverDoesNotFit) {
        [](Plan& p) { Sparse(p).column_indices[1] = Sparse(p).column_indices[0]; }},
       {"sparse index missing", sparse, [](Plan& p) { Sparse(p).column_indices.pop_back(); }},
       {"NaN in sparse W", sparse, [](Plan& p) { Sparse(p).values[0] = static_cast<float>(kNaN); }},
-      {"external without a name", plain,
-       [](Plan& p) { Stages(p).features = ExternalFeatures{.endpoint = "e", .examples = {"x"}}; }},
-      {"external without examples", plain,
-       [](Plan& p) { Stages(p).features = ExternalFeatures{.kernel = "k", .endpoint = "e"}; }},
-      {"external example of other columns", plain,
+      {"remote without a name", plain,
+       [](Plan& p) { Stages(p).features = RemoteFeatures{.endpoint = "e", .examples = {"x"}}; }},
+      {"remote without examples", plain,
+       [](Plan& p) { Stages(p).features = RemoteFeatures{.kernel = "k", .endpoint = "e"}; }},
+      {"remote example of other columns", plain,
        [](Plan& p) {
-         Stages(p).features = ExternalFeatures{
+         Stages(p).features = RemoteFeatures{
              .kernel = "k",
              .endpoint = "e",
              .examples = {std::string(static_cast<size_t>(p.input.columns * 8 + 8), 'x')}};
        }},
-      {"external rows that are shifted", plain,
+      {"remote rows that are shifted", plain,
        [](Plan& p) {
          p.input.shift.assign(static_cast<size_t>(p.input.columns), 1.0);
-         Stages(p).features = External(ExternalFeatures::ExampleKind::kDense, 2);
-         for (std::string& row : std::get<ExternalFeatures>(Stages(p).features).examples) {
+         Stages(p).features = Remote(RemoteFeatures::ExampleKind::kDense, 2);
+         for (std::string& row : std::get<RemoteFeatures>(Stages(p).features).examples) {
            row.assign(static_cast<size_t>(p.input.columns) * 8, 'x');
          }
        }},
-      {"external strings that have columns", plain,
-       [](Plan& p) { Stages(p).features = External(ExternalFeatures::ExampleKind::kText, 2); }},
-      {"external sparse rows that are none", plain,
-       [](Plan& p) { Stages(p).features = External(ExternalFeatures::ExampleKind::kSparse, 2); }},
+      {"remote strings that have columns", plain,
+       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::ExampleKind::kText, 2); }},
+      {"remote sparse rows that are none", plain,
+       [](Plan& p) { Stages(p).features = Remote(RemoteFeatures::ExampleKind::kSparse, 2); }},
       {"no columns of rows", plain, [](Plan& p) { p.input.columns = 0; }},
       {"row numbers with an endpoint", plain,
        [](Plan& p) {
-         ExternalFeatures block =
-             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         RemoteFeatures block = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns);
          block.endpoint = "e";
          Stages(p).features = block;
        }},
       {"a row number for each column but one", plain,
        [](Plan& p) {
-         Stages(p).features =
-             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns - 1);
+         Stages(p).features = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns - 1);
        }},
       {"a row number that is none", plain,
        [](Plan& p) {
-         ExternalFeatures block =
-             External(ExternalFeatures::ExampleKind::kRowNumbers, p.input.columns);
+         RemoteFeatures block = Remote(RemoteFeatures::ExampleKind::kRowNumbers, p.input.columns);
          block.examples.back() = "-1";
          Stages(p).features = block;
        }},

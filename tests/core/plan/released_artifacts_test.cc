@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "core/engine/engine.h"
 #include "core/plan/artifact.h"
-#include "core/plan/engine.h"
 #include "core/plan/residual.h"
 #include "gtest/gtest.h"
 

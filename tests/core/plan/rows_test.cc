@@ -43,7 +43,7 @@ TYPED_TEST(RowsTest, FirstOffendingValueIsNamed) {
       const absl::Status status = CheckFinite(WireRows(x));
       ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
       const std::optional<ErrorDetail> detail = DetailOf(status);
-      EXPECT_EQ(detail->reason, "NOT_FINITE");
+      EXPECT_EQ(detail->reason, "VALUE_NOT_FINITE");
       EXPECT_EQ(detail->field, absl::StrCat("rows[", at / 7, "].columns[", at % 7, "]"));
       EXPECT_EQ(detail->metadata.at("row"), absl::StrCat(at / 7));
       EXPECT_EQ(detail->metadata.at("column"), absl::StrCat(at % 7));

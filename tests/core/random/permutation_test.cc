@@ -37,7 +37,7 @@ TEST(PermutationTest, FewerAreAPrefixOfMore) {
 }
 
 TEST(PermutationTest, NeverChangesForASeed) {
-  EXPECT_THAT(First(1000, 6, 42), testing::ElementsAre(445, 598, 117, 250, 897, 621));
+  EXPECT_THAT(First(1000, 6, 42), ::testing::ElementsAre(445, 598, 117, 250, 897, 621));
 }
 
 // The 4! = 24 orders are equally likely. Chi-square with 23 degrees of freedom has mean 23 and

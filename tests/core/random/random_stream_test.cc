@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDraws = 1 << 20;
 
-// What must never change (invariant I1): the first eight numbers of a stream.
+// Values that must never change (invariant I1): the first eight numbers of a stream.
 struct Golden {
   uint64_t seed;
   StreamId stream;

@@ -6,10 +6,12 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 
@@ -19,24 +21,37 @@ namespace {
 namespace fs = std::filesystem;
 
 // Each may include itself and those before it.
-constexpr std::array<absl::string_view, 12> kCoreOrder = {
-    "status", "thread",   "linalg",      "random",  "kernel", "theory",
-    "plan",   "landmark", "certificate", "mapping", "learn",  "binding"};
+constexpr std::array<absl::string_view, 14> kCoreOrder = {
+    "status", "thread", "digest",   "linalg",      "random",  "kernel", "theory",
+    "plan",   "engine", "landmark", "certificate", "mapping", "learn",  "binding"};
+constexpr std::array<absl::string_view, 9> kMappingOrder = {"spec",       "sample",     "builder",
+                                                            "projection", "landmarks",  "fourier",
+                                                            "kernel_pca", "polynomial", "build"};
 constexpr std::array<absl::string_view, 24> kServerOrder = {
     "sync",     "observe",    "memory",        "auth",     "store",      "files",
     "sqlite",   "postgres",   "admin",         "schedule", "transport",  "calls",
     "health",   "reflection", "kernel_client", "registry", "versions",   "build",
     "evaluate", "serving",    "transform",     "mapping",  "evaluation", "inference"};
-constexpr std::array<absl::string_view, 12> kForeignToCore = {
-    "grpc",      "google/",    "sqlite", "libpq",     "postgres", "prometheus",
-    "phimap/v1", "inference/", "proto/", "exchange/", "server/",  "client/"};
-// What exchange/ sees of core/: an artifact, and what it says of itself.
-constexpr std::array<absl::string_view, 3> kSeenByExchange = {"status", "plan", "certificate"};
+// From the bottom up; files of cli/ itself put the others together.
+constexpr std::array<absl::string_view, 7> kClientOrder = {
+    "cpp", "files", "cli/arguments", "cli/views", "cli/bench", "cli/commands", "cli"};
+constexpr std::array<absl::string_view, 11> kForeignToCore = {
+    "grpc",      "google/",    "sqlite", "libpq",   "postgres", "prometheus",
+    "phimap/v1", "inference/", "proto/", "server/", "client/"};
+// Folders of core/ that proto/artifact needs to describe an artifact.
+constexpr std::array<absl::string_view, 4> kSeenByProto = {"status", "digest", "plan",
+                                                           "certificate"};
+constexpr std::array<absl::string_view, 3> kSeenByClient = {"status", "thread", "digest"};
 constexpr std::array<absl::string_view, 3> kBuildOnly = {"core/mapping/", "core/landmark/",
                                                          "core/certificate/"};
 constexpr std::array<absl::string_view, 5> kTransformPath = {"server/schedule/", "server/registry/",
                                                              "server/serving/", "server/transform/",
                                                              "server/inference/"};
+
+constexpr std::array<absl::string_view, 7> kProjectFolders = {
+    "core/", "server/", "client/", "proto/", "lab/", "bench/", "tests/"};
+// Folders that measure, explain and test the product.
+constexpr std::array<absl::string_view, 3> kWorkshop = {"lab/", "bench/", "tests/"};
 
 template <typename Prefixes>
 bool StartsWithAny(absl::string_view text, const Prefixes& prefixes) {
@@ -58,6 +73,19 @@ size_t RankIn(const Order& order, absl::string_view folder) {
   return std::find(order.begin(), order.end(), folder) - order.begin();
 }
 
+template <typename Folders>
+bool IsOneOf(const Folders& folders, absl::string_view folder) {
+  return RankIn(folders, folder) < folders.size();
+}
+
+// Position of the folder of client/ that `path` is in.
+size_t ClientRank(absl::string_view path) {
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
+  if (parts.size() < 3) return kClientOrder.size();
+  const bool inside_cli = parts[1] == "cli" && parts.size() > 3;
+  return RankIn(kClientOrder, inside_cli ? absl::StrCat(parts[1], "/", parts[2]) : parts[1]);
+}
+
 size_t Rank(absl::string_view folder) { return RankIn(kCoreOrder, folder); }
 
 // grpc++, and what its plugin generates; the messages of gRPC's own services are protobuf alone.
@@ -71,7 +99,7 @@ bool IsBlas(absl::string_view name) {
   return absl::StrContains(name, "cblas") || absl::StrContains(name, "lapack");
 }
 
-// The same as DirectViolation for a file of server/. Those at its top put the folders together.
+// DirectViolation for a file of server/. Those at its top put the folders together.
 std::string ServerViolation(const std::string& file, const std::string& name) {
   if (absl::StartsWith(name, "client/")) return "the server knows nothing of its clients";
   const std::string from = FolderIn("server", file);
@@ -87,9 +115,51 @@ std::string ServerViolation(const std::string& file, const std::string& name) {
   return RankIn(kServerOrder, to) > RankIn(kServerOrder, from) ? "it points up" : "";
 }
 
-// What is wrong with `file` including `name`; empty if nothing is.
+// DirectViolation for a file that measures, explains or tests the product.
+std::string WorkshopViolation(const std::string& file, const std::string& name) {
+  const auto is = [&](absl::string_view from, absl::string_view to) {
+    return absl::StartsWith(file, from) && absl::StartsWith(name, to);
+  };
+  if (StartsWithAny(name, kWorkshop) && !StartsWithAny(file, kWorkshop)) {
+    return "the product knows nothing of it";
+  }
+  if (absl::StartsWith(name, "tests/") && !absl::StartsWith(file, "tests/")) {
+    return "only tests see tests";
+  }
+  if (is("lab/", "server/") || is("lab/", "bench/")) return "the laboratory is a user";
+  if (is("lab/letter/", "lab/") && !is("lab/letter/", "lab/letter/")) return "it points up";
+  if (is("lab/", "lab/experiments/") && !is("lab/experiments/", "lab/") &&
+      file != "lab/phimap_lab.cc") {
+    return "it points up";
+  }
+  if (is("bench/", "lab/") || is("bench/", "client/cli/")) return "a benchmark needs none of it";
+  if (absl::StartsWith(file, "tests/support/") && !absl::StartsWith(name, "tests/support/") &&
+      StartsWithAny(name, kProjectFolders) && !absl::StartsWith(name, "core/")) {
+    return "what all tests share rests on core/ alone";
+  }
+  if (is("tests/core/", "server/") || is("tests/core/", "client/")) {
+    return "tests of core/ see core/ alone";
+  }
+  if (is("tests/client/", "server/")) return "a client knows nothing of the server's inside";
+  return "";
+}
+
+// The rule that a file of core/mapping breaks by including another; empty if none.
+std::string MappingViolation(const std::string& file, const std::string& name) {
+  if (!absl::StartsWith(file, "core/mapping/")) return "";
+  const size_t from = RankIn(kMappingOrder, FolderIn("mapping", file.substr(5)));
+  if (from == kMappingOrder.size())
+    return "core/mapping has files in folders alone that have a place";
+  if (!absl::StartsWith(name, "core/mapping/")) return "";
+  return RankIn(kMappingOrder, FolderIn("mapping", name.substr(5))) > from ? "it points up" : "";
+}
+
+// The rule that `file` breaks by including `name`; empty if none.
 std::string DirectViolation(const std::string& file, const std::string& name) {
-  if (IsBlas(name) && file != "core/linalg/blas.cc") return "only core/linalg/blas.cc may";
+  if (IsBlas(name) && file != "core/linalg/blas.cc" && !StartsWithAny(file, kWorkshop)) {
+    return "only core/linalg/blas.cc may";
+  }
+  if (std::string what = WorkshopViolation(file, name); !what.empty()) return what;
   if (absl::StartsWith(file, "core/")) {
     if (StartsWithAny(name, kForeignToCore)) return "core/ knows nothing of it";
     const std::string from = CoreFolder(file);
@@ -99,29 +169,31 @@ std::string DirectViolation(const std::string& file, const std::string& name) {
     if (from == "learn" && Rank(to) >= Rank("plan") && Rank(to) < Rank("learn")) {
       return "a learner knows nothing of how its features came about";
     }
+    const std::string inside = MappingViolation(file, name);
+    if (!inside.empty()) return inside;
   }
   if (absl::StartsWith(file, "client/")) {
     // The command looks after stores in which no server may be running.
     const bool looks_after =
-        file == "client/cli/admin_command.cc" &&
+        file == "client/cli/commands/admin_command.cc" &&
         (absl::StartsWith(name, "server/admin/") || absl::StartsWith(name, "server/store/") ||
          absl::StartsWith(name, "server/files/"));
     if (absl::StartsWith(name, "server/") && !looks_after) {
       return "a client knows nothing of the server's inside";
     }
-    const std::string to = CoreFolder(name);
-    if (absl::StartsWith(name, "core/") && to != "status" && to != "thread") {
-      return "of core/ a client sees status and thread only";
+    if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByClient, CoreFolder(name))) {
+      return "of core/ a client sees status, thread and digest only";
+    }
+    if (absl::StartsWith(name, "client/") && ClientRank(name) > ClientRank(file)) {
+      return "it points up";
     }
   }
-  if (absl::StartsWith(file, "exchange/")) {
+  if (absl::StartsWith(file, "proto/")) {
     if (absl::StartsWith(name, "server/") || absl::StartsWith(name, "client/")) {
       return "both ends build on it";
     }
-    const std::string to = CoreFolder(name);
-    if (!to.empty() &&
-        std::find(kSeenByExchange.begin(), kSeenByExchange.end(), to) == kSeenByExchange.end()) {
-      return "of core/ it sees status, plan and certificate only";
+    if (absl::StartsWith(name, "core/") && !IsOneOf(kSeenByProto, CoreFolder(name))) {
+      return "of core/ it sees status, digest, plan and certificate only";
     }
   }
   if (absl::StartsWith(file, "server/")) return ServerViolation(file, name);
@@ -144,6 +216,41 @@ void FindBuildOnly(const Includes& includes, const std::string& file, const std:
   }
 }
 
+// Walks the graph depth first and keeps the chain from the first file to the one it looks at.
+class CycleSearch {
+ public:
+  explicit CycleSearch(const Includes& includes) : includes_(includes) {}
+
+  void Visit(const std::string& file) {
+    const auto found = includes_.find(file);
+    if (found == includes_.end() || done_.contains(file)) return;
+    const auto begin = std::find(chain_.begin(), chain_.end(), file);
+    if (begin != chain_.end()) {
+      cycles_.push_back(absl::StrCat(absl::StrJoin(begin, chain_.end(), " -> "), " -> ", file,
+                                     ": files include each other in a circle"));
+      return;
+    }
+    chain_.push_back(file);
+    for (const std::string& name : found->second) Visit(name);
+    chain_.pop_back();
+    done_.insert(file);
+  }
+
+  std::vector<std::string> TakeCycles() { return std::move(cycles_); }
+
+ private:
+  const Includes& includes_;
+  std::vector<std::string> chain_;
+  std::set<std::string> done_;
+  std::vector<std::string> cycles_;
+};
+
+std::vector<std::string> CyclesIn(const Includes& includes) {
+  CycleSearch search(includes);
+  for (const auto& [file, names] : includes) search.Visit(file);
+  return search.TakeCycles();
+}
+
 }  // namespace
 
 std::vector<std::string> IncludesOf(const std::string& text) {
@@ -163,7 +270,8 @@ std::vector<std::string> IncludesOf(const std::string& text) {
 
 Includes IncludesUnder(const std::string& root) {
   Includes includes;
-  for (const char* folder : {"core", "exchange", "server", "client", "proto"}) {
+  for (const absl::string_view prefix : kProjectFolders) {
+    const std::string folder(prefix.substr(0, prefix.size() - 1));
     if (!fs::exists(fs::path(root) / folder)) continue;
     for (const fs::directory_entry& entry :
          fs::recursive_directory_iterator(fs::path(root) / folder)) {
@@ -178,7 +286,7 @@ Includes IncludesUnder(const std::string& root) {
 }
 
 std::vector<std::string> Violations(const Includes& includes) {
-  std::vector<std::string> violations;
+  std::vector<std::string> violations = CyclesIn(includes);
   for (const auto& [file, names] : includes) {
     for (const std::string& name : names) {
       const std::string what = DirectViolation(file, name);

@@ -20,16 +20,23 @@ Includes IncludesUnder(const std::string& root);
 // One line for each include that breaks a rule:
 //  - core/ names nothing of gRPC, protobuf, SQLite, PostgreSQL, Prometheus or the generated API;
 //  - a folder of core/ includes only folders before it in the order of dependence;
+//  - so does a folder of core/mapping, which has no files of its own;
 //  - core/linalg/blas.cc alone includes BLAS and LAPACK;
-//  - client/ includes nothing of server/, and of core/ only status and thread;
-//  - exchange/ includes nothing of server/ or client/, and of core/ only status, plan, certificate;
-//  - core/ and proto/ include nothing of exchange/, server/ or client/, server/ nothing of client/;
+//  - client/ includes nothing of server/, and of core/ only status, thread and digest;
+//  - a folder of client/ includes only folders before it in the order of dependence;
+//  - proto/ includes nothing of server/ or client/, and of core/ only what describes an artifact;
+//  - core/ includes nothing of proto/, server/ or client/, server/ nothing of client/;
 //  - a folder of server/ includes only folders before it in the order of dependence, and nothing of
 //    server/ itself, whose files put the folders together;
-//  - server/kernel alone of server/ includes grpc++;
+//  - server/kernel_client alone of server/ includes grpc++;
+//  - the product includes nothing of lab/, bench/ and tests/, and only tests include tests/;
+//  - lab/ includes nothing of server/ or bench/; its folders are ordered: letter, lab/ itself,
+//    experiments;
+//  - bench/ includes nothing of lab/ or client/cli/; tests/support rests on core/ alone, and so do
+//    the tests of core/; those of client/ include nothing of server/;
 //  - what serves Transform never reaches core/mapping, core/landmark or core/certificate, through
-//  no
-//    chain of project headers.
+//    no chain of project headers;
+//  - no files include each other in a circle.
 std::vector<std::string> Violations(const Includes& includes);
 
 }  // namespace phimap::testing

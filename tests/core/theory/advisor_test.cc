@@ -136,10 +136,10 @@ TEST(AdvisorTest, EveryRowHasItsTiersAndALineWithoutANumberSaysWhy) {
       EXPECT_THAT(line.source, Not(IsEmpty()));
       EXPECT_THAT(line.note, Not(IsEmpty())) << line.what << " " << TierName(line.tier);
     }
-    EXPECT_THAT(rows, testing::UnorderedElementsAre("F1", "F2", "F3", "F3, perfect sample",
-                                                    "projection", "length", "angle", "data set",
-                                                    "classes", "one parameter", "projected kernel",
-                                                    "random Fourier", "weak learner"));
+    EXPECT_THAT(rows, ::testing::UnorderedElementsAre(
+                          "F1", "F2", "F3", "F3, perfect sample", "projection", "length", "angle",
+                          "data set", "classes", "one parameter", "projected kernel",
+                          "random Fourier", "weak learner"));
   }
 }
 
@@ -210,7 +210,7 @@ TEST(AdvisorTest, ProposesNothingThatCannotBeBuiltAndSaysWhatCan) {
   query.error = 0.053;
   EXPECT_EQ(MustAdvise(query).proposal.substr(0, 13), "f2(landmarks=");
   query.margin = 0.01;
-  EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("says nothing of so few"));
+  EXPECT_THAT(MustAdvise(query).verdict, HasSubstr("does not cover so few"));
 }
 
 TEST(AdvisorTest, ExamplesThatMissTheMarginAddToTheError) {
@@ -251,7 +251,7 @@ TEST(AdvisorTest, WhatIsOutOfRangeIsNamedWithItsRange) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     ASSERT_TRUE(DetailOf(status).has_value()) << c.field;
     EXPECT_EQ(DetailOf(status)->field, c.field);
-    EXPECT_EQ(DetailOf(status)->reason, "OUT_OF_RANGE");
+    EXPECT_EQ(DetailOf(status)->reason, "FIELD_OUT_OF_RANGE");
     EXPECT_THAT(std::string(status.message()), HasSubstr("expected"));
   }
   EXPECT_TRUE(good.Validate().ok());

@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// The same probability by another formula: the density of the correlation coefficient (Anderson, An
+// Probabilities by another formula: the density of the correlation coefficient (Anderson, An
 // Introduction to Multivariate Statistical Analysis, 4.2) integrated from −1 to t in 40 digits
 // (mpmath); for n = 1, acos(c)/π.
 TEST(CosineLawTest, AgreesWithTheCorrelationCoefficientsDensity) {
@@ -100,7 +100,7 @@ TEST(CosineLawTest, FallsWithDimensionsAndCosineAndRisesWithTheThreshold) {
   }
 }
 
-// What the search for the fewest dimensions rests on. With t near c it is not so: one dimension can
+// The search for the fewest dimensions relies on this. It fails with t near c: one dimension can
 // beat two, where the cosine is never between −1 and 1.
 TEST(CosineLawTest, FallsWithDimensionsWheneverTheThresholdIsHalfTheCosineOrLess) {
   for (double c : {1e-4, 0.1, 0.3, 0.6, 0.9, 0.999}) {

@@ -108,7 +108,7 @@ TEST(FourierBoundsTest, TheUniformBoundHoldsForAllPairsOfADisc) {
     std::vector<double> omega(600);
     for (double& w : omega) w = random.Normal(index++);
     for (int i = 0; i < kSide * kSide; ++i) {
-      // Of x − y, which is within 2 of 0.
+      // One coordinate of x − y, which is within 2 of 0.
       const double u = 4.0 * (i % kSide) / (kSide - 1) - 2;
       const double v = 4.0 * (i / kSide) / (kSide - 1) - 2;
       if (u * u + v * v > 4) continue;

@@ -135,8 +135,8 @@ TEST(ProjectionBoundsTest, LengthsAreKeptAsOftenAsStated) {
   }
 }
 
-// What a matrix can make of unit vectors w and x of a cosine: squared lengths of w, of x and of
-// their difference, the last relative to what it was.
+// Lengths that a matrix gives to unit vectors w and x of a cosine: squared lengths of w, of x and
+// of their difference, the last relative to what it was.
 struct KeptLengths {
   double w, x, difference;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
-// The same probability by another formula: the density of the correlation coefficient (Hotelling's
+// Probabilities by another formula: the density of the correlation coefficient (Hotelling's
 // form) integrated over the angle by scipy's adaptive quadrature, in 80-bit arithmetic from n = 300
 // on where cosines are near 1 or n is larger.
 TEST(ProjectionLawTest, CosinesAgreeWithTheCorrelationCoefficientsDensity) {

@@ -35,7 +35,7 @@ struct RandomSeparators {
   static constexpr int kTrials = 40'000;
   // Those of error at most 1/2 − γ/4.
   int good = 0;
-  // Of those with h·w >= 0: how many, and the sum of their errors.
+  // Separators with h·w >= 0: their number, and the sum of their errors.
   int on_the_right_side = 0;
   double errors = 0;
 

@@ -22,7 +22,7 @@ import yaml
 PODMAN = ["podman", "--root", str(session.BUILD / "image/storage"), "--runroot", str(session.BUILD / "image/run"),
           "--runtime=runc", "--cgroup-manager=cgroupfs", "--events-backend=none"]
 
-# Of a service in compose.single.yaml: what has no meaning for one container without a published network.
+# Keys of a service in compose.single.yaml that have no meaning for one container without a published network.
 NOT_OF_A_CONTAINER = {"build", "image", "ports", "networks", "restart"}
 
 
@@ -155,7 +155,7 @@ class RuntimeTest(unittest.TestCase):
         mounts = [line.split() for line in container.exec("cat", "/proc/1/mounts").splitlines()]
         writable = {target for _, target, kind, options, *_ in mounts
                     if "rw" in options.split(",") and kind not in ("proc", "sysfs", "cgroup", "devpts", "mqueue")}
-        # What a runtime always adds is not files of the image's: devices, shared memory, masks over /proc.
+        # A runtime always adds some entries that are not files of the image: devices, shared memory, masks over /proc.
         added = {target for target in writable if re.match(r"/dev\b|/proc/|/sys/", target)}
         self.assertEqual(writable - added, {"/data"})
         self.assertEqual(container.exit_code_of("touch", "/data/probe"), 0)
@@ -168,7 +168,7 @@ class RuntimeTest(unittest.TestCase):
 
     def test_the_images_health_check_is_green_and_red_when_nobody_answers(self):
         self.assertEqual(Container(self).health(), 0)
-        # The same check where it asks at a port that nobody has.
+        # Runs the check at a port that nobody has.
         self.assertNotEqual(Container(self, options=["--env=PHIMAP_SERVER=127.0.0.1:1"]).health(), 0)
 
     def test_the_health_check_asks_a_unix_socket_when_told_to(self):

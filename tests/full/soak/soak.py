@@ -41,7 +41,7 @@ MAXIMUM_GROWTH = 16 * MIB
 OTHER_DESCRIPTORS = 32
 END_SECONDS = 3
 REPORT_SECONDS = 30
-# Of the loop, beside everything else on the machine; what the loop itself is held to, tests/full/poll_gap measures.
+# Longest gap of the loop, beside everything else on the machine; tests/full/poll_gap measures the loop's own limit.
 LONGEST_GAP_SECONDS = 1
 
 

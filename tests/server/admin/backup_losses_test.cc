@@ -1,4 +1,4 @@
-// What copying a store's files by hand, database first, used to lose.
+// Artifacts that copying a store's files by hand, database first, would lose.
 #include <filesystem>
 
 #include "server/admin/store_restore.h"
@@ -55,7 +55,7 @@ TEST_P(BackupLossesTest, AVersionThatIsDeletedBetweenTheRowsAndTheArtifactsIsInT
   EXPECT_EQ(*again->ReadArtifactOf(*version), ArtifactOf("letters4"));
 }
 
-// What the hold prevents.
+// The loss that the hold prevents.
 TEST_P(BackupLossesTest, WithoutItsHoldABackupLosesThatArtifactAndSaysSo) {
   const auto report = BackUpWhile([&] { DeleteAndCollect(/*without_holds=*/true); });
   EXPECT_EQ(ReasonIn(report.status()), "ARTIFACT_DAMAGED") << report.status();
@@ -80,7 +80,7 @@ TEST_P(BackupLossesTest, YesterdaysTablesAreNotPutOnTodaysArtifacts) {
   const auto today = store_->Publish(RequestFor("today"), "today");
   ASSERT_TRUE(today.ok());
   const auto restored = Restore(backup_, place_.address(), PosixFileSystem(), kGoOn);
-  EXPECT_EQ(ReasonIn(restored.status()), "NOT_EMPTY") << restored.status();
+  EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
   EXPECT_EQ(*store_->ReadArtifactOf(*today), "today");
   // Restored elsewhere it is yesterday, and its revisions are not taken for today's.
   const Place other(GetParam());
@@ -107,7 +107,7 @@ TEST(BackupLossTest, ARestoreBesideTheLogOfAnotherDatabaseIsRefused) {
     std::filesystem::create_directory(target);
     WriteWhole(absl::StrCat(target, "/", left), "of another database");
     const auto restored = Restore(directory.path() + "/backup", target, PosixFileSystem(), kGoOn);
-    EXPECT_EQ(ReasonIn(restored.status()), "NOT_EMPTY") << restored.status();
+    EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
     EXPECT_THAT(std::string(restored.status().message()), ::testing::HasSubstr(left));
     std::filesystem::remove_all(target);
   }

@@ -52,14 +52,14 @@ TEST_P(BackupRestoreTest, ARestoredStoreShowsAllThatTheFirstDid) {
   // Counters go on where they were, those of deleted versions and mappings too.
   EXPECT_EQ(again->Publish(RequestFor("next"), "next")->number, 5);
   EXPECT_EQ(again->Publish(RequestFor("next", "gone"), "next")->number, 3);
-  // What clients were told of the first is of another history.
+  // Revisions that clients got from the first store belong to another history.
   const Revision before = store_->ChangesSince({})->revision;
   const Revision after = again->ChangesSince({})->revision;
   EXPECT_NE(before.epoch, after.epoch);
   EXPECT_GE(after.number, before.number);
 }
 
-// What has expired since the backup may be what somebody wants back.
+// A version that expired since the backup may be the one that somebody wants back.
 TEST_P(BackupRestoreTest, ARestoredVersionHasItsWholeTtlAgain) {
   constexpr absl::Duration kTtl = absl::Hours(1);
   ASSERT_TRUE(store_->KeepVersion("letters", 4, kTtl).ok());
@@ -110,7 +110,7 @@ TEST_P(BackupRestoreTest, WhatWasCancelledIsNoBackup) {
   const auto report = MakeBackup([](int64_t done, int64_t) { return done < 2; });
   EXPECT_TRUE(absl::IsCancelled(report.status())) << report.status();
   const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
-  EXPECT_EQ(ReasonIn(restored.status()), "NO_BACKUP") << restored.status();
+  EXPECT_EQ(ReasonIn(restored.status()), "BACKUP_NOT_FOUND") << restored.status();
 }
 
 TEST_P(BackupRestoreTest, ADamagedBackupIsRefusedBeforeAnythingIsWritten) {
@@ -140,10 +140,10 @@ TEST_P(BackupRestoreTest, AStoreThatIsThereIsNotOverwritten) {
   ASSERT_TRUE(other->Publish(RequestFor("other"), "other").ok());
   const std::string before = Shown(*other);
   const auto restored = Restore(backup_, to_.address(), PosixFileSystem(), kGoOn);
-  EXPECT_EQ(ReasonIn(restored.status()), "NOT_EMPTY") << restored.status();
+  EXPECT_EQ(ReasonIn(restored.status()), "STORE_NOT_EMPTY") << restored.status();
   EXPECT_EQ(Shown(*other), before);
-  // Nor is a backup.
-  EXPECT_EQ(ReasonIn(MakeBackup().status()), "NOT_EMPTY");
+  // No backup is made, either.
+  EXPECT_EQ(ReasonIn(MakeBackup().status()), "STORE_NOT_EMPTY");
 }
 
 TEST_P(BackupRestoreTest, OtherToolsCanCheckTheManifest) {

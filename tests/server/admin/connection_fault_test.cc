@@ -1,5 +1,5 @@
 // The connection to PostgreSQL is cut at its Nth transfer, for N = 0, 1, 2, … until a run passes:
-// once, and for good. What was acknowledged is there, and nothing is there by half.
+// once, and for good. Every acknowledged change is there, and no change is there by half.
 #include <functional>
 
 #include "server/admin/store_restore.h"
@@ -60,7 +60,7 @@ class CutStore {
 
 struct CutOperation {
   const char* name;
-  // Of run `n`; by way of the store that is not cut.
+  // Prepares run `n` through the store whose connection is not cut.
   std::function<void(CutStore&, int n)> prepare;
   std::function<absl::Status(CutStore&, int n)> make;
   // Whether it has happened.
@@ -118,7 +118,7 @@ std::vector<CutOperation> CutOperations() {
              .status();
        },
        [](CutStore& store, int) {
-         // What one pass could not do the next one does; it is done with nothing left to do.
+         // The next pass does the rest of a pass that failed; the work ends when nothing is left.
          const AdminStore admin = store.direct_admin();
          return GarbageCollector(admin.database, admin.blobs, "cut").Run(absl::ZeroDuration()).ok();
        }},

@@ -42,14 +42,14 @@ class Place {
     database_ = testing::PostgresServer::Shared().CreateDatabase();
     address_ = testing::PostgresServer::Shared().Uri(database_);
   }
-  // As --store takes it.
+  // The address in the form of --store.
   std::string address() const {
     return kind_ == Kind::kPostgres ? address_ : directory_.path() + "/data";
   }
   Kind kind() const { return kind_; }
   const std::string& database() const { return database_; }
 
-  // As a server opens it. The clock is the machine's: holds and garbage go by that.
+  // Opens the store as a server does. The clock is the machine's: holds and garbage go by that.
   std::unique_ptr<Store> Serve() const {
     if (kind_ == Kind::kSqlite) {
       SqliteStoreOptions options;

@@ -71,7 +71,7 @@ class PowerLossTest : public ::testing::Test {
     Change(
         [](SqliteStore& store) { return store.DeleteVersion("letters", 1, Rollbacks::kGiveUp); });
     Change([](SqliteStore& store) { return store.DeleteMapping("digits"); });
-    Collect();  // Of "one".
+    Collect();  // Removes the artifact "one".
     Publish("build-3", "letters", "one");
     Change([this](SqliteStore& store) {
       return BackUp({"", store.database(), store.blobs()}, root_ + "/backup", "test", &file_system_,
@@ -94,7 +94,7 @@ class PowerLossTest : public ::testing::Test {
     const Place place(Kind::kSqlite);
     const auto restored = Restore(folder + "/backup", place.address(), PosixFileSystem(), kGoOn);
     EXPECT_TRUE(restored.ok() || moment.acknowledged < backed_up_) << restored.status();
-    // What has a manifest is whole.
+    // A backup that has a manifest is whole.
     EXPECT_EQ(restored.ok(), std::filesystem::exists(folder + "/backup/MANIFEST"))
         << restored.status();
     if (restored.ok()) {
@@ -102,7 +102,7 @@ class PowerLossTest : public ::testing::Test {
     }
   }
 
-  // Written until the store is closed. What the store shows after each change that was
+  // Written until the store is closed. States of the store after each change that was
   // acknowledged; first the empty one.
   std::vector<std::string> shown_;
   std::vector<Moment> moments_;

@@ -45,7 +45,7 @@ TEST_P(StoreCheckTest, AStoreThatIsWellIsCountedAndLeftAsItIs) {
   EXPECT_TRUE(report->damaged.empty());
   EXPECT_EQ(report->versions, 4);
   EXPECT_EQ(report->artifacts, 3);
-  EXPECT_EQ(report->unnamed_artifacts, 2);  // Of letters@2 and of the mapping that is gone.
+  EXPECT_EQ(report->unnamed_artifacts, 2);  // letters@2 and the deleted mapping.
   EXPECT_EQ(report->bytes, 3 * static_cast<int64_t>(ArtifactOf("letters1").size()));
   EXPECT_EQ(Shown(*store_), before);
 }
@@ -77,7 +77,7 @@ TEST_P(StoreCheckTest, WhatIsSetAsideIsMissingUntilItIsImportedAgain) {
   ASSERT_EQ(report->damaged.size(), 1);
   EXPECT_TRUE(report->damaged[0].set_aside);
   EXPECT_TRUE(absl::IsDataLoss(store_->ReadArtifactOf(version).status()));
-  // Nor is it taken for garbage while it waits.
+  // A waiting artifact is not taken for garbage.
   const AdminStore opened = place_.Open();
   ASSERT_TRUE(
       GarbageCollector(opened.database, opened.blobs, "test").Run(absl::ZeroDuration()).ok());
@@ -98,10 +98,10 @@ INSTANTIATE_TEST_SUITE_P(Kinds, StoreCheckTest, ::testing::Values(Kind::kSqlite,
 TEST(AdminStoreTest, WhatIsNoStoreIsRefused) {
   TemporaryDirectory directory;
   const absl::Status empty = OpenAdminStore(directory.path()).status();
-  EXPECT_EQ(ReasonIn(empty), "NO_STORE") << empty;
+  EXPECT_EQ(ReasonIn(empty), "STORE_NOT_FOUND") << empty;
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
   const absl::Status missing = OpenAdminStore(directory.path() + "/nowhere").status();
-  EXPECT_EQ(ReasonIn(missing), "NO_STORE") << missing;
+  EXPECT_EQ(ReasonIn(missing), "STORE_NOT_FOUND") << missing;
 }
 
 // A server of the release before may have it open.
@@ -110,7 +110,7 @@ TEST(AdminStoreTest, TablesOfAnEarlierReleaseAreLeftAsTheyAre) {
   place.Serve().reset();
   ExecuteSql(place.address(), "PRAGMA user_version = 3");
   const absl::Status old = OpenAdminStore(place.address()).status();
-  EXPECT_EQ(ReasonIn(old), "OLD_SCHEMA") << old;
+  EXPECT_EQ(ReasonIn(old), "SCHEMA_TOO_OLD") << old;
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_F(AccessControlTest, ACertificateGivesItsRoleAndTheSocketOfTheOwnUserEveryR
   EXPECT_TRUE(access.Admit({.unix_socket = true}, "m", Role::kAdmin).ok());
   const absl::Status nobody = access.Admit({}, "m", Role::kReader);
   EXPECT_EQ(nobody.code(), Code::kUnauthenticated);
-  EXPECT_EQ(ReasonOf(nobody), "CERTIFICATE_MISSING");
+  EXPECT_EQ(ReasonOf(nobody), "TLS_CERTIFICATE_MISSING");
 }
 
 TEST_F(AccessControlTest, AMethodThatNobodyThoughtOfHasNoRole) {

@@ -70,7 +70,7 @@ TEST_F(TlsFilesTest, WhatIsWrongIsNamedWithFlagAndFile) {
       {files_.key, "", "tls_key", "private key in PEM"},
       {files_.key, pair_.certificate, "tls_key", "private key in PEM"},
       {files_.key, Encrypted(pair_.key), "tls_key", "not encrypted"},
-      {files_.key, authority_.Issue().key, "tls_key", "not the key of the first certificate"},
+      {files_.key, authority_.Issue().key, "tls_key", "does not belong to the first certificate"},
       {files_.client_ca, "nonsense", "tls_client_ca", "found none"},
   };
   for (const auto& c : cases) {
@@ -104,7 +104,7 @@ TEST_F(TlsFilesTest, AuthoritiesAreReadOrNamedWithFlagAndFile) {
   for (const char* text : {"", "nonsense"}) {
     ReplaceFile(files_.client_ca, text);
     const absl::Status wrong = ReadAuthorities("kernel_service_ca", files_.client_ca).status();
-    EXPECT_EQ(DetailOf(wrong)->reason, "BAD_TLS_FILE");
+    EXPECT_EQ(DetailOf(wrong)->reason, "TLS_FILE_INVALID");
     EXPECT_EQ(DetailOf(wrong)->field, "kernel_service_ca");
     EXPECT_THAT(std::string(wrong.message()), HasSubstr(files_.client_ca));
   }

@@ -68,8 +68,8 @@ TEST(TokenTableTest, AWrongLineIsNumberedAndNotQuoted) {
       {"reader secret-0123456789\xc3\xa4", "letters, digits"},
       {"reader sha256:secret", "64 hexadecimal digits"},
       {absl::StrCat("reader sha256:", std::string(64, 'g')), "64 hexadecimal digits"},
-      {absl::StrCat("reader ", kReaderToken), "a line before"},
-      {absl::StrCat("admin ", kReaderToken), "a line before"},
+      {absl::StrCat("reader ", kReaderToken), "an earlier line"},
+      {absl::StrCat("admin ", kReaderToken), "an earlier line"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.line);

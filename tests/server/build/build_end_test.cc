@@ -141,7 +141,7 @@ TEST_F(BuildEndTest, ABadRowIsNumberedInItsBlockAndInTheStream) {
   const absl::Status bad = AddNan(job);
   const ErrorDetail detail = *DetailOf(bad);
   EXPECT_EQ(detail.field, "examples.dense.rows[1].columns[2]");
-  EXPECT_EQ(detail.reason, "NOT_FINITE");
+  EXPECT_EQ(detail.reason, "VALUE_NOT_FINITE");
   EXPECT_EQ(detail.metadata.at("row"), "1");
   EXPECT_EQ(detail.metadata.at("column"), "2");
   EXPECT_EQ(detail.metadata.at("stream_row"), "31");
@@ -153,7 +153,7 @@ TEST_F(BuildEndTest, ABadRowIsNumberedInItsBlockAndInTheStream) {
 TEST_F(BuildEndTest, TheLogSaysWhereTheInputIsWrongAndNeverWhatItHolds) {
   const std::shared_ptr<BuildJob> infinite = Begin()->job;
   EXPECT_FALSE(AddWith(infinite, std::numeric_limits<double>::infinity()).ok());
-  EXPECT_THAT(log_.text(), HasSubstr("code=INVALID_ARGUMENT reason=NOT_FINITE "
+  EXPECT_THAT(log_.text(), HasSubstr("code=INVALID_ARGUMENT reason=VALUE_NOT_FINITE "
                                      "field=\"examples.dense.rows[1].columns[2]\" message=none"));
   // Finite, and too wide for the arithmetic of a build: the core's message quotes the extremes.
   const std::shared_ptr<BuildJob> wide = Begin(Spec(2))->job;
@@ -165,7 +165,7 @@ TEST_F(BuildEndTest, TheLogSaysWhereTheInputIsWrongAndNeverWhatItHolds) {
   EXPECT_EQ(builds_->Finish(lost, 987654).code(), Code::kDataLoss);
   Close();
   const std::string log = log_.text();
-  EXPECT_THAT(log, HasSubstr("code=DATA_LOSS reason=ROW_COUNT field=finish.row_count"));
+  EXPECT_THAT(log, HasSubstr("code=DATA_LOSS reason=ROW_COUNT_MISMATCH field=finish.row_count"));
   for (const char* secret : {"inf", "finite number", "e+30", "987654", "phimap/error-detail"}) {
     EXPECT_THAT(log, Not(HasSubstr(secret)));
   }

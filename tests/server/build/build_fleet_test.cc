@@ -135,7 +135,7 @@ TEST_F(BuildFleetTest, AnotherSpecIsRefusedEverywhere) {
   const auto a = Server("a");
   const auto b = Server("b");
   ComputeAt(*a);
-  EXPECT_EQ(ReasonOf(BeginAt(*b, Spec(6)).status()), "OTHER_SPEC");
+  EXPECT_EQ(ReasonOf(BeginAt(*b, Spec(6)).status()), "BUILD_SPEC_MISMATCH");
 }
 
 TEST_F(BuildFleetTest, AServerThatWasStoppedIsReplacedAndPublishesNothing) {
@@ -161,7 +161,7 @@ TEST_F(BuildFleetTest, AServerThatWasReplacedEndsItsBuildWhenItLearnsOfIt) {
   a->builds().RenewClaims();
   EXPECT_EQ(old->Snapshot().error.code(), Code::kAborted);
   EXPECT_EQ(ReasonOf(old->Snapshot().error), "BUILD_TAKEN_OVER");
-  // What it says from then on is what the other one does.
+  // From then on it reports the progress of the other server.
   EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kReceiving);
 }
 
@@ -197,7 +197,7 @@ TEST_F(BuildFleetTest, ABuildOfADeadServerIsCancelledWithoutIt) {
 TEST_F(BuildFleetTest, IsShownAndListedByEveryServer) {
   const auto a = Server("a");
   const auto b = Server("b");
-  EXPECT_EQ(ReasonOf(b->builds().Get(kId).status()), "NO_SUCH_BUILD");
+  EXPECT_EQ(ReasonOf(b->builds().Get(kId).status()), "BUILD_NOT_FOUND");
   ComputeAt(*a);
   EXPECT_EQ(b->builds().Get(kId)->state, BuildState::kComputing);
   for (FleetServer* server : {a.get(), b.get()}) {
@@ -214,7 +214,7 @@ TEST_F(BuildFleetTest, WhatADeadServerBuiltForNobodyIsRecorded) {
   b->builds().EndBuildsOfTheDead();
   const BuildSnapshot ended = *b->builds().Get(kId);
   EXPECT_EQ(ended.error.code(), Code::kAborted);
-  EXPECT_EQ(ReasonOf(ended.error), "ABORTED_BY_RESTART");
+  EXPECT_EQ(ReasonOf(ended.error), "BUILD_INTERRUPTED");
   EXPECT_EQ(ended.rows_received, 40);
 }
 
@@ -238,7 +238,7 @@ TEST_F(BuildFleetTest, AVersionThatAnotherServerDeletedIsNoBuildAnyMore) {
   ASSERT_EQ(AwaitState(job, BuildState::kDone).version->record.number, 1);
   EXPECT_EQ(a->builds().Get(kId)->state, BuildState::kDone);
   ASSERT_TRUE(b->store().DeleteVersion("letter", 1).ok());
-  EXPECT_EQ(ReasonOf(a->builds().Get(kId).status()), "NO_SUCH_BUILD");
+  EXPECT_EQ(ReasonOf(a->builds().Get(kId).status()), "BUILD_NOT_FOUND");
   EXPECT_FALSE(BeginAt(*a)->attached);
 }
 

@@ -43,7 +43,7 @@ class StateWatch : public BuildObserver {
   CondVar changed_;
 };
 
-// What was logged.
+// Collects the lines that were logged.
 class LogLines {
  public:
   void Write(absl::string_view line) {

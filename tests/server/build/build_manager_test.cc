@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/mapping/build_cost.h"
+#include "core/mapping/build/build_cost.h"
 #include "core/status/error.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -88,7 +88,7 @@ TEST_F(BuildManagerTest, AnEmptyStreamFailsAndIsRecorded) {
   const BuildSnapshot failed = AwaitState(job, BuildState::kDone);
   EXPECT_EQ(failed.state, BuildState::kFailed);
   EXPECT_EQ(failed.error.code(), Code::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(failed.error)->reason, "EMPTY_STREAM");
+  EXPECT_EQ(DetailOf(failed.error)->reason, "STREAM_EMPTY");
   EXPECT_TRUE(NothingStored());
 }
 
@@ -163,10 +163,10 @@ TEST_F(BuildManagerTest, BuildsAreBoundedInNumberAndMemory) {
   const std::shared_ptr<BuildJob> job = Begin()->job;
   const absl::Status many = Begin(Spec(), "00000000-0000-4000-8000-000000000002").status();
   EXPECT_EQ(many.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(many)->reason, "TOO_MANY_BUILDS");
+  EXPECT_EQ(DetailOf(many)->reason, "BUILD_LIMIT_REACHED");
   const absl::Status large = Add(job);
   EXPECT_EQ(large.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(large)->reason, "BUILD_MEMORY");
+  EXPECT_EQ(DetailOf(large)->reason, "BUILD_MEMORY_FULL");
   EXPECT_FALSE(Begin()->attached);  // the failed one has made room
 }
 
@@ -177,7 +177,7 @@ TEST_F(BuildManagerTest, ABuildThatCanNeverFitIsRefusedBeforeItsRowsAreSent) {
   Open();
   const absl::Status never = Begin(Spec(1000)).status();
   EXPECT_EQ(never.code(), Code::kResourceExhausted);
-  EXPECT_EQ(DetailOf(never)->reason, "BUILD_MEMORY");
+  EXPECT_EQ(DetailOf(never)->reason, "BUILD_MEMORY_FULL");
   EXPECT_EQ(DetailOf(never)->retry_delay_ms, 0);
   EXPECT_THAT(std::string(never.message()), HasSubstr("--build_memory_bytes=8000000"));
   EXPECT_TRUE(builds_->List("").empty());
@@ -211,7 +211,7 @@ TEST_F(BuildManagerTest, DrainRecordsTheEndOfWhatNobodyFollows) {
   const absl::StatusOr<BuildSnapshot> found = builds_->Get({"letter", kUuid});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->error.code(), Code::kAborted);
-  EXPECT_EQ(DetailOf(found->error)->reason, "ABORTED_BY_RESTART");
+  EXPECT_EQ(DetailOf(found->error)->reason, "BUILD_INTERRUPTED");
 }
 
 TEST_F(BuildManagerTest, ListIsNewestFirstAndByMapping) {

@@ -34,9 +34,9 @@ using grpc::reflection::v1::ServerReflectionResponse;
 inline constexpr char kUnary[] = "/grpc.health.v1.Health/Check";
 inline constexpr char kStream[] = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-// What the server's calls did.
+// Events of the server's calls.
 struct CallLog {
-  // Of streams; set before the call begins.
+  // Idle limit of streams; set before the call begins.
   absl::Duration idle_limit = absl::Seconds(60);
   int64_t slowest_bytes_per_second = 0;
   std::atomic<int> begun{0};
@@ -151,7 +151,7 @@ class CallTest : public ::testing::Test {
     int code = -1;
     return absl::SimpleAtoi(answer.headers["grpc-status"], &code) ? code : -1;
   }
-  // What grpc-status-details-bin says.
+  // The reason in grpc-status-details-bin.
   static std::string ReasonOf(RawHttp2Client::Answer& answer) {
     std::string bytes;
     rpc::Status status;

@@ -53,14 +53,15 @@ TEST_F(CallsTest, MessagesThatCannotBeTakenAreRefusedInWords) {
     const char* reason;
   };
   const Case cases[] = {
-      {"compressed", GrpcFrame("\x0a\x01x", /*compressed=*/true), kUnimplemented, "COMPRESSED"},
+      {"compressed", GrpcFrame("\x0a\x01x", /*compressed=*/true), kUnimplemented,
+       "MESSAGE_COMPRESSED"},
       {"too large", GrpcFrame(large), kResourceExhausted, "MESSAGE_TOO_LARGE"},
       {"too large, of which nothing comes", GrpcFrame(large).substr(0, 5), kResourceExhausted,
        "MESSAGE_TOO_LARGE"},
-      {"no message", "", kInvalidArgument, "MALFORMED_REQUEST"},
-      {"cut off in the prefix", Named("x").substr(0, 4), kInvalidArgument, "CUT_OFF"},
-      {"cut off in the message", Named("x").substr(0, 7), kInvalidArgument, "CUT_OFF"},
-      {"no message of its type", GrpcFrame("\x0a\x05x"), kInvalidArgument, "MALFORMED_REQUEST"},
+      {"no message", "", kInvalidArgument, "REQUEST_MALFORMED"},
+      {"cut off in the prefix", Named("x").substr(0, 4), kInvalidArgument, "REQUEST_TRUNCATED"},
+      {"cut off in the message", Named("x").substr(0, 7), kInvalidArgument, "REQUEST_TRUNCATED"},
+      {"no message of its type", GrpcFrame("\x0a\x05x"), kInvalidArgument, "REQUEST_MALFORMED"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.what);
@@ -180,7 +181,7 @@ TEST_F(CallsTest, StreamWithoutMessagesEndsWell) {
 TEST_F(CallsTest, StreamIsAnsweredUpToAMessageThatCannotBeTaken) {
   auto& answer = Answer(kStream, ToHost("a") + GrpcFrame("x", /*compressed=*/true));
   EXPECT_EQ(CodeOf(answer), kUnimplemented);
-  EXPECT_EQ(ReasonOf(answer), "COMPRESSED");
+  EXPECT_EQ(ReasonOf(answer), "MESSAGE_COMPRESSED");
   EXPECT_EQ(log_.messages, 1);
   EXPECT_FALSE(answer.body.empty());
 }
@@ -226,7 +227,7 @@ TEST_F(HalfMessageTest, IsLeftInPeaceWhileNobodyWaitsForMemoryAndGivesWayThen) {
   for (const int32_t half : halves) {
     if (!Ended(half)) continue;
     EXPECT_EQ(CodeOf(client_->answer(half)), kDeadlineExceeded);
-    EXPECT_EQ(ReasonOf(client_->answer(half)), "SLOW_REQUEST");
+    EXPECT_EQ(ReasonOf(client_->answer(half)), "REQUEST_TOO_SLOW");
   }
 }
 
@@ -234,9 +235,9 @@ TEST_F(HalfMessageTest, GivesWayToWhoWasRefused) {
   const int32_t half = BeginHalf();
   const auto others = memory_.TakeAnyway(memory_.max_bytes() - memory_.held_bytes());
   auto& refused = Answer(kUnary, Named(std::string(1000, 'x')));
-  EXPECT_EQ(ReasonOf(refused), "MEMORY_FULL");
+  EXPECT_EQ(ReasonOf(refused), "REQUEST_MEMORY_FULL");
   ASSERT_TRUE(client_->AwaitEnd(half));
-  EXPECT_EQ(ReasonOf(client_->answer(half)), "SLOW_REQUEST");
+  EXPECT_EQ(ReasonOf(client_->answer(half)), "REQUEST_TOO_SLOW");
   EXPECT_EQ(memory_.held_bytes(), others.bytes());
 }
 
@@ -267,7 +268,7 @@ TEST_F(CallsTest, SilentStreamIsEnded) {
   client_->Send(stream, ToHost("a"));
   ASSERT_TRUE(client_->AwaitEnd(stream));
   EXPECT_EQ(CodeOf(client_->answer(stream)), kDeadlineExceeded);
-  EXPECT_EQ(ReasonOf(client_->answer(stream)), "IDLE_STREAM");
+  EXPECT_EQ(ReasonOf(client_->answer(stream)), "STREAM_IDLE");
   EXPECT_EQ(log_.messages, 1);
 }
 
@@ -289,7 +290,7 @@ TEST_F(CallsTest, StreamThatIsNeverSilentForLongButSlowIsEnded) {
     ASSERT_TRUE(client_->AwaitEnd(stream));
     EXPECT_EQ(CodeOf(client_->answer(stream)), code);
     if (code != 0) {
-      EXPECT_EQ(ReasonOf(client_->answer(stream)), "SLOW_STREAM");
+      EXPECT_EQ(ReasonOf(client_->answer(stream)), "STREAM_TOO_SLOW");
     }
   }
 }
@@ -310,7 +311,7 @@ TEST_F(CallsTest, ServerThatGoesEndsAllCalls) {
   ASSERT_TRUE(RunUntil([&] { return log_.messages == 1; }));
   server_->Run([] { Call::EndAllCalls(); });
   ASSERT_TRUE(client_->AwaitEnd(unary));
-  EXPECT_EQ(ReasonOf(client_->answer(unary)), "SHUTTING_DOWN");
+  EXPECT_EQ(ReasonOf(client_->answer(unary)), "SERVER_SHUTTING_DOWN");
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST_F(DispatcherTest, MalformedTimeoutIsRefusedInWords) {
     SCOPED_TRACE(timeout);
     auto& answer = Answer(kUnary, Named(""), {{"grpc-timeout", timeout}});
     EXPECT_EQ(CodeOf(answer), kInvalidArgument);
-    EXPECT_EQ(ReasonOf(answer), "BAD_TIMEOUT");
+    EXPECT_EQ(ReasonOf(answer), "TIMEOUT_INVALID");
   }
   EXPECT_EQ(log_.begun, 0);
 }
@@ -74,7 +74,7 @@ TEST_F(DispatcherTest, MalformedTimeoutIsRefusedInWords) {
 TEST_F(DispatcherTest, CompressedRequestsAreRefusedAndIdentityIsNot) {
   auto& answer = Answer(kUnary, Named(""), {{"grpc-encoding", "gzip"}});
   EXPECT_EQ(CodeOf(answer), kUnimplemented);
-  EXPECT_EQ(ReasonOf(answer), "COMPRESSED");
+  EXPECT_EQ(ReasonOf(answer), "MESSAGE_COMPRESSED");
   EXPECT_EQ(log_.begun, 0);
   EXPECT_EQ(CodeOf(Answer(kUnary, Named(""), {{"grpc-encoding", "identity"}})), 0);
 }
@@ -96,7 +96,7 @@ TEST_F(DispatcherTest, ServerThatGoesTakesNothingButHealth) {
   dispatcher_.StopTaking();
   auto& answer = Answer(kStream, "");
   EXPECT_EQ(CodeOf(answer), kUnavailable);
-  EXPECT_EQ(ReasonOf(answer), "SHUTTING_DOWN");
+  EXPECT_EQ(ReasonOf(answer), "SERVER_SHUTTING_DOWN");
   EXPECT_EQ(CodeOf(Answer(kUnary, Named(""))), 0);
 }
 

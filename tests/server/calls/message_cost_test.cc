@@ -92,7 +92,7 @@ TEST(MessageCostTest, PackedIntegersGrowEightfold) {
     const std::string ones(count, '\1');
     for (int number = 1; number <= 5; ++number) {  // bool, int32, int64, uint32, uint64
       ExpectBounded<inference::InferTensorContents>(Field(number, ones));
-      // The same in two blocks and one more by itself.
+      // The numbers in two blocks and one more by itself.
       const std::string block = Field(number, ones);
       const std::string single = {static_cast<char>(number << 3), '\1'};
       ExpectBounded<inference::InferTensorContents>(block + block + single);
@@ -273,7 +273,7 @@ TEST(MessageCostTest, MessagesOfTheApisAreBounded) {
   ExpectRandomOnesBounded<google::protobuf::Struct>();
 }
 
-// What the alphabet of tags and lengths of real messages makes of random bytes.
+// Random bytes are drawn from the tags and lengths of real messages.
 TEST(MessageCostTest, RandomBytesThatParseAreBounded) {
   std::mt19937 random(1);
   const std::string alphabet(

@@ -1,5 +1,5 @@
-// What a parse of google::protobuf allocates. Linked into a program this replaces operator new, to
-// count.
+// Memory that a parse of google::protobuf allocates. Linked into a program this replaces operator
+// new, to count.
 #ifndef PHIMAP_TESTS_SERVER_CALLS_PARSE_MEMORY_H_
 #define PHIMAP_TESTS_SERVER_CALLS_PARSE_MEMORY_H_
 
@@ -10,8 +10,8 @@
 
 namespace phimap::testing {
 
-// Of this thread's heap, in blocks as glibc's malloc makes them at least: a word of its own,
-// multiples of 16, at least 32.
+// Bytes held of this thread's heap, in blocks as glibc's malloc makes them at least: a word of its
+// own, multiples of 16, at least 32.
 int64_t HeldBytes();
 int64_t PeakBytes();
 void ResetPeakBytes();

@@ -43,7 +43,14 @@ class RandomMessage {
         return many ? reflection.AddString(&message, &field, text)
                     : reflection.SetString(&message, &field, text);
       }
-      default:
+      case FieldDescriptor::CPPTYPE_BOOL:
+      case FieldDescriptor::CPPTYPE_INT32:
+      case FieldDescriptor::CPPTYPE_UINT32:
+      case FieldDescriptor::CPPTYPE_ENUM:
+      case FieldDescriptor::CPPTYPE_FLOAT:
+      case FieldDescriptor::CPPTYPE_INT64:
+      case FieldDescriptor::CPPTYPE_UINT64:
+      case FieldDescriptor::CPPTYPE_DOUBLE:
         return SetNumber(reflection, message, field);
     }
   }
@@ -76,7 +83,8 @@ class RandomMessage {
       case FieldDescriptor::CPPTYPE_ENUM:
         return many ? reflection.AddEnumValue(&message, &field, 1)
                     : reflection.SetEnumValue(&message, &field, 1);
-      default:
+      case FieldDescriptor::CPPTYPE_STRING:
+      case FieldDescriptor::CPPTYPE_MESSAGE:
         return;
     }
   }

@@ -24,7 +24,7 @@ class ToldRevisions final : public Revisions {
   std::string KnownWithOwnChanges() const override { return "1"; }
   absl::StatusOr<bool> Knows(absl::string_view revision) const override {
     if (revision == "bad") {
-      return MakeError(absl::StatusCode::kInvalidArgument, "BAD_REVISION", "", "bad");
+      return MakeError(absl::StatusCode::kInvalidArgument, "REVISION_INVALID", "", "bad");
     }
     return revision == "1";
   }
@@ -123,7 +123,7 @@ TEST_F(RevisionTest, NobodyWaitsForLongerThanASecond) {
 TEST_F(RevisionTest, WhatIsNoRevisionIsRefused) {
   RawHttp2Client::Answer& answer = Answer(kCheck, Named("a"), Wants("bad"));
   EXPECT_EQ(CodeOf(answer), kInvalidArgument);
-  EXPECT_EQ(ReasonOf(answer), "BAD_REVISION");
+  EXPECT_EQ(ReasonOf(answer), "REVISION_INVALID");
 }
 
 TEST_F(RevisionTest, AClientMayGoWhileItWaits) {

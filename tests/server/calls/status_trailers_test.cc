@@ -37,7 +37,7 @@ TEST(StatusTrailersTest, EveryCanonicalCodeKeepsItsNumber) {
 
 TEST(StatusTrailersTest, MessageIsPercentEncodedAndDetailsAreBase64) {
   const StatusTrailers trailers = TrailersOf(
-      MakeError(Code::kInvalidArgument, "WRONG_COLUMNS", "rows", "100 % of 15 columns: ä"));
+      MakeError(Code::kInvalidArgument, "COLUMNS_MISMATCH", "rows", "100 % of 15 columns: ä"));
   EXPECT_EQ(trailers.message, "rows: 100 %25 of 15 columns: %C3%A4");
   EXPECT_EQ(trailers.details_bin.find('='), std::string::npos);
   const rpc::Status details = DetailsOf(trailers);

@@ -108,7 +108,7 @@ class AllocationFailureTest : public BuildManagerFixture {
       }
       ++failures;
       ASSERT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
-      EXPECT_EQ(DetailOf(status)->reason, "OUT_OF_MEMORY") << status;
+      EXPECT_EQ(DetailOf(status)->reason, "MACHINE_MEMORY_FULL") << status;
     }
     std::cout << failures << " allocations failed\n";
     EXPECT_GT(failures, 0);
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Mapping{"fourier(dimensions=4096)", "rbf(gamma=0.01)"},
                       Mapping{"random_projection(dimensions=8192)", "linear()"}));
 
-// What is read of a stored build is small by the measure of the others.
+// Reading a stored build allocates little compared with the others.
 TEST_F(AllocationFailureTest, AStoredBuildThatIsRepeatedIsRefused) {
   MustBuild(LargeArtifact());
   large_bytes = size_t{64} << 10;
@@ -199,7 +199,7 @@ TEST_F(AllocationFailureTest, AnImportIsRefused) {
   MustBuild(LargeArtifact());
   const std::string artifact = *store_->ReadArtifact(store_->GetVersion("letter", 1)->digest);
   FailEach([&]() -> absl::Status {
-    // As the call does, on the thread of imports.
+    // Imports as the call does, on the thread of imports.
     try {
       ArtifactImport import("copy", builds_->memory());
       for (size_t at = 0; at < artifact.size(); at += 65536) {

@@ -44,7 +44,7 @@ TEST(LabelIndexTest, MoreClassesThanTheLimitAreRefusedWithTheRow) {
   ASSERT_TRUE(index.Add("7").ok());  // known
   const absl::Status status = index.Add("one more");
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "TOO_MANY_CLASSES");
+  EXPECT_EQ(DetailOf(status)->reason, "CLASSES_TOO_MANY");
   EXPECT_EQ(DetailOf(status)->field, "labels");
   EXPECT_THAT(std::string(status.message()), HasSubstr("row 1001 of all"));
 }

@@ -53,11 +53,11 @@ class CachedHarness : public BlobsHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Cached, BlobsContractTest,
-                         testing::Values(BlobsHarnessFactory{
+                         ::testing::Values(BlobsHarnessFactory{
                              "Cached", [] { return std::make_unique<CachedHarness>(); }}),
                          BlobsHarnessName);
 
-class CachedBlobsTest : public testing::Test {
+class CachedBlobsTest : public ::testing::Test {
  protected:
   std::shared_ptr<ArtifactCache> OpenCache(int64_t max_bytes,
                                            FileSystem* file_system = PosixFileSystem()) {
@@ -139,7 +139,7 @@ TEST_F(CachedBlobsTest, TheLongestUnusedMakesRoomAndTheLimitHolds) {
   EXPECT_THAT(CopiesThere(), UnorderedElementsAre(Sha256Hex("one"), Sha256Hex("six")));
   EXPECT_EQ(cache->statistics().evictions, 1);
   EXPECT_EQ(cache->statistics().bytes, 6);
-  // What does not fit alone pushes nothing out.
+  // A blob larger than the cache pushes nothing out.
   EXPECT_EQ(Read(cache, "a long one"), "a long one");
   EXPECT_EQ(cache->statistics().bytes, 6);
 }

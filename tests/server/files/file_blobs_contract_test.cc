@@ -22,7 +22,7 @@ class FilesHarness : public BlobsHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, BlobsContractTest,
-                         testing::Values(BlobsHarnessFactory{
+                         ::testing::Values(BlobsHarnessFactory{
                              "Files", [] { return std::make_unique<FilesHarness>(); }}),
                          BlobsHarnessName);
 

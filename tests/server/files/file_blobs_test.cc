@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class FileBlobsTest : public testing::Test {
+class FileBlobsTest : public ::testing::Test {
  protected:
   FileBlobsTest() { EXPECT_TRUE(blobs_.CreateDirectories().ok()); }
 

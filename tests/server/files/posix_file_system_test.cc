@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class PosixFileSystemTest : public testing::Test {
+class PosixFileSystemTest : public ::testing::Test {
  protected:
   std::string Path(const std::string& name) const { return directory_.path() + "/" + name; }
 
@@ -103,11 +103,11 @@ TEST(FileErrorTest, EveryErrnoHasACodeAReasonAndNamesThePath) {
       {ENOSPC, absl::StatusCode::kResourceExhausted, "DISK_FULL"},
       {EDQUOT, absl::StatusCode::kResourceExhausted, "DISK_FULL"},
       {EFBIG, absl::StatusCode::kResourceExhausted, "DISK_FULL"},
-      {EMFILE, absl::StatusCode::kResourceExhausted, "TOO_MANY_OPEN_FILES"},
-      {EROFS, absl::StatusCode::kFailedPrecondition, "READ_ONLY_FILE_SYSTEM"},
-      {EACCES, absl::StatusCode::kFailedPrecondition, "NO_FILE_PERMISSION"},
-      {ENOTDIR, absl::StatusCode::kFailedPrecondition, "BAD_PATH"},
-      {EIO, absl::StatusCode::kUnavailable, "FILE_IO_ERROR"},
+      {EMFILE, absl::StatusCode::kResourceExhausted, "OPEN_FILE_LIMIT_REACHED"},
+      {EROFS, absl::StatusCode::kFailedPrecondition, "FILE_SYSTEM_READ_ONLY"},
+      {EACCES, absl::StatusCode::kFailedPrecondition, "FILE_PERMISSION_DENIED"},
+      {ENOTDIR, absl::StatusCode::kFailedPrecondition, "PATH_INVALID"},
+      {EIO, absl::StatusCode::kUnavailable, "FILE_IO_FAILED"},
   };
   for (const auto& test : kCases) {
     SCOPED_TRACE(test.error_number);

@@ -61,7 +61,7 @@ TEST_F(HealthServiceTest, WatchTellsAtOnceAndThenOfEachChange) {
   EXPECT_EQ(Next(all), HealthCheckResponse::SERVING);
   status_.SetServing(false);
   EXPECT_EQ(Next(all), HealthCheckResponse::NOT_SERVING);
-  // Of what did not change nothing was told in between.
+  // No message was sent in between, since nothing changed.
   EXPECT_EQ(Next(one), HealthCheckResponse::NOT_SERVING);
 }
 

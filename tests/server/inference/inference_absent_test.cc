@@ -20,11 +20,11 @@ void ExpectError(const absl::Status& status, absl::StatusCode code, const char* 
 }
 
 void ExpectNotOffered(const char* method, const char* words) {
-  ExpectError(AbsentCall(method), absl::StatusCode::kUnimplemented, "RPC_NOT_OFFERED", words);
+  ExpectError(AbsentCall(method), absl::StatusCode::kUnimplemented, "METHOD_NOT_OFFERED", words);
 }
 
 void ExpectCannotBeSet(const absl::Status& status, const char* words) {
-  ExpectError(status, absl::StatusCode::kInvalidArgument, "UNSUPPORTED_PARAMETER", words);
+  ExpectError(status, absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_SUPPORTED", words);
   EXPECT_EQ(DetailOf(status)->field, "settings");
 }
 

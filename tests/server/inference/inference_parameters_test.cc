@@ -55,7 +55,7 @@ std::string RefusedField(const inference::ModelInferRequest& request) {
   if (status.ok()) return "";
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   const ErrorDetail detail = DetailOf(status).value_or(ErrorDetail());
-  EXPECT_EQ(detail.reason, "UNSUPPORTED_PARAMETER");
+  EXPECT_EQ(detail.reason, "PARAMETER_NOT_SUPPORTED");
   EXPECT_THAT(std::string(status.message()), HasSubstr(detail.field + ": "));
   return detail.field;
 }

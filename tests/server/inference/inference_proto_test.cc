@@ -17,7 +17,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using ::testing::ElementsAreArray;
 
-// As a line of a proto says it; a map as what it is on the wire, repeated entries.
+// The field as a line of a proto; a map as the repeated entries that it is on the wire.
 std::string LineOf(const FieldDescriptor& field) {
   std::string type = field.type_name();
   if (field.message_type() != nullptr) type = field.message_type()->full_name();
@@ -98,7 +98,7 @@ const Message kMessages[] = {
       "int64_contents = 3: repeated int64 packed", "uint_contents = 4: repeated uint32 packed",
       "uint64_contents = 5: repeated uint64 packed", "fp32_contents = 6: repeated float packed",
       "fp64_contents = 7: repeated double packed", "bytes_contents = 8: repeated bytes"}},
-    // Triton's extensions. Of ModelConfig, ModelInput, ModelOutput, ModelInstanceGroup and
+    // Triton's extensions. In ModelConfig, ModelInput, ModelOutput, ModelInstanceGroup and
     // ModelDynamicBatching the public ones have more fields.
     {"ModelStreamInferResponse",
      {"error_message = 1: string", "infer_response = 2: inference.ModelInferResponse"}},
@@ -261,7 +261,7 @@ TEST(InferenceProtoTest, TheServiceHasThePublicNameAndItsMethods) {
   }
   EXPECT_THAT(
       methods,
-      testing::UnorderedElementsAre(
+      ::testing::UnorderedElementsAre(
           "ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata",
           "ModelInfer", "ModelStreamInfer", "ModelConfig", "ModelStatistics", "RepositoryIndex",
           "RepositoryModelLoad", "RepositoryModelUnload", "SystemSharedMemoryStatus",
@@ -278,10 +278,10 @@ TEST(InferenceProtoTest, EveryDatatypeHasThePublicNumber) {
     EXPECT_EQ(type->value(i)->number(), i);
     values.push_back(type->value(i)->name());
   }
-  EXPECT_THAT(values, testing::ElementsAre("TYPE_INVALID", "TYPE_BOOL", "TYPE_UINT8", "TYPE_UINT16",
-                                           "TYPE_UINT32", "TYPE_UINT64", "TYPE_INT8", "TYPE_INT16",
-                                           "TYPE_INT32", "TYPE_INT64", "TYPE_FP16", "TYPE_FP32",
-                                           "TYPE_FP64", "TYPE_STRING", "TYPE_BF16"));
+  EXPECT_THAT(values, ::testing::ElementsAre(
+                          "TYPE_INVALID", "TYPE_BOOL", "TYPE_UINT8", "TYPE_UINT16", "TYPE_UINT32",
+                          "TYPE_UINT64", "TYPE_INT8", "TYPE_INT16", "TYPE_INT32", "TYPE_INT64",
+                          "TYPE_FP16", "TYPE_FP32", "TYPE_FP64", "TYPE_STRING", "TYPE_BF16"));
 }
 
 // Bytes put together by hand from the wire format, not by the library.
@@ -302,7 +302,7 @@ TEST(InferenceProtoTest, ARequestThatWasWrittenByHandIsRead) {
   ASSERT_EQ(request.inputs_size(), 1);
   EXPECT_EQ(request.inputs(0).name(), "x");
   EXPECT_EQ(request.inputs(0).datatype(), "FP32");
-  EXPECT_THAT(request.inputs(0).shape(), testing::ElementsAre(1, 2));
+  EXPECT_THAT(request.inputs(0).shape(), ::testing::ElementsAre(1, 2));
   ASSERT_EQ(request.raw_input_contents_size(), 1);
   EXPECT_EQ(request.raw_input_contents(0).size(), 8u);
   EXPECT_EQ(request.SerializeAsString(), bytes);

@@ -51,7 +51,7 @@ TEST(InferenceRepositoryTest, ARepositoryThatIsNamedIsRefused) {
   request.set_repository_name("/models");
   const absl::Status status = RepositoryIndexOf(request, kVersions).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DetailOf(status)->reason, "UNSUPPORTED_PARAMETER");
+  EXPECT_EQ(DetailOf(status)->reason, "PARAMETER_NOT_SUPPORTED");
   EXPECT_EQ(DetailOf(status)->field, "repository_name");
 }
 

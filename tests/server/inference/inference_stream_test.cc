@@ -12,11 +12,11 @@ TEST(InferenceStreamTest, AnErrorIsAMessageThatNamesTheRequest) {
   request.set_model_name("letters");
   request.set_model_version("prod");
   const inference::ModelStreamInferResponse response =
-      StreamErrorOf(MakeError(absl::StatusCode::kInvalidArgument, "WRONG_COLUMNS",
+      StreamErrorOf(MakeError(absl::StatusCode::kInvalidArgument, "COLUMNS_MISMATCH",
                               "inputs[x].shape", "expected [-1, 16], got [2, 15]"),
                     request);
   EXPECT_EQ(response.error_message(),
-            "WRONG_COLUMNS: inputs[x].shape: expected [-1, 16], got [2, 15]");
+            "COLUMNS_MISMATCH: inputs[x].shape: expected [-1, 16], got [2, 15]");
   EXPECT_EQ(response.infer_response().id(), "17");
   EXPECT_EQ(response.infer_response().model_name(), "letters");
   EXPECT_EQ(response.infer_response().model_version(), "prod");

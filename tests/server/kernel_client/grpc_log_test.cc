@@ -1,4 +1,4 @@
-// What gRPC says, as it comes out of a stderr that is a pipe of the test's.
+// Messages of gRPC, read from a stderr that is the test's pipe.
 #include "server/kernel_client/grpc_log.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ class PipeAsStderr {
     PutBack();
     close(read_);
   }
-  // As much as fits: the next who writes waits.
+  // Fills the pipe: the next writer waits.
   void Fill() {
     const std::string bytes(4096, '.');
     fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
@@ -69,7 +69,7 @@ class PipeAsStderr {
 
 class GrpcLogTest : public ::testing::Test {
  protected:
-  // As the first channel of a process does; before that gRPC says nothing.
+  // The first channel of a process does this; before that gRPC logs nothing.
   GrpcLogTest() { gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR); }
 };
 using GrpcLogDeathTest = GrpcLogTest;

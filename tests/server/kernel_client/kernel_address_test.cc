@@ -32,7 +32,7 @@ TEST(KernelAddressTest, WhatIsNoAddressIsRefused) {
         "edit=dns:///host:1", "edit=unix:relative", "edit=tls:", "edit=tls:host"}) {
     const absl::Status status = ParseKernelAddress(text).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_EQ(DetailOf(status)->reason, "BAD_KERNEL_SERVICE") << text;
+    EXPECT_EQ(DetailOf(status)->reason, "KERNEL_SERVICE_INVALID") << text;
   }
 }
 

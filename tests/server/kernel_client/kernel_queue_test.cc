@@ -29,7 +29,7 @@ using testing::ScriptedKernel;
 
 constexpr int64_t kColumns = 3;
 constexpr int64_t kLandmarks = 4;
-// What the script finds fault with.
+// The number that the script refuses.
 constexpr double kBadNumber = 1e6;
 
 class KernelQueueTest : public ::testing::Test {
@@ -39,7 +39,7 @@ class KernelQueueTest : public ::testing::Test {
         services_({{.name = "here", .target = kernel_.address(), .tls = false}},
                   {.authorities = "", .time_limit = absl::Seconds(60)}, metrics_),
         landmarks_(testing::UniformRows({.rows = kLandmarks, .cols = kColumns, .seed = 1})) {
-    ExternalFeatures block{.kernel = "rbf", .endpoint = "here"};
+    RemoteFeatures block{.kernel = "rbf", .endpoint = "here"};
     for (int64_t i = 0; i < kLandmarks; ++i) {
       block.examples.emplace_back(reinterpret_cast<const char*>(landmarks_.row(i)),
                                   kColumns * sizeof(double));
@@ -58,7 +58,7 @@ class KernelQueueTest : public ::testing::Test {
     std::atomic<bool> cancelled{false};
     absl::Time deadline = absl::InfiniteFuture();
     Gate done;
-    // Of `done`.
+    // The thread that called `done`.
     std::thread::id thread;
     std::optional<absl::StatusOr<KernelRows>> answer;
 
@@ -165,7 +165,7 @@ TEST_F(KernelQueueTest, WhatComesWhileCallsAreUnderWayGoesTogether) {
 TEST_F(KernelQueueTest, NobodyGetsTheErrorOfAnothersExample) {
   const absl::Status refused = ErrorOfBadAmongGood(grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_SERVICE_ERROR");
+  EXPECT_EQ(DetailOf(refused)->reason, "KERNEL_SERVICE_FAILED");
   EXPECT_NE(refused.message().find("no such example"), std::string::npos) << refused;
 }
 
@@ -233,9 +233,9 @@ TEST_F(KernelQueueTest, StopEndsWhatIsUnderWayAndWhatWaits) {
   all.push_back(Ask(7));
   services_.Stop();
   for (const auto& asked : all) {
-    EXPECT_EQ(DetailOf(asked->Wait().status())->reason, "SHUTTING_DOWN");
+    EXPECT_EQ(DetailOf(asked->Wait().status())->reason, "SERVER_SHUTTING_DOWN");
   }
-  EXPECT_EQ(DetailOf(Ask(1)->Wait().status())->reason, "SHUTTING_DOWN");
+  EXPECT_EQ(DetailOf(Ask(1)->Wait().status())->reason, "SERVER_SHUTTING_DOWN");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 // The transport's side of a client who sends what the test says, and reads nothing.
 class TestStream final : public Stream {
  public:
-  // What was posted holds the call, and the call its loop: the loop drops it when it ends.
+  // A posted task holds the call, and the call its loop: the loop drops it when it ends.
   ~TestStream() override {
     loop_->Stop();
     loop_->Run();

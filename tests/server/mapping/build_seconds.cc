@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/linalg/blas.h"
-#include "core/mapping/version_build.h"
+#include "core/mapping/build/version_build.h"
 #include "core/status/check.h"
 #include "server/mapping/build_estimator.h"
 #include "tests/support/random_rows.h"

@@ -21,7 +21,7 @@ using Proto = v1::MappingSpec;
 // A mapping with every parameter that it has, none at its default, in both of its forms.
 struct TwoForms {
   std::string text;
-  // As text as well: of a field, its name is what protobuf prints and reads.
+  // The fields as text, under the names that protobuf prints and reads.
   std::string fields;
   std::string kernel;
 };
@@ -76,7 +76,7 @@ absl::StatusOr<BuildSpec> Checked(const Proto& mapping, const std::string& kerne
   return BuildSpecFromProto(spec);
 }
 
-// What the text of a mapping names: "landmarks", "policy" …
+// Names in the text of a mapping: "landmarks", "policy" …
 std::set<std::string> NamesIn(const std::string& text) {
   std::set<std::string> names;
   const std::string inside = text.substr(text.find('(') + 1);
@@ -156,8 +156,7 @@ TEST(BuildSpecFromProtoTest, AParameterThatTheMappingDoesNotHaveIsNamed) {
       const absl::Status status = Checked(fields, mapping.kernel).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << fields.ShortDebugString();
       EXPECT_EQ(DetailOf(status)->field, absl::StrCat("spec.spec.", name)) << status;
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr(std::string(MappingKindName(spec.kind))));
+      EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(spec.kind->name)));
     }
   }
 }
@@ -171,7 +170,7 @@ TEST(BuildSpecFromProtoTest, NumbersOutOfTheirRangeAreNamedWithTheirLimit) {
     const absl::Status status = Checked(fields, "linear()").status();
     SCOPED_TRACE(absl::StrCat(fields.ShortDebugString(), ": ", status.ToString()));
     ASSERT_TRUE(DetailOf(status).has_value());
-    EXPECT_EQ(DetailOf(status)->reason, "OUT_OF_RANGE");
+    EXPECT_EQ(DetailOf(status)->reason, "FIELD_OUT_OF_RANGE");
     EXPECT_EQ(DetailOf(status)->field, absl::StrCat("spec.spec.", field));
     EXPECT_EQ(DetailOf(status)->metadata["limit"], limit);
   };

@@ -27,7 +27,7 @@ class VersionLifetimesTest : public ::testing::Test {
   VersionLifetimesTest() { EXPECT_TRUE(registry_.CatchUp().ok()); }
   ~VersionLifetimesTest() override { builds_.Drain(BuildManager::Clock::now()); }
 
-  // Of "trial", under the next number.
+  // Publishes a version of "trial" under the next number.
   void Publish(absl::Duration ttl = kTtl) {
     Artifact artifact;
     artifact.plan = MakePlan({});
@@ -58,7 +58,7 @@ class VersionLifetimesTest : public ::testing::Test {
     while (!here) came.Wait(&mutex);
     return acquired;
   }
-  // As a request does that maps a row.
+  // Uses the version as a request that maps a row does.
   void Use(const std::string& reference) {
     const absl::Time now = SteadyNow();
     Acquire(reference).tally().RequestEnded(/*ok=*/true, /*rows=*/1, now, now, SteadyNow());

@@ -29,7 +29,7 @@ TEST(RequestMemoryTest, LetsOneInThatAloneExceedsTheLimit) {
   std::optional<RequestMemory::Charge> large = memory.Take(1000);
   ASSERT_TRUE(large.has_value());
   EXPECT_FALSE(memory.Take(1).has_value());
-  // What it needs more when it is alone, too.
+  // A request that is alone gets the extra memory that it needs, too.
   std::optional<RequestMemory::Charge> more = memory.Take(500, /*held=*/1000);
   ASSERT_TRUE(more.has_value());
   large->Add(*std::move(more));
@@ -92,7 +92,7 @@ TEST(RequestMemoryTest, AShrunkChargeLeavesRoomAndTellsThoseWhoWait) {
   RequestMemory memory(100, nullptr);
   std::optional<RequestMemory::Charge> all = memory.Take(100);
   int told = 0;
-  memory.room().Wait([&] { ++told; });
+  memory.capacity().Wait([&] { ++told; });
   all->ShrinkTo(30);
   EXPECT_EQ(told, 1);
   EXPECT_EQ(memory.held_bytes(), 30);
@@ -103,12 +103,12 @@ TEST(RequestMemoryTest, TheRefusalNamesTheLimitAndPassesByWaiting) {
   RequestMemory memory(100, nullptr);
   const std::optional<RequestMemory::Charge> all = memory.Take(100);
   const absl::Status full = memory.Full("the request", 7);
-  EXPECT_TRUE(IsLackOfRoom(full));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   const std::optional<ErrorDetail> detail = DetailOf(full);
+  EXPECT_EQ(detail->reason, "REQUEST_MEMORY_FULL");
   EXPECT_EQ(detail->metadata.at("limit"), "100");
   EXPECT_EQ(detail->metadata.at("actual"), "7");
   EXPECT_GT(detail->retry_delay_ms, 0);
-  EXPECT_FALSE(IsLackOfRoom(absl::ResourceExhaustedError("something else")));
 }
 
 TEST(RequestMemoryTest, ThreadsTogetherNeverExceedTheLimit) {

@@ -68,7 +68,7 @@ TEST_F(CertificateMetricsTest, AMoveTakesTheOldVersionAway) {
   metrics_.Show("letters", "prod", 7, kAll);
   metrics_.Show("letters", "prod", 8, {.landmarks = 100});
   EXPECT_THAT(Scrape(), Not(HasSubstr("version=\"7\"")));
-  // What was not measured has no series.
+  // A value that was not measured has no series.
   EXPECT_EQ(Series(), 1);
   metrics_.Hide("letters", "prod");
   EXPECT_EQ(Series(), 0);

@@ -27,7 +27,7 @@ TEST(LogTest, ValuesThatCouldBreakTheLineAreQuotedAndEscaped) {
   };
   for (const auto& c : cases) {
     EXPECT_THAT(FormatLogLine(absl::UnixEpoch(), LogLevel::kError, "e", {{"k", c.value}}),
-                testing::EndsWith(std::string(" ERROR e k=") + c.shown + "\n"));
+                ::testing::EndsWith(std::string(" ERROR e k=") + c.shown + "\n"));
   }
 }
 
@@ -56,7 +56,7 @@ TEST(LogTest, JsonValuesThatCouldBreakTheObjectAreEscaped) {
   for (const auto& c : cases) {
     EXPECT_THAT(
         FormatLogLine(absl::UnixEpoch(), LogLevel::kInfo, "e", {{"k", c.value}}, LogFormat::kJson),
-        testing::EndsWith(std::string(",\"k\":\"") + c.shown + "\"}\n"));
+        ::testing::EndsWith(std::string(",\"k\":\"") + c.shown + "\"}\n"));
   }
 }
 
@@ -68,8 +68,8 @@ TEST(LogTest, LinesBelowTheLevelAreNotWritten) {
   logger.Log(LogLevel::kInfo, "info", {});
   logger.Log(LogLevel::kWarning, "warning", {});
   logger.Log(LogLevel::kError, "error", {});
-  EXPECT_THAT(lines, testing::ElementsAre(testing::HasSubstr("WARNING warning"),
-                                          testing::HasSubstr("ERROR error")));
+  EXPECT_THAT(lines, ::testing::ElementsAre(::testing::HasSubstr("WARNING warning"),
+                                            ::testing::HasSubstr("ERROR error")));
 }
 
 TEST(LogTest, ALoggerThatWritesNothingDropsNothing) {
@@ -81,13 +81,13 @@ TEST(LogTest, ALoggerThatWritesNothingDropsNothing) {
 TEST(LogTest, UnknownFormatIsRefusedWithTheKnownOnes) {
   EXPECT_EQ(*ParseLogFormat("json"), LogFormat::kJson);
   EXPECT_THAT(std::string(ParseLogFormat("xml").status().message()),
-              testing::AllOf(testing::HasSubstr("json"), testing::HasSubstr("xml")));
+              ::testing::AllOf(::testing::HasSubstr("json"), ::testing::HasSubstr("xml")));
 }
 
 TEST(LogTest, UnknownLevelIsRefusedWithTheKnownOnes) {
   EXPECT_EQ(*ParseLogLevel("debug"), LogLevel::kDebug);
   EXPECT_THAT(std::string(ParseLogLevel("loud").status().message()),
-              testing::AllOf(testing::HasSubstr("warning"), testing::HasSubstr("loud")));
+              ::testing::AllOf(::testing::HasSubstr("warning"), ::testing::HasSubstr("loud")));
 }
 
 }  // namespace

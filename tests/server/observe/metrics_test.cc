@@ -63,19 +63,19 @@ TEST(MetricsTest, ARefusalIsCountedByItsReasonAndOneThatIsNotListedAsOther) {
   const MethodMetrics method = metrics.AddMethod("s.S", "M", "unary");
   using Code = absl::StatusCode;
   method.Ended(MakeError(Code::kResourceExhausted, "QUEUE_FULL", "", "full"), 1);
-  method.Ended(MakeError(Code::kUnavailable, "SHUTTING_DOWN", "", "bye"), 1);
+  method.Ended(MakeError(Code::kUnavailable, "SERVER_SHUTTING_DOWN", "", "bye"), 1);
   method.Ended(MakeError(Code::kUnavailable, "NEVER_HEARD_OF", "", "?"), 1);
   method.Ended(absl::ResourceExhaustedError("without a reason"), 1);
   // The client's fault: no refusal, though its reason is one of refusals.
   method.Ended(MakeError(Code::kInvalidArgument, "QUEUE_FULL", "", "no"), 1);
   const std::string text = Scrape(metrics);
-  for (const char* line : {"\"queue_full\"} 1", "\"shutting_down\"} 1", "\"other\"} 2"}) {
+  for (const char* line : {"\"queue_full\"} 1", "\"server_shutting_down\"} 1", "\"other\"} 2"}) {
     EXPECT_THAT(text,
                 HasSubstr(std::string("phimap_refused_total{grpc_service=\"s.S\",reason=") + line));
   }
 }
 
-// What is missing here hides in "other": add it to kRefusalReasons in rpc_metrics.cc.
+// A reason that is missing here hides in "other": add it to kRefusalReasons in rpc_metrics.cc.
 TEST(MetricsTest, EveryReasonThatTheSourcesRefuseWithHasALabel) {
   namespace fs = std::filesystem;
   const std::regex refusal("k(?:ResourceExhausted|Unavailable),\\s*\"([A-Z_]+)\"");

@@ -32,7 +32,7 @@ class FleetMemberTest : public PostgresTest {
   int64_t Count(const std::string& where = "true") {
     return Run("SELECT count(*) FROM phimap.servers WHERE " + where).Int(0, 0);
   }
-  // Of an artifact of this format.
+  // Imports an artifact of this format.
   absl::Status Import(uint32_t artifact_format = 2) {
     VersionRecord version;
     version.artifact_format = artifact_format;

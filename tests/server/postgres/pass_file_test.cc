@@ -22,7 +22,7 @@ TEST(PassFileTest, AFileThatLibpqIgnoresIsNamedWithTheCause) {
   EXPECT_THAT(PassFileProblem(path), HasSubstr(path + " has mode 0640"));
   chmod(path.c_str(), 0600);
   EXPECT_THAT(PassFileProblem(path), IsEmpty());
-  EXPECT_THAT(PassFileProblem(directory.path()), HasSubstr("is no regular file"));
+  EXPECT_THAT(PassFileProblem(directory.path()), HasSubstr("is not a regular file"));
 }
 
 }  // namespace

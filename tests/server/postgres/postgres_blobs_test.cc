@@ -29,7 +29,7 @@ std::string Content(int64_t size_bytes) {
   return content;
 }
 
-// Of this process, now; from /proc/self/status in kB.
+// Resident memory of this process now, from /proc/self/status in kB.
 int64_t ResidentBytes(const std::string& field) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {

@@ -120,7 +120,7 @@ TEST_F(PostgresConnectionTest, EachErrorHasItsCodeAndReason) {
                         Case{"42501", Code::kFailedPrecondition, "DATABASE_REFUSED", false},
                         Case{"XX001", Code::kDataLoss, "DATABASE_DAMAGED", false},
                         Case{"XX002", Code::kDataLoss, "DATABASE_DAMAGED", false},
-                        Case{"42601", Code::kInternal, "DATABASE_ERROR", false}}) {
+                        Case{"42601", Code::kInternal, "DATABASE_FAILED", false}}) {
     SCOPED_TRACE(c.state);
     const absl::Status status =
         connection
@@ -155,7 +155,9 @@ TEST_F(PostgresConnectionTest, AStatementOverItsTimeEndsAndTheConnectionGoesOn) 
 
 TEST_F(PostgresConnectionTest, AServerThatStallsIsGivenUpAndTheConnectionClosed) {
   auto connection = Connect({.statement = absl::Milliseconds(50)});
-  const PausedProcess paused(connection->backend_pid());
+  const auto pid = connection->Run("SELECT pg_backend_pid()");
+  ASSERT_TRUE(pid.ok()) << pid.status();
+  const PausedProcess paused(static_cast<pid_t>(pid->Int(0, 0)));
   const absl::Status status = connection->RunBatch("SELECT 1").status();
   EXPECT_EQ(ReasonOf(status), "DATABASE_UNAVAILABLE") << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("did not answer in time"));
@@ -230,7 +232,7 @@ TEST_F(PostgresConnectionTest, AnAddressWithAStrayPasswordIsRefusedWithoutRepeat
         "postgresql://127.0.0.1/x?hunter2=y", "host=a,b port=1,2,3 password=hunter2"}) {
     SCOPED_TRACE(uri);
     const absl::Status status = PostgresConnection::Open(uri, {}).status();
-    EXPECT_EQ(ReasonOf(status), "BAD_DATABASE_ADDRESS") << status;
+    EXPECT_EQ(ReasonOf(status), "DATABASE_ADDRESS_INVALID") << status;
     EXPECT_THAT(status.ToString(), Not(HasSubstr("hunter2")));
   }
 }

@@ -77,7 +77,7 @@ TEST_F(PostgresDatabaseTest, AnErrorThatTheBodyPassesOverStillStoresNothing) {
         return absl::OkStatus();
       },
       NeverAsked, "a change was made");
-  EXPECT_EQ(ReasonOf(status), "DATABASE_ERROR") << status;
+  EXPECT_EQ(ReasonOf(status), "DATABASE_FAILED") << status;
   EXPECT_EQ(CountChanges(), 0);
 }
 
@@ -225,7 +225,7 @@ TEST_F(PostgresDatabaseTest, NeitherAWrongDatabaseNorAWrongAddressIsOpened) {
   const absl::Status nowhere = PostgresDatabase::Open(server_.Uri("nowhere")).status();
   EXPECT_EQ(ReasonOf(nowhere), "DATABASE_REFUSED") << nowhere;
   const absl::Status bad = PostgresDatabase::Open("postgresql://u:p@w@h/x").status();
-  EXPECT_EQ(ReasonOf(bad), "BAD_DATABASE_ADDRESS") << bad;
+  EXPECT_EQ(ReasonOf(bad), "DATABASE_ADDRESS_INVALID") << bad;
 }
 
 // The others stop and start their own server.

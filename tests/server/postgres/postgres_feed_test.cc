@@ -25,7 +25,7 @@ class PostgresFeedTest : public PostgresTest {
         "'m' || revision, 1, 0, revision FROM phimap.store");
   }
   void Notify() { Run("SELECT pg_notify('phimap', '')"); }
-  // What the feed's own backend is.
+  // Process id of the feed's own backend.
   pid_t Backend() {
     const SqlRows rows =
         Run(absl::StrCat("SELECT pid FROM pg_stat_activity WHERE datname = '", name_,
@@ -79,7 +79,7 @@ TEST_F(PostgresFeedTest, WhenTheConnectionIsCutItMakesAnother) {
   EXPECT_EQ(changes->revision.number, 1);
 }
 
-// As if the other end had gone without a word: the answer that does not come is given up within
+// The other end seems gone without a word: an answer that does not come is given up within
 // half a second, and the next one comes over another connection.
 TEST_F(PostgresFeedTest, AConnectionThatHangsIsGivenUpSoon) {
   ASSERT_TRUE(feed_.ChangesSince(Revision()).ok());

@@ -1,4 +1,4 @@
-// What the tests of PostgreSQL share: a database of their own on a server that is shared.
+// Fixture of the tests of PostgreSQL: a database of their own on a server that is shared.
 #ifndef PHIMAP_TESTS_SERVER_POSTGRES_POSTGRES_FIXTURE_H_
 #define PHIMAP_TESTS_SERVER_POSTGRES_POSTGRES_FIXTURE_H_
 
@@ -21,7 +21,7 @@ inline std::string ReasonOf(const absl::Status& status) {
   return detail.has_value() ? detail->reason : "";
 }
 
-// What CutConnections and the settings of a test may harm is its own.
+// Each test has its own database, so CutConnections and its settings harm no other.
 class PostgresTest : public ::testing::Test {
  protected:
   std::unique_ptr<PostgresConnection> Connect(const PostgresTimeouts& timeouts = {}) {

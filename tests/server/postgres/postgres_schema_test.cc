@@ -72,13 +72,13 @@ TEST_F(PostgresSchemaTest, AnAdditionIsMadeWhileServersOfTheVersionBeforeWork) {
       [](SqlSession&) { return false; }, "");
   EXPECT_TRUE(written.ok()) << written;
   EXPECT_TRUE(Run("SELECT note FROM phimap.mappings").IsNull(0, 0));
-  // Nor is one that starts now turned away.
+  // A server that starts now is not turned away, either.
   const absl::Status status = PreparePostgresSchema(*Connect());
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(version(), known_ + 1);
 }
 
-// As every writer does: the row of the store first, then the tables.
+// An addition locks as every writer does: the row of the store first, then the tables.
 TEST_F(PostgresSchemaTest, AnAdditionWaitsForAWriterInsteadOfEndingIt) {
   ASSERT_TRUE(PreparePostgresSchema(*Connect()).ok());
   const auto writer = Connect();

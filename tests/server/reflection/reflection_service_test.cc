@@ -13,7 +13,7 @@
 namespace phimap {
 namespace {
 
-// As a client of the older version, whose messages are those of the newer one on the wire.
+// Clients of the older version send the newer one's messages on the wire.
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 using ::testing::ElementsAre;

@@ -10,11 +10,8 @@ namespace {
 
 class SizedEngine : public Engine {
  public:
-  explicit SizedEngine(int64_t bytes) : bytes_(bytes) {}
-  int64_t input_columns() const override { return 1; }
-  bool is_external() const override { return false; }
-  int64_t output_columns() const override { return 1; }
-  FloatType serving_type() const override { return FloatType::kFloat32; }
+  explicit SizedEngine(int64_t bytes)
+      : Engine({.input = {.columns = 1}, .output_columns = 1}), bytes_(bytes) {}
   int64_t memory_bytes() const override { return bytes_; }
   int64_t multiplications_per_row() const override { return 1; }
   void Transform(absl::Span<TransformPart>, EngineScratch&) const override {}
@@ -32,7 +29,7 @@ std::shared_ptr<const LiveVersion> Version(const char* mapping, int64_t number, 
 }
 
 void Add(LiveVersions& live, const char* mapping, int64_t number, int64_t bytes) {
-  ASSERT_TRUE(live.MakeRoom(bytes));
+  ASSERT_TRUE(live.FreeCapacity(bytes));
   live.Insert(Version(mapping, number, bytes));
 }
 
@@ -63,7 +60,7 @@ TEST(LiveVersionsTest, AllAreThoseThatCanBeFoundInOrderAndNoneIsUsedByIt) {
     names += version->record.mapping + std::to_string(version->record.number) + " ";
   }
   EXPECT_EQ(names, "a1 a2 b1 ");
-  EXPECT_TRUE(live.MakeRoom(40));  // c is held: b, the longest unused, makes room
+  EXPECT_TRUE(live.FreeCapacity(40));  // c is held: b, the longest unused, makes room
   EXPECT_EQ(live.Find("b", 1), nullptr);
   EXPECT_NE(live.Find("a", 1), nullptr);
 }
@@ -76,24 +73,24 @@ TEST(LiveVersionsTest, VersionsThatAreHeldStay) {
     const VersionHandle pinned(live.Find("a", 1));
     EXPECT_NE(live.Find("b", 1), nullptr);
     // a is held, and dropping b would not be enough: b stays too.
-    EXPECT_FALSE(live.MakeRoom(60));
+    EXPECT_FALSE(live.FreeCapacity(60));
     EXPECT_NE(live.Find("b", 1), nullptr);
     EXPECT_NE(live.Find("a", 1), nullptr);
     // The engine alone holds its version too.
     const std::shared_ptr<const Engine> engine = pinned.pinned_engine();
     EXPECT_EQ(engine->memory_bytes(), 60);
   }
-  EXPECT_TRUE(live.MakeRoom(60));
+  EXPECT_TRUE(live.FreeCapacity(60));
   EXPECT_EQ(live.bytes(), 0);
 }
 
 TEST(LiveVersionsTest, WhatIsOverTheLimitAloneNeverFits) {
   LiveVersions live(100);
   Add(live, "a", 1, 60);
-  EXPECT_FALSE(live.MakeRoom(101));
+  EXPECT_FALSE(live.FreeCapacity(101));
   EXPECT_NE(live.Find("a", 1), nullptr);  // and did not empty the cache
   EXPECT_EQ(live.evictions(), 0);
-  EXPECT_TRUE(live.MakeRoom(100));
+  EXPECT_TRUE(live.FreeCapacity(100));
 }
 
 TEST(LiveVersionsTest, ARetiredVersionIsNotFoundAndItsMemoryIsFreeUnlessItIsHeld) {
@@ -119,7 +116,7 @@ TEST(LiveVersionsTest, ARetiredVersionThatIsHeldCountsUntilItIsLetGoAndThenGoesF
     live.Retire("b", 1);
     EXPECT_EQ(live.Find("b", 1), nullptr);
     EXPECT_EQ(live.bytes(), 60);
-    EXPECT_FALSE(live.MakeRoom(80));
+    EXPECT_FALSE(live.FreeCapacity(80));
     EXPECT_NE(live.Find("a", 1), nullptr);
   }
   Add(live, "c", 1, 70);
@@ -135,20 +132,9 @@ TEST(LiveVersionsTest, DroppingARetiredVersionLeavesTheOneThatTookItsPlace) {
     live.Retire("a", 1);
     Add(live, "a", 1, 30);
   }
-  EXPECT_TRUE(live.MakeRoom(70));
+  EXPECT_TRUE(live.FreeCapacity(70));
   EXPECT_NE(live.Find("a", 1), nullptr);
   EXPECT_EQ(live.bytes(), 30);
-}
-
-TEST(LiveVersionsTest, AMappingRetiresWithAllItsVersions) {
-  LiveVersions live(100);
-  for (int64_t i = 1; i <= 3; ++i) Add(live, "a", i, 10);
-  Add(live, "b", 1, 10);
-  live.RetireAll("a");
-  live.RetireAll("c");
-  for (int64_t i = 1; i <= 3; ++i) EXPECT_EQ(live.Find("a", i), nullptr);
-  EXPECT_NE(live.Find("b", 1), nullptr);
-  EXPECT_EQ(live.bytes(), 10);
 }
 
 TEST(LiveVersionsTest, PinnedVersionsMakeRoomAfterAllOthersAndTheLongestUnusedFirst) {
@@ -157,11 +143,11 @@ TEST(LiveVersionsTest, PinnedVersionsMakeRoomAfterAllOthersAndTheLongestUnusedFi
   for (int64_t i = 1; i <= 3; ++i) Add(live, "a", i, 20);
   Add(live, "b", 1, 20);
   EXPECT_NE(live.Find("a", 1), nullptr);  // of the pinned ones a2 is the longest unused
-  EXPECT_TRUE(live.MakeRoom(60));         // a3 and b1 are enough
+  EXPECT_TRUE(live.FreeCapacity(60));     // a3 and b1 are enough
   EXPECT_TRUE(live.Contains("a", 1));
   EXPECT_TRUE(live.Contains("a", 2));
   EXPECT_EQ(live.count(), 2);
-  EXPECT_TRUE(live.MakeRoom(61));
+  EXPECT_TRUE(live.FreeCapacity(61));
   EXPECT_TRUE(live.Contains("a", 1));
   EXPECT_FALSE(live.Contains("a", 2));
 }
@@ -171,9 +157,9 @@ TEST(LiveVersionsTest, PinnedVersionsStayWhereOnlyOthersMayMakeRoom) {
   live.Pin("a", {1});
   Add(live, "a", 1, 40);
   Add(live, "b", 1, 40);
-  EXPECT_FALSE(live.MakeRoom(61, Eviction::kUnpinned));
+  EXPECT_FALSE(live.FreeCapacity(61, Eviction::kUnpinned));
   EXPECT_TRUE(live.Contains("b", 1));  // it alone would not have been enough
-  EXPECT_TRUE(live.MakeRoom(60, Eviction::kUnpinned));
+  EXPECT_TRUE(live.FreeCapacity(60, Eviction::kUnpinned));
   EXPECT_TRUE(live.Contains("a", 1));
   EXPECT_FALSE(live.Contains("b", 1));
 }
@@ -193,14 +179,14 @@ TEST(LiveVersionsTest, PinsMoveAndAreCountedHereAndNotHere) {
   EXPECT_EQ(live.pinned_here(), 1);
   EXPECT_EQ(live.MissingPinned(), std::vector<VersionName>());
   EXPECT_NE(live.Find("a", 1), nullptr);  // used last, and evicted first all the same
-  EXPECT_TRUE(live.MakeRoom(60));
+  EXPECT_TRUE(live.FreeCapacity(60));
   EXPECT_TRUE(live.Contains("a", 2));
   EXPECT_FALSE(live.Contains("a", 1));
   live.Retire("a", 2);
   EXPECT_EQ(live.pinned_here(), 0);
   Add(live, "a", 2, 40);
   EXPECT_EQ(live.pinned_here(), 1);
-  EXPECT_TRUE(live.MakeRoom(100));
+  EXPECT_TRUE(live.FreeCapacity(100));
   EXPECT_EQ(live.pinned_here(), 0);
 }
 

@@ -65,7 +65,7 @@ class MemoryStore : public Store {
     MutexLock lock(&mutex_);
     return reads_;
   }
-  // What was read, in the order of it.
+  // Digests that were read, in order.
   std::vector<std::string> read_digests() const {
     MutexLock lock(&mutex_);
     return read_digests_;

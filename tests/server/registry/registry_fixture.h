@@ -21,7 +21,7 @@ inline std::string SmallArtifact() {
   return *EncodeArtifact(artifact);
 }
 
-// What an Acquire is answered with, whenever that is.
+// The answer to an Acquire, whenever it comes.
 class Answer {
  public:
   VersionRegistry::Callback Callback() {

@@ -27,7 +27,7 @@ class RevisionFinderTest : public RegistryFixture {
     finder_->Find(revision, [&](const absl::Status& status) { found.set_value(status); });
     return found.get_future().get();
   }
-  // Of the store, that of the registry apart.
+  // The store's revision, as opposed to the registry's.
   std::string Stored() { return RevisionText(store_.ChangesSince(Revision())->revision); }
   static std::string ReasonOf(const absl::Status& status) {
     const auto detail = DetailOf(status);
@@ -46,7 +46,7 @@ TEST_F(RevisionFinderTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(RevisionText(*revision), "0af3-00000002:17");
   for (const char* text :
        {"", ":", ":1", "a:", "a", "a:-1", "a:1x", "a b:1", "a\n:1", "a:99999999999999999999"}) {
-    EXPECT_EQ(ReasonOf(ParseRevision(text).status()), "BAD_REVISION") << text;
+    EXPECT_EQ(ReasonOf(ParseRevision(text).status()), "REVISION_INVALID") << text;
   }
   EXPECT_FALSE(ParseRevision(std::string(1000, 'a') + ":1").ok());
 }
@@ -73,7 +73,7 @@ TEST_F(RevisionFinderTest, WhatTheStoreDoesNotHaveIsUnavailableAndWhatItHadBefor
   EXPECT_TRUE(Find(Stored()).ok());
   const absl::Status over = Find(old);
   EXPECT_TRUE(absl::IsFailedPrecondition(over)) << over;
-  EXPECT_EQ(ReasonOf(over), "REVISION_OF_ANOTHER_HISTORY");
+  EXPECT_EQ(ReasonOf(over), "REVISION_HISTORY_MISMATCH");
 }
 
 TEST_F(RevisionFinderTest, WhenTheStoreIsAwayThatIsTheAnswerAndNoRevisionIsTold) {

@@ -16,7 +16,7 @@ class VersionNamesTest : public RegistryFixture {
     Start();
   }
 
-  // As the server does it: first the store, then the registry.
+  // Moves the alias as the server does: first in the store, then in the registry.
   void Move(int64_t number) {
     store_.PutAlias("a", "prod", number);
     CatchUp();

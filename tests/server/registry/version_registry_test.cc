@@ -121,7 +121,8 @@ class LoadTurnTest : public RegistryFixture {
                          answers_.push_back(version.ok() ? mapping : mapping + " refused");
                        });
   }
-  // Who was answered, in their order: on this thread or on the one of the loader, which ends first.
+  // Names of the answered, in their order: on this thread or on the one of the loader, which ends
+  // first.
   std::vector<std::string> Answers() {
     store_.gate.Open();
     registry_.reset();
@@ -198,7 +199,7 @@ TEST_F(VersionRegistryTest, InAnotherHistoryANumberMayBeAnotherArtifact) {
   CatchUp();
   EXPECT_EQ(Acquire("a@1")->record().digest, before->record().digest + "-exchanged");
   EXPECT_EQ(store_.reads(), reads + 1);
-  // What is the same stays in memory.
+  // An unchanged version stays in memory.
   EXPECT_TRUE(Acquire("b@1").ok());
   EXPECT_EQ(store_.reads(), reads + 1);
 }

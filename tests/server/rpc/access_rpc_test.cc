@@ -1,4 +1,4 @@
-// Who may call what, on a server that asks for tokens.
+// Rights of callers on a server that asks for tokens.
 #include <sys/stat.h>
 
 #include <filesystem>

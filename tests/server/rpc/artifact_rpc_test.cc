@@ -6,10 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "exchange/artifact_chunk.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "proto/artifact/artifact_chunk.h"
 #include "server/mapping/export_call.h"
 #include "server/store/sha256.h"
 #include "tests/server/rpc/server_fixture.h"
@@ -182,7 +182,7 @@ TEST_F(ArtifactRpcTest, MessagesOutOfOrderAreRefusedAndNothingIsStored) {
   const std::string artifact = CertifiedArtifact();
   const std::string digest = Sha256Hex(artifact);
   const auto expect = [&](const std::vector<v1::ImportRequest>& messages, const char* field) {
-    ExpectRefused(messages, Code::INVALID_ARGUMENT, "UNEXPECTED_MESSAGE", field);
+    ExpectRefused(messages, Code::INVALID_ARGUMENT, "MESSAGE_UNEXPECTED", field);
   };
   expect({}, "mapping");
   expect({v1::ImportRequest()}, "message");
@@ -190,28 +190,28 @@ TEST_F(ArtifactRpcTest, MessagesOutOfOrderAreRefusedAndNothingIsStored) {
   expect({Digest(digest)}, "mapping");
   expect({Mapping("copy"), Mapping("copy")}, "mapping");
   expect({Mapping("copy"), Chunk(0, artifact)}, "digest");
-  ExpectRefused({Mapping("Copy")}, Code::INVALID_ARGUMENT, "BAD_NAME", "mapping");
-  ExpectRefused({Mapping("copy"), Chunk(1, artifact)}, Code::INVALID_ARGUMENT, "CHUNK_OFFSET",
-                "chunk.offset_bytes");
-  ExpectRefused({Mapping("copy"), Chunk(0, "")}, Code::INVALID_ARGUMENT, "CHUNK_SIZE",
+  ExpectRefused({Mapping("Copy")}, Code::INVALID_ARGUMENT, "NAME_INVALID", "mapping");
+  ExpectRefused({Mapping("copy"), Chunk(1, artifact)}, Code::INVALID_ARGUMENT,
+                "CHUNK_OFFSET_MISMATCH", "chunk.offset_bytes");
+  ExpectRefused({Mapping("copy"), Chunk(0, "")}, Code::INVALID_ARGUMENT, "CHUNK_SIZE_OUT_OF_RANGE",
                 "chunk.data");
   ExpectNothingStored();
 }
 
 TEST_F(ArtifactRpcTest, HostileAndDamagedArtifactsAreRefusedAndNothingIsStored) {
   const std::string artifact = CertifiedArtifact();
-  ExpectRefused(Messages(std::string(5000, 'x')), Code::INVALID_ARGUMENT, "DAMAGED_ARTIFACT",
+  ExpectRefused(Messages(std::string(5000, 'x')), Code::INVALID_ARGUMENT, "ARTIFACT_MALFORMED",
                 "chunk");
   std::string damaged = artifact;
   damaged[300] ^= 1;
-  ExpectRefused(Messages(damaged), Code::INVALID_ARGUMENT, "DAMAGED_ARTIFACT", "chunk");
+  ExpectRefused(Messages(damaged), Code::INVALID_ARGUMENT, "ARTIFACT_MALFORMED", "chunk");
   ExpectRefused(Messages(artifact + "x"), Code::INVALID_ARGUMENT, "ARTIFACT_TOO_LONG", "chunk");
   ExpectRefused(Messages(CertifiedArtifact(
                     {}, {.certificate = [](Certificate& c) { c.theorem = "\x1b[2J"; }})),
-                Code::INVALID_ARGUMENT, "UNREADABLE_TEXT", "chunk");
+                Code::INVALID_ARGUMENT, "TEXT_UNREADABLE", "chunk");
   std::vector<v1::ImportRequest> changed = Messages(artifact);
   (*changed[1].mutable_chunk()->mutable_data())[7] ^= 1;
-  ExpectRefused(changed, Code::DATA_LOSS, "CHUNK_CHECKSUM", "chunk.crc32c");
+  ExpectRefused(changed, Code::DATA_LOSS, "CHUNK_CHECKSUM_MISMATCH", "chunk.crc32c");
   std::vector<v1::ImportRequest> other = Messages(artifact);
   other.back() = Digest(Sha256Hex("other"));
   ExpectRefused(other, Code::DATA_LOSS, "DIGEST_MISMATCH", "digest");
@@ -254,7 +254,7 @@ TEST_F(ArtifactRpcTest, ASilentClientIsEndedAfterTheIdleTimeout) {
   ASSERT_TRUE(writer->Write(Mapping("copy")));
   const grpc::Status ended = writer->Finish();  // without half-closing: waits for the server
   EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
-  EXPECT_EQ(FactsOf(ended).reason, "IDLE_STREAM");
+  EXPECT_EQ(FactsOf(ended).reason, "STREAM_IDLE");
 }
 
 TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
@@ -286,7 +286,7 @@ TEST_F(ArtifactRpcTest, AClientThatTakesNothingIsLetGoAndItsPlaceIsFree) {
   do {
     bytes.clear();
     status = Export("letter", &bytes, &first);
-  } while (FactsOf(status).reason == "TOO_MANY_EXPORTS");
+  } while (FactsOf(status).reason == "EXPORT_LIMIT_REACHED");
   EXPECT_TRUE(status.ok()) << status.error_message();
   // Those whose second is not over yet get the rest when they read on.
   int let_go = 0;

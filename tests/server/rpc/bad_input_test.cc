@@ -259,11 +259,11 @@ TEST_F(BadInputTest, SpecsAreRefusedBeforeAnythingIsSent) {
 TEST_F(BadInputTest, StreamsThatAreEmptyOrTooShortAreFailedPreconditions) {
   const grpc::Status empty = Build(Spec(), 0);
   EXPECT_EQ(empty.error_code(), Code::FAILED_PRECONDITION) << empty.error_message();
-  EXPECT_EQ(FactsOf(empty).reason, "EMPTY_STREAM");
+  EXPECT_EQ(FactsOf(empty).reason, "STREAM_EMPTY");
   const grpc::Status few =
       Build(Spec("letter", "f2(landmarks=50)", "00000000-0000-4000-8000-000000000002"), 40);
   EXPECT_EQ(few.error_code(), Code::FAILED_PRECONDITION) << few.error_message();
-  EXPECT_EQ(FactsOf(few).reason, "TOO_FEW_ROWS");
+  EXPECT_EQ(FactsOf(few).reason, "ROWS_TOO_FEW");
   EXPECT_THAT(few.error_message(), HasSubstr("50"));
   EXPECT_THAT(few.error_message(), HasSubstr("40"));
   ExpectNothingStored();
@@ -298,7 +298,7 @@ TEST_F(BadInputTest, MessagesOutOfOrderEndTheBuild) {
     stream.HalfClose();
     const grpc::Status status = stream.Finish();
     EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT);
-    EXPECT_EQ(FactsOf(status).reason, "NO_FINISH");
+    EXPECT_EQ(FactsOf(status).reason, "FINISH_MISSING");
   }
   ExpectNothingStored();
 }

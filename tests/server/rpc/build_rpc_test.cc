@@ -134,7 +134,7 @@ TEST_F(BuildRpcTest, AnOpenStreamIsAbortedAndAnotherSpecExists) {
   EXPECT_EQ(aborted.error_code(), Code::ABORTED);
   EXPECT_TRUE(FactsOf(aborted).retry_ms.has_value());
   EXPECT_EQ(Build(Spec("letter", "f2(landmarks=6)")).error_code(), Code::ALREADY_EXISTS);
-  // The same id under another name is another build.
+  // One id under another name is another build.
   EXPECT_TRUE(Build(Spec("digit")).ok());
 }
 
@@ -201,7 +201,7 @@ TEST_F(BuildRpcTest, AClientThatSendsNothingAtAllIsEndedAndOneThatFollowsABuildI
   BuildStream silent(*mappings_);
   const grpc::Status ended = silent.Finish();
   EXPECT_EQ(ended.error_code(), Code::DEADLINE_EXCEEDED) << ended.error_message();
-  EXPECT_EQ(FactsOf(ended).reason, "IDLE_STREAM");
+  EXPECT_EQ(FactsOf(ended).reason, "STREAM_IDLE");
   build_gate_.Open();
   EXPECT_TRUE(follows.Finish().ok());
   EXPECT_TRUE(first->Finish().ok());

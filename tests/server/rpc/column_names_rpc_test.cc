@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "exchange/named_columns.h"
+#include "core/digest/named_columns.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/server/rpc/server_fixture.h"
@@ -43,7 +43,7 @@ class ColumnNamesRpcTest : public ServerFixture {
   }
   static void ExpectRefused(const grpc::Status& status, const std::string& field) {
     EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT) << status.error_message();
-    EXPECT_EQ(FactsOf(status).reason, "WRONG_COLUMN_NAMES");
+    EXPECT_EQ(FactsOf(status).reason, "COLUMN_NAMES_MISMATCH");
     EXPECT_EQ(FactsOf(status).field, field);
     EXPECT_THAT(status.error_message(), HasSubstr("\"x\", \"y\", \"z\""));
   }
@@ -66,7 +66,7 @@ TEST_F(ColumnNamesRpcTest, NamesAreOneForEachColumnAndDiffer) {
   for (const std::vector<std::string>& names : bad) {
     const grpc::Status refused = Build(Named(names));
     EXPECT_EQ(refused.error_code(), Code::INVALID_ARGUMENT);
-    EXPECT_EQ(FactsOf(refused).reason, "BAD_COLUMN_NAMES") << refused.error_message();
+    EXPECT_EQ(FactsOf(refused).reason, "COLUMN_NAMES_INVALID") << refused.error_message();
   }
   ExpectNothingStored();
 }
@@ -110,7 +110,7 @@ TEST_F(ColumnNamesRpcTest, AStreamComparesThemOnce) {
   const uint64_t right = ColumnNamesHash({"x", "y", "z"});
   EXPECT_TRUE(run({right, 0, 0}).ok());
   ExpectRefused(run({ColumnNamesHash({"z", "y", "x"})}), "column_names_hash");
-  EXPECT_EQ(FactsOf(run({right, right})).reason, "ONLY_FIRST");
+  EXPECT_EQ(FactsOf(run({right, right})).reason, "FIELD_UNEXPECTED");
 }
 
 TEST_F(ColumnNamesRpcTest, AnEvaluationComparesThem) {

@@ -57,7 +57,7 @@ TEST_F(EstimateRpcTest, TheReservationIsWhatABuildAsksFor) {
   Start();
   const grpc::Status refused = Build(Spec());
   EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(FactsOf(refused).reason, "BUILD_MEMORY");
+  EXPECT_EQ(FactsOf(refused).reason, "BUILD_MEMORY_FULL");
   Stop();
   options_.build_memory_bytes = estimate.reserved_memory_bytes();
   Start();

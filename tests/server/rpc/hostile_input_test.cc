@@ -1,6 +1,6 @@
-// What a hostile client can say without lying about types: expressions without end, shapes whose
-// product overflows, numbers at the ends of their types. Each is refused by name, quotes little of
-// what it was sent, stores nothing, and the server serves on.
+// Input that a hostile client can send without lying about types: expressions without end, shapes
+// whose product overflows, numbers at the ends of their types. Each is refused by name, quotes
+// little of what it was sent, stores nothing, and the server serves on.
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -17,7 +17,7 @@ using Code = grpc::StatusCode;
 
 constexpr int32_t kMin = std::numeric_limits<int32_t>::min();
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
-// What grpc_status.h promises of a message, and the details beside it.
+// Limits of grpc_status.h on a message and on the details beside it.
 constexpr size_t kMaxErrorBytes = 8 << 10;
 
 std::string Repeated(const std::string& text, int times) {

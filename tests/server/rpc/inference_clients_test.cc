@@ -88,7 +88,7 @@ constexpr char kTimeoutInWords[] =
     "   12 04"                 //     2 value:
     "      1a 02 3173";        //         3 string_param: "1s"
 
-// Of ModelReady and ModelMetadata.
+// Request of ModelReady and ModelMetadata.
 constexpr char kNameOfLetter[] = "0a 06 6c6574746572";  // 1 name: "letter"
 constexpr char kNameOfOther[] = "0a 05 6f74686572";     // 1 name: "other"
 
@@ -161,7 +161,7 @@ TEST_F(InferenceClientsTest, OurOwnParameterIsStillCheckedBesideThem) {
   for (const char* request : {kTritonRequest, kKserveRequest, kMlserverRequest}) {
     const RawAnswer answer = CallFrozen("ModelInfer", absl::StrCat(request, kTimeoutInWords));
     EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-    EXPECT_EQ(FactsOf(answer.status).reason, "WRONG_TYPE");
+    EXPECT_EQ(FactsOf(answer.status).reason, "PARAMETER_TYPE_MISMATCH");
     EXPECT_EQ(FactsOf(answer.status).field, "parameters[timeout]");
   }
 }

@@ -1,4 +1,4 @@
-// What Triton's clients call besides inference, through the wire.
+// Calls of Triton's clients besides inference, over the wire.
 #include <limits>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ class InferenceExtensionsTest : public InferenceFixture {
     grpc::ClientContext context;
     return (inferences_.get()->*method)(&context, request, response);
   }
-  // Of a mapping, or of all without a name; must succeed.
+  // Statistics of a mapping, or of all if `name` is empty; must succeed.
   std::vector<inference::ModelStatistics> Statistics(const std::string& name,
                                                      const std::string& version = "") {
     inference::ModelStatisticsRequest request;
@@ -140,7 +140,7 @@ TEST_F(InferenceExtensionsTest, TheIndexHasEveryStoredVersionInOrder) {
   EXPECT_THAT(models, ElementsAre("letter 1 READY", "letter 2 READY", "other 1 READY"));
   request.set_repository_name("models");
   const grpc::Status named = Call(&Service::RepositoryIndex, request, &response);
-  EXPECT_EQ(FactsOf(named).reason, "UNSUPPORTED_PARAMETER");
+  EXPECT_EQ(FactsOf(named).reason, "PARAMETER_NOT_SUPPORTED");
 }
 
 TEST_F(InferenceExtensionsTest, NoMemoryIsSharedAndNoneNeedsToBeLetGo) {
@@ -186,7 +186,7 @@ TEST_F(InferenceExtensionsTest, WhatIsNotHereSaysWhatToDoInstead) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.words);
     EXPECT_EQ(c.status.error_code(), Code::UNIMPLEMENTED);
-    EXPECT_EQ(FactsOf(c.status).reason, "RPC_NOT_OFFERED");
+    EXPECT_EQ(FactsOf(c.status).reason, "METHOD_NOT_OFFERED");
     EXPECT_THAT(c.status.error_message(), HasSubstr(c.words));
   }
 }
@@ -197,7 +197,8 @@ TEST_F(InferenceExtensionsTest, SettingsAreToldAndNotSet) {
   ASSERT_TRUE(Call(&Service::TraceSetting, trace, &traced).ok());
   EXPECT_THAT(traced.settings().at("trace_level").value(), ElementsAre("OFF"));
   (*trace.mutable_settings())["trace_level"].add_value("TIMESTAMPS");
-  EXPECT_EQ(FactsOf(Call(&Service::TraceSetting, trace, &traced)).reason, "UNSUPPORTED_PARAMETER");
+  EXPECT_EQ(FactsOf(Call(&Service::TraceSetting, trace, &traced)).reason,
+            "PARAMETER_NOT_SUPPORTED");
   inference::LogSettingsRequest log;
   inference::LogSettingsResponse logged;
   ASSERT_TRUE(Call(&Service::LogSettings, log, &logged).ok());
@@ -205,7 +206,7 @@ TEST_F(InferenceExtensionsTest, SettingsAreToldAndNotSet) {
   EXPECT_TRUE(logged.settings().at("log_error").bool_param());
   EXPECT_FALSE(logged.settings().at("log_warning").bool_param());
   (*log.mutable_settings())["log_info"].set_bool_param(true);
-  EXPECT_EQ(FactsOf(Call(&Service::LogSettings, log, &logged)).reason, "UNSUPPORTED_PARAMETER");
+  EXPECT_EQ(FactsOf(Call(&Service::LogSettings, log, &logged)).reason, "PARAMETER_NOT_SUPPORTED");
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ class InferenceFixture : public ServerFixture {
 
   // Rows of mapping "letter" as the native request holds them, float32, in raw contents.
   static inference::ModelInferRequest RawRequest(const v1::Examples& examples);
-  // The same numbers, widened if `datatype` is FP64, in typed contents.
+  // The numbers of `examples`, widened if `datatype` is FP64, in typed contents.
   static inference::ModelInferRequest TypedRequest(const v1::Examples& examples,
                                                    const std::string& datatype);
   grpc::Status Infer(const inference::ModelInferRequest& request,

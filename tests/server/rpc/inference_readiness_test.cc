@@ -1,4 +1,4 @@
-// What the protocol says of the server's readiness is what health checks are told.
+// Readiness in the inference protocol equals the answer to health checks.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -44,7 +44,7 @@ class InferenceReadinessTest : public ::testing::Test {
     scheduler_.Drain();
   }
 
-  // As the server does when it begins and when it goes.
+  // Sets the state as the server does when it starts and when it stops.
   void SetServing(bool serving) {
     health_.SetServing(serving);
     serving_ = serving;

@@ -117,7 +117,7 @@ TEST_F(InferenceRpcTest, TheResidualOfAnotherMappingIsRefused) {
   inference::ModelInferResponse response;
   const grpc::Status status = Infer(request, &response);
   EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION) << status.error_message();
-  EXPECT_EQ(FactsOf(status).reason, "NO_RESIDUAL");
+  EXPECT_EQ(FactsOf(status).reason, "RESIDUAL_NOT_AVAILABLE");
   EXPECT_EQ(FactsOf(status).field, "outputs[residual]");
 }
 
@@ -247,7 +247,7 @@ TEST_F(InferenceRpcTest, WhatIsNoModelOrNoVersionIsNamedByEveryCall) {
     const char* name;
     const char* version;
     Code code;
-    // Of ModelInfer; the other calls have no "model_" in theirs. Empty: none is at fault.
+    // Field of ModelInfer; the other calls have no "model_" in theirs. Empty: none is at fault.
     const char* field;
   } cases[] = {
       {"digit", "", Code::NOT_FOUND, ""},

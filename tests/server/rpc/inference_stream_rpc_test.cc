@@ -85,10 +85,10 @@ TEST_F(InferenceStreamRpcTest, ARequestThatFailsIsAnsweredInItsTurnAndTheStreamG
     const char* field;
   } expected[] = {{"", ""},
                   {"MAPPING_NOT_FOUND: ", "nobody"},
-                  {"UNSUPPORTED_PARAMETER: ", "parameters[sequence_id]"},
-                  {"WRONG_LENGTH: ", "raw_input_contents[0]"},
-                  {"NOT_FINITE: ", "inputs[x].rows[1]"},
-                  {"NO_SUCH_ALIAS: ", "model_version"},
+                  {"PARAMETER_NOT_SUPPORTED: ", "parameters[sequence_id]"},
+                  {"LENGTH_MISMATCH: ", "raw_input_contents[0]"},
+                  {"VALUE_NOT_FINITE: ", "inputs[x].rows[1]"},
+                  {"ALIAS_NOT_FOUND: ", "model_version"},
                   {"", ""}};
   ASSERT_EQ(answers.size(), std::size(expected));
   for (size_t i = 0; i < std::size(expected); ++i) {
@@ -154,14 +154,14 @@ TEST_F(InferenceStreamRpcTest, AStreamWithoutRequestsIsOk) {
 TEST_F(InferenceStreamRpcTest, BytesThatAreNoRequestEndTheStreamAfterTheAnswersBefore) {
   const RawAnswer answer = CallRaw(channel_, kPath, {Numbered(0, 2).SerializeAsString(), "\x07"});
   EXPECT_EQ(answer.status.error_code(), Code::INVALID_ARGUMENT) << answer.status.error_message();
-  EXPECT_EQ(FactsOf(answer.status).reason, "MALFORMED_REQUEST");
+  EXPECT_EQ(FactsOf(answer.status).reason, "REQUEST_MALFORMED");
   ASSERT_EQ(answer.messages.size(), 1u);
   inference::ModelStreamInferResponse first;
   ASSERT_TRUE(first.ParseFromString(answer.messages[0]));
   EXPECT_EQ(first.infer_response().id(), "0");
 }
 
-// What is sent back of a request is bounded, whatever came.
+// An error quotes a bounded part of a request, however large that is.
 TEST_F(InferenceStreamRpcTest, AnErrorIsSmall) {
   inference::ModelInferRequest request = Numbered(0, 1);
   request.set_id(std::string(1 << 20, 'i'));

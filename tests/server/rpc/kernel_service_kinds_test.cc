@@ -41,7 +41,7 @@ std::vector<double> NumbersOf(const v1::DenseRows& rows) {
   return {singles.begin(), singles.end()};
 }
 
-// The same rows in another form: strings hold their numbers in decimal.
+// Rows in another form: strings hold their numbers in decimal.
 v1::Examples InForm(Kind kind, const v1::Examples& rows) {
   const v1::DenseRows& dense = rows.dense();
   if (kind == v1::Examples::kDense) return rows;
@@ -263,7 +263,7 @@ TEST_P(KernelServiceKindsTest, AVersionTakesWhatItsServiceCanBeAskedAbout) {
       EXPECT_EQ(response.features().SerializeAsString(), own.features().SerializeAsString());
     } else {
       EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT);
-      EXPECT_EQ(FactsOf(status).reason, "WRONG_KIND");
+      EXPECT_EQ(FactsOf(status).reason, "EXAMPLE_KIND_MISMATCH");
     }
   }
 }
@@ -277,23 +277,23 @@ TEST_P(KernelServiceKindsTest, ALieHasItsErrorInTransformAndBuild) {
     const char* reason;
     std::function<grpc::Status(v1::ComputeBlockResponse&)> tell;
   } kLies[] = {
-      {"another number of rows", "KERNEL_SERVICE_ANSWER",
+      {"another number of rows", "KERNEL_SERVICE_ANSWER_INVALID",
        [](v1::ComputeBlockResponse& r) {
          r.mutable_block()->set_rows(r.block().rows() + 1);
          return grpc::Status::OK;
        }},
-      {"fewer bytes than it says", "KERNEL_SERVICE_ANSWER",
+      {"fewer bytes than it says", "KERNEL_SERVICE_ANSWER_INVALID",
        [](v1::ComputeBlockResponse& r) {
          r.mutable_block()->mutable_float64_le()->pop_back();
          return grpc::Status::OK;
        }},
-      {"NaN", "KERNEL_SERVICE_ANSWER",
+      {"NaN", "KERNEL_SERVICE_ANSWER_INVALID",
        [](v1::ComputeBlockResponse& r) {
          const double nan = std::numeric_limits<double>::quiet_NaN();
          std::memcpy(r.mutable_block()->mutable_float64_le()->data(), &nan, sizeof(nan));
          return grpc::Status::OK;
        }},
-      {"an error", "KERNEL_SERVICE_ERROR",
+      {"an error", "KERNEL_SERVICE_FAILED",
        [](v1::ComputeBlockResponse&) { return grpc::Status(Code::INTERNAL, "it broke"); }},
   };
   for (const auto& lie : kLies) {
@@ -325,7 +325,7 @@ TEST_P(KernelServiceKindsTest, AServiceThatHangsIsGoneOrNotListedIsItsOwnError) 
   for (const bool building : {false, true}) {
     const grpc::Status hung = building ? BuildServed() : AskServed();
     EXPECT_EQ(hung.error_code(), Code::UNAVAILABLE);
-    EXPECT_EQ(FactsOf(hung).reason, "KERNEL_SERVICE_TIMEOUT") << hung.error_message();
+    EXPECT_EQ(FactsOf(hung).reason, "KERNEL_SERVICE_TIMED_OUT") << hung.error_message();
   }
   hang_.Open();
   kernel.Say(nullptr);
@@ -358,7 +358,7 @@ TEST_P(KernelServiceKindsTest, EvaluateLearnsWhatItWouldOfTheBuiltInKernel) {
   const grpc::Status on_kernel =
       Evaluate("served", rows, InForm(GetParam(), rows), &served, "kernel_svm(C=1)");
   EXPECT_EQ(on_kernel.error_code(), Code::FAILED_PRECONDITION);
-  EXPECT_EQ(FactsOf(on_kernel).reason, "NO_KERNEL") << on_kernel.error_message();
+  EXPECT_EQ(FactsOf(on_kernel).reason, "KERNEL_NOT_AVAILABLE") << on_kernel.error_message();
 
   kernel.Say([](const v1::ComputeBlockRequest&, v1::ComputeBlockResponse& r) {
     const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -367,7 +367,7 @@ TEST_P(KernelServiceKindsTest, EvaluateLearnsWhatItWouldOfTheBuiltInKernel) {
   });
   const grpc::Status lied = Evaluate("served", rows, InForm(GetParam(), rows), &served);
   EXPECT_EQ(lied.error_code(), Code::FAILED_PRECONDITION);
-  EXPECT_EQ(FactsOf(lied).reason, "KERNEL_SERVICE_ANSWER") << lied.error_message();
+  EXPECT_EQ(FactsOf(lied).reason, "KERNEL_SERVICE_ANSWER_INVALID") << lied.error_message();
   kernel.Stop();
   const grpc::Status gone = Evaluate("served", rows, InForm(GetParam(), rows), &served);
   EXPECT_EQ(gone.error_code(), Code::UNAVAILABLE);

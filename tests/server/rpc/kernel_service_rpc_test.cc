@@ -197,48 +197,48 @@ void SetNumber(v1::ComputeBlockResponse& response, size_t index, double value) {
 }
 
 const Lie kLies[] = {
-    {"another number of rows", "KERNEL_SERVICE_ANSWER", "expected",
+    {"another number of rows", "KERNEL_SERVICE_ANSWER_INVALID", "expected",
      [](v1::ComputeBlockResponse& r) {
        r.mutable_block()->set_rows(r.block().rows() + 1);
        return grpc::Status::OK;
      }},
-    {"another number of columns", "KERNEL_SERVICE_ANSWER", "expected",
+    {"another number of columns", "KERNEL_SERVICE_ANSWER_INVALID", "expected",
      [](v1::ComputeBlockResponse& r) {
        r.mutable_block()->set_columns(1);
        return grpc::Status::OK;
      }},
-    {"fewer bytes than it says", "KERNEL_SERVICE_ANSWER", "bytes of values",
+    {"fewer bytes than it says", "KERNEL_SERVICE_ANSWER_INVALID", "bytes of values",
      [](v1::ComputeBlockResponse& r) {
        r.mutable_block()->mutable_float64_le()->pop_back();
        return grpc::Status::OK;
      }},
-    {"no block", "KERNEL_SERVICE_ANSWER", "0 × 0",
+    {"no block", "KERNEL_SERVICE_ANSWER_INVALID", "0 × 0",
      [](v1::ComputeBlockResponse& r) {
        r.Clear();
        return grpc::Status::OK;
      }},
-    {"no values", "KERNEL_SERVICE_ANSWER", "no values",
+    {"no values", "KERNEL_SERVICE_ANSWER_INVALID", "no values",
      [](v1::ComputeBlockResponse& r) {
        r.mutable_block()->clear_values();
        return grpc::Status::OK;
      }},
-    {"NaN", "KERNEL_SERVICE_ANSWER", "nan in row 0, column 1",
+    {"NaN", "KERNEL_SERVICE_ANSWER_INVALID", "nan in row 0, column 1",
      [](v1::ComputeBlockResponse& r) {
        SetNumber(r, 1, std::numeric_limits<double>::quiet_NaN());
        return grpc::Status::OK;
      }},
-    {"an infinity", "KERNEL_SERVICE_ANSWER", "inf in row 0, column 0",
+    {"an infinity", "KERNEL_SERVICE_ANSWER_INVALID", "inf in row 0, column 0",
      [](v1::ComputeBlockResponse& r) {
        SetNumber(r, 0, std::numeric_limits<double>::infinity());
        return grpc::Status::OK;
      }},
-    {"an error", "KERNEL_SERVICE_ERROR", "INTERNAL: it broke",
+    {"an error", "KERNEL_SERVICE_FAILED", "INTERNAL: it broke",
      [](v1::ComputeBlockResponse&) {
        return grpc::Status(grpc::StatusCode::INTERNAL, "it broke");
      }},
-    {"NOT_FOUND whatever it is sent", "KERNEL_SERVICE_ERROR", "NOT_FOUND",
+    {"NOT_FOUND whatever it is sent", "KERNEL_SERVICE_FAILED", "NOT_FOUND",
      [](v1::ComputeBlockResponse&) { return grpc::Status(grpc::StatusCode::NOT_FOUND, "what?"); }},
-    {"an answer beyond the limit", "KERNEL_SERVICE_ERROR", "RESOURCE_EXHAUSTED",
+    {"an answer beyond the limit", "KERNEL_SERVICE_FAILED", "RESOURCE_EXHAUSTED",
      [](v1::ComputeBlockResponse& r) {
        r.mutable_block()->mutable_float64_le()->resize(2 << 20);
        return grpc::Status::OK;
@@ -276,8 +276,8 @@ TEST_F(KernelServiceRpcTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
   StartWith(kernel.address());
   const std::pair<const char*, std::function<void(v1::ComputeBlockResponse&)>> kFaults[] = {
       // The first tile is K(S, S).
-      {"NOT_SYMMETRIC", [](v1::ComputeBlockResponse& r) { SetNumber(r, 1, 0.123); }},
-      {"NOT_POSITIVE_SEMIDEFINITE",
+      {"KERNEL_NOT_SYMMETRIC", [](v1::ComputeBlockResponse& r) { SetNumber(r, 1, 0.123); }},
+      {"KERNEL_NOT_POSITIVE_SEMIDEFINITE",
        [](v1::ComputeBlockResponse& r) {
          for (int i = 0; i < 10; ++i) SetNumber(r, static_cast<size_t>(11 * i), -1);
        }},
@@ -334,10 +334,10 @@ TEST_F(KernelServiceRpcTest, AServiceThatHangsIsGivenUpAndHoldsNobodyElseUp) {
   EXPECT_TRUE(Ask(nullptr, "built-in").ok());
   caller.join();
   EXPECT_EQ(hung.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(FactsOf(hung).reason, "KERNEL_SERVICE_TIMEOUT") << hung.error_message();
+  EXPECT_EQ(FactsOf(hung).reason, "KERNEL_SERVICE_TIMED_OUT") << hung.error_message();
   const grpc::Status build = BuildOf("f2(landmarks=10)");
   EXPECT_EQ(build.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(FactsOf(build).reason, "KERNEL_SERVICE_TIMEOUT") << build.error_message();
+  EXPECT_EQ(FactsOf(build).reason, "KERNEL_SERVICE_TIMED_OUT") << build.error_message();
   hang_.Open();
   kernel.Say(nullptr);
   EXPECT_TRUE(Ask().ok());

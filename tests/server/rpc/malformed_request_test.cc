@@ -26,7 +26,7 @@ class MalformedRequestTest : public ServerFixture {
   static void ExpectMalformed(const grpc::Status& status, const std::string& type) {
     EXPECT_EQ(status.error_code(), Code::INVALID_ARGUMENT) << status.error_message();
     const ErrorFacts facts = FactsOf(status);
-    EXPECT_EQ(facts.reason, "MALFORMED_REQUEST");
+    EXPECT_EQ(facts.reason, "REQUEST_MALFORMED");
     EXPECT_THAT(status.error_message(), HasSubstr(type));
   }
   // A series of `method` that counts calls with INVALID_ARGUMENT.

@@ -1,4 +1,4 @@
-// What a scrape shows of calls and builds, and that no client makes it grow.
+// A scrape shows calls and builds, and no client makes it grow.
 #include <cmath>
 #include <optional>
 #include <set>
@@ -252,7 +252,7 @@ TEST_F(MetricsRpcTest, AliasesAddABoundedNumberOfSeries) {
   MustBuild("letter");
   ASSERT_TRUE(SetAlias("letter", "first", 1).ok());
   const size_t one = Series().size();
-  // As many as a mapping may have, and those of another mapping.
+  // One mapping has as many aliases as it may, and another has some too.
   for (int i = 1; i < 100; ++i) ASSERT_TRUE(SetAlias("letter", absl::StrCat("a", i), 1).ok());
   const size_t full = Series().size();
   EXPECT_GT(full, one);

@@ -243,7 +243,7 @@ TEST_F(NamesRpcTest, AStreamKeepsItsVersionWhenItsAliasMovesAndWhenThatVersionIs
   EXPECT_EQ(response.version().number(), 1);
   const std::string features = response.features().float32_le();
   ASSERT_TRUE(SetAlias(2).ok());
-  EXPECT_EQ(FactsOf(DeleteVersion(1)).reason, "ROLLBACK_VERSION");
+  EXPECT_EQ(FactsOf(DeleteVersion(1)).reason, "VERSION_ROLLBACK_TARGET");
   ASSERT_TRUE(DeleteVersion(1, "letter", /*give_up_rollback=*/true).ok());
   EXPECT_EQ(AnswersAs("letter@1"), 0);
   EXPECT_EQ(AnswersAs("letter@prod"), 2);

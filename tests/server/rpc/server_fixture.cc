@@ -222,7 +222,8 @@ std::string ServerFixture::HttpGet(const std::string& path) {
   address.sin_port = htons(static_cast<uint16_t>(port));
   PHIMAP_CHECK(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
   const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
-  PHIMAP_CHECK(write(socket, request.data(), request.size()) == request.size());
+  PHIMAP_CHECK(write(socket, request.data(), request.size()) ==
+               static_cast<ssize_t>(request.size()));
   std::string text;
   char buffer[4096];
   for (ssize_t n = 0; (n = read(socket, buffer, sizeof(buffer))) > 0;) text.append(buffer, n);

@@ -25,7 +25,7 @@
 
 namespace phimap::testing {
 
-// What the details of an error say.
+// Contents of the details of an error.
 struct ErrorFacts {
   std::string field;
   std::string reason;
@@ -80,13 +80,13 @@ class ServerFixture : public ::testing::Test {
   // Builds a version of `rows` × 3 uniform numbers.
   grpc::Status Build(const v1::BuildSpec& spec, int rows = 40,
                      std::optional<v1::Version>* version = nullptr);
-  // The same with a fresh id; must succeed.
+  // Builds with a fresh id; must succeed.
   v1::Version MustBuild(const std::string& mapping = "letter",
                         const std::string& expression = "f2(landmarks=5)");
   grpc::Status Transform(const v1::TransformRequest& request, v1::TransformResponse* response);
   // No version, no blob, no temporary file, no build that goes on.
   void ExpectNothingStored();
-  // What GET /metrics answers. REQUIRES: options_.http was set before Start.
+  // The answer to GET /metrics. REQUIRES: options_.http was set before Start.
   std::string Scrape() { return HttpGet("/metrics"); }
   // The head and body of what GET answers. REQUIRES: the same.
   std::string HttpGet(const std::string& path);
@@ -96,7 +96,7 @@ class ServerFixture : public ::testing::Test {
   Server::Hooks hooks_;
   // Build threads wait here before each tile and block.
   Gate build_gate_{/*open=*/true};
-  // What the server logged of level ERROR.
+  // Lines that the server logged at level ERROR.
   std::string LoggedErrors();
 
   Mutex log_mutex_;

@@ -28,7 +28,7 @@ class SparseRpcTest : public ServerFixture {
     *request.mutable_examples() = std::move(examples);
     return request;
   }
-  // Of 70 rows, most of whose numbers are 0.
+  // Examples of 70 rows, most of whose numbers are 0.
   static v1::Examples Thin() {
     v1::Examples examples = UniformExamples(70, 3, 5);
     for (int64_t n = 0; n < 210; ++n) {
@@ -79,17 +79,17 @@ TEST_F(SparseRpcTest, FaultsOfEntriesAreNamedInATransformAndInABuild) {
     const char* reason;
     const char* field;
   } cases[] = {
-      {"offset", [](auto& s) { Put(int64_t{7}, 1, s.mutable_row_offsets_le()); }, "BAD_OFFSETS",
+      {"offset", [](auto& s) { Put(int64_t{7}, 1, s.mutable_row_offsets_le()); }, "OFFSETS_INVALID",
        "examples.sparse.row_offsets[1]"},
       {"negative offset", [](auto& s) { Put(int64_t{-7}, 1, s.mutable_row_offsets_le()); },
-       "BAD_OFFSETS", "examples.sparse.row_offsets[1]"},
-      {"column", [](auto& s) { Put(3, 2, s.mutable_column_indices_le()); }, "BAD_COLUMN",
+       "OFFSETS_INVALID", "examples.sparse.row_offsets[1]"},
+      {"column", [](auto& s) { Put(3, 2, s.mutable_column_indices_le()); }, "COLUMN_INDEX_INVALID",
        "examples.sparse.column_indices[2]"},
-      {"negative column", [](auto& s) { Put(-1, 0, s.mutable_column_indices_le()); }, "BAD_COLUMN",
-       "examples.sparse.column_indices[0]"},
-      {"column twice", [](auto& s) { Put(1, 5, s.mutable_column_indices_le()); }, "BAD_COLUMN",
-       "examples.sparse.column_indices[5]"},
-      {"value", [](auto& s) { Put(INFINITY, 4, s.mutable_float32_le()); }, "NOT_FINITE",
+      {"negative column", [](auto& s) { Put(-1, 0, s.mutable_column_indices_le()); },
+       "COLUMN_INDEX_INVALID", "examples.sparse.column_indices[0]"},
+      {"column twice", [](auto& s) { Put(1, 5, s.mutable_column_indices_le()); },
+       "COLUMN_INDEX_INVALID", "examples.sparse.column_indices[5]"},
+      {"value", [](auto& s) { Put(INFINITY, 4, s.mutable_float32_le()); }, "VALUE_NOT_FINITE",
        "examples.sparse.values[4]"},
   };
   for (const auto& bad : cases) {
@@ -123,7 +123,7 @@ TEST_F(SparseRpcTest, TextIsRefusedWhereRowsOfNumbersAreExpected) {
   v1::TransformResponse response;
   const grpc::Status transform = Transform(Request(text), &response);
   EXPECT_EQ(transform.error_code(), Code::INVALID_ARGUMENT);
-  EXPECT_EQ(FactsOf(transform).reason, "WRONG_KIND");
+  EXPECT_EQ(FactsOf(transform).reason, "EXAMPLE_KIND_MISMATCH");
   EXPECT_EQ(FactsOf(transform).field, "examples.text");
 
   for (const bool first : {true, false}) {
@@ -133,7 +133,7 @@ TEST_F(SparseRpcTest, TextIsRefusedWhereRowsOfNumbersAreExpected) {
     stream.Send(text);
     const grpc::Status build = stream.Finish();
     EXPECT_EQ(build.error_code(), Code::INVALID_ARGUMENT);
-    EXPECT_EQ(FactsOf(build).reason, first ? "KERNEL_NOT_APPLICABLE" : "MIXED_KINDS");
+    EXPECT_EQ(FactsOf(build).reason, first ? "KERNEL_NOT_APPLICABLE" : "EXAMPLE_KINDS_MIXED");
     EXPECT_EQ(FactsOf(build).field, first ? "spec.kernel" : "examples.text");
   }
 }

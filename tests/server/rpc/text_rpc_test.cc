@@ -156,17 +156,18 @@ TEST_F(TextRpcTest, WrongKindsAreRefusedByField) {
     EXPECT_EQ(FactsOf(status).field, field) << status.error_message();
   };
   v1::TransformResponse response;
-  refused(Transform(Request(UniformExamples(2, 3)), &response), "WRONG_KIND", "examples.dense");
-  refused(Transform(Request(SparseUniformExamples(2, 3)), &response), "WRONG_KIND",
+  refused(Transform(Request(UniformExamples(2, 3)), &response), "EXAMPLE_KIND_MISMATCH",
+          "examples.dense");
+  refused(Transform(Request(SparseUniformExamples(2, 3)), &response), "EXAMPLE_KIND_MISMATCH",
           "examples.sparse");
-  refused(Transform(Request(Bytes(2)), &response), "WRONG_KIND", "examples.bytes");
+  refused(Transform(Request(Bytes(2)), &response), "EXAMPLE_KIND_MISMATCH", "examples.bytes");
   v1::Examples longer = Text(2);
   longer.mutable_text()->mutable_values(1)->assign((1 << 20) + 1, 'x');
-  refused(Transform(Request(longer), &response), "TOO_LONG", "examples.text.values[1]");
-  refused(BuildOf(longer, "spectrum(n=2)"), "TOO_LONG", "examples.text.values[1]");
+  refused(Transform(Request(longer), &response), "FIELD_TOO_LONG", "examples.text.values[1]");
+  refused(BuildOf(longer, "spectrum(n=2)"), "FIELD_TOO_LONG", "examples.text.values[1]");
   refused(BuildOf(Bytes(60), "spectrum(n=2)"), "KERNEL_NOT_APPLICABLE", "spec.kernel");
   refused(BuildOf(Text(60), "rbf(gamma=1)"), "KERNEL_NOT_APPLICABLE", "spec.kernel");
-  refused(BuildOf(Text(60), "spectrum(n=2)*linear()"), "BAD_EXPRESSION", "spec.kernel");
+  refused(BuildOf(Text(60), "spectrum(n=2)*linear()"), "EXPRESSION_INVALID", "spec.kernel");
 }
 
 TEST_F(TextRpcTest, EvaluatesLearnersOfFeaturesAndRefusesThoseOfTheKernel) {
@@ -197,7 +198,7 @@ TEST_F(TextRpcTest, EvaluatesLearnersOfFeaturesAndRefusesThoseOfTheKernel) {
       EXPECT_LE(evaluation->error(), 0.1);  // no word is of both kinds but the first
     } else {
       EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION);
-      EXPECT_EQ(FactsOf(status).reason, "NO_KERNEL");
+      EXPECT_EQ(FactsOf(status).reason, "KERNEL_NOT_AVAILABLE");
     }
   }
 }

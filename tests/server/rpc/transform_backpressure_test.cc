@@ -78,7 +78,7 @@ TEST_F(TransformBackpressureTest, AStreamThatFindsTheMemoryFullIsAnsweredWhenThe
   taken_.AwaitWaiting();
   // There is no room for the answer: a call by itself is refused.
   v1::TransformResponse none;
-  ASSERT_EQ(FactsOf(Transform(Request(kWaitingRows), &none)).reason, "MEMORY_FULL");
+  ASSERT_EQ(FactsOf(Transform(Request(kWaitingRows), &none)).reason, "REQUEST_MEMORY_FULL");
 
   grpc::ClientContext context;
   const auto stream = transforms_->TransformStream(&context);
@@ -108,7 +108,7 @@ TEST_F(TransformBackpressureTest, AStreamThatWaitsReadsNoFurtherHoweverManyComeA
     ASSERT_TRUE(stream->Write(StreamRequest(i, i == 0 ? kWaitingRows : 10, i)));
   }
   AwaitScraped(kRead);
-  // What is sent behind the others on their connection has arrived after them, and a second would
+  // A request sent behind the others on their connection arrives after them, and a second would
   // be read at once.
   v1::TransformResponse one;
   const grpc::Status behind = Transform(Request(1), &one);

@@ -1,4 +1,4 @@
-// What a client sees of a server that has more to do than it has memory for.
+// Answers of a server that has more to do than it has memory for.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -56,14 +56,14 @@ TEST_F(TransformOverloadTest, WhatDoesNotFitIsRefusedAtOnceWithADelayAndTheRestI
   const grpc::Status refused = Transform(Request(1), &response);
   EXPECT_EQ(refused.error_code(), Code::RESOURCE_EXHAUSTED);
   const ErrorFacts facts = FactsOf(refused);
-  EXPECT_EQ(facts.reason, "MEMORY_FULL");
+  EXPECT_EQ(facts.reason, "REQUEST_MEMORY_FULL");
   EXPECT_EQ(facts.metadata.at("limit"), std::to_string(kMemory));
   ASSERT_TRUE(facts.retry_ms.has_value());
   EXPECT_GE(*facts.retry_ms, 10);
   EXPECT_LE(*facts.retry_ms, 2000);
   EXPECT_TRUE(absl::StrContains(Scrape(),
                                 "phimap_refused_total{grpc_service=\"phimap.v1.TransformService\","
-                                "reason=\"memory_full\"} 1"));
+                                "reason=\"request_memory_full\"} 1"));
 
   taken_.Open();
   client.join();

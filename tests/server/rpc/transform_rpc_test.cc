@@ -37,7 +37,7 @@ class TransformRpcTest : public ServerFixture {
     return response.features().float32_le();
   }
 
-  // Of the scheduler's clock.
+  // Offset of the scheduler's clock.
   std::atomic<int64_t> seconds_ahead_{0};
 };
 
@@ -50,7 +50,7 @@ v1::Examples Row(const v1::Examples& all, int i) {
   return one;
 }
 
-// The same values as float64 bytes or plain numbers.
+// Values of `all` as float64 bytes or plain numbers.
 v1::Examples Widened(const v1::Examples& all, bool numbers) {
   v1::Examples wide = all;
   const std::string bytes = all.dense().float32_le();
@@ -147,7 +147,7 @@ TEST_F(TransformRpcTest, ResidualsOfOtherMappingsAreRefused) {
   v1::TransformResponse response;
   const grpc::Status status = Transform(request, &response);
   EXPECT_EQ(status.error_code(), Code::FAILED_PRECONDITION) << status.error_message();
-  EXPECT_EQ(FactsOf(status).reason, "NO_RESIDUAL");
+  EXPECT_EQ(FactsOf(status).reason, "RESIDUAL_NOT_AVAILABLE");
   EXPECT_EQ(FactsOf(status).field, "residual");
 }
 

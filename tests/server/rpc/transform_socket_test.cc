@@ -91,7 +91,7 @@ TEST_F(TransformSocketTest, ASocketInUseAFileAndALongPathAreRefusedAndStay) {
   MustTransformBy(*SocketStub());  // still ours
   options.unix_listen = sockets_.path() + "/file";
   std::ofstream(options.unix_listen) << "precious";
-  EXPECT_THAT(std::string(StartAnother(options).message()), HasSubstr("no socket"));
+  EXPECT_THAT(std::string(StartAnother(options).message()), HasSubstr("not a socket"));
   EXPECT_EQ(std::filesystem::file_size(options.unix_listen), 8);
   options.unix_listen = sockets_.path() + "/missing/phimapd.sock";
   EXPECT_THAT(std::string(StartAnother(options).message()), HasSubstr("folder"));

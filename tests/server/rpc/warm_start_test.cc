@@ -79,7 +79,8 @@ TEST_F(WarmStartTest, ReadinessWaitsForTheVersionsThatAliasesNameAndCallsDoNot) 
   Start();
   load_gate_.AwaitWaiting();
   ExpectHealth(kNotServing);
-  EXPECT_THAT(HttpGet("/readyz"), HasSubstr("1 versions that aliases name are still to be loaded"));
+  EXPECT_THAT(HttpGet("/readyz"),
+              HasSubstr("1 versions that aliases name have not been loaded yet"));
   EXPECT_THAT(Scrape(), HasSubstr("phimap_alias_versions{state=\"loading\"} 1"));
   // A call is taken, and is answered when its version is there.
   grpc::Status answer(grpc::StatusCode::UNKNOWN, "");
@@ -196,7 +197,7 @@ TEST_F(WarmStartTest, ItShutsDownWhileItLoads) {
   load_gate_.AwaitWaiting();
   ExpectHealth(kNotServing);
   server_->Shutdown(absl::Seconds(20));
-  EXPECT_THAT(HttpGet("/readyz"), Not(HasSubstr("still to be loaded")));
+  EXPECT_THAT(HttpGet("/readyz"), Not(HasSubstr("have not been loaded yet")));
   load_gate_.Open();
   Stop();
 }

@@ -19,7 +19,7 @@ TEST(BatchPolicyTest, TakesTheLongestPrefixWithinTheRowsAndAtLeastOneRequest) {
       {{1, 1000}, 64, 1},                          // nor does it make a small one wait for it
       {{64, 1}, 64, 1},     {{1, 1}, 0, 1},
   };
-  for (const auto& c : cases) EXPECT_EQ(RequestsToTake(c.rows, c.max_rows), c.taken);
+  for (const auto& c : cases) EXPECT_EQ(RequestsInBatch(c.rows, c.max_rows), c.taken);
 }
 
 TEST(BatchPolicyTest, WorkersShareAQueueInTakesOfFourToSixtyFourRows) {
@@ -45,7 +45,7 @@ TEST(BatchPolicyTest, AWorkerIsWorthwhileForEachFourRowsButNotWithoutARequest) {
       {0, 0, 0}, {1, 1, 1}, {4, 4, 1}, {5, 5, 2}, {16, 16, 4}, {1, 1000, 1}, {2, 1000, 2},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(WorthwhileTakes(c.requests, c.rows), c.takes) << c.requests << ", " << c.rows;
+    EXPECT_EQ(WorthwhileBatches(c.requests, c.rows), c.takes) << c.requests << ", " << c.rows;
   }
 }
 
@@ -68,15 +68,15 @@ TEST(BatchPolicyTest, BatchesAreHalvedThatAreLargeOrTakeLong) {
   EXPECT_TRUE(WorthHalving(kHandOverRows, absl::ZeroDuration()));
   EXPECT_FALSE(WorthHalving(kHandOverRows - 1, absl::Microseconds(100)));
   EXPECT_TRUE(WorthHalving(kHandOverRows - 1, absl::Microseconds(200)));
-  EXPECT_TRUE(WorthHalving(kSharedTakeRows + 1, absl::Microseconds(150)));
+  EXPECT_TRUE(WorthHalving(kSharedBatchRows + 1, absl::Microseconds(150)));
   // Each half of so few takes nearly as long as all of them.
-  EXPECT_FALSE(WorthHalving(kSharedTakeRows, absl::Microseconds(200)));
+  EXPECT_FALSE(WorthHalving(kSharedBatchRows, absl::Microseconds(200)));
 }
 
 TEST(BatchPolicyTest, LargeRequestsOfACallWithAnswersToSendAreAWorkers) {
-  EXPECT_TRUE(WorthAWorker(kTakeRows, true));
-  EXPECT_FALSE(WorthAWorker(kTakeRows - 1, true));
-  EXPECT_FALSE(WorthAWorker(kTakeRows, false));
+  EXPECT_TRUE(WorthAWorker(kBatchRows, true));
+  EXPECT_FALSE(WorthAWorker(kBatchRows - 1, true));
+  EXPECT_FALSE(WorthAWorker(kBatchRows, false));
 }
 
 }  // namespace

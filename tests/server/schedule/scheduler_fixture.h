@@ -21,12 +21,9 @@ namespace phimap::testing {
 class FakeEngine : public Engine {
  public:
   explicit FakeEngine(int64_t multiplications_per_row = 1)
-      : multiplications_per_row_(multiplications_per_row) {}
+      : Engine({.input = {.columns = 1}, .output_columns = 1, .serving_type = FloatType::kFloat64}),
+        multiplications_per_row_(multiplications_per_row) {}
 
-  int64_t input_columns() const override { return 1; }
-  bool is_external() const override { return false; }
-  int64_t output_columns() const override { return 1; }
-  FloatType serving_type() const override { return FloatType::kFloat64; }
   int64_t memory_bytes() const override { return 8; }
   int64_t multiplications_per_row() const override { return multiplications_per_row_; }
   void Transform(absl::Span<TransformPart> parts, EngineScratch&) const override {
@@ -48,7 +45,7 @@ class FakeEngine : public Engine {
 
  private:
   static absl::Status Overflow(int64_t row) {
-    return MakeError(absl::StatusCode::kOutOfRange, "NOT_REPRESENTABLE",
+    return MakeError(absl::StatusCode::kOutOfRange, "VALUE_NOT_REPRESENTABLE",
                      absl::StrCat("rows[", row, "]"), "too large", {{"row", absl::StrCat(row)}});
   }
 

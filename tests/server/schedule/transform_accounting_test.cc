@@ -1,4 +1,4 @@
-// What is pending is exact, whatever becomes of the requests.
+// The count of pending work is exact, whatever becomes of the requests.
 #include <deque>
 #include <new>
 
@@ -43,7 +43,7 @@ class TransformAccountingTest : public SchedulerFixture {
       work.prepare = []() -> absl::StatusOr<char*> { return absl::InvalidArgumentError("NaN"); };
     }
     if (draws.Below(2) == 0) return scheduler_.Submit(std::move(work));
-    // As an event loop does with small requests.
+    // An event loop submits small requests this way.
     std::vector<QueuedWork> batch;
     batch.push_back(*scheduler_.Accept(std::move(work)));
     ExpectExactPending();

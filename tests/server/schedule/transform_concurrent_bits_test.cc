@@ -1,5 +1,5 @@
-// The same bits for a row whoever asks beside it: several clients, several workers, two versions,
-// requests of many sizes and both float types, against each row alone.
+// A row's features have equal bits whoever asks beside it: several clients, several workers, two
+// versions, requests of many sizes and both float types, against each row alone.
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -167,7 +167,7 @@ TEST_P(TransformConcurrentBitsTest, RowsHaveTheBitsTheyHaveAloneWhenWorkersShare
             kClients * kRequestsEach);
 }
 
-// What waits before the workers come is shared for certain, whatever the machine does.
+// Requests that wait before the workers start certainly share a batch, on any machine.
 TEST_P(TransformConcurrentBitsTest, RowsThatGatheredBeforeTheWorkersCameHaveTheirBits) {
   TransformScheduler scheduler({}, metrics_.transform());
   std::vector<std::deque<SentRequest>> sent(kClients);

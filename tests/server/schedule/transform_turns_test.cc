@@ -20,7 +20,7 @@ class TransformTurnsTest : public SchedulerFixture {
     long_engine_->before = [this](absl::Span<const TransformPart> parts) {
       ++tiles_;
       rows_of_tiles_.push_back(parts[0].rows.rows());
-      now_ += kTurn;
+      now_ += kWorkerQuantum;
     };
   }
 
@@ -115,7 +115,7 @@ TEST_F(TransformTurnsTest, ARequestOfSeveralTurnsWaitedOnceAndCountsOnce) {
   const auto waits = metrics_.transform().queue_seconds->Collect().histogram;
   EXPECT_EQ(waits.sample_count, 2);
   // The small one waited for a turn, and the long one before its first.
-  EXPECT_DOUBLE_EQ(waits.sample_sum, absl::ToDoubleSeconds(kTurn));
+  EXPECT_DOUBLE_EQ(waits.sample_sum, absl::ToDoubleSeconds(kWorkerQuantum));
 }
 
 // At a deadline the library cancels the call: that is no client who gave up.

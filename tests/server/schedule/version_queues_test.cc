@@ -41,15 +41,15 @@ TEST_F(VersionQueuesTest, WhileAnotherVersionWaitsForTheOtherWorkerNothingIsShar
 }
 
 TEST_F(VersionQueuesTest, WorthwhileTakesAreThoseOfAllVersionsThatWait) {
-  EXPECT_EQ(queues_.takes(), 0);
+  EXPECT_EQ(queues_.batches(), 0);
   Push(a_, 4);
-  EXPECT_EQ(queues_.takes(), 1);
+  EXPECT_EQ(queues_.batches(), 1);
   Push(a_, 1);
-  EXPECT_EQ(queues_.takes(), 2);
+  EXPECT_EQ(queues_.batches(), 2);
   Push(b_, 1000);
-  EXPECT_EQ(queues_.takes(), 3);
+  EXPECT_EQ(queues_.batches(), 3);
   while (!queues_.empty()) Take(2);
-  EXPECT_EQ(queues_.takes(), 0);
+  EXPECT_EQ(queues_.batches(), 0);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// What is done to a store with letters@1 ("shared"), letters@2 ("own"), spam@1 ("shared") and
+// A change made to a store with letters@1 ("shared"), letters@2 ("own"), spam@1 ("shared") and
 // spam@prod at 1.
 struct Change {
   const char* name;
@@ -84,7 +84,7 @@ void ExpectWhole(SqliteStore& store, const std::string& data_dir) {
   EXPECT_EQ(std::set<std::string>(blobs.begin(), blobs.end()), referenced);
 }
 
-class ChangeTest : public testing::TestWithParam<Change> {};
+class ChangeTest : public ::testing::TestWithParam<Change> {};
 
 TEST_P(ChangeTest, RemovesNoArtifactAndOnlyWhatNothingRefersToIsGarbage) {
   TemporaryDirectory directory;
@@ -103,7 +103,7 @@ TEST_P(ChangeTest, RemovesNoArtifactAndOnlyWhatNothingRefersToIsGarbage) {
   EXPECT_EQ(BlobsIn(directory.path()).size(), 2);
   CollectGarbage(*store);
   EXPECT_THAT(BlobsIn(directory.path()),
-              testing::UnorderedElementsAreArray(GetParam().blobs_after));
+              ::testing::UnorderedElementsAreArray(GetParam().blobs_after));
 }
 
 TEST_P(ChangeTest, AFailedOperationChangesAllOrNothingAndTheNextAttemptWorks) {
@@ -169,8 +169,8 @@ TEST_P(ChangeTest, ACrashLeavesAllOrNothingAndWhatIsLeftOverIsGarbage) {
   EXPECT_GE(index, 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ChangeTest, testing::ValuesIn(Changes()),
-                         [](const testing::TestParamInfo<Change>& info) -> std::string {
+INSTANTIATE_TEST_SUITE_P(All, ChangeTest, ::testing::ValuesIn(Changes()),
+                         [](const ::testing::TestParamInfo<Change>& info) -> std::string {
                            return info.param.name;
                          });
 

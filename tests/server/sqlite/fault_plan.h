@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// What the operation that was chosen to fail does.
+// Behaviour of the operation that was chosen to fail.
 enum class Fault {
   kNone,
   kError,       // does nothing and returns the error
@@ -37,7 +37,7 @@ class FaultPlan {
   // Records only.
   void Disarm() { Arm(Fault::kNone, 0, -1); }
 
-  // What is to happen to this operation.
+  // Decides how this operation behaves.
   Fault Step(const std::string& operation) {
     std::lock_guard<std::mutex> lock(mutex_);
     const int index = static_cast<int>(operations_.size());

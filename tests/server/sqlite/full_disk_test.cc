@@ -67,7 +67,7 @@ int PublishUntilFullThenDelete(const std::string& folder, int64_t reserve_bytes)
   return 0;
 }
 
-class FullDiskTest : public testing::TestWithParam<int64_t> {};
+class FullDiskTest : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(FullDiskTest, CanBeFreedByDeletingIfThereIsAReserve) {
   TemporaryDirectory directory;
@@ -80,7 +80,7 @@ TEST_P(FullDiskTest, CanBeFreedByDeletingIfThereIsAReserve) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Reserve, FullDiskTest, testing::Values(0, int64_t{1} << 20));
+INSTANTIATE_TEST_SUITE_P(Reserve, FullDiskTest, ::testing::Values(0, int64_t{1} << 20));
 
 }  // namespace
 }  // namespace phimap

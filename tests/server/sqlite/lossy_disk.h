@@ -1,4 +1,4 @@
-// What a power cut would leave of a folder: only what was synced.
+// The contents of a folder that survive a power cut: those that were synced.
 //
 // A file has the content that it had at its last fsync, or none; a directory the entries that it
 // had at its last one. SQLite syncs the directory of a log when it first syncs the log.
@@ -19,13 +19,14 @@ namespace phimap {
 // Follows the operations of a plan. Not thread-safe: one thread works on the disk.
 class LossyDisk {
  public:
-  // What is durable at one moment.
+  // The durable files at one moment.
   struct Image {
     std::map<std::string, std::map<std::string, ino_t>> directories;  // by path, entries by name
     std::map<ino_t, std::shared_ptr<const std::string>> contents;
   };
 
-  // Of everything under `root`, which is durable itself. Sets `plan->after`, and outlives its use.
+  // Watches everything under `root`, which is durable itself. Sets `plan->after`, and outlives its
+  // use.
   LossyDisk(std::string root, FaultPlan* plan);
   ~LossyDisk();
   LossyDisk(const LossyDisk&) = delete;

@@ -22,7 +22,7 @@ std::vector<std::string> WithoutRepetitions(const std::vector<std::string>& oper
   return result;
 }
 
-class PublishOrderTest : public testing::Test {
+class PublishOrderTest : public ::testing::Test {
  protected:
   TemporaryDirectory directory_;
   ManualClock clock_;
@@ -35,7 +35,7 @@ class PublishOrderTest : public testing::Test {
 // The commit is the fsync of the write-ahead log: nothing of it is written before the blob is
 // durable.
 TEST_F(PublishOrderTest, TheBlobIsDurableBeforeTheFirstByteOfTheCommit) {
-  // Of "abc".
+  // SHA-256 of "abc".
   const std::string digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
   plan_.Disarm();
   ASSERT_TRUE(store_->Publish(RequestFor("build-1"), "abc").ok());

@@ -94,7 +94,7 @@ void WriteOldStore(const std::string& data_dir) {
   ExecuteSql(data_dir, sql);
 }
 
-// What the file says of its tables: columns with types, defaults and keys, and the schema version.
+// Tables of the database file: columns with types, defaults and keys, and the schema version.
 std::string TablesOf(const std::string& data_dir) {
   sqlite3* connection = nullptr;
   EXPECT_EQ(sqlite3_open((data_dir + "/phimap.sqlite").c_str(), &connection), SQLITE_OK);
@@ -150,7 +150,7 @@ TEST(SchemaMigrationTest, AnOldStoreKeepsEverythingAndLearnsWhatIsNew) {
   EXPECT_EQ(store->Publish(RequestFor("build-4"), "new")->number, 4);
 }
 
-// As the release after the first made it of that: frozen, too.
+// The schema of the second release, made from the first: frozen, too.
 constexpr char kSchema2[] = R"sql(
 ALTER TABLE mappings ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0 CHECK (deleted IN (0, 1));
 ALTER TABLE versions ADD COLUMN imported INTEGER NOT NULL DEFAULT 0 CHECK (imported IN (0, 1));

@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-class ScrubberTest : public testing::Test {
+class ScrubberTest : public ::testing::Test {
  protected:
   std::string PathOf(const std::string& digest) {
     return FileBlobs(directory_.path(), PosixFileSystem()).BlobPath(digest);

@@ -23,7 +23,7 @@ class SqliteHarness : public BuildClaimsHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, BuildClaimsContractTest,
-                         testing::Values(BuildClaimsHarnessFactory{
+                         ::testing::Values(BuildClaimsHarnessFactory{
                              "Sqlite", [] { return std::make_unique<SqliteHarness>(); }}),
                          BuildClaimsHarnessName);
 

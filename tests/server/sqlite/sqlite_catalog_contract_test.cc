@@ -20,7 +20,7 @@ class SqliteHarness : public CatalogHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, CatalogContractTest,
-                         testing::Values(CatalogHarnessFactory{
+                         ::testing::Values(CatalogHarnessFactory{
                              "Sqlite", [] { return std::make_unique<SqliteHarness>(); }}),
                          CatalogHarnessName);
 

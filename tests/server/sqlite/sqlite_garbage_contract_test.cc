@@ -56,7 +56,7 @@ class SqliteHarness : public GarbageHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, GarbageContractTest,
-                         testing::Values(GarbageHarnessFactory{
+                         ::testing::Values(GarbageHarnessFactory{
                              "Sqlite", [] { return std::make_unique<SqliteHarness>(); }}),
                          GarbageHarnessName);
 

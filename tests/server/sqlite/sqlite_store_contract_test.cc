@@ -22,7 +22,7 @@ class SqliteHarness : public StoreHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreContractTest,
-                         testing::Values(StoreHarnessFactory{
+                         ::testing::Values(StoreHarnessFactory{
                              "Sqlite", [] { return std::make_unique<SqliteHarness>(); }}),
                          StoreHarnessName);
 

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class SqliteStoreTest : public testing::Test {
+class SqliteStoreTest : public ::testing::Test {
  protected:
   SqliteStoreTest() { Open(); }
 
@@ -140,7 +140,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefusedAndLeftAlone) {
 TEST_F(SqliteStoreTest, ADatabaseOfAnotherProgramIsRefused) {
   Close();
   ExecuteSql(directory_.path(), "PRAGMA application_id = 1");
-  ExpectRefused(absl::StatusCode::kFailedPrecondition, "NOT_A_STORE");
+  ExpectRefused(absl::StatusCode::kFailedPrecondition, "STORE_INVALID");
 }
 
 TEST_F(SqliteStoreTest, ALostOrEmptyDatabaseIsDataLossAndNoBlobIsRemoved) {
@@ -239,7 +239,7 @@ TEST_F(SqliteStoreTest, ADatabaseLockedByAnotherProgramIsUnavailableAndNothingIs
   EXPECT_EQ(ExpectConsistent(store_.get(), directory_.path()), 2);
 }
 
-// As another user, if this one may do everything.
+// Runs as another user if this one may do everything.
 TEST_F(SqliteStoreTest, StartsUnderAParentThatMayBeEnteredAndNotListed) {
   const TemporaryDirectory parent;
   const std::string data_dir = parent.path() + "/data";

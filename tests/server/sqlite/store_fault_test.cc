@@ -44,7 +44,7 @@ bool TryFault(Fault fault, int error_number, int index) {
   }
   EXPECT_EQ(ExpectConsistent(store.get(), directory.path()), version.ok() ? 2 : 1);
   EXPECT_EQ(store->GetBuild("letters", "build-2").ok(), version.ok());
-  // The same build again: done once, or done already.
+  // Publishing the build again does it now, or finds it done already.
   const absl::Status again = store->Publish(RequestFor("build-2"), "new").status();
   EXPECT_EQ(again.code(), version.ok() ? absl::StatusCode::kAlreadyExists : absl::StatusCode::kOk);
   EXPECT_EQ(store->Publish(RequestFor("build-3"), "third")->number, 3);
@@ -55,7 +55,7 @@ bool TryFault(Fault fault, int error_number, int index) {
   return reached;
 }
 
-class StoreFaultTest : public testing::TestWithParam<int> {};
+class StoreFaultTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(StoreFaultTest, AFailedOperationLeavesNothingAndTheNextPublishWorks) {
   int index = 0;
@@ -71,8 +71,8 @@ TEST_P(StoreFaultTest, AnErrorAfterTheEffectLeavesNothingOrTheWhole) {
   EXPECT_GE(index, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Errors, StoreFaultTest, testing::Values(ENOSPC, EIO, EROFS),
-                         [](const testing::TestParamInfo<int>& info) -> std::string {
+INSTANTIATE_TEST_SUITE_P(Errors, StoreFaultTest, ::testing::Values(ENOSPC, EIO, EROFS),
+                         [](const ::testing::TestParamInfo<int>& info) -> std::string {
                            return info.param == ENOSPC ? "DiskFull"
                                   : info.param == EIO  ? "InputOutputError"
                                                        : "ReadOnly";

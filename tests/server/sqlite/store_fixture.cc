@@ -18,7 +18,7 @@ namespace phimap {
 namespace fs = std::filesystem;
 
 TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = absl::StrCat(testing::TempDir(), "/phimap_store_XXXXXX");
+  std::string pattern = absl::StrCat(::testing::TempDir(), "/phimap_store_XXXXXX");
   PHIMAP_CHECK(mkdtemp(pattern.data()) != nullptr);
   path_ = pattern;
 }

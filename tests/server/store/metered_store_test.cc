@@ -32,7 +32,7 @@ class MeteredHarness : public StoreHarness {
 };
 
 INSTANTIATE_TEST_SUITE_P(Metered, StoreContractTest,
-                         testing::Values(StoreHarnessFactory{
+                         ::testing::Values(StoreHarnessFactory{
                              "Metered", [] { return std::make_unique<MeteredHarness>(); }}),
                          StoreHarnessName);
 
@@ -112,9 +112,9 @@ TEST(MeteredStoreTest, FaultsAreCountedAndAnswersAreNot) {
       {MakeError(Code::kFailedPrecondition, "VERSION_IN_USE", "", "an alias points there"), false},
       {MakeError(Code::kFailedPrecondition, "MAPPING_IN_USE", "", "it has aliases"), false},
       {MakeError(Code::kFailedPrecondition, "MAPPING_NOT_EMPTY", "", "it has versions"), false},
-      {MakeError(Code::kResourceExhausted, "TOO_MANY_ALIASES", "", "100"), false},
+      {MakeError(Code::kResourceExhausted, "ALIAS_LIMIT_REACHED", "", "100"), false},
       {MakeError(Code::kResourceExhausted, "DISK_FULL", "", "full"), true},
-      {MakeError(Code::kFailedPrecondition, "READ_ONLY_FILE_SYSTEM", "", "read-only"), true},
+      {MakeError(Code::kFailedPrecondition, "FILE_SYSTEM_READ_ONLY", "", "read-only"), true},
       {absl::DataLossError("damaged"), true},
       {absl::UnavailableError("the disk"), true},
       {absl::InternalError("a bug"), true},

@@ -39,7 +39,7 @@ class LoopServer {
   const ConnectionLimits limits_;
   const Connection::Owner owner_;
   const std::shared_ptr<EventLoop> loop_ = std::make_shared<EventLoop>();
-  // Of the loop's thread.
+  // Used on the loop's thread alone.
   std::map<Connection*, std::unique_ptr<Connection>> connections_;
   Mutex mutex_;
   CondVar changed_;

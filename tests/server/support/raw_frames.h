@@ -46,7 +46,7 @@ inline std::string UsualHeaders(const std::string& path) {
   return Literal(":method", "POST") + Literal(":scheme", "http") + Literal(":path", path) +
          Literal(":authority", "test");
 }
-// What UsualHeaders counts, as RFC 9113 does: names, values and 32 bytes each.
+// Size of UsualHeaders as RFC 9113 counts it: names, values and 32 bytes each.
 inline size_t UsualHeaderBytes(const std::string& path) {
   return 7 + 4 + 7 + 4 + 5 + path.size() + 10 + 4 + 4 * 32;
 }
@@ -91,7 +91,7 @@ class RawFrameClient {
     }
     return false;
   }
-  // What a stream was reset with, or a GOAWAY (stream 0) says; -1: it was not.
+  // Error code of a stream's reset or of a GOAWAY (stream 0); -1 if there was none.
   int Error(uint8_t type, uint32_t stream) const {
     for (const Got& got : got_) {
       if (got.type == type && got.stream == stream) {

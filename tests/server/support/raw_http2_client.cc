@@ -177,7 +177,7 @@ bool RawHttp2Client::RunUntil(const std::function<bool()>& done) {
   constexpr int kPatienceMs = 10'000;
   while (!done()) {
     if (closed_) return false;
-    // What the server said before it hung up is read even if nothing can be sent.
+    // Frames that the server sent before it hung up are read even if nothing can be sent.
     const bool open = Flush();
     if (done()) return true;
     pollfd ready = {fd_, static_cast<short>(POLLIN | (open && !output_.empty() ? POLLOUT : 0)), 0};

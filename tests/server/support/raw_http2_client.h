@@ -22,15 +22,15 @@ class RawHttp2Client {
   using Headers = std::vector<std::pair<std::string, std::string>>;
 
   struct Options {
-    // What the server may send of a stream, and of all, before it is consumed.
+    // Bytes that the server may send on a stream, and on all, before they are consumed.
     int32_t stream_window = 65535;
     int32_t connection_window = 1 << 24;
-    // What came is consumed as it comes; otherwise windows stay as they are.
+    // Whether data is consumed as it comes; otherwise windows stay as they are.
     bool consumes = true;
   };
 
   struct Answer {
-    // Of all HEADERS frames; trailers override.
+    // Fields of all HEADERS frames; trailers override.
     std::map<std::string, std::string> headers;
     std::string body;
     int data_frames = 0;
@@ -72,7 +72,7 @@ class RawHttp2Client {
   bool Flush();
 
   Answer& answer(int32_t stream) { return answers_[stream]; }
-  // Of GOAWAY frames, the last stream that the server takes, and the error.
+  // For each GOAWAY frame, the last stream that the server accepts, and the error.
   const std::vector<std::pair<int32_t, uint32_t>>& goaways() const { return goaways_; }
   bool closed() const { return closed_; }
   // Streams that the server says it takes at a time.
@@ -80,7 +80,7 @@ class RawHttp2Client {
     return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
   }
   int pings_answered() const { return pings_answered_; }
-  // Of bodies, not sent yet.
+  // Bytes of the body that are not sent yet.
   size_t unsent(int32_t stream) const;
 
  private:

@@ -1,135 +1,24 @@
 #include "server/transport/connection.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "server/sync/steady_time.h"
-#include "tests/server/support/loop_server.h"
 #include "tests/server/support/raw_frames.h"
 #include "tests/server/support/raw_http2_client.h"
+#include "tests/server/transport/connection_fixture.h"
 
 namespace phimap {
 namespace {
 
+using testing::ConnectionTest;
 using testing::Frame;
 using testing::Literal;
-using testing::LoopServer;
 using testing::RawFrameClient;
 using testing::RawHttp2Client;
+using testing::Told;
 using testing::UsualHeaders;
-
-class AnswerText final : public OutputBytes {
- public:
-  explicit AnswerText(std::string text) : text_(std::move(text)) {}
-  absl::string_view bytes() const override { return text_; }
-
- private:
-  const std::string text_;
-};
-
-constexpr Header kOk[] = {{":status", "200"}};
-constexpr Header kDone[] = {{"done", "yes"}};
-
-// Of the loop's thread, as are all that follow. What a stream was told.
-struct Told {
-  std::string path;
-  size_t data_bytes = 0;
-  bool request_ended = false;
-  int sent = 0;
-  int closed = 0;
-  ResetCode code = ResetCode::kNoError;
-};
-
-// Does what its path says.
-class ScriptedStream final : public StreamHandler {
- public:
-  ScriptedStream(Stream& stream, Told& told) : stream_(&stream), told_(told) {
-    if (told_.path == "/reset") stream_->Reset(ResetCode::kRefusedStream);
-    if (told_.path == "/reset" || told_.path == "/silent") return;
-    stream_->SendHeaders(kOk, /*end=*/false);
-    // /large/BYTES
-    if (told_.path.rfind("/large/", 0) == 0) {
-      stream_->Send(
-          std::make_shared<AnswerText>(std::string(std::stoul(told_.path.substr(7)), 'x')));
-    }
-    // /megabytes/COUNT, one over and over: the loop's times are those of its turns, and a turn that
-    // fills a hundred is taken for a client that waits.
-    if (told_.path.rfind("/megabytes/", 0) == 0) {
-      const auto megabyte = std::make_shared<AnswerText>(std::string(1'000'000, 'x'));
-      for (size_t i = std::stoul(told_.path.substr(11)); i > 0; --i) stream_->Send(megabyte);
-    }
-  }
-
-  void OnData(absl::string_view bytes) override {
-    told_.data_bytes += bytes.size();
-    if (told_.path == "/hold") return;
-    stream_->Consume(bytes.size());
-    if (told_.path == "/echo") stream_->Send(std::make_shared<AnswerText>(std::string(bytes)));
-  }
-  void OnRequestEnd() override {
-    told_.request_ended = true;
-    if (told_.path == "/echo" || told_.path == "/count") stream_->SendTrailers(kDone);
-  }
-  void OnSent() override { ++told_.sent; }
-  void OnClosed(ResetCode code) override {
-    ++told_.closed;
-    told_.code = code;
-    stream_ = nullptr;
-  }
-
- private:
-  Stream* stream_;
-  Told& told_;
-};
-
-class ScriptedAcceptor final : public StreamAcceptor {
- public:
-  void OnRequest(Stream& stream, const RequestHead& head, bool) override {
-    told.push_back(std::make_unique<Told>());
-    told.back()->path = std::string(head.Find(":path"));
-    heads.push_back(head);
-    if (head.too_large) return stream.SendHeaders(kOk, /*end=*/true);
-    stream.SetHandler(std::make_shared<ScriptedStream>(stream, *told.back()));
-  }
-  std::vector<std::unique_ptr<Told>> told;
-  std::vector<RequestHead> heads;
-};
-
-class ConnectionTest : public ::testing::Test {
- protected:
-  void Serve(const ConnectionLimits& limits = {}) {
-    server_ = std::make_unique<LoopServer>(acceptor_, limits);
-  }
-  // What the i-th stream was told by now.
-  Told ToldTo(size_t i) {
-    Told told;
-    server_->Run([&] { told = *acceptor_.told.at(i); });
-    return told;
-  }
-  // Several turns of the loop: each handles kEventsPerTurn events at most, and these are events.
-  void Settle() {
-    for (int i = 0; i < 5 * EventLoop::kEventsPerTurn; ++i) server_->Run([] {});
-  }
-  size_t Streams() {
-    size_t count = 0;
-    server_->Run([&] { count = acceptor_.told.size(); });
-    return count;
-  }
-
-  ScriptedAcceptor acceptor_;
-  std::unique_ptr<LoopServer> server_;
-};
 
 TEST_F(ConnectionTest, EchoesABodyAndEndsWithTrailers) {
   Serve();
@@ -186,122 +75,6 @@ TEST_F(ConnectionTest, StreamMaySendItsWindowAndNoMoreUntilItIsConsumed) {
   EXPECT_EQ(ToldTo(1).data_bytes, 1'000'000);
 }
 
-// Long enough for a busy machine not to be taken for a slow client.
-constexpr absl::Duration kStall = absl::Milliseconds(200);
-
-// A client that lets one byte go at a time, as fast as it can, over and over: far above a floor of
-// a byte a second, and far below one of a gibibyte.
-class SlowReaderTest : public ConnectionTest {
- protected:
-  void Begin(int64_t min_bytes_per_second, int32_t stream_window, int32_t connection_window) {
-    ConnectionLimits limits;
-    limits.max_stall = kStall;
-    limits.min_bytes_per_second = min_bytes_per_second;
-    Serve(limits);
-    client_ = std::make_unique<RawHttp2Client>(
-        server_->Connect(), RawHttp2Client::Options{.stream_window = stream_window,
-                                                    .connection_window = connection_window,
-                                                    .consumes = false});
-    stream_ = client_->Call("/megabytes/10");
-  }
-  // For so long as the server lets it, at most five stall limits: whether it did to the end.
-  bool ReadByteByByte(int32_t window_of) {
-    const absl::Time until = SteadyNow() + 5 * kStall;
-    while (SteadyNow() < until) {
-      const size_t before = client_->answer(stream_).body.size();
-      const bool more = client_->RunUntil([&] {
-        return client_->answer(stream_).body.size() > before || client_->answer(stream_).ended;
-      });
-      if (!more || client_->answer(stream_).ended) return false;
-      client_->AddWindow(window_of, 1);
-    }
-    return true;
-  }
-
-  std::unique_ptr<RawHttp2Client> client_;
-  int32_t stream_ = 0;
-};
-
-constexpr int64_t kGibibyte = int64_t{1} << 30;
-constexpr int32_t kOpenWindow = 1 << 24;
-
-TEST_F(SlowReaderTest, StreamOfWhichTooLittleIsTakenIsReset) {
-  Begin(kGibibyte, /*stream_window=*/100, kOpenWindow);
-  EXPECT_FALSE(ReadByteByByte(stream_));
-  EXPECT_EQ(client_->answer(stream_).reset, NGHTTP2_CANCEL);
-  EXPECT_TRUE(client_->RoundTrip());
-}
-
-TEST_F(SlowReaderTest, StreamOfWhichEnoughIsTakenGoesOn) {
-  Begin(1, /*stream_window=*/100, kOpenWindow);
-  EXPECT_TRUE(ReadByteByByte(stream_));
-}
-
-TEST_F(SlowReaderTest, ConnectionOfWhichTooLittleIsTakenEnds) {
-  Begin(kGibibyte, kOpenWindow, /*connection_window=*/65'535);
-  EXPECT_FALSE(ReadByteByByte(0));
-  server_->AwaitNoConnections();
-  EXPECT_EQ(ToldTo(0).closed, 1);
-}
-
-TEST_F(SlowReaderTest, ConnectionOfWhichEnoughIsTakenGoesOn) {
-  Begin(1, kOpenWindow, /*connection_window=*/65'535);
-  EXPECT_TRUE(ReadByteByByte(0));
-}
-
-// Reads from a socket, at 8 MB a second and windows being open, until the server hangs up; false if
-// it does not within so many stall limits. By pages: on a busy machine a read may take a turn of
-// the scheduler, whatever it brings.
-bool HangsUpOnASlowSocket(LoopServer& server, int limits) {
-  constexpr double kBytesPerSecond = 8e6;
-  const int fd = server.Connect();
-  const int socket = dup(fd);
-  RawHttp2Client client(fd, {.stream_window = kGibibyte / 4, .connection_window = kGibibyte / 4});
-  client.Call("/megabytes/100");
-  EXPECT_TRUE(client.Flush());
-  const absl::Time start = SteadyNow();
-  pollfd ready{.fd = socket, .events = POLLIN, .revents = 0};
-  std::array<char, 4096> page;
-  double taken = 0;
-  ssize_t got = 1;
-  while (got > 0 && SteadyNow() < start + limits * kStall) {
-    if (taken > kBytesPerSecond * absl::ToDoubleSeconds(SteadyNow() - start)) {
-      std::this_thread::yield();
-      continue;
-    }
-    EXPECT_EQ(poll(&ready, 1, 10'000), 1);
-    got = recv(socket, page.data(), page.size(), 0);
-    taken += static_cast<double>(got);
-  }
-  close(socket);
-  return got <= 0;
-}
-
-TEST_F(ConnectionTest, SocketOfWhichTooLittleIsReadIsClosed) {
-  ConnectionLimits limits;
-  limits.max_stall = kStall;
-  limits.min_bytes_per_second = kGibibyte;
-  Serve(limits);
-  EXPECT_TRUE(HangsUpOnASlowSocket(*server_, /*limits=*/100));
-}
-
-TEST_F(ConnectionTest, SocketOfWhichEnoughIsReadStaysOpen) {
-  ConnectionLimits limits;
-  limits.max_stall = kStall;
-  limits.min_bytes_per_second = 1;
-  Serve(limits);
-  EXPECT_FALSE(HangsUpOnASlowSocket(*server_, /*limits=*/5));
-}
-
-TEST(ConnectionLimitsTest, OwedIsTheFloorOrTheRest) {
-  ConnectionLimits limits;
-  limits.max_stall = absl::Seconds(300);
-  limits.min_bytes_per_second = 1024;
-  EXPECT_EQ(limits.OwedOf(307'201), 307'200);
-  EXPECT_EQ(limits.OwedOf(307'199), 307'199);
-  EXPECT_EQ(limits.OwedOf(0), 1);
-}
-
 TEST_F(ConnectionTest, ResetOfTheClientClosesTheStreamOnce) {
   Serve();
   RawHttp2Client client(server_->Connect());
@@ -338,11 +111,11 @@ TEST_F(ConnectionTest, EndOfTheConnectionClosesEveryStream) {
 }
 
 TEST_F(ConnectionTest, HeadersUpToTheLimitAreKeptAndOneByteMoreIsNot) {
-  // As RFC 9113 counts: names, values and 32 bytes each.
+  // Sizes as RFC 9113 counts them: names, values and 32 bytes each.
   const auto client_headers = [](size_t value) {
     return RawHttp2Client::Headers{{"x", std::string(value, 'v')}};
   };
-  // What Call sends besides, with the path "/silent".
+  // Size of the other headers that Call sends, with the path "/silent".
   constexpr size_t kUsual = 7 + 4 + 7 + 4 + 5 + 7 + 10 + 4 + 2 + 8 + 12 + 16 + 6 * 32;
   ConnectionLimits limits;
   limits.max_header_bytes = 2'000;
@@ -429,99 +202,6 @@ TEST_F(ConnectionTest, ClientIsToldTheLimitOfStreamsAndOneOverItIsRefusedWhenItK
   rude.Headers(9, UsualHeaders("/hold"));
   ASSERT_TRUE(rude.RoundTrip());
   EXPECT_EQ(Streams(), 4);
-}
-
-// Opens streams and resets each of them at once.
-void OpenAndReset(RawFrameClient& client, const std::string& path, uint32_t first, uint32_t count) {
-  std::string frames;
-  for (uint32_t stream = first; stream < first + 2 * count; stream += 2) {
-    frames += Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, stream, UsualHeaders(path));
-    frames += Frame(NGHTTP2_RST_STREAM, 0, stream, std::string(3, '\0') + char{NGHTTP2_CANCEL});
-  }
-  client.Send(frames);
-}
-constexpr uint32_t kManyResets = 10'000;  // a burst, and what is allowed within 40 s
-
-TEST_F(ConnectionTest, ResetsOfStreamsWithoutAnAnswerUpToTheBurstAreTaken) {
-  Serve();
-  RawFrameClient client(server_->Connect());
-  OpenAndReset(client, "/silent", 1, ResetAllowance::kBurst);
-  EXPECT_TRUE(client.RoundTrip());
-  EXPECT_EQ(Streams(), ResetAllowance::kBurst);
-}
-
-TEST_F(ConnectionTest, FloodOfResetsOfStreamsWithoutAnAnswerEndsTheConnection) {
-  Serve();
-  RawFrameClient client(server_->Connect());
-  OpenAndReset(client, "/silent", 1, kManyResets);
-  EXPECT_FALSE(client.RoundTrip());
-  EXPECT_EQ(client.GoAway(), NGHTTP2_ENHANCE_YOUR_CALM);
-  server_->AwaitNoConnections();
-}
-
-TEST_F(ConnectionTest, ResetsOfStreamsThatWereAnsweredAreNotCounted) {
-  Serve();
-  RawFrameClient client(server_->Connect());
-  OpenAndReset(client, "/large/1", 1, kManyResets);
-  EXPECT_TRUE(client.RoundTrip());
-  // Nor have they used up what others may.
-  OpenAndReset(client, "/silent", 2 * kManyResets + 1, ResetAllowance::kBurst);
-  EXPECT_TRUE(client.RoundTrip());
-}
-
-TEST_F(ConnectionTest, StreamsThatWereAnsweredEarnResetsOfSuchAsWereNot) {
-  Serve();
-  RawFrameClient client(server_->Connect());
-  constexpr uint32_t kBurst = ResetAllowance::kBurst;
-  constexpr uint32_t kMore = 1'500;
-  OpenAndReset(client, "/silent", 1, kBurst);
-  OpenAndReset(client, "/large/1", 1 + 2 * kBurst, kMore);
-  OpenAndReset(client, "/silent", 1 + 2 * (kBurst + kMore), kMore);
-  EXPECT_TRUE(client.RoundTrip());
-  EXPECT_EQ(Streams(), kBurst + 2 * kMore);
-}
-
-TEST_F(ConnectionTest, ResetsOnAConnectionOfManyClientsAreNotCounted) {
-  server_ = std::make_unique<LoopServer>(acceptor_, ConnectionLimits(), /*shared=*/true);
-  RawFrameClient client(server_->Connect());
-  OpenAndReset(client, "/silent", 1, kManyResets);
-  EXPECT_TRUE(client.RoundTrip());
-  EXPECT_EQ(Streams(), kManyResets);
-}
-
-TEST_F(ConnectionTest, FloodOfPingsEndsTheConnection) {
-  ConnectionLimits limits;
-  limits.max_control_frames = 100;
-  Serve(limits);
-  RawHttp2Client client(server_->Connect());
-  ASSERT_TRUE(client.RoundTrip());
-  for (int i = 0; i < 10'000; ++i) client.Ping();
-  EXPECT_FALSE(client.RunUntil([] { return false; }));
-  EXPECT_TRUE(client.closed());
-  ASSERT_FALSE(client.goaways().empty());
-  EXPECT_EQ(client.goaways().back().second, NGHTTP2_ENHANCE_YOUR_CALM);
-  server_->AwaitNoConnections();
-}
-
-TEST_F(ConnectionTest, FloodOfSettingsEndsTheConnection) {
-  ConnectionLimits limits;
-  limits.max_control_frames = 100;
-  Serve(limits);
-  RawHttp2Client client(server_->Connect());
-  ASSERT_TRUE(client.RoundTrip());
-  for (int i = 0; i < 900; ++i) client.Settings();
-  EXPECT_FALSE(client.RunUntil([] { return false; }));
-  EXPECT_TRUE(client.closed());
-  server_->AwaitNoConnections();
-}
-
-TEST_F(ConnectionTest, PingsBelowTheLimitAreAllAnswered) {
-  ConnectionLimits limits;
-  limits.max_control_frames = 100;
-  Serve(limits);
-  RawHttp2Client client(server_->Connect());
-  for (int i = 0; i < 50; ++i) client.Ping();
-  EXPECT_TRUE(client.RunUntil([&] { return client.pings_answered() == 50; }));
 }
 
 TEST_F(ConnectionTest, AnswerThatIsNotReadStaysWithTheCallBeyondTheLimitOfOutput) {

@@ -1,4 +1,4 @@
-// What a client may send of headers and trailers: frames by hand.
+// Limits on the headers and trailers of clients: frames by hand.
 #include <malloc.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class CountingAcceptor final : public StreamAcceptor {
     stream.SetHandler(std::make_shared<Handler>(*this));
   }
 
-  // What a request takes of the loop.
+  // Time that a request takes of the loop.
   absl::Duration work = absl::ZeroDuration();
   std::vector<std::string> paths;
   std::vector<std::string> types;
@@ -186,7 +186,7 @@ TEST_F(HeaderLimitsTest, HeadersOfRequestsThatAreUnderWayTakeNoMemory) {
   }
   ASSERT_TRUE(client_->RoundTrip());
   ExpectRequests(kStreams, 0);
-  // What a stream itself needs is a tenth of this.
+  // A stream itself needs a tenth of this.
   EXPECT_LT(mallinfo2().uordblks, before + kStreams * kBytes / 2);
 }
 
@@ -197,7 +197,7 @@ TEST_F(HeaderLimitsTest, ConnectionWithHundredsOfCallsInOneReadLetsOthersIn) {
   ASSERT_TRUE(client_->RoundTrip());
   ASSERT_TRUE(other.RoundTrip());
   constexpr uint32_t kCalls = 300;
-  // Of HPACK's own table: POST, http and "/", a byte each.
+  // Entries of HPACK's own table: POST, http and "/", a byte each.
   const std::string call = "\x83\x86\x84";
   std::string calls =
       Frame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, call + Indexed(":authority", "test"));

@@ -100,7 +100,7 @@ TEST(TimerWheelTest, AgreesWithAList) {
       const int64_t span_ms = below(3) == 0 ? 40'000 : 200;
       const absl::Time at = now + absl::Microseconds(below(span_ms * 1000)) - absl::Milliseconds(5);
       wheel.Set(timers[which], at);
-      // What is late when it is set is due at once.
+      // A timer that is late when it is set is due at once.
       set[which] = std::max(at, now);
     } else if (kind < 7) {
       timers[which].Cancel();

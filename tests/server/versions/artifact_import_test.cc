@@ -102,13 +102,13 @@ TEST_F(ArtifactImportTest, TheRegistryKnowsTheNewestVersionAtOnce) {
 TEST_F(ArtifactImportTest, WhatIsNoArtifactIsRefusedAfterItsFirstBytes) {
   ArtifactImport text("letter", memory_);
   EXPECT_TRUE(text.Append(std::string(175, 'x')).ok());
-  ExpectInvalid(text.Append("x"), "DAMAGED_ARTIFACT");
+  ExpectInvalid(text.Append("x"), "ARTIFACT_MALFORMED");
   ArtifactImport at_once("letter", memory_);
-  ExpectInvalid(at_once.Append(std::string(1 << 20, 'x')), "DAMAGED_ARTIFACT");
+  ExpectInvalid(at_once.Append(std::string(1 << 20, 'x')), "ARTIFACT_MALFORMED");
   std::string damaged = CertifiedArtifact().substr(0, kArtifactHeadBytes);
   damaged[100] ^= 1;
   ArtifactImport head("letter", memory_);
-  ExpectInvalid(head.Append(damaged), "DAMAGED_ARTIFACT");
+  ExpectInvalid(head.Append(damaged), "ARTIFACT_MALFORMED");
   std::string newer = CertifiedArtifact();
   WriteAt<uint32_t>(newer, 8, 3);
   FixChecksums(newer);
@@ -134,11 +134,11 @@ TEST_F(ArtifactImportTest, MemoryIsReservedForTheStatedSizeAndTooMuchIsRefusedBe
     ArtifactImport large("letter", memory_);
     const absl::Status refused = large.Append(HeadStating(1 << 20));
     EXPECT_EQ(refused.code(), Code::kResourceExhausted) << refused;
-    EXPECT_EQ(ReasonOf(refused), "BUILD_MEMORY");
+    EXPECT_EQ(ReasonOf(refused), "BUILD_MEMORY_FULL");
     ArtifactImport larger("letter", memory_);
-    ExpectInvalid(larger.Append(HeadStating(uint64_t{1} << 40)), "DAMAGED_ARTIFACT");
+    ExpectInvalid(larger.Append(HeadStating(uint64_t{1} << 40)), "ARTIFACT_MALFORMED");
     ArtifactImport wraps("letter", memory_);
-    ExpectInvalid(wraps.Append(HeadStating(~uint64_t{0})), "DAMAGED_ARTIFACT");
+    ExpectInvalid(wraps.Append(HeadStating(~uint64_t{0})), "ARTIFACT_MALFORMED");
   }
   EXPECT_EQ(reserved_.Value(), 3.0 * artifact.size());
 }
@@ -148,9 +148,9 @@ TEST_F(ArtifactImportTest, MoreOrFewerBytesThanStatedAreRefused) {
   for (const size_t piece : {size_t{100}, artifact.size() + 1}) {
     ExpectInvalid(Import(artifact + "x", piece).status(), "ARTIFACT_TOO_LONG");
   }
-  ExpectInvalid(Import(artifact.substr(0, artifact.size() - 1)).status(), "DAMAGED_ARTIFACT");
-  ExpectInvalid(Import(artifact.substr(0, 100)).status(), "DAMAGED_ARTIFACT");
-  ExpectInvalid(Import("").status(), "DAMAGED_ARTIFACT");
+  ExpectInvalid(Import(artifact.substr(0, artifact.size() - 1)).status(), "ARTIFACT_MALFORMED");
+  ExpectInvalid(Import(artifact.substr(0, 100)).status(), "ARTIFACT_MALFORMED");
+  ExpectInvalid(Import("").status(), "ARTIFACT_MALFORMED");
   EXPECT_TRUE(NothingStored());
 }
 
@@ -174,14 +174,14 @@ TEST_F(ArtifactImportTest, WhatDoesNotStandUpToReviewIsTheClientsFaultAndStoresN
   ExpectInvalid(Import(CertifiedArtifact(
                            {}, {.provenance = [](Provenance& p) { p.kernel_text = "\x1b[2J"; }}))
                     .status(),
-                "UNREADABLE_TEXT");
+                "TEXT_UNREADABLE");
   ExpectInvalid(
       Import(CertifiedArtifact({}, {.certificate = [](Certificate& c) { c.self_check->rows = 3; }}))
           .status(),
-      "SELF_CHECK_SHAPE");
+      "SELF_CHECK_SHAPE_MISMATCH");
   std::string damaged = CertifiedArtifact();
   damaged[200] ^= 1;
-  ExpectInvalid(Import(damaged).status(), "DAMAGED_ARTIFACT");
+  ExpectInvalid(Import(damaged).status(), "ARTIFACT_MALFORMED");
   EXPECT_TRUE(NothingStored());
   EXPECT_EQ(reserved_.Value(), 0);
 }

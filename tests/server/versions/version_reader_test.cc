@@ -102,7 +102,7 @@ TEST_F(VersionReaderTest, ALargeCertificateIsChargedTwiceAndASmallOneNot) {
   MemoryBudget little(2'800'000, &gauge);
   const absl::Status refused = Read(&little).status();
   EXPECT_EQ(refused.code(), Code::kResourceExhausted) << refused;
-  EXPECT_EQ(DetailOf(refused)->reason, "BUILD_MEMORY");
+  EXPECT_EQ(DetailOf(refused)->reason, "BUILD_MEMORY_FULL");
   MemoryBudget enough(3 * kMiB, &gauge);
   EXPECT_TRUE(Read(&enough).ok());
   EXPECT_EQ(gauge.Value(), 0);

@@ -10,21 +10,18 @@ was built without a name is deleted when nobody has used it for a week: `mapping
 """
 from __future__ import annotations
 
-from phimap._pins import reference_to
 from phimap.sklearn._clients import client_of
+from phimap.sklearn._kernel_features import KernelFeatures
 from phimap.sklearn._landmark_mappings import F1, F2, F3, KernelPCA
 from phimap.sklearn._mapping import Mapping
 from phimap.sklearn._parameters import parsed
 from phimap.sklearn._random_mappings import FourierFeatures, RandomProjection
 
-__all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelPCA", "RandomProjection", "from_version"]
+__all__ = ["F1", "F2", "F3", "FourierFeatures", "KernelFeatures", "KernelPCA", "RandomProjection", "from_version"]
 
 
 def from_version(reference: str, *, server: str | None = None) -> Mapping:
-    """The estimator, of whichever class it is, that applies a stored version. See F2.from_version."""
+    """The estimator that applies a stored version: of the mapping's own class, or KernelFeatures. See F2.from_version."""
     version = client_of(server).get_version(reference)
-    family = parsed(version.mapping_text)[0]
-    if family not in Mapping.families:
-        raise ValueError(f"{reference_to(version)} is {version.mapping_text}: there are estimators for "
-                         f"{', '.join(Mapping.families)}; phimap.Client.transform applies any mapping")
-    return Mapping.families[family].from_version(reference, server=server)
+    kind = Mapping.families.get(parsed(version.mapping_text)[0], KernelFeatures)
+    return kind.from_version(reference, server=server)

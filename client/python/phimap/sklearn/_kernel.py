@@ -6,8 +6,8 @@ from typing import Any
 
 from phimap.sklearn._parameters import word
 
-# What scikit-learn calls a kernel, and which parameters it has. Others are ignored, as Nystroem ignores them: a grid may
-# hold several kernels.
+# scikit-learn's names of kernels, and their parameters. Others are ignored, as Nystroem ignores them: a grid may hold
+# several kernels.
 _NAMED = {"rbf": ("gamma",), "laplacian": ("gamma",), "poly": ("degree", "gamma", "coef0"),
           "polynomial": ("degree", "gamma", "coef0"), "sigmoid": ("gamma", "coef0"), "linear": (), "cosine": ()}
 _DEFAULTS = {"degree": 3, "coef0": 1}

@@ -49,7 +49,7 @@ def values(function: Function, rows: Any, others: Any) -> np.ndarray[Any, Any]:
 
 
 def blocks(function: Function, rows: Any, others: Any) -> Any:
-    """The same for rows of a transform: one matrix, or blocks of many rows one after the other."""
+    """Values for rows of a transform: one matrix, or blocks of many rows one after the other."""
     if _count(rows) <= _ROWS_AT_ONCE:
         return values(function, rows, others)
     return _blocks(function, rows, others)
@@ -61,8 +61,8 @@ def _blocks(function: Function, rows: Any, others: Any) -> Iterator[np.ndarray[A
 
 
 def _tried(function: Function, rows: Any, others: Any) -> tuple[bool, Exception | None]:
-    """Whether the function is one of two matrices: tried on 2 rows and 3, on which a function of two rows fails, or answers
-    something of another shape."""
+    """Whether the function takes two matrices rather than two rows: tried on 2 rows and 3, where a function of two rows fails
+    or returns another shape."""
     few, more = rows[:2], others[:3]
     try:
         answer = np.asarray(function(few, more))

@@ -1,4 +1,4 @@
-"""What the estimators share: a version that `fit` builds and `transform` applies."""
+"""The part that the estimators share: a version that `fit` builds and `transform` applies."""
 from __future__ import annotations
 
 import datetime
@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from phimap._access import server_or_default
+from phimap._blocks import strings_of
 from phimap._columns import check_same
 from phimap._lifetime import Ttl
 from phimap._pins import by_digest, reference_to
-from phimap._rows import strings_of
 from phimap.client import Client
 from phimap.errors import Error, NotFound
 from phimap.results import Certificate, Version
@@ -26,7 +26,7 @@ from phimap.sklearn._parameters import given, parsed, seed_of, word
 
 # Parameters that the text names otherwise: scikit-learn takes what has a `sparsify` for a linear model.
 _TEXT_NAMES = {"gram_sparsify": "sparsify"}
-# Of a kernel that has one of scikit-learn's names.
+# Parameters of a kernel that has one of scikit-learn's names.
 _KERNEL_PARAMETERS = ("gamma", "degree", "coef0")
 # Seconds after its last use, of what is built without a name.
 _DEFAULT_TTL = 7 * 86_400.0
@@ -35,9 +35,9 @@ _Self = TypeVar("_Self", bound="Mapping")
 
 
 class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share; F2 describes it."""
+    """The part that the estimators share; F2 describes it."""
 
-    # What `fit` saw, if X was a DataFrame; or the names that a version has.
+    # Names that `fit` saw, if X was a DataFrame; or the names that a version has.
     feature_names_in_: np.ndarray[Any, Any]
     # The estimators, by the name of their mapping.
     families: ClassVar[dict[str, type[Mapping]]] = {}
@@ -45,13 +45,17 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # The mapping's name in its text, and its parameters there.
     _family = ""
     _text_parameters: tuple[str, ...] = ("landmarks", "input_dimensions", "policy", "pool_rows", "serving_type")
-    # What n_components is another name of, and parameters that are None until `fit` and then this.
+    # Parameter for which n_components is another name, and parameters that are None until `fit` and then have this
+    # value.
     _components = "landmarks"
     _defaults: ClassVar[dict[str, Any]] = {"landmarks": 100}
+    # Types that the text has words for.
+    _value_types: ClassVar[tuple[type, ...]] = (str, int, float, np.number, np.bool_)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Mapping.families.setdefault(cls._family, cls)
+        if cls._family:
+            Mapping.families.setdefault(cls._family, cls)
 
     def _store(self, parameters: dict[str, Any]) -> None:
         """Sets the parameters of __init__, as they were given: `locals()` of it."""
@@ -106,10 +110,10 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray[Any, Any]:
         """"f2_0", "f2_1" …; input_features is only checked against what `fit` saw."""
         count = len(super().get_feature_names_out(input_features))
-        return np.asarray([f"{self._family}_{i}" for i in range(count)], dtype=object)
+        return np.asarray([f"{self._mapping_name()}_{i}" for i in range(count)], dtype=object)
 
     def certificate(self) -> Certificate:
-        """What was measured about the version when it was built."""
+        """Measurements of the version, made when it was built."""
         check_is_fitted(self)
         return self._version().certificate
 
@@ -146,7 +150,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         try:
             self.delete()
         except Error as failed:
-            # What ended the block says more than that nothing could be deleted after it.
+            # The error that ended the block says more than the failure to delete after it.
             if error is None:
                 raise
             warnings.warn(f"what fit made was not deleted: {failed}", stacklevel=2)
@@ -163,7 +167,8 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         super().__setstate__(state)
         # One that an earlier release pickled knows no parameter that came later.
         for name, parameter in inspect.signature(type(self)).parameters.items():
-            self.__dict__.setdefault(name, parameter.default)
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                self.__dict__.setdefault(name, parameter.default)
 
     @classmethod
     def from_version(cls: type[_Self], reference: str, *, server: str | None = None) -> _Self:
@@ -173,19 +178,23 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         trained on. `fit` (in a Pipeline, or of a clone) looks the reference up again and builds nothing.
         """
         version = client_of(server).get_version(reference)
-        family, parameters = parsed(version.mapping_text)
-        if family != cls._family:
-            raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…)"
-                             + (f": use {Mapping.families[family].__name__}" if family in Mapping.families else ""))
-        named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
-        known = {name: value for name, value in named.items() if value is not None}
-        estimator = cls(**known, kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
+        estimator = cls(**cls._parameters_of(version), kernel=version.kernel_text, standardize=version.standardize, seed=version.seed,
                         version=reference, server=server)
         if version.input_columns > 0:
             estimator.n_features_in_ = version.input_columns
         if version.column_names:
             estimator.feature_names_in_ = _names(version)
         return estimator._use(version)
+
+    @classmethod
+    def _parameters_of(cls, version: Version) -> dict[str, Any]:
+        """Parameters of __init__ that stand in the version's text. ValueError if it is another mapping's."""
+        family, parameters = parsed(version.mapping_text)
+        if family != cls._family:
+            raise ValueError(f"{reference_to(version)} is {version.mapping_text}, not {cls._family}(…): use "
+                             + (Mapping.families[family].__name__ if family in Mapping.families else "KernelFeatures"))
+        named = {name: parameters.get(_TEXT_NAMES.get(name, name)) for name in cls._text_parameters}
+        return {name: value for name, value in named.items() if value is not None}
 
     def _look_up(self: _Self, client: Client, columns: int) -> _Self:
         if callable(self.kernel):
@@ -213,7 +222,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return client.get_version(by_digest(self.reference_, self.digest_) or self.reference_)
 
     def _use(self: _Self, version: Version) -> _Self:
-        # What belongs to a fit before, with another kernel.
+        # Attributes of an earlier fit, with another kernel.
         for attribute in ("components_", "component_indices_"):
             self.__dict__.pop(attribute, None)
         self.reference_ = reference_to(version)
@@ -224,11 +233,15 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _fresh_name(self) -> str:
-        """That of the fit before, which built another version of the mapping, or a new one."""
+        """The mapping's name from the fit before, which built another version of the mapping, or a new name."""
         server, mapping, number = getattr(self, "made_", (None, "", 0))
         if server == server_or_default(self.server) and number is None:
             return str(mapping)
-        return f"{self._family.replace('_', '-')}-{uuid.uuid4().hex}"
+        return f"{self._mapping_name().replace('_', '-')}-{uuid.uuid4().hex}"
+
+    def _mapping_name(self) -> str:
+        """The mapping's name in its text."""
+        return self._family
 
     def _values(self) -> dict[str, Any]:
         """The parameters of the text, with aliases and defaults resolved."""
@@ -243,23 +256,23 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The mapping in its text form, within what the rows allow."""
         values = self._values()
         for name, limit in self._limits(rows):
-            if isinstance(values[name], (int, np.integer)) and values[name] > limit:
+            if isinstance(values.get(name), (int, np.integer)) and values[name] > limit:
                 said = "n_components" if name == self._components and self.n_components is not None else name
                 warnings.warn(f"{said}={values[name]} is more than {type(self).__name__} can have from {rows} rows: "
                               f"{limit} are used", UserWarning, stacklevel=3)
                 values[name] = limit
         for name, value in values.items():
-            if not (value is None or isinstance(value, (str, int, float, np.number, np.bool_))):
+            if not (value is None or isinstance(value, self._value_types)):
                 raise TypeError(f"{name}: expected a number or a name, got {value!r}")
         words = ", ".join(f"{_TEXT_NAMES.get(name, name)}={word(value)}" for name, value in values.items()
                           if value is not None)
-        return f"{self._family}({words})"
+        return f"{self._mapping_name()}({words})"
 
     def _pool(self, rows: int, seed: Any) -> np.ndarray[Any, Any]:
         """Rows whose Gram matrix is sent."""
-        landmarks = min(self._values().get("landmarks", 1), rows)
-        return _kernel_function.pool_of(rows, landmarks, getattr(self, "pool_rows", None), seed,
-                                        getattr(self, "policy", None) == "given")
+        values = self._values()
+        return _kernel_function.pool_of(rows, min(values.get("landmarks", 1), rows), values.get("pool_rows"), seed,
+                                        values.get("policy") == "given")
 
     def _limits(self, rows: int) -> list[tuple[str, int]]:
         """Parameters that the rows bound, each with its bound."""
@@ -284,7 +297,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _validated(self, X: Any, reset: bool) -> Any:
         if (texts := strings_of(X)) is not None:
-            # As of scikit-learn's own vectorizers: such an X has no features that were seen.
+            # Like scikit-learn's own vectorizers: such an X has no features that were seen.
             for attribute in ("n_features_in_", "feature_names_in_") if reset else ():
                 self.__dict__.pop(attribute, None)
             return texts
@@ -326,6 +339,6 @@ def _gram(function: Any, rows: Any) -> np.ndarray[Any, Any]:
 
 
 def _duration(ttl: Ttl) -> str:
-    """As "7 days"."""
+    """Text such as "7 days"."""
     seconds = ttl.total_seconds() if isinstance(ttl, datetime.timedelta) else ttl
     return f"{seconds / 86_400:g} days" if seconds >= 2 * 86_400 else f"{seconds:g} s"

@@ -32,6 +32,8 @@ def seed_of(seed: Any, random_state: Any) -> Any:
 
 def word(value: Any) -> str:
     """A value as the text forms have it, exactly."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return f"[{', '.join(map(word, value))}]"
     if isinstance(value, (bool, np.bool_)):
         return str(value).lower()
     if isinstance(value, np.generic):
@@ -45,6 +47,12 @@ def parsed(mapping_text: str) -> tuple[str, dict[str, Any]]:
     if not found:
         return mapping_text, {}
     return found[1], {name: _value(text) for name, text in _PARAMETER.findall(found[2])}
+
+
+def is_well_formed(mapping_text: str) -> bool:
+    """Whether `parsed` understands all of the text: a name, or a name with its parameters in parentheses."""
+    found = _MAPPING_TEXT.fullmatch(mapping_text)
+    return not _PARAMETER.sub("", found[2]).strip(" ,") if found else mapping_text.isidentifier()
 
 
 def _value(text: str) -> Any:

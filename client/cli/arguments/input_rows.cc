@@ -1,0 +1,300 @@
+#include "client/cli/arguments/input_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/files/csv_reader.h"
+#include "client/files/input_file.h"
+#include "client/files/input_paths.h"
+#include "client/files/npy_reader.h"
+#include "client/files/output_file.h"
+#include "client/files/row_sequence.h"
+#include "client/files/svmlight_reader.h"
+#include "client/files/text_column_reader.h"
+#include "client/files/text_lines_reader.h"
+#include "core/digest/named_columns.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+// Reason for which columns of a format cannot be named.
+absl::string_view NoNamesOf(FileFormat format) {
+  switch (format) {
+    case FileFormat::kNpy:
+      return "the columns of npy have no names";
+    case FileFormat::kSvmlight:
+      return "columns of svmlight have numbers, and each line begins with its label";
+    case FileFormat::kText:
+      return "a file of texts has neither columns nor labels";
+    case FileFormat::kCsv:
+      break;
+  }
+  return "";
+}
+
+absl::Status CheckNamingOptions(const InputArguments& input, FileFormat format) {
+  if (format == FileFormat::kCsv) return absl::OkStatus();
+  const std::pair<const char*, bool> options[] = {
+      {"--label", !input.choice.label.empty()},
+      {"--exclude", !input.choice.exclude.empty()},
+      {"--passthrough", !input.choice.passthrough.empty()},
+      {"--columns", !input.columns_given.empty() && format != FileFormat::kSvmlight}};
+  for (const auto& [option, given] : options) {
+    if (!given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " names a column of a CSV file; ", NoNamesOf(format)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptions(const InputArguments& input, FileFormat format) {
+  PHIMAP_RETURN_IF_ERROR(CheckNamingOptions(input, format));
+  if (format != FileFormat::kCsv && !input.text.empty()) {
+    return absl::InvalidArgumentError(
+        "--text names a column of a CSV file; use --format=text for a file with one text per line");
+  }
+  const bool chosen = !input.choice.passthrough.empty() || !input.choice.exclude.empty() ||
+                      !input.columns_given.empty();
+  if (!input.text.empty() && chosen) {
+    return absl::InvalidArgumentError(
+        "--text names the column of the examples; --columns, --exclude and --passthrough are for "
+        "rows of numbers only");
+  }
+  if (format != FileFormat::kCsv && !input.delimiter.empty()) {
+    return absl::InvalidArgumentError("--delimiter is for CSV files only");
+  }
+  if (format != FileFormat::kSvmlight && input.zero_based) {
+    return absl::InvalidArgumentError("--zero-based is for svmlight files only");
+  }
+  return absl::OkStatus();
+}
+
+ColumnChoice ChoiceOf(const InputArguments& input) {
+  ColumnChoice choice = input.choice;
+  choice.columns = input.columns_given;
+  return choice;
+}
+
+absl::StatusOr<char> DelimiterOf(const InputArguments& input, const std::string& path) {
+  const std::string& named = input.delimiter;
+  if (named.empty()) {
+    return absl::EndsWithIgnoreCase(WithoutCompression(path), ".tsv") ? '\t' : ',';
+  }
+  if (named == "tab" || named == "\\t") return '\t';
+  const bool usable = named.size() == 1 && !absl::ascii_isalnum(named[0]) &&
+                      absl::ascii_isascii(named[0]) &&
+                      absl::string_view("\"\r\n.+-").find(named[0]) == absl::string_view::npos;
+  if (usable) return named[0];
+  return absl::InvalidArgumentError(
+      absl::StrCat("--delimiter: expected tab or one character that cannot be part of a number, "
+                   "such as ';' or '|'; got '",
+                   named, "'"));
+}
+
+absl::StatusOr<OpenedRows> OpenCsv(std::unique_ptr<InputFile> file, const std::string& path,
+                                   const InputArguments& input, bool keep_labels) {
+  PHIMAP_ASSIGN_OR_RETURN(const char delimiter, DelimiterOf(input, path));
+  if (!input.text.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        std::unique_ptr<TextColumnReader> reader,
+        TextColumnReader::Open(std::move(file), input.text, input.choice.label, delimiter));
+    TextColumnReader* const labels = reader.get();
+    return OpenedRows{std::move(reader), labels, labels->header()};
+  }
+  PHIMAP_ASSIGN_OR_RETURN(
+      std::unique_ptr<CsvReader> reader,
+      CsvReader::Open(std::move(file), ChoiceOf(input), delimiter, input.passthrough));
+  if (keep_labels) reader->KeepLabels();
+  CsvReader* const labels = reader.get();
+  std::vector<std::string> left_out = labels->left_out();
+  return OpenedRows{std::move(reader), labels, labels->header(), {}, std::move(left_out)};
+}
+
+// Columns of svmlight rows: from the command line, else from the version, else 0.
+absl::StatusOr<int32_t> ColumnsOfRows(const InputArguments& input) {
+  if (input.columns_given.empty()) return input.columns;
+  return CountOfColumns(input.columns_given);
+}
+
+absl::StatusOr<OpenedRows> OpenSvmlight(std::unique_ptr<InputFile> file,
+                                        const InputArguments& input, bool keep_labels,
+                                        client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(const int32_t columns, ColumnsOfRows(input));
+  PHIMAP_ASSIGN_OR_RETURN(
+      std::unique_ptr<SvmlightReader> reader,
+      SvmlightReader::Open(std::move(file), {columns, input.zero_based}, cancel));
+  if (keep_labels) reader->KeepLabels();
+  SvmlightReader* const labels = reader.get();
+  return OpenedRows{std::move(reader), labels};
+}
+
+absl::StatusOr<OpenedRows> OpenFile(const InputArguments& input, FileFormat format,
+                                    const std::string& path, bool keep_labels,
+                                    client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<InputFile> file, InputFile::Open(path));
+  switch (format) {
+    case FileFormat::kCsv:
+      return OpenCsv(std::move(file), path, input, keep_labels);
+    case FileFormat::kNpy: {
+      PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<NpyReader> reader, NpyReader::Open(std::move(file)));
+      const client::FloatType type = reader->type();
+      return OpenedRows{std::move(reader), nullptr, {}, type};
+    }
+    case FileFormat::kText:
+      return OpenedRows{std::make_unique<TextLinesReader>(std::move(file))};
+    case FileFormat::kSvmlight:
+      break;
+  }
+  return OpenSvmlight(std::move(file), input, keep_labels, cancel);
+}
+
+// The largest number of columns that any file needs; each file is read for it.
+absl::StatusOr<int32_t> ColumnsOfAll(const InputArguments& input, client::CancelToken& cancel) {
+  int32_t columns = 0;
+  for (const std::string& path : input.paths) {
+    PHIMAP_ASSIGN_OR_RETURN(const OpenedRows opened, OpenFile(input, FileFormat::kSvmlight, path,
+                                                              /*keep_labels=*/false, cancel));
+    columns = std::max(columns, opened.rows->columns());
+  }
+  return columns;
+}
+
+absl::StatusOr<std::unique_ptr<RowSequence>> OpenAll(InputArguments input, FileFormat format,
+                                                     bool keep_labels,
+                                                     client::CancelToken& cancel) {
+  if (format == FileFormat::kSvmlight && input.columns == 0 && input.columns_given.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(input.columns, ColumnsOfAll(input, cancel));
+  }
+  std::vector<std::string> paths = input.paths;
+  return RowSequence::Open(std::move(paths), [input = std::move(input), format, keep_labels,
+                                              &cancel](const std::string& path) {
+    return OpenFile(input, format, path, keep_labels, cancel);
+  });
+}
+
+absl::Status CheckHasLabels(const InputArguments& input, FileFormat format) {
+  if (format == FileFormat::kNpy) {
+    return absl::InvalidArgumentError(
+        "--input: expected a CSV file with a column of labels, or svmlight; the columns of npy "
+        "have no names");
+  }
+  if (format == FileFormat::kText) {
+    return absl::InvalidArgumentError(
+        "--input: a file of texts has no labels; expected a CSV file with a column of texts and "
+        "one of labels: --text=COLUMN --label=COLUMN");
+  }
+  if (format == FileFormat::kCsv && input.choice.label.empty()) {
+    return absl::InvalidArgumentError("--label is required for a CSV file: the column of labels");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<InputArguments> WithFiles(InputArguments input) {
+  input.paths.insert(input.paths.end(), input.more_paths.begin(), input.more_paths.end());
+  input.more_paths.clear();
+  if (input.paths.empty()) {
+    return absl::InvalidArgumentError("--input is required: one file of rows, or several");
+  }
+  PHIMAP_ASSIGN_OR_RETURN(input.paths, FilesNamed(input.paths));
+  return input;
+}
+
+absl::StatusOr<FileFormat> FormatOf(const InputArguments& input) {
+  std::optional<FileFormat> format;
+  for (const std::string& path : input.paths) {
+    const absl::string_view name = WithoutCompression(path);
+    const bool tabs = input.format.empty() && absl::EndsWithIgnoreCase(name, ".tsv");
+    PHIMAP_ASSIGN_OR_RETURN(const FileFormat its,
+                            tabs ? FileFormat::kCsv : FormatOf(name, input.format, "--format"));
+    if (format.has_value() && *format != its) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--input: the files of one stream must have one format; by their names, ",
+                       input.paths[0], " and ", path, " have two; if they have one, use --format"));
+    }
+    format = its;
+  }
+  return *format;
+}
+
+absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output) {
+  for (const std::string& path : input.paths) {
+    PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(path, output));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given) {
+  constexpr int32_t kMaxColumns = 65'536;  // The API's limit.
+  int32_t count = 0;
+  if (given.size() == 1 && absl::SimpleAtoi(given[0], &count) && count >= 1 &&
+      count <= kMaxColumns) {
+    return count;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--columns: expected a number of columns, 1 to ",
+                                                 kMaxColumns, ", got ",
+                                                 Quoted(absl::StrJoin(given, ","))));
+}
+
+absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
+                                             absl::string_view reference, std::ostream& notes) {
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
+  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version, client.GetVersion(reference));
+  input.choice.reference = std::string(reference);
+  if (format == FileFormat::kSvmlight) {
+    input.columns = version.input_columns();
+    if (input.columns == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("version ", version.ref().number(), " of \"", version.ref().mapping(),
+                       "\" does not map rows of numbers, as svmlight files hold"));
+    }
+  }
+  if (format == FileFormat::kCsv) {
+    input.choice.of_version.assign(version.column_names().begin(), version.column_names().end());
+  } else if (version.column_names_size() > 0) {
+    notes << "note: " << NoNamesOf(format) << ", so they cannot be compared with those of "
+          << reference << ", in its order" << std::endl;
+  }
+  return input;
+}
+
+void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes) {
+  std::vector<std::string> names;
+  if (const auto* const file = dynamic_cast<const CsvReader*>(&rows)) names = file->left_out();
+  if (const auto* const files = dynamic_cast<const RowSequence*>(&rows)) names = files->left_out();
+  if (names.empty()) return;
+  notes << "note: " << rows.column_names().size() + names.size() << " columns came; "
+        << ShownColumnNames(names) << (names.size() == 1 ? " is" : " are")
+        << " not among the version's and left out (--passthrough=NAME copies a column to the "
+           "output, --exclude=NAME silences this message)"
+        << std::endl;
+}
+
+absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
+                                                            client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
+  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
+  if (input.paths.size() > 1) return OpenAll(input, format, /*keep_labels=*/false, cancel);
+  PHIMAP_ASSIGN_OR_RETURN(OpenedRows opened, OpenFile(input, format, input.paths[0],
+                                                      /*keep_labels=*/false, cancel));
+  return std::move(opened.rows);
+}
+
+absl::StatusOr<std::unique_ptr<client::LabeledRowSource>> OpenLabeledRows(
+    const InputArguments& input, client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(const FileFormat format, FormatOf(input));
+  PHIMAP_RETURN_IF_ERROR(CheckHasLabels(input, format));
+  PHIMAP_RETURN_IF_ERROR(CheckOptions(input, format));
+  return OpenAll(input, format, /*keep_labels=*/true, cancel);
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,80 @@
+// The rows that a command reads: options and a reader.
+#ifndef PHIMAP_CLIENT_CLI_ARGUMENTS_INPUT_ROWS_H_
+#define PHIMAP_CLIENT_CLI_ARGUMENTS_INPUT_ROWS_H_
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cpp/cancel_token.h"
+#include "client/cpp/client.h"
+#include "client/cpp/row_source.h"
+#include "client/files/column_choice.h"
+#include "client/files/file_format.h"
+#include "client/files/passthrough_cells.h"
+
+namespace phimap::cli {
+
+struct InputArguments {
+  // Paths and patterns; "-" is standard input. Several files are one stream.
+  std::vector<std::string> paths;
+  // Paths and patterns that were named without --input; WithFiles puts them behind `paths`.
+  std::vector<std::string> more_paths;
+  // "csv", "npy", "svmlight", "text" or empty: by the extension.
+  std::string format;
+  // Delimiter of CSV cells: one character, or "tab"; empty: a comma, or a tab in files named .tsv.
+  std::string delimiter;
+  // Columns of CSV that are inputs; `choice.columns` is taken from columns_given.
+  ColumnChoice choice = {};
+  // --columns as given: for csv the names of the inputs, for svmlight their number.
+  std::vector<std::string> columns_given = {};
+  // Column of texts in csv, which are then the examples; empty: rows of numbers.
+  std::string text;
+  // Columns of svmlight rows, unless columns_given names them; 0: the file's.
+  int32_t columns = 0;
+  // Whether svmlight's first index is 0.
+  bool zero_based = false;
+  // Destination of the cells of `choice.passthrough`; null if there are none.
+  std::shared_ptr<PassthroughCells> passthrough = nullptr;
+};
+
+// Fills `paths` with all named files, including those that match patterns. kInvalidArgument if
+// there is none.
+absl::StatusOr<InputArguments> WithFiles(InputArguments input);
+
+// The format of all its files; kInvalidArgument if they are not of one. REQUIRES: WithFiles.
+absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
+
+// kInvalidArgument if one of the files is the output, in RefuseOverwritingInput's words.
+absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output);
+
+// `given` as a number of columns. kInvalidArgument unless it is one, 1..65536.
+absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
+
+// Adds the version's facts about its columns: their number, for formats that do not state it; their
+// names, for formats that have them. Writes to `notes`, for people, which properties are not
+// checked.
+absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
+                                             absl::string_view reference, std::ostream& notes);
+
+// Tells `notes` which columns of `rows`, opened by OpenRows or OpenLabeledRows, are left out
+// although no option says so.
+void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes);
+
+// A reader of all files, one after the other. `cancel` ends the reading before the function
+// returns.
+// Errors: kInvalidArgument for options of another format. REQUIRES: WithFiles.
+absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
+                                                            client::CancelToken& cancel);
+
+// Opens rows with labels: in csv the column `label`, in svmlight the start of each line.
+absl::StatusOr<std::unique_ptr<client::LabeledRowSource>> OpenLabeledRows(
+    const InputArguments& input, client::CancelToken& cancel);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_ARGUMENTS_INPUT_ROWS_H_

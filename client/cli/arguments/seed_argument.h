@@ -1,0 +1,17 @@
+// Seeds on the command line.
+#ifndef PHIMAP_CLIENT_CLI_ARGUMENTS_SEED_ARGUMENT_H_
+#define PHIMAP_CLIENT_CLI_ARGUMENTS_SEED_ARGUMENT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace phimap::cli {
+
+// An integer from 0 to 2^64 − 1; anything else names --seed.
+absl::StatusOr<uint64_t> SeedOf(const std::string& text);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_ARGUMENTS_SEED_ARGUMENT_H_

@@ -1,0 +1,49 @@
+// Counts the durations of a load test: any number of them in fixed memory, quantiles with a bounded
+// relative error.
+#ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_HISTOGRAM_H_
+#define PHIMAP_CLIENT_CLI_BENCH_BENCH_HISTOGRAM_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace phimap::cli {
+
+// Counts of whole numbers, of nanoseconds as a rule. Each power of two is cut into 128 equal
+// buckets and numbers below 256 have one each, after the idea of HdrHistogram: a quantile is off by
+// at most kRelativeError of itself, whatever the range. 60 kB. Not thread-safe.
+class BenchHistogram {
+ public:
+  // Half a bucket, which is 1/128 of its lower end at most.
+  static constexpr double kRelativeError = 1.0 / 256;
+  static constexpr int64_t kSamplesAbove = 10;
+
+  BenchHistogram();
+
+  // A negative value counts as 0.
+  void Record(int64_t value);
+  void Merge(const BenchHistogram& other);
+
+  int64_t count() const { return count_; }
+  // Exact; 0 if nothing was recorded.
+  int64_t max() const { return max_; }
+  double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
+  // The smallest recorded value that a share `q` of all are not above, within kRelativeError; 0 if
+  // nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
+  int64_t Quantile(double q) const;
+  // Whether at least kSamplesAbove recorded values lie above Quantile(q) in their order. A quantile
+  // that depends on too few values describes the run rather than the server. REQUIRES: 0 <= q <= 1.
+  bool Tells(double q) const;
+  // The share of the recorded values below `value`, by their buckets; 1 if nothing was recorded.
+  // Values that share a bucket with `value` do not count as below it.
+  double ShareBelow(int64_t value) const;
+
+ private:
+  std::vector<int64_t> buckets_;
+  int64_t count_ = 0;
+  int64_t max_ = 0;
+  double sum_ = 0;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_BENCH_BENCH_HISTOGRAM_H_

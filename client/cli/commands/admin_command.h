@@ -1,0 +1,43 @@
+// `phimap admin`: for those who look after a store. Asks no server: it opens the store itself,
+// beside the servers that have it, or when none runs.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/views/progress_bar.h"
+#include "client/cpp/cancel_token.h"
+
+namespace phimap::cli {
+
+struct AdminArguments {
+  // "check", "backup", "restore" or "gc".
+  std::string action;
+  // A data directory, or postgresql://…
+  std::string store;
+  // Folders: the destination of a backup, or the source of a restore.
+  std::string to;
+  std::string from;
+  bool quarantine = false;
+  bool skip_damaged = false;
+  int64_t grace_seconds = 3600;
+  bool json = false;
+};
+
+// Less than this and a server that loads a version could miss its artifact.
+inline constexpr int64_t kLeastGraceSeconds = 600;
+
+// Prints the result, or one JSON object. A check that finds damage is kDataLoss, after its report.
+absl::Status RunAdmin(const AdminArguments& arguments, std::ostream& out, const Console& console,
+                      client::CancelToken& cancel);
+
+// `phimap admin` with its flags.
+Command AddAdmin(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_

@@ -1,0 +1,107 @@
+#include "client/cli/commands/bench_command.h"
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/bench/bench_process.h"
+#include "client/cli/bench/bench_report.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+
+absl::Status RunBench(const BenchArguments& arguments, CommandContext& context) {
+  LoadOptions options = arguments.load;
+  options.target = context.server;
+  options.connect = context.connect;
+  if (options.columns == 0) {
+    PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                            context.client.GetVersion(options.reference));
+    options.columns = version.input_columns();
+    if (options.columns == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.reference, " maps strings; bench can only generate rows of numbers"));
+    }
+  }
+  if (options.server_pid != 0 && absl::IsNotFound(UseOf(options.server_pid).status())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--server_pid: there is no process ", options.server_pid, " on this machine"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const LoadResult result, RunLoad(options, context.cancel));
+  const int processors = UsableProcessors();
+  context.out << (arguments.json ? LoadJson(options, result, processors)
+                                 : LoadTable(options, result, processors));
+  return absl::OkStatus();
+}
+
+namespace {
+
+void AddBenchLoad(CLI::App& command, LoadOptions& load) {
+  CLI::Option* const callers = command
+                                   .add_option("--callers", load.callers,
+                                               "Number of callers in a closed loop: each sends its "
+                                               "next call when the last was answered")
+                                   ->check(CLI::Range(1, 10'000))
+                                   ->capture_default_str();
+  command
+      .add_option("--rate", load.rate,
+                  "Calls per second in an open loop, independent of the answers; latency counts "
+                  "from the time when a call was due")
+      ->check(CLI::Range(0.001, 1e7))
+      ->excludes(callers);
+  command.add_option("--rows", load.rows, "Rows per call")
+      ->check(CLI::Range(1, 65'536))
+      ->capture_default_str();
+  command.add_option("--seconds", load.seconds, "Duration of the measurement in seconds")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--warmup", load.warmup_seconds, "Seconds of warm-up before the measurement")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  command.add_option("--timeout", load.timeout_seconds, "Deadline of a call in seconds")
+      ->check(CLI::Range(1.0, 86'400.0))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+Command AddBench(CLI::App& app) {
+  auto arguments = std::make_shared<BenchArguments>();
+  BenchArguments& bench = *arguments;
+  CLI::App* command = app.add_subcommand("bench", "Measure a server under load");
+  command
+      ->add_option("NAME[@VERSION]", bench.load.reference,
+                   "A mapping or a version of it (default: the newest)")
+      ->required();
+  AddBenchLoad(*command, bench.load);
+  command
+      ->add_option("--protocol", bench.load.protocol,
+                   "Kind of calls: native (Transform) or inference (ModelInfer of the Open "
+                   "Inference Protocol)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, BenchProtocol>{
+          {"native", BenchProtocol::kNative}, {"inference", BenchProtocol::kInference}}))
+      ->default_str("native");
+  command
+      ->add_option("--connections,--channels", bench.load.channels,
+                   "Number of connections, shared evenly by the callers")
+      ->check(CLI::Range(1, 1'000))
+      ->capture_default_str();
+  command
+      ->add_option("--max_in_flight", bench.load.max_in_flight,
+                   "Maximum number of unanswered calls of an open loop")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--columns", bench.load.columns, "Columns per row (default: the version's)")
+      ->check(CLI::Range(1, 65'536));
+  command->add_option("--server_pid", bench.load.server_pid,
+                      "Process of the server on this machine, to measure its CPU time and memory");
+  command->add_flag("--json", bench.json, "Print one JSON object");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunBench(*arguments, context); },
+          .json = &bench.json,
+          .interruptible = true};
+}
+
+}  // namespace phimap::cli

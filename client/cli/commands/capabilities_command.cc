@@ -1,0 +1,86 @@
+#include "client/cli/commands/capabilities_command.h"
+
+#include <memory>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/cli/views/capabilities_view.h"
+#include "client/cli/views/json_text.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+using Kind = google::protobuf::RepeatedPtrField<v1::Capability>;
+
+struct NamedKind {
+  const char* name;
+  Kind* (v1::ListCapabilitiesResponse::*mutable_list)();
+};
+
+constexpr NamedKind kKinds[] = {
+    {"mappings", &v1::ListCapabilitiesResponse::mutable_mappings},
+    {"kernels", &v1::ListCapabilitiesResponse::mutable_kernels},
+    {"policies", &v1::ListCapabilitiesResponse::mutable_policies},
+    {"learners", &v1::ListCapabilitiesResponse::mutable_learners},
+};
+
+// Leaves the capability `name` alone in `list`; kNotFound names the others.
+absl::Status KeepOnly(const std::string& name, const char* kind, Kind& list) {
+  std::vector<std::string> names;
+  for (const v1::Capability& capability : list) names.push_back(capability.name());
+  for (int i = list.size() - 1; i >= 0; --i) {
+    if (list.Get(i).name() != name) list.DeleteSubrange(i, 1);
+  }
+  if (!list.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("NAME: no '", name, "' among the server's ", kind,
+                                          "; expected one of ", absl::StrJoin(names, ", ")));
+}
+
+}  // namespace
+
+absl::Status RunCapabilities(const CapabilitiesArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(v1::ListCapabilitiesResponse all, context.client.ListCapabilities());
+  const Kind* chosen = nullptr;
+  for (const NamedKind& kind : kKinds) {
+    Kind& list = *(all.*kind.mutable_list)();
+    if (arguments.kind != kind.name) {
+      if (!arguments.kind.empty()) list.Clear();
+      continue;
+    }
+    if (!arguments.name.empty()) {
+      PHIMAP_RETURN_IF_ERROR(KeepOnly(arguments.name, kind.name, list));
+    }
+    chosen = &list;
+  }
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
+    context.out << text;
+  } else {
+    context.out << (chosen == nullptr ? RenderCapabilities(all, context.console.width)
+                                      : RenderKind(*chosen, context.console.width));
+  }
+  return absl::OkStatus();
+}
+
+Command AddCapabilities(CLI::App& app) {
+  auto arguments = std::make_shared<CapabilitiesArguments>();
+  CLI::App* command = app.add_subcommand(
+      "capabilities", "List the mappings, kernels, policies and learners of the server");
+  std::vector<std::string> kinds;
+  for (const NamedKind& kind : kKinds) kinds.emplace_back(kind.name);
+  command
+      ->add_option("KIND", arguments->kind,
+                   "mappings, kernels, policies or learners, to see their parameters")
+      ->check(CLI::IsMember(kinds));
+  command->add_option("NAME", arguments->name, "One of that kind");
+  command->add_flag("--json", arguments->json, "Print them as JSON");
+  return {
+      .app = command,
+      .run = [arguments](CommandContext& context) { return RunCapabilities(*arguments, context); },
+      .json = &arguments->json};
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,47 @@
+#include "client/cli/commands/export_command.h"
+
+#include <memory>
+#include <ostream>
+
+#include "CLI/CLI.hpp"
+#include "client/cli/views/number_text.h"
+#include "client/files/output_file.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+
+absl::Status RunExport(const ExportArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> file,
+                          OutputFile::Open(arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(
+      const client::ExportResult result,
+      context.client.Export(
+          arguments.reference, [&](absl::string_view bytes) { return file->Append(bytes); },
+          &context.cancel));
+  PHIMAP_RETURN_IF_ERROR(file->Commit());
+  *context.console.stream << result.version.mapping() << "@" << result.version.number() << ": "
+                          << SizeText(result.size_bytes) << " to " << file->name() << ", digest "
+                          << result.version.digest() << std::endl;
+  return absl::OkStatus();
+}
+
+Command AddExport(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  ExportArguments& exported = *arguments;
+  CLI::App* command =
+      app.add_subcommand("export", "Write a version to a file that another server can import");
+  command
+      ->add_option("NAME[@VERSION]", exported.reference,
+                   "A mapping or a version of it (default: the newest)")
+      ->required();
+  command
+      ->add_option(
+          "-o,--output", exported.output,
+          "File to write; it appears only when it is complete and checked. - is standard output")
+      ->required();
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunExport(*arguments, context); },
+          .interruptible = true};
+}
+
+}  // namespace phimap::cli

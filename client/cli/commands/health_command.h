@@ -1,0 +1,29 @@
+// `phimap health`: whether a server serves, for a container's health check.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_HEALTH_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_HEALTH_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/commands/command_context.h"
+
+namespace phimap::cli {
+
+struct HealthArguments {
+  // Name such as phimap.v1.TransformService; empty: the server as a whole.
+  std::string service;
+  // For the connection and the answer together.
+  double timeout_seconds = 3;
+};
+
+// Prints "serving" when the server reports so. FAILED_PRECONDITION when it answers but does not
+// serve, as while it drains; NOT_FOUND for a service it does not have.
+absl::Status RunHealth(const HealthArguments& arguments, CommandContext& context);
+
+// `phimap health` with its flags.
+Command AddHealth(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_HEALTH_COMMAND_H_

@@ -1,0 +1,69 @@
+#include "client/cli/commands/import_command.h"
+
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/views/certificate_view.h"
+#include "client/cli/views/json_text.h"
+#include "client/files/input_file.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+// The server decides which names are valid.
+absl::StatusOr<std::string> MappingName(const ImportArguments& arguments) {
+  if (!arguments.name.empty()) return arguments.name;
+  if (arguments.input == "-") {
+    return absl::InvalidArgumentError(
+        "--name: standard input has no name that the mapping could get; give one");
+  }
+  const std::string file = arguments.input.substr(arguments.input.find_last_of('/') + 1);
+  std::string name = file.substr(0, file.find_first_of("@."));
+  if (!name.empty()) return name;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--name: the file's name, ", file, ", does not begin with a mapping's name; give one"));
+}
+
+}  // namespace
+
+absl::Status RunImport(const ImportArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string name, MappingName(arguments));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(arguments.input));
+  const client::CancelToken::Registration registration =
+      context.cancel.OnCancel([&] { file->Interrupt(); });
+  const auto source = [&](size_t max_bytes) -> absl::StatusOr<std::string> {
+    std::string bytes(max_bytes, '\0');
+    PHIMAP_ASSIGN_OR_RETURN(const size_t size, file->Read(bytes.data(), bytes.size()));
+    bytes.resize(size);
+    return bytes;
+  };
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                          context.client.Import(name, source, &context.cancel));
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
+    context.out << text;
+  } else {
+    context.out << RenderVersion(version, context.console.width);
+  }
+  return absl::OkStatus();
+}
+
+Command AddImport(CLI::App& app) {
+  auto arguments = std::make_shared<ImportArguments>();
+  ImportArguments& imported = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "import", "Store an exported file as a version; importing a file twice adds nothing");
+  command->add_option("FILE", imported.input, "Exported file; - is standard input")->required();
+  command->add_option("--name", imported.name,
+                      "Mapping that gets the version (default: the name of FILE up to its first "
+                      "'@' or '.', such as letters for letters@3.phimap)");
+  command->add_flag("--json", imported.json, "Print the version as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunImport(*arguments, context); },
+          .json = &imported.json,
+          .interruptible = true};
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,47 @@
+#include "client/cli/commands/keep_command.h"
+
+#include <memory>
+#include <ostream>
+
+#include "CLI/CLI.hpp"
+#include "absl/time/time.h"
+#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/views/json_text.h"
+#include "client/cli/views/lifetime_text.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+
+absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context) {
+  absl::Duration ttl = absl::InfiniteDuration();
+  if (!arguments.ttl.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(ttl, DurationOf(arguments.ttl, "--ttl"));
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                          context.client.KeepVersion(arguments.reference, ttl));
+  if (arguments.json) {
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(version));
+    context.out << text;
+    return absl::OkStatus();
+  }
+  context.out << version.ref().mapping() << "@" << version.ref().number() << " lives "
+              << LifetimeText(version) << "\n";
+  return absl::OkStatus();
+}
+
+Command AddKeep(CLI::App& app) {
+  auto arguments = std::make_shared<KeepArguments>();
+  CLI::App* command =
+      app.add_subcommand("keep", "Keep a version for ever, or for a time after its last use");
+  command
+      ->add_option("NAME[@VERSION]", arguments->reference,
+                   "A mapping or a version of it (default: the newest)")
+      ->required();
+  command->add_option("--ttl", arguments->ttl, kTtlHelp);
+  command->add_flag("--json", arguments->json, "Print the version as JSON");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunKeep(*arguments, context); },
+          .json = &arguments->json};
+}
+
+}  // namespace phimap::cli

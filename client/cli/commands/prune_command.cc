@@ -1,0 +1,167 @@
+#include "client/cli/commands/prune_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <ostream>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/cli/arguments/duration_argument.h"
+#include "client/cli/commands/prune_plan.h"
+#include "client/cli/views/json_text.h"
+#include "client/cli/views/number_text.h"
+#include "core/status/status_macros.h"
+#include "phimap/v1/mapping_service.pb.h"
+
+namespace phimap::cli {
+namespace {
+
+absl::StatusOr<PrunePlan> MakePlan(const PruneArguments& arguments, CommandContext& context) {
+  PruneRule rule{.created_before = std::nullopt, .unaliased = arguments.unaliased};
+  if (!arguments.older_than.empty()) {
+    PHIMAP_ASSIGN_OR_RETURN(const absl::Duration age,
+                            DurationOf(arguments.older_than, "--older-than"));
+    rule.created_before = absl::Now() - age;
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<v1::Mapping> mappings, context.client.ListMappings());
+  PrunePlan plan;
+  for (const v1::Mapping& mapping : mappings) {
+    if (!MatchesName(arguments.pattern, mapping.name())) continue;
+    const absl::StatusOr<std::vector<v1::Version>> versions =
+        context.client.ListVersions(mapping.name());
+    if (absl::IsNotFound(versions.status())) continue;  // Deleted since it was listed.
+    PHIMAP_RETURN_IF_ERROR(versions.status());
+    AddToPlan(mapping, *versions, rule, plan);
+  }
+  if (plan.kept_by_aliases.empty()) return plan;
+  return absl::FailedPreconditionError(
+      absl::StrCat("aliases keep ", absl::StrJoin(plan.kept_by_aliases, ", "),
+                   "; nothing was deleted. --unaliased skips them"));
+}
+
+std::string CountText(const PrunePlan& plan) {
+  int64_t bytes = 0;
+  for (const v1::Version& version : plan.versions) bytes += version.artifact_size_bytes();
+  const size_t count = plan.versions.size();
+  return absl::StrCat(count, count == 1 ? " version" : " versions", " of ", SizeText(bytes));
+}
+
+absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
+  if (json) {
+    v1::ListVersionsResponse all;
+    all.mutable_versions()->Assign(plan.versions.begin(), plan.versions.end());
+    PHIMAP_ASSIGN_OR_RETURN(const std::string text, JsonText(all));
+    out << text;
+    return absl::OkStatus();
+  }
+  if (plan.versions.empty()) return absl::OkStatus();
+  const auto name_of = [](const v1::Version& version) {
+    return absl::StrCat(version.ref().mapping(), "@", version.ref().number());
+  };
+  size_t width = 7;
+  for (const v1::Version& version : plan.versions) {
+    width = std::max(width, name_of(version).size());
+  }
+  out << absl::StrFormat("%-*s  %-16s  %10s  %s\n", width, "VERSION", "CREATED (UTC)", "SIZE",
+                         "DIGEST");
+  for (const v1::Version& version : plan.versions) {
+    const absl::Time created = absl::FromUnixSeconds(version.create_time().seconds());
+    out << absl::StrFormat("%-*s  %-16s  %10s  %s\n", width, name_of(version),
+                           absl::FormatTime("%Y-%m-%d %H:%M", created, absl::UTCTimeZone()),
+                           SizeText(version.artifact_size_bytes()),
+                           version.ref().digest().substr(0, 12));
+  }
+  return absl::OkStatus();
+}
+
+// OK if they are to be deleted.
+absl::Status Confirm(const PruneArguments& arguments, const PrunePlan& plan,
+                     CommandContext& context) {
+  if (arguments.yes) return absl::OkStatus();
+  if (arguments.answers == nullptr || !context.console.is_terminal) {
+    return absl::InvalidArgumentError("--yes is required without a terminal; --dry-run only lists");
+  }
+  *context.console.stream << "Delete " << CountText(plan) << "? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(*arguments.answers, answer);
+  if (answer == "y" || answer == "Y" || answer == "yes") return absl::OkStatus();
+  return absl::CancelledError("nothing was deleted");
+}
+
+// Somebody else may have deleted it before.
+absl::Status UnlessGone(const absl::Status& deleted) {
+  return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
+}
+
+absl::Status Delete(const PrunePlan& plan, CommandContext& context) {
+  for (const v1::Version& version : plan.versions) {
+    PHIMAP_RETURN_IF_ERROR(
+        UnlessGone(context.client.DeleteVersion(version.ref().mapping(), version.ref().number())));
+  }
+  for (const std::string& mapping : plan.emptied) {
+    const absl::Status deleted = context.client.DeleteMapping(mapping, /*only_if_empty=*/true);
+    // Keeps a version or an alias that came since then.
+    if (absl::IsFailedPrecondition(deleted)) continue;
+    PHIMAP_RETURN_IF_ERROR(UnlessGone(deleted));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const PrunePlan plan, MakePlan(arguments, context));
+  PHIMAP_RETURN_IF_ERROR(PrintPlan(plan, arguments.json, context.out));
+  std::ostream& console = *context.console.stream;
+  const bool nothing = plan.versions.empty() && plan.emptied.empty();
+  if (nothing) console << "nothing to delete" << std::endl;
+  if (nothing) return absl::OkStatus();
+  if (arguments.dry_run) {
+    console << "would delete " << CountText(plan) << "; without --dry-run they are deleted"
+            << std::endl;
+    return absl::OkStatus();
+  }
+  context.out << std::flush;
+  PHIMAP_RETURN_IF_ERROR(Confirm(arguments, plan, context));
+  PHIMAP_RETURN_IF_ERROR(Delete(plan, context));
+  console << CountText(plan) << " deleted" << std::endl;
+  return absl::OkStatus();
+}
+
+Command AddPrune(CLI::App& app) {
+  auto arguments = std::make_shared<PruneArguments>();
+  PruneArguments& prune = *arguments;
+  CLI::App* command = app.add_subcommand(
+      "prune", "Delete the versions of all mappings whose names match a pattern such as 'f2-*'");
+  command
+      ->add_option(
+          "PATTERN", prune.pattern,
+          "Pattern of mapping names, in quotes: * matches any letters, ? one, [ab] one of these")
+      ->required();
+  command->add_flag("--unaliased", prune.unaliased,
+                    "Skip versions that an alias names or would be rolled back to; without this "
+                    "flag they are an error");
+  command->add_option("--older-than", prune.older_than,
+                      "Only versions created longer ago than this, such as 12h or 7d");
+  command->add_flag("--dry-run", prune.dry_run, "Delete nothing; list what would be deleted");
+  command->add_flag("--yes", prune.yes, "Do not ask");
+  command->add_flag("--json", prune.json, "Print the versions as JSON");
+  return {.app = command,
+          .run =
+              [arguments](CommandContext& context) {
+                if (isatty(STDIN_FILENO) != 0) arguments->answers = &std::cin;
+                return RunPrune(*arguments, context);
+              },
+          .json = &prune.json};
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,40 @@
+// `phimap prune`: deletes the versions that experiments left.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_PRUNE_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_PRUNE_COMMAND_H_
+
+#include <istream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/commands/command_context.h"
+
+namespace phimap::cli {
+
+struct PruneArguments {
+  // A shell's pattern for mapping names, as in "f2-*".
+  std::string pattern;
+  // Only versions that no alias names or would be rolled back to; otherwise one that an alias keeps
+  // is an error, and nothing is deleted.
+  bool unaliased = false;
+  // Only versions that are older than this, such as "7d"; empty: all.
+  std::string older_than;
+  bool dry_run = false;
+  // Ask nobody.
+  bool yes = false;
+  bool json = false;
+  // Answers typed at the terminal; null if there is none.
+  std::istream* answers = nullptr;
+};
+
+// Lists the versions that it deletes, a table or a ListVersionsResponse as JSON, and then deletes
+// them if the answer is yes, and mappings that have none left. A version that was deleted meanwhile
+// is not an error.
+absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context);
+
+// `phimap prune` with its flags.
+Command AddPrune(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_PRUNE_COMMAND_H_

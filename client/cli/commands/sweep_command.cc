@@ -1,0 +1,251 @@
+#include "client/cli/commands/sweep_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "client/cli/arguments/input_flags.h"
+#include "client/cli/commands/sweep_data.h"
+#include "client/cli/commands/sweep_points.h"
+#include "client/cli/views/number_text.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr int kTimedCalls = 5;
+
+absl::StatusOr<std::vector<int64_t>> SeedsOf(const std::string& text) {
+  std::vector<int64_t> seeds;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int64_t seed = 0;
+    if (!absl::SimpleAtoi(part, &seed) || seed < 0 || seed > int64_t{1} << 53) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--seed: expected integers from 0 to 2^53, such as 0,1,2; got '", part, "'"));
+    }
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+absl::StatusOr<std::vector<SweepKey>> KeysOf(const SweepArguments& arguments,
+                                             const std::string& learner, const std::string& data) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<std::string> specs,
+                          SweepSpecs(arguments.mappings, arguments.landmarks, arguments.dimensions,
+                                     arguments.policies));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<int64_t> seeds, SeedsOf(arguments.seeds));
+  std::vector<std::string> kernels = arguments.kernels;
+  if (kernels.empty()) kernels.emplace_back();
+  std::vector<SweepKey> keys;
+  for (const std::string& spec : specs) {
+    for (const std::string& kernel : kernels) {
+      for (const int64_t seed : seeds) {
+        keys.push_back({spec, kernel, seed, learner, data, arguments.standardize});
+      }
+    }
+  }
+  return keys;
+}
+
+// Text of the learner: a point says which learner it is of, also when the command does not.
+absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments, client::Client& client) {
+  if (!arguments.learner.empty()) return arguments.learner;
+  PHIMAP_ASSIGN_OR_RETURN(const v1::ListCapabilitiesResponse all, client.ListCapabilities());
+  for (const v1::Capability& learner : all.learners()) {
+    if (learner.is_default()) return absl::StrCat(learner.name(), "()");
+  }
+  return absl::InvalidArgumentError("--learner: the server has no default; name one");
+}
+
+// A name that no other sweep has.
+std::string TemporaryName() {
+  std::random_device random;
+  return absl::StrFormat("sweep-%08x%08x%08x%08x", random(), random(), random(), random());
+}
+
+// Deletes the mapping that a point was measured on, whatever became of it.
+class TemporaryMapping {
+ public:
+  explicit TemporaryMapping(client::Client& client) : client_(client), name_(TemporaryName()) {}
+  ~TemporaryMapping() { client_.DeleteMapping(name_).IgnoreError(); }
+  const std::string& name() const { return name_; }
+
+ private:
+  client::Client& client_;
+  const std::string name_;
+};
+
+absl::StatusOr<double> MicrosecondsPerRow(const std::string& reference,
+                                          const client::ExampleBlock& rows,
+                                          client::Client& client) {
+  absl::Duration fastest = absl::InfiniteDuration();
+  for (int call = 0; call < kTimedCalls; ++call) {
+    const absl::Time start = absl::Now();
+    PHIMAP_RETURN_IF_ERROR(client.Transform(reference, rows).status());
+    fastest = std::min(fastest, absl::Now() - start);
+  }
+  return absl::ToDoubleMicroseconds(fastest) / rows.rows();
+}
+
+SweepPoint PointOf(const SweepKey& key, const v1::Version& version,
+                   const v1::Evaluation& evaluation, double microseconds) {
+  const v1::Certificate& certificate = version.certificate();
+  const std::string& text = version.mapping_text();
+  SweepPoint point{.key = key, .mapping = text.substr(0, text.find('('))};
+  if (certificate.landmarks() > 0) point.landmarks = certificate.landmarks();
+  if (!certificate.policy().empty()) point.policy = certificate.policy();
+  point.output_columns = version.output_columns();
+  point.error = evaluation.error();
+  point.error_standard_error = evaluation.error_standard_error();
+  if (certificate.has_kernel_error()) point.kernel_error_mean = certificate.kernel_error().mean();
+  point.microseconds_per_row = microseconds;
+  point.rows = evaluation.rows();
+  point.tested_rows = evaluation.tested_rows();
+  point.digest = version.ref().digest();
+  return point;
+}
+
+// Builds, evaluates, takes the time. `bar` shows the progress.
+absl::StatusOr<SweepPoint> Measure(const SweepKey& key, const InputArguments& input,
+                                   const SweepData& data, ProgressBar& bar, ProgressState state,
+                                   CommandContext& context) {
+  const TemporaryMapping mapping(context.client);
+  const client::BuildOptions options{.mapping = mapping.name(),
+                                     .mapping_text = key.spec,
+                                     .kernel_text = key.kernel,
+                                     .standardize = key.standardize,
+                                     .seed = static_cast<uint64_t>(key.seed)};
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::RowSource> rows,
+                          OpenRows(input, context.cancel));
+  const auto show_build = [&](const client::BuildProgress& progress) {
+    state.rows = progress.rows_sent;
+    bar.Update(state);
+  };
+  PHIMAP_ASSIGN_OR_RETURN(const v1::Version version,
+                          context.client.Build(options, *rows, show_build, &context.cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> labeled,
+                          OpenLabeledRows(input, context.cancel));
+  const auto show_evaluation = [&](const client::EvaluateProgress& progress) {
+    state.rows = progress.rows_sent;
+    bar.Update(state);
+  };
+  const std::string reference = absl::StrCat(mapping.name(), "@", version.ref().number());
+  PHIMAP_ASSIGN_OR_RETURN(
+      const v1::Evaluation evaluation,
+      context.client.Evaluate(
+          {.reference = reference, .learner = key.learner, .seed = static_cast<uint64_t>(key.seed)},
+          *labeled, show_evaluation, &context.cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const double microseconds,
+                          MicrosecondsPerRow(reference, data.timed, context.client));
+  return PointOf(key, version, evaluation, microseconds);
+}
+
+void PrintPoints(const std::vector<SweepPoint>& points, std::ostream& out) {
+  size_t width = 7;
+  for (const SweepPoint& point : points) width = std::max(width, point.key.spec.size());
+  out << absl::StrFormat("%-*s  %8s  %8s  %18s  %8s  %s\n", width, "MAPPING", "SEED", "FEATURES",
+                         "ACCURACY", "US A ROW", "KERNEL");
+  for (const SweepPoint& point : points) {
+    out << absl::StrFormat("%-*s  %8d  %8d  %7.2f %% ± %.2f %%  %8.2f  %s\n", width, point.key.spec,
+                           point.key.seed, point.output_columns, 100 * (1 - point.error),
+                           100 * point.error_standard_error, point.microseconds_per_row,
+                           point.key.kernel);
+  }
+}
+
+absl::StatusOr<SweepData> ReadData(const InputArguments& input, client::CancelToken& cancel) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<client::LabeledRowSource> rows,
+                          OpenLabeledRows(input, cancel));
+  if (!rows->CanRewind()) {
+    return absl::InvalidArgumentError(
+        "--input: a sweep reads its rows once for each mapping, so it needs files, not a pipe");
+  }
+  const auto registration = cancel.OnCancel([&rows] { rows->Interrupt(); });
+  return ReadSweepData(*rows);
+}
+
+}  // namespace
+
+absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context) {
+  PHIMAP_ASSIGN_OR_RETURN(const InputArguments input, WithFiles(arguments.input));
+  PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(input, arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SweepPoint> before, ReadSweep(arguments.output));
+  PHIMAP_ASSIGN_OR_RETURN(const SweepData data, ReadData(input, context.cancel));
+  PHIMAP_ASSIGN_OR_RETURN(const std::string learner, LearnerOf(arguments, context.client));
+  PHIMAP_ASSIGN_OR_RETURN(const std::vector<SweepKey> keys,
+                          KeysOf(arguments, learner, data.digest));
+  std::vector<SweepPoint> points;
+  int64_t known = 0;
+  ProgressBar bar(context.console);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto found = std::find_if(before.begin(), before.end(),
+                                    [&](const SweepPoint& p) { return p.key == keys[i]; });
+    if (found != before.end()) {
+      points.push_back(*found);
+      ++known;
+      continue;
+    }
+    const ProgressState state{
+        .label = absl::StrCat("point ", i + 1, " of ", keys.size()),
+        .phase = keys[i].spec,
+        .fraction = static_cast<double>(i) / static_cast<double>(keys.size())};
+    bar.Update(state);
+    PHIMAP_ASSIGN_OR_RETURN(SweepPoint point, Measure(keys[i], input, data, bar, state, context));
+    PHIMAP_RETURN_IF_ERROR(AppendToSweep(arguments.output, point));
+    points.push_back(std::move(point));
+  }
+  bar.Clear();
+  PrintPoints(points, context.out);
+  *context.console.stream << WithThousands(static_cast<int64_t>(points.size())) << " points in "
+                          << arguments.output << ", " << WithThousands(known)
+                          << " of them from earlier runs" << std::endl;
+  return absl::OkStatus();
+}
+
+Command AddSweep(CLI::App& app) {
+  auto arguments = std::make_shared<SweepArguments>();
+  CLI::App* command = app.add_subcommand("sweep",
+                                         "Measure error, accuracy and microseconds per row of "
+                                         "several mappings; a stopped sweep can be continued");
+  command
+      ->add_option(
+          "--mapping", arguments->mappings,
+          "Names of mappings, separated by commas, each combined with all of the following "
+          "options; a mapping with parameters, as NAME(PARAMETER=VALUE), is used as it is. "
+          "'phimap capabilities mappings' lists names")
+      ->required();
+  command->add_option("--landmarks", arguments->landmarks,
+                      "Numbers of landmarks, such as 100,300,1000");
+  command->add_option("--dimensions", arguments->dimensions,
+                      "Numbers of dimensions, such as 100,300, for mappings that have them");
+  command->add_option("--policy", arguments->policies, "Landmark policies, separated by commas");
+  command
+      ->add_option("--kernel", arguments->kernels,
+                   "Kernel, as in phimap build; may be repeated to combine mappings with several")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--seed", arguments->seeds,
+                   "Random seeds of the build and the split, such as 0,1,2")
+      ->capture_default_str();
+  command->add_option("--learner", arguments->learner, "Learner, as for phimap evaluate");
+  command->add_flag("--standardize", arguments->standardize,
+                    "Shift each column to mean 0 and scale it to variance 1");
+  command
+      ->add_option("--output", arguments->output,
+                   "File of JSON lines, one per measured point; points that it already has are not "
+                   "measured again")
+      ->required();
+  AddInput(*command, arguments->input, "Column of the labels of a CSV file");
+  return {.app = command,
+          .run = [arguments](CommandContext& context) { return RunSweep(*arguments, context); },
+          .interruptible = true};
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,42 @@
+// `phimap sweep`.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/cli/arguments/input_rows.h"
+#include "client/cli/commands/command.h"
+
+namespace phimap::cli {
+
+struct SweepArguments {
+  InputArguments input;
+  // Lists with commas.
+  std::string mappings;
+  std::string landmarks;
+  std::string dimensions;
+  std::string policies;
+  std::string seeds = "0";
+  // Empty: no kernel is named, for mappings that need none.
+  std::vector<std::string> kernels;
+  // Empty: the server's default.
+  std::string learner;
+  bool standardize = false;
+  // A file of JSON lines.
+  std::string output;
+};
+
+// Builds each mapping from the rows, and measures a learner's error on its features, their kernel
+// error and the time that Transform takes. Each point that is done is a line of the output, which
+// survives a crash; a point that has a line is not measured again. The versions are deleted when
+// they are measured. Prints a table.
+absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context);
+
+// `phimap sweep` with its flags.
+Command AddSweep(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_COMMAND_H_

@@ -1,0 +1,235 @@
+#include "client/cli/commands/sweep_points.h"
+
+#include <fcntl.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr char kFormat[] = "phimap-sweep-1";
+
+std::string JsonOf(const std::string& text) {
+  google::protobuf::Value value;
+  value.set_string_value(text);
+  std::string json;
+  return google::protobuf::util::MessageToJsonString(value, &json).ok() ? json : "\"\"";
+}
+
+// The shortest that reads back the same; JSON has no NaN.
+std::string JsonOf(double number) {
+  if (!std::isfinite(number)) return "null";
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof(digits), number).ptr);
+}
+
+std::string JsonOf(int64_t number) { return absl::StrCat(number); }
+
+template <typename T>
+std::string JsonOf(const std::optional<T>& value) {
+  return value.has_value() ? JsonOf(*value) : "null";
+}
+
+using Fields = google::protobuf::Map<std::string, google::protobuf::Value>;
+
+std::optional<std::string> Text(const Fields& fields, const char* name) {
+  const auto found = fields.find(name);
+  if (found == fields.end() || !found->second.has_string_value()) return std::nullopt;
+  return found->second.string_value();
+}
+
+std::optional<double> Number(const Fields& fields, const char* name) {
+  const auto found = fields.find(name);
+  if (found == fields.end() || !found->second.has_number_value()) return std::nullopt;
+  return found->second.number_value();
+}
+
+std::optional<int64_t> Integer(const Fields& fields, const char* name) {
+  const std::optional<double> number = Number(fields, name);
+  if (!number.has_value() || std::abs(*number) > 0x1p53) return std::nullopt;
+  return static_cast<int64_t>(*number);
+}
+
+// "a, b(c, d)" as "a" and "b(c, d)"; empty parts are left out.
+std::vector<std::string> SplitOutsideParentheses(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char c : text) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back().push_back(c);
+    }
+  }
+  std::vector<std::string> whole;
+  for (const std::string& part : parts) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(part);
+    if (!stripped.empty()) whole.emplace_back(stripped);
+  }
+  return whole;
+}
+
+// Each of `specs`, which are lists of parameters, with "name=value" for each value.
+std::vector<std::string> Combine(const std::vector<std::string>& specs, absl::string_view name,
+                                 const std::string& values) {
+  const std::vector<std::string> all = SplitOutsideParentheses(values);
+  if (all.empty()) return specs;
+  std::vector<std::string> combined;
+  for (const std::string& spec : specs) {
+    for (const std::string& value : all) {
+      combined.push_back(absl::StrCat(spec, spec.empty() ? "" : ", ", name, "=", value));
+    }
+  }
+  return combined;
+}
+
+absl::Status SweepFailed(const char* what, const std::string& path) {
+  return absl::InternalError(absl::StrCat(what, " ", path, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<std::string> ReadPoints(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return errno == ENOENT ? absl::StatusOr<std::string>(std::string())
+                           : absl::InvalidArgumentError(absl::StrCat("--output: cannot read ", path,
+                                                                     ": ", std::strerror(errno)));
+  }
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::string SweepLine(const SweepPoint& point) {
+  const std::pair<const char*, std::string> fields[] = {
+      {"format", JsonOf(std::string(kFormat))},
+      {"spec", JsonOf(point.key.spec)},
+      {"kernel", JsonOf(point.key.kernel)},
+      {"seed", JsonOf(point.key.seed)},
+      {"learner", JsonOf(point.key.learner)},
+      {"mapping", JsonOf(point.mapping)},
+      {"landmarks", JsonOf(point.landmarks)},
+      {"policy", JsonOf(point.policy)},
+      {"output_columns", JsonOf(int64_t{point.output_columns})},
+      {"error", JsonOf(point.error)},
+      {"error_standard_error", JsonOf(point.error_standard_error)},
+      {"accuracy", JsonOf(1 - point.error)},
+      {"kernel_error_mean", JsonOf(point.kernel_error_mean)},
+      {"microseconds_per_row", JsonOf(point.microseconds_per_row)},
+      {"rows", JsonOf(point.rows)},
+      {"tested_rows", JsonOf(point.tested_rows)},
+      {"digest", JsonOf(point.digest)},
+      {"data", JsonOf(point.key.data)},
+      {"standardize", point.key.standardize ? "true" : "false"},
+  };
+  return absl::StrCat("{",
+                      absl::StrJoin(fields, ", ",
+                                    [](std::string* out, const auto& field) {
+                                      absl::StrAppend(out, "\"", field.first, "\": ", field.second);
+                                    }),
+                      "}");
+}
+
+absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line) {
+  google::protobuf::Struct object;
+  const bool parsed = google::protobuf::util::JsonStringToMessage(line, &object).ok();
+  const Fields& fields = object.fields();
+  if (!parsed || Text(fields, "format") != kFormat) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected a JSON object with \"format\": \"", kFormat, "\""));
+  }
+  const std::optional<std::string> spec = Text(fields, "spec");
+  const std::optional<std::string> kernel = Text(fields, "kernel");
+  const std::optional<std::string> learner = Text(fields, "learner");
+  const std::optional<std::string> data = Text(fields, "data");
+  const std::optional<int64_t> seed = Integer(fields, "seed");
+  const std::optional<double> error = Number(fields, "error");
+  if (!spec || !kernel || !learner || !data || !seed || !error) {
+    return absl::InvalidArgumentError(
+        "expected spec, kernel, seed, learner, data and error in each line");
+  }
+  const auto standardize = fields.find("standardize");
+  SweepPoint point;
+  point.key = {*spec,    *kernel, *seed,
+               *learner, *data,   standardize != fields.end() && standardize->second.bool_value()};
+  point.mapping = Text(fields, "mapping").value_or("");
+  point.landmarks = Integer(fields, "landmarks");
+  point.policy = Text(fields, "policy");
+  point.output_columns = static_cast<int32_t>(Integer(fields, "output_columns").value_or(0));
+  point.error = *error;
+  point.error_standard_error = Number(fields, "error_standard_error").value_or(0);
+  point.kernel_error_mean = Number(fields, "kernel_error_mean");
+  point.microseconds_per_row = Number(fields, "microseconds_per_row").value_or(0);
+  point.rows = Integer(fields, "rows").value_or(0);
+  point.tested_rows = Integer(fields, "tested_rows").value_or(0);
+  point.digest = Text(fields, "digest").value_or("");
+  return point;
+}
+
+absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
+                                                    const std::string& landmarks,
+                                                    const std::string& dimensions,
+                                                    const std::string& policies) {
+  std::vector<std::string> parameters = Combine({""}, "landmarks", landmarks);
+  parameters = Combine(parameters, "dimensions", dimensions);
+  parameters = Combine(parameters, "policy", policies);
+  std::vector<std::string> specs;
+  for (const std::string& mapping : SplitOutsideParentheses(mappings)) {
+    if (absl::StrContains(mapping, "(")) {
+      specs.push_back(mapping);
+      continue;
+    }
+    for (const std::string& list : parameters)
+      specs.push_back(absl::StrCat(mapping, "(", list, ")"));
+  }
+  if (!specs.empty()) return specs;
+  return absl::InvalidArgumentError("--mapping: expected mappings, separated by commas, got none");
+}
+
+absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string text, ReadPoints(path));
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  lines.pop_back();
+  std::vector<SweepPoint> points;
+  for (const std::string& line : lines) {
+    absl::StatusOr<SweepPoint> point = ParseSweepLine(line);
+    if (!point.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--output: ", path, ", line ", points.size() + 1, ": ", point.status().message()));
+    }
+    points.push_back(*std::move(point));
+  }
+  return points;
+}
+
+absl::Status AppendToSweep(const std::string& path, const SweepPoint& point) {
+  PHIMAP_ASSIGN_OR_RETURN(const std::string before, ReadPoints(path));
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return SweepFailed("writing", path);
+  const size_t end = before.rfind('\n') + 1;  // 0 if there is none.
+  const std::string line = absl::StrCat(SweepLine(point), "\n");
+  const bool written = ftruncate(fd, static_cast<off_t>(end)) == 0 &&
+                       pwrite(fd, line.data(), line.size(), static_cast<off_t>(end)) ==
+                           static_cast<ssize_t>(line.size()) &&
+                       fsync(fd) == 0;
+  const absl::Status status = written ? absl::OkStatus() : SweepFailed("writing", path);
+  close(fd);
+  return status;
+}
+
+}  // namespace phimap::cli

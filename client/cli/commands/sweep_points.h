@@ -1,0 +1,72 @@
+// Points of a sweep, and the file that keeps them.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_POINTS_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_POINTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace phimap::cli {
+
+// Identity of a point: a point that is in the file is not measured again.
+struct SweepKey {
+  // For example "f2(landmarks=100, policy=uniform)".
+  std::string spec;
+  std::string kernel;
+  // At most 2^53, the largest integer that JSON's numbers hold exactly.
+  int64_t seed = 0;
+  std::string learner;
+  // SHA-256 of the labels and rows.
+  std::string data;
+  bool standardize = false;
+
+  bool operator==(const SweepKey&) const = default;
+};
+
+// One mapping, and a learner's result on it.
+struct SweepPoint {
+  SweepKey key;
+  // Kind of mapping, such as "f2"; landmarks and policy are unset where there are no landmarks.
+  std::string mapping;
+  std::optional<int64_t> landmarks;
+  std::optional<std::string> policy;
+  int32_t output_columns = 0;
+  // Share of the tested rows that the learner got wrong, and its standard error.
+  double error = 0;
+  double error_standard_error = 0;
+  // None where it was not measured.
+  std::optional<double> kernel_error_mean;
+  double microseconds_per_row = 0;
+  int64_t rows = 0;
+  int64_t tested_rows = 0;
+  // SHA-256 of the version's artifact.
+  std::string digest;
+};
+
+// The line of a point, as JSON of format phimap-sweep-1, which phimap.sweep of Python writes and
+// reads too; without the line end. Numbers read back the same. Pure.
+std::string SweepLine(const SweepPoint& point);
+// kInvalidArgument if the text is not such a line. Pure.
+absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line);
+
+// Texts of mappings: each of `mappings` (a text with commas outside of parentheses:
+// "f1,f2(landmarks= 50)") with each of the values, lists with commas that may be empty. A mapping
+// with parentheses is used as it is. kInvalidArgument for an invalid value. Pure.
+absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
+                                                    const std::string& landmarks,
+                                                    const std::string& dimensions,
+                                                    const std::string& policies);
+
+// The points of a file, none if there is no file. A last line without its end was being written
+// when the process ended, and is left out. kInvalidArgument names an invalid line.
+absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
+// Appends a line, in the place of one that has no end, and returns when it is on the disk.
+absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_SWEEP_POINTS_H_

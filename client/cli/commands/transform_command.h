@@ -1,0 +1,41 @@
+// `phimap transform`.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_TRANSFORM_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_TRANSFORM_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/arguments/input_rows.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/commands/command_context.h"
+
+namespace phimap::cli {
+
+struct TransformArguments {
+  // "name", "name@7", "name@alias" or "name@sha256:digest".
+  std::string reference;
+  InputArguments input;
+  // "-" is standard output.
+  std::string output;
+  // "csv", "npy" or empty: by the name, or as the input is.
+  std::string output_format;
+  // One column more in the output, the last: the residual of each row.
+  bool residual = false;
+  // For all of it; 0: no limit.
+  double timeout_seconds = 0;
+  // Keep the written rows if it is stopped, and continue from them.
+  bool resume = false;
+};
+
+// Maps the rows of the input and writes their features. A failure leaves no output file; with
+// `resume` it leaves the rows that are done, which transform_progress.h keeps. An output that is
+// the input, by any name, or that has an unknown extension, is refused before a row is read. While
+// the server is away its stream is tried again (client.h).
+absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
+
+// `phimap transform` with its flags.
+Command AddTransform(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_TRANSFORM_COMMAND_H_

@@ -1,0 +1,221 @@
+#include "client/cli/commands/transform_progress.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/files/csv_writer.h"
+#include "client/files/npy_writer.h"
+#include "client/files/output_file.h"
+#include "client/files/whole_rows.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr char kFirstLine[] = "phimap-transform-1";
+constexpr char kVersion[] = "version";
+constexpr char kDigest[] = "digest";
+
+// A name may hold any byte but 0; a line holds no line end.
+std::string OnOneLine(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+absl::StatusOr<std::string> DescribeFile(const std::string& path) {
+  struct stat info;
+  if (path == "-" || stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume: the input must be files, which can be read again, but ", path,
+                     " is not a file; without --resume it may be a pipe"));
+  }
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error).string();
+  return absl::StrCat(OnOneLine(whole), ", ", info.st_size, " bytes, changed at ",
+                      info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
+std::string TextOf(const TransformOrigin& origin) {
+  std::string text = absl::StrCat(kFirstLine, "\n");
+  for (const auto& [name, value] : origin.asked) absl::StrAppend(&text, name, ": ", value, "\n");
+  absl::StrAppend(&text, kVersion, ": ", origin.version, "\n", kDigest, ": ", origin.digest, "\n");
+  return text;
+}
+
+// The lines behind the first, each with its name; none if the text is not such a note.
+std::vector<std::pair<std::string, std::string>> LinesOf(const std::string& text) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const std::vector<std::string> all = absl::StrSplit(text, '\n', absl::SkipEmpty());
+  if (all.empty() || all[0] != kFirstLine) return lines;
+  for (size_t i = 1; i < all.size(); ++i) {
+    lines.push_back(absl::StrSplit(all[i], absl::MaxSplits(": ", 1)));
+  }
+  return lines;
+}
+
+// Rows without those that were mapped before.
+class RemainingRows : public client::RowSource {
+ public:
+  RemainingRows(std::unique_ptr<client::RowSource> source, client::ExampleBlock first,
+                int64_t skipped)
+      : source_(std::move(source)), first_(std::move(first)), skipped_(skipped) {}
+
+  int32_t columns() const override { return source_->columns(); }
+  std::vector<std::string> column_names() const override { return source_->column_names(); }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override {
+    if (!first_.empty()) return std::exchange(first_, client::ExampleBlock{});
+    return source_->Next(limits);
+  }
+  std::optional<int64_t> row_count() const override {
+    const std::optional<int64_t> all = source_->row_count();
+    return all.has_value() ? std::optional(*all - skipped_) : std::nullopt;
+  }
+  std::optional<double> share_read() const override { return source_->share_read(); }
+  void Interrupt() override { source_->Interrupt(); }
+
+ private:
+  const std::unique_ptr<client::RowSource> source_;
+  client::ExampleBlock first_;
+  const int64_t skipped_;
+};
+
+}  // namespace
+
+absl::StatusOr<TransformOrigin> OriginOf(const std::string& reference, const InputArguments& input,
+                                         FileFormat output_format, bool residual) {
+  TransformOrigin origin;
+  const auto add = [&](const char* name, std::string value) {
+    origin.asked.emplace_back(name, OnOneLine(std::move(value)));
+  };
+  add("of", reference);
+  add("--output-format", output_format == FileFormat::kCsv ? "csv" : "npy");
+  add("--residual", residual ? "yes" : "no");
+  add("--format", input.format);
+  add("--delimiter", input.delimiter);
+  add("--label", input.choice.label);
+  add("--exclude", absl::StrJoin(input.choice.exclude, ","));
+  add("--passthrough", absl::StrJoin(input.choice.passthrough, ","));
+  add("--text", input.text);
+  add("--columns", absl::StrJoin(input.columns_given, ","));
+  add("--by-name", input.choice.by_name ? "yes" : "no");
+  add("--zero-based", input.zero_based ? "yes" : "no");
+  for (const std::string& path : input.paths) {
+    PHIMAP_ASSIGN_OR_RETURN(std::string file, DescribeFile(path));
+    add("--input", std::move(file));
+  }
+  return origin;
+}
+
+absl::StatusOr<TransformProgress> TransformProgress::At(const std::string& output) {
+  struct stat info;
+  const bool special =
+      output == "-" || (stat(output.c_str(), &info) == 0 && !S_ISREG(info.st_mode));
+  if (special) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume: the output must be a file, which keeps the finished rows; ", output,
+                     " is none"));
+  }
+  // A symbolic link stays one: its target is replaced.
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(output, error);
+  const bool link = !error && std::filesystem::is_symlink(output, error);
+  TransformProgress progress(link ? real.string() : output);
+  const bool noted = std::filesystem::exists(progress.note_, error);
+  PHIMAP_ASSIGN_OR_RETURN(progress.file_,
+                          OutputFile::OpenPartial(progress.partial_, progress.output_, noted));
+  return progress;
+}
+
+TransformProgress::TransformProgress(const std::string& output)
+    : output_(output), partial_(output + ".partial"), note_(output + ".resume") {}
+
+absl::StatusOr<std::optional<TransformOrigin>> TransformProgress::Earlier(
+    const TransformOrigin& origin) const {
+  std::ifstream file(note_, std::ios::binary);
+  if (!file) return std::nullopt;
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  auto lines = LinesOf(text);
+  const std::string anew = absl::StrCat("to begin anew, delete ", partial_, " and ", note_);
+  const size_t size = lines.size();
+  if (size < 2 || lines[size - 2].first != kVersion || lines[size - 1].first != kDigest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--resume: ", note_, " is not a record of a transform; ", anew));
+  }
+  TransformOrigin earlier;
+  earlier.version = lines[size - 2].second;
+  earlier.digest = lines[size - 1].second;
+  lines.resize(size - 2);
+  earlier.asked = std::move(lines);
+  for (size_t i = 0; i < std::max(earlier.asked.size(), origin.asked.size()); ++i) {
+    const std::pair<std::string, std::string> none = {"", "nothing"};
+    const auto& before = i < earlier.asked.size() ? earlier.asked[i] : none;
+    const auto& now = i < origin.asked.size() ? origin.asked[i] : none;
+    if (before == now) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--resume: ", partial_, " was computed from other input\n  then: ", before.first, " ",
+        before.second, "\n  now:  ", now.first, " ", now.second, "\n  ", anew));
+  }
+  return earlier;
+}
+
+absl::Status TransformProgress::Begin(const TransformOrigin& origin) {
+  // Rows whose origin nobody noted are of no use.
+  PHIMAP_RETURN_IF_ERROR(file_->CutOff(0));
+  file_->Keep();
+  PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> note, OutputFile::Open(note_));
+  PHIMAP_RETURN_IF_ERROR(note->Append(TextOf(origin)));
+  return note->Commit();
+}
+
+absl::StatusOr<TransformProgress::Opened> TransformProgress::Open(
+    FileFormat format, std::optional<int64_t> row_count,
+    std::shared_ptr<PassthroughCells> passthrough) {
+  PHIMAP_ASSIGN_OR_RETURN(const WholeRows whole, FindWholeRows(partial_, format));
+  // A header of npy without rows is written again.
+  const bool started = whole.rows > 0 || format == FileFormat::kCsv;
+  PHIMAP_RETURN_IF_ERROR(file_->CutOff(started ? whole.end : 0));
+  if (format == FileFormat::kCsv) {
+    return Opened{std::make_unique<CsvWriter>(std::move(file_), std::move(passthrough),
+                                              /*started=*/whole.end > 0),
+                  whole.rows};
+  }
+  if (started) {
+    return Opened{NpyWriter::Continue(std::move(file_), row_count, whole.npy, whole.rows),
+                  whole.rows};
+  }
+  PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<RowWriter> writer,
+                          NpyWriter::Open(std::move(file_), row_count));
+  return Opened{std::move(writer), 0};
+}
+
+void TransformProgress::End() const { unlink(note_.c_str()); }
+
+absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
+    std::unique_ptr<client::RowSource> source, int64_t skipped, client::CancelToken& cancel) {
+  const auto registration = cancel.OnCancel([rows = source.get()] { rows->Interrupt(); });
+  constexpr int64_t kMostRows = client::BlockLimits{}.rows;
+  for (int64_t done = 0; done < skipped;) {
+    const auto rows = static_cast<int32_t>(std::min(skipped - done, kMostRows));
+    PHIMAP_ASSIGN_OR_RETURN(const client::ExampleBlock block, source->Next({.rows = rows}));
+    if (block.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--resume: the output already has the features of ", skipped,
+                       " rows, but the input has only ", done));
+    }
+    done += block.rows();
+  }
+  // Whether there are more has to be known before a stream is opened for them.
+  PHIMAP_ASSIGN_OR_RETURN(client::ExampleBlock first, source->Next({.rows = 1}));
+  if (first.empty()) return nullptr;
+  return std::make_unique<RemainingRows>(std::move(source), std::move(first), skipped);
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,28 @@
+// `phimap verify`: whether a server answers a version's reference vectors bit for bit.
+#ifndef PHIMAP_CLIENT_CLI_COMMANDS_VERIFY_COMMAND_H_
+#define PHIMAP_CLIENT_CLI_COMMANDS_VERIFY_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/commands/command_context.h"
+
+namespace phimap::cli {
+
+struct VerifyArguments {
+  std::string reference;
+};
+
+// Sends the reference vectors of the version's certificate, each alone, all together, and repeated
+// in a batch that takes the engine's way for many rows, as float32 and as float64, and compares the
+// bits. DATA_LOSS names the first feature that differs; FAILED_PRECONDITION if the version has no
+// reference vectors, or only such that show nothing.
+absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
+
+// `phimap verify` with its flags.
+Command AddVerify(CLI::App& app);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_COMMANDS_VERIFY_COMMAND_H_

@@ -1,0 +1,78 @@
+#include "client/cli/views/advice_view.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/views/number_text.h"
+#include "client/cli/views/paragraph.h"
+
+namespace phimap::cli {
+namespace {
+
+using AdviceLine = v1::AdviseResponse::Line;
+
+std::string CountText(int64_t count) { return count == 0 ? "-" : WithThousands(count); }
+std::string ShareText(double share) { return share == 0 ? "-" : ShortNumber(share); }
+
+std::string Question(const v1::AdviseRequest& request) {
+  std::string text = absl::StrFormat("margin %g, error %g, confidence %g", request.margin(),
+                                     request.error(), request.confidence());
+  if (request.alpha() != 0) absl::StrAppend(&text, ", alpha ", request.alpha());
+  if (request.points() != 0) absl::StrAppend(&text, ", points ", WithThousands(request.points()));
+  if (request.classes() != 0) absl::StrAppend(&text, ", classes ", request.classes());
+  if (request.distortion() != 0) absl::StrAppend(&text, ", distortion ", request.distortion());
+  if (request.kernel_error() != 0) {
+    absl::StrAppend(&text, ", kernel error ", request.kernel_error());
+  }
+  return text + "\n";
+}
+
+constexpr char kRow[] = "  %-10s %17s %17s %9s %9s %10s\n";
+
+constexpr char kNoTheorem[] =
+    "No theorem covers this case: measure instead. phimap evaluate measures a learner on a "
+    "version, and phimap show what its features lose of the kernel.";
+
+bool HasNumbers(const AdviceLine& line) { return line.dimensions() != 0 || line.landmarks() != 0; }
+
+void RenderLine(std::string& out, const AdviceLine& line, int width) {
+  if (HasNumbers(line)) {
+    absl::StrAppendFormat(&out, kRow, line.tier(), CountText(line.landmarks()),
+                          CountText(line.dimensions()), ShareText(line.margin()),
+                          ShareText(line.error()), ShareText(line.distortion()));
+  } else {
+    absl::StrAppendFormat(&out, "  %-10s no number\n", line.tier());
+  }
+  std::string note = line.note();
+  if (line.draws() != 0) {
+    absl::StrAppend(&note, "; a draw succeeds with probability at least ",
+                    ShortNumber(line.success()), ", one of ", WithThousands(line.draws()),
+                    " does with the requested confidence");
+  }
+  if (!note.empty()) AppendParagraph(out, "             ", note, width);
+}
+
+}  // namespace
+
+std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseResponse& response,
+                         int width) {
+  std::string out;
+  // The proposal comes first.
+  if (response.proposal().empty()) AppendParagraph(out, "", kNoTheorem, width);
+  AppendParagraph(out, "", response.verdict(), width);
+  if (!response.proposal().empty()) {
+    absl::StrAppend(&out, "  phimap build NAME --mapping='", response.proposal(), "' ...\n");
+  }
+  absl::StrAppend(&out, "\n", Question(request));
+  absl::StrAppendFormat(&out, kRow, "", "landmarks", "dimensions", "margin", "error", "distortion");
+  const AdviceLine* before = nullptr;
+  for (const AdviceLine& line : response.lines()) {
+    if (before == nullptr || before->what() != line.what() || before->source() != line.source()) {
+      absl::StrAppend(&out, line.what(), ": ", line.source(), "\n");
+    }
+    RenderLine(out, line, width);
+    before = &line;
+  }
+  return out;
+}
+
+}  // namespace phimap::cli

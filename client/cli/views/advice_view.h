@@ -1,0 +1,18 @@
+// Advice, drawn for people.
+#ifndef PHIMAP_CLIENT_CLI_VIEWS_ADVICE_VIEW_H_
+#define PHIMAP_CLIENT_CLI_VIEWS_ADVICE_VIEW_H_
+
+#include <string>
+
+#include "phimap/v1/mapping_service.pb.h"
+
+namespace phimap::cli {
+
+// The question, a block for each theorem with a row for each tier and the reason of each number,
+// and the verdict. Sentences are wrapped at `width`. UTF-8, ends with a newline. Pure.
+std::string RenderAdvice(const v1::AdviseRequest& request, const v1::AdviseResponse& response,
+                         int width);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_VIEWS_ADVICE_VIEW_H_

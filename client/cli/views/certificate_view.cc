@@ -1,0 +1,286 @@
+#include "client/cli/views/certificate_view.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "client/cli/views/color.h"
+#include "client/cli/views/lifetime_text.h"
+#include "client/cli/views/number_text.h"
+#include "client/cli/views/paragraph.h"
+#include "client/cli/views/reference_vectors.h"
+#include "client/cli/views/spectrum_view.h"
+#include "client/cli/views/version_verdict.h"
+#include "core/digest/named_columns.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr int kNameWidth = 18;
+constexpr int kValueWidth = 22;
+
+// Writes name, value, and the meaning of the value.
+void Line(std::string& out, absl::string_view name, absl::string_view value,
+          absl::string_view meaning = "") {
+  std::string line = absl::StrFormat("  %-*s%-*s%s", kNameWidth, name, kValueWidth, value, meaning);
+  line.erase(line.find_last_not_of(' ') + 1);
+  absl::StrAppend(&out, line, "\n");
+}
+
+std::string TypeText(v1::ServingType type) {
+  switch (static_cast<int>(type)) {  // a newer server may know others
+    case v1::SERVING_TYPE_FLOAT32:
+      return "float32";
+    case v1::SERVING_TYPE_FLOAT64:
+      return "float64";
+    default:
+      return "unknown";
+  }
+}
+
+std::string RefText(const v1::VersionRef& ref) {
+  return absl::StrCat(ref.mapping(), "@", ref.number());
+}
+
+std::string ErrorText(const v1::Certificate::Error& error) {
+  return absl::StrCat(ShortNumber(error.mean()), " / ", ShortNumber(error.max()));
+}
+
+// Number of names that fit on a line.
+constexpr size_t kShownInputs = 6;
+
+void RenderHead(std::string& out, absl::string_view title, const v1::Version& version) {
+  absl::StrAppend(&out, title, "\n");
+  Line(out, "mapping", version.mapping_text());
+  Line(out, "kernel", version.kernel_text());
+  const bool of_strings = version.input_columns() == 0;
+  Line(out, "columns",
+       absl::StrCat(of_strings ? "strings" : absl::StrCat(version.input_columns()), " in, ",
+                    version.output_columns(), " out"),
+       absl::StrCat(
+           of_strings ? "examples, features of each, " : "numbers of a row, features of a row, ",
+           TypeText(version.serving_type())));
+  if (version.column_names_size() > 0) {
+    Line(out, "inputs",
+         ShownColumnNames({version.column_names().begin(), version.column_names().end()},
+                          kShownInputs));
+  } else if (!of_strings) {
+    Line(out, "inputs", "without names", "so the columns of rows cannot be checked");
+  }
+  Line(out, "size", SizeText(version.artifact_size_bytes()), "of the stored artifact");
+  if (version.has_create_time()) {
+    Line(out, "created",
+         absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+                          absl::FromUnixSeconds(version.create_time().seconds()),
+                          absl::UTCTimeZone()));
+  }
+  Line(out, "digest", version.ref().digest());
+  if (version.has_ttl()) Line(out, "lives", LifetimeText(version));
+  if (version.imported()) {
+    Line(out, "origin", "imported", "its certificate was measured on another server");
+  }
+}
+
+void RenderCounts(std::string& out, const v1::Certificate& certificate) {
+  const bool landmarks = certificate.landmarks() > 0;
+  Line(out, "rows", WithThousands(certificate.stream_rows()), "in the stream it was built from");
+  if (certificate.pool_rows() > 0) {
+    Line(out, "pool", WithThousands(certificate.pool_rows()),
+         landmarks ? "rows for the policy to choose landmarks from"
+                   : "rows that gamma=median was computed from");
+  }
+  Line(out, "held out", WithThousands(certificate.held_out_rows()),
+       landmarks ? "other rows, kept apart to measure on" : "rows kept apart to measure on");
+  if (!landmarks) return;
+  Line(out, "landmarks", WithThousands(certificate.landmarks()),
+       absl::StrCat("rows that span the features, chosen: ", certificate.policy()));
+}
+
+void RenderFactor(std::string& out, const v1::Certificate& certificate) {
+  if (certificate.has_rank()) {
+    Line(out, "rank", absl::StrCat(certificate.rank(), " of ", certificate.landmarks()),
+         "landmarks that are numerically independent");
+  }
+  if (certificate.has_tolerance()) {
+    Line(out, "tolerance", ShortNumber(certificate.tolerance()),
+         certificate.has_zero_landmarks() ? "share of its own K(x,x) at which a landmark is dropped"
+                                          : "residual under which a landmark is dropped");
+  }
+  if (certificate.has_largest_residual()) {
+    Line(out, "residual", ShortNumber(certificate.largest_residual()),
+         "largest of a dropped landmark; under the tolerance");
+  }
+  if (certificate.zero_landmarks() > 0) {
+    Line(out, "zero landmarks", WithThousands(certificate.zero_landmarks()),
+         "left out, because their K(x,x) is only rounding");
+  }
+  if (certificate.has_trace_residual()) {
+    Line(out, "trace residual", ShortNumber(certificate.trace_residual()),
+         "share of the trace of the landmarks' Gram matrix that is lost");
+  }
+  if (certificate.has_pool_trace_residual()) {
+    Line(out, "pool residual", absl::StrFormat("%.2f %%", 100 * certificate.pool_trace_residual()),
+         "of the sum of K(x,x) on the pool lies outside the landmarks' span");
+  }
+  if (certificate.pivots_size() > 0) {
+    Line(out, "pivots",
+         absl::StrCat(ShortNumber(certificate.pivots(0)), " to ",
+                      ShortNumber(certificate.pivots(certificate.pivots_size() - 1))),
+         "from the first to the last landmark kept");
+  }
+}
+
+// Statements about all pairs, inferred from the measured ones.
+void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
+  if (error.has_interval_low() && error.has_interval_high()) {
+    Line(out, "", "",
+         absl::StrCat("mean between ", ShortNumber(error.interval_low()), " and ",
+                      ShortNumber(error.interval_high()), " (95 %, approximate)"));
+  }
+  if (error.has_pair_bound()) {
+    const v1::Certificate::PairBound& bound = error.pair_bound();
+    Line(out, "", "",
+         absl::StrCat("at most ", UpperNumber(100 * bound.share()), " % of pairs err more than ",
+                      UpperNumber(bound.largest()), " (95 %, exact, from ",
+                      WithThousands(bound.pairs()), " disjoint pairs)"));
+  }
+  if (error.has_half_width()) {
+    Line(out, "", "",
+         absl::StrCat("mean ± ", ShortNumber(error.half_width()),
+                      " (a normal interval of disjoint pairs, by an earlier release)"));
+  }
+}
+
+// `centred`: the kernel error is that of the centred kernel.
+void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
+  if (certificate.has_held_out_trace_residual()) {
+    Line(out, "residual mass",
+         absl::StrFormat("%.2f %%", 100 * certificate.held_out_trace_residual()),
+         "of the sum of K(x,x) on new rows lies outside the landmarks' span");
+  }
+  if (certificate.has_residual_share()) {
+    const v1::Certificate::ResidualShare& share = certificate.residual_share();
+    Line(out, "",
+         absl::StrCat(ShortNumber(100 * share.median()), " % / ",
+                      ShortNumber(100 * share.quantile_95()), " %"),
+         absl::StrCat("median / 95 % quantile of a row's own share, over ",
+                      WithThousands(share.rows()), " rows"));
+    if (share.zero_rows() > 0) {
+      Line(out, "", "",
+           absl::StrCat("without ", WithThousands(share.zero_rows()),
+                        " rows whose K(x,x) is only rounding"));
+    }
+  }
+  if (certificate.has_kernel_error()) {
+    const v1::Certificate::Error& error = certificate.kernel_error();
+    Line(out, "kernel error", ErrorText(error),
+         absl::StrCat("mean / max of |K(x,y) - F(x)·F(y)| over ", WithThousands(error.count()),
+                      " pairs; the largest K(x,x) of them",
+                      centred ? ", centred on the landmarks," : "", " is ",
+                      ShortNumber(error.scale())));
+    RenderAllPairs(out, error);
+  }
+  if (certificate.has_serving_error()) {
+    const v1::Certificate::Error& error = certificate.serving_error();
+    Line(out, "serving error", ErrorText(error),
+         absl::StrCat("mean / max of |F(x) - exact F(x)| over ", WithThousands(error.count()),
+                      " rows; the largest |F| of them is ", ShortNumber(error.scale())));
+  }
+  if (!certificate.has_kernel_error() && !certificate.has_serving_error()) {
+    Line(out, "errors", "not measured",
+         "too few held-out rows, or no error applies to this mapping");
+  }
+}
+
+void RenderReferenceVectors(std::string& out, const v1::Certificate& certificate, bool ran) {
+  if (ran) {
+    Line(out, "reference vectors",
+         absl::StrCat(certificate.self_check().rows().rows(), " × ",
+                      certificate.self_check().features().columns(), " features"),
+         SelfCheckIsAllZero(certificate.self_check()) ? "all of them are 0, which proves nothing"
+                                                      : "match bit for bit on this machine");
+  } else if (certificate.has_self_check()) {
+    Line(out, "reference vectors", "not compared", "this machine has no fused multiply-add");
+  } else {
+    Line(out, "reference vectors", "none",
+         "built without fused multiply-add, or no row has features to compare");
+  }
+}
+
+void RenderVerdict(std::string& out, const v1::Version& version, bool color) {
+  const VersionVerdict verdict = VerdictOf(version);
+  using Grade = VersionVerdict::Grade;
+  const Color paint = verdict.grade == Grade::kGood   ? Color::kGreen
+                      : verdict.grade == Grade::kFair ? Color::kYellow
+                                                      : Color::kRed;
+  const bool known = verdict.grade != Grade::kUnknown;
+  Line(out, "verdict", Colored(verdict.text, paint, color && known));
+}
+
+// Since certificates say for which rows their theorem holds, some theorems are stated otherwise.
+bool IsOfOldRelease(const v1::Certificate& certificate) {
+  return certificate.theorem_scope().empty() && !absl::StartsWith(certificate.theorem(), "none");
+}
+
+void RenderCertificate(std::string& out, const v1::Version& version, int width) {
+  const v1::Certificate& certificate = version.certificate();
+  absl::StrAppend(&out, "certificate\n");
+  RenderCounts(out, certificate);
+  RenderFactor(out, certificate);
+  RenderMeasured(out, certificate, absl::StrContains(version.mapping_text(), "centred=true"));
+  if (certificate.has_spectrum()) {
+    absl::StrAppend(&out, RenderSpectrum(certificate.spectrum(), width));
+  }
+  if (!certificate.theorem().empty())
+    AppendParagraph(out,
+                    IsOfOldRelease(certificate) ? "  theorem, as an earlier release stated it: "
+                                                : "  theorem: ",
+                    certificate.theorem(), width);
+  if (!certificate.theorem_scope().empty())
+    AppendParagraph(out, "  holds for: ", certificate.theorem_scope(), width);
+  for (const std::string& warning : certificate.warnings()) {
+    AppendParagraph(out, "  WARNING: ", warning, width);
+  }
+}
+
+}  // namespace
+
+std::string RenderVersion(const v1::Version& version, int width, bool color) {
+  std::string out;
+  RenderHead(out, RefText(version.ref()), version);
+  if (!version.has_certificate()) return out;
+  RenderVerdict(out, version, color);
+  RenderCertificate(out, version, width);
+  return out;
+}
+
+std::string RenderArtifact(absl::string_view file, const v1::Version& version,
+                           bool reference_vectors_ran, int width) {
+  std::string out;
+  RenderHead(out, file, version);
+  RenderReferenceVectors(out, version.certificate(), reference_vectors_ran);
+  RenderCertificate(out, version, width);
+  return out;
+}
+
+std::string RenderVersionLine(const v1::Version& version) {
+  const v1::Certificate& certificate = version.certificate();
+  std::string line =
+      absl::StrCat(RefText(version.ref()), ": ", version.output_columns(), " features");
+  if (certificate.has_rank()) {
+    absl::StrAppend(&line, ", rank ", certificate.rank(), " of ", certificate.landmarks());
+  }
+  if (certificate.has_kernel_error()) {
+    absl::StrAppend(&line, ", kernel error mean ", ShortNumber(certificate.kernel_error().mean()),
+                    ", max ", ShortNumber(certificate.kernel_error().max()));
+  }
+  const int warnings = certificate.warnings_size();
+  if (warnings > 0)
+    absl::StrAppend(&line, ", ", warnings, warnings == 1 ? " warning" : " warnings");
+  return line;
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,174 @@
+#include "client/cli/views/evaluation_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cli/views/number_text.h"
+#include "client/cli/views/paragraph.h"
+
+namespace phimap::cli {
+namespace {
+
+// Classes and mistakes that are shown; --json has all.
+constexpr int kShownClasses = 40;
+constexpr size_t kShownMistakes = 5;
+constexpr size_t kLabelWidth = 24;
+// Percentiles that are shown.
+constexpr std::array<int, 8> kShown = {0, 1, 5, 10, 25, 50, 75, 100};
+
+std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * share); }
+
+// Labels may be any text: it is cleaned so that it cannot control the terminal or make a line too
+// long.
+std::string LabelText(const std::string& label) {
+  std::string text;
+  for (const char c : label) {
+    if (text.size() >= kLabelWidth) break;
+    text += absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
+  }
+  // A character that was cut in two.
+  if (text.size() < label.size()) {
+    while (!text.empty() && (static_cast<unsigned char>(label[text.size()]) & 0xC0) == 0x80) {
+      text.pop_back();
+    }
+    text += "...";
+  }
+  return text.empty() ? "''" : text;
+}
+
+void AddRow(std::string& out, absl::string_view name, absl::string_view value,
+            absl::string_view note) {
+  absl::StrAppendFormat(&out, "  %-12s  %-18s%s\n", name, value, note);
+}
+
+void RenderErrors(const v1::Evaluation& evaluation, std::string& out) {
+  AddRow(out, "rows", WithThousands(evaluation.rows()),
+         absl::StrCat("of ", evaluation.classes_size(), " classes"));
+  if (evaluation.held_out() > 0) {
+    AddRow(out, "tested", WithThousands(evaluation.tested_rows()),
+           "held out; the others were learnt from");
+  } else {
+    AddRow(out, "tested", WithThousands(evaluation.tested_rows()),
+           absl::StrCat("each in one of ", evaluation.folds_size(), " folds"));
+  }
+  AddRow(out, "error", Percent(evaluation.error()),
+         absl::StrCat("± ", Percent(evaluation.error_standard_error()), ": ",
+                      WithThousands(evaluation.errors()), " rows of another class"));
+  if (evaluation.folds_size() == 1) {
+    AddRow(out, "training", "", evaluation.folds(0).summary());
+  }
+}
+
+double Share(int64_t part, int64_t all) {
+  return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+
+void RenderClasses(const v1::Evaluation& evaluation, std::string& out) {
+  absl::StrAppendFormat(&out, "%-27s %10s %10s %10s %10s %10s\n", "class", "rows", "tested",
+                        "found", "recall", "precision");
+  for (int i = 0; i < std::min(evaluation.classes_size(), kShownClasses); ++i) {
+    const auto& c = evaluation.classes(i);
+    absl::StrAppendFormat(&out, "  %-25s %10s %10s %10s %10s %10s\n", LabelText(c.label()),
+                          WithThousands(c.rows()), WithThousands(c.tested_rows()),
+                          WithThousands(c.correct()),
+                          c.tested_rows() == 0 ? "-" : Percent(Share(c.correct(), c.tested_rows())),
+                          c.predicted() == 0 ? "-" : Percent(Share(c.correct(), c.predicted())));
+  }
+  if (evaluation.classes_size() > kShownClasses) {
+    absl::StrAppend(&out, "  and ", evaluation.classes_size() - kShownClasses,
+                    " more, in --json\n");
+  }
+}
+
+void RenderMistakes(const v1::Evaluation& evaluation, int width, std::string& out) {
+  std::vector<const v1::Evaluation::Confusion*> mistakes;
+  for (const auto& confusion : evaluation.confusion()) {
+    if (confusion.actual() != confusion.predicted()) mistakes.push_back(&confusion);
+  }
+  if (mistakes.empty()) return;
+  std::stable_sort(mistakes.begin(), mistakes.end(),
+                   [](const auto* a, const auto* b) { return a->count() > b->count(); });
+  std::string text;
+  for (size_t i = 0; i < std::min(mistakes.size(), kShownMistakes); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ",
+                    LabelText(evaluation.classes(mistakes[i]->actual()).label()), " as ",
+                    LabelText(evaluation.classes(mistakes[i]->predicted()).label()), " (",
+                    WithThousands(mistakes[i]->count()), ")");
+  }
+  AppendParagraph(out, "  taken most often: ", text, width);
+}
+
+void RenderQuantiles(const char* name, const google::protobuf::RepeatedField<double>& quantiles,
+                     std::string& out) {
+  if (quantiles.size() != 101) return;
+  absl::StrAppendFormat(&out, "  %-16s", name);
+  for (const int percent : kShown) absl::StrAppendFormat(&out, " %8.4f", quantiles[percent]);
+  out += "\n";
+}
+
+void RenderMargins(const v1::Evaluation& evaluation, int width, std::string& out) {
+  if (evaluation.margin_quantiles().empty()) {
+    AppendParagraph(out, "", "The learner has no weight vector, and therefore no margins.", width);
+    return;
+  }
+  absl::StrAppendFormat(&out, "%-18s", "margins");
+  for (const int percent : kShown) absl::StrAppendFormat(&out, " %6d %%", percent);
+  out += "\n";
+  RenderQuantiles("features", evaluation.margin_quantiles(), out);
+  RenderQuantiles("not normalised", evaluation.unnormalised_margin_quantiles(), out);
+  RenderQuantiles("kernel's space", evaluation.kernel_margin_quantiles(), out);
+  if (evaluation.intercept_scale() > 0) {
+    const double b = evaluation.intercept_scale();
+    AppendParagraph(out, "  ",
+                    absl::StrCat("of rows with a constant ", ShortNumber(b),
+                                 " behind them, and of the kernel K + ", ShortNumber(b * b),
+                                 ": the learner has an intercept; bias=0 is one without"),
+                    width);
+  }
+}
+
+void RenderCertified(const v1::Evaluation& evaluation, int width, std::string& out) {
+  if (evaluation.certified_margins().empty()) {
+    AppendParagraph(out, "",
+                    "No margin is certified: this requires features that are coordinates in the "
+                    "kernel's own space, and a learner with a weight vector.",
+                    width);
+    return;
+  }
+  absl::StrAppend(
+      &out, "certified: some separator in the kernel's space has this margin but for a share\n");
+  absl::StrAppendFormat(&out, "  %-8s %20s %34s\n", "share", "of these rows",
+                        absl::StrFormat("of future rows, confidence %g", evaluation.confidence()));
+  for (const auto& certified : evaluation.certified_margins()) {
+    absl::StrAppendFormat(
+        &out, "  %-8g %20.6f %34s\n", certified.alpha(), certified.rows_margin(),
+        certified.has_margin() ? absl::StrFormat("%.6f", certified.margin()) : "-");
+  }
+  AppendParagraph(out, "  ",
+                  "of future rows: valid if the version was not built from these rows, which the "
+                  "server cannot know",
+                  width);
+}
+
+}  // namespace
+
+std::string RenderEvaluation(const v1::Evaluation& evaluation, int width) {
+  std::string out = absl::StrCat(evaluation.version().mapping(), "@", evaluation.version().number(),
+                                 "  ", evaluation.learner(), "\n");
+  RenderErrors(evaluation, out);
+  RenderClasses(evaluation, out);
+  RenderMistakes(evaluation, width, out);
+  RenderMargins(evaluation, width, out);
+  RenderCertified(evaluation, width, out);
+  for (const std::string& warning : evaluation.warnings()) {
+    AppendParagraph(out, "warning: ", warning, width);
+  }
+  return out;
+}
+
+}  // namespace phimap::cli

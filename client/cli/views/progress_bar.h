@@ -1,0 +1,92 @@
+// One line at the foot of a terminal that shows the progress of a build or a transform.
+#ifndef PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_
+#define PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/cli/views/color.h"
+#include "client/cpp/client.h"
+
+namespace phimap::cli {
+
+struct ProgressState {
+  // Short label of the activity: the name of a mapping.
+  std::string label = {};
+  // Rows sent or mapped so far, and in all if known.
+  int64_t rows = 0;
+  std::optional<int64_t> total_rows = {};
+  // Share of the input's bytes that was read, 0..1, where the total is not known.
+  std::optional<double> share_read = {};
+  // After the rows: the server's current step, and its share that is done, 0..1. Empty before.
+  std::string phase = {};
+  double fraction = 0;
+  // 0: not known.
+  double seconds_left = 0;
+  absl::Duration elapsed = {};
+};
+
+// The line, exactly as wide as it needs to be and never over `width` characters; ASCII. While rows
+// flow it shows their number and rate, with a bar and the time left if the total or the share of
+// the input is known; then phase, bar and share. Parts that do not fit are left out: first the
+// elapsed time, or the rate if the remaining time is known; then the bar, then the rate; then the
+// line is cut. Pure.
+std::string RenderProgress(const ProgressState& state, int width);
+
+// The state of a build.
+ProgressState StateOf(const client::BuildProgress& progress, std::string label,
+                      std::optional<int64_t> total_rows);
+
+// Destination of messages for people.
+struct Console {
+  std::ostream* stream = nullptr;
+  bool is_terminal = false;
+  // Characters in a line.
+  int width = 80;
+  bool color = false;
+};
+
+// Standard error, with the width of the terminal. A terminal with TERM=dumb does not count as one.
+Console StandardErrorConsole(ColorChoice color = ColorChoice::kAuto);
+
+// Redraws one line in place; writes nothing if the console is not a terminal. The destructor leaves
+// the cursor at the start of an empty line.
+//
+// Thread-safe.
+class ProgressBar {
+ public:
+  using Clock = absl::Time (*)();
+  explicit ProgressBar(const Console& console, Clock clock = &absl::Now);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Draws at most ten times a second; `state.elapsed` is filled in.
+  void Update(ProgressState state);
+  // Leaves the cursor at the start of an empty line, until the next update.
+  void Clear();
+  // Keeps the last state on its line, as a record, and begins the next line. Later updates are
+  // ignored.
+  void Keep();
+
+ private:
+  void Draw();
+
+  const Console console_;
+  const Clock clock_;
+  const absl::Time start_;
+  std::mutex mutex_;
+  // Under mutex_.
+  absl::Time last_drawn_ = absl::InfinitePast();
+  ProgressState state_;
+  bool drawn_ = false;
+  bool done_ = false;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_VIEWS_PROGRESS_BAR_H_

@@ -1,0 +1,15 @@
+// Evidence that a certificate's reference vectors give.
+#ifndef PHIMAP_CLIENT_CLI_VIEWS_REFERENCE_VECTORS_H_
+#define PHIMAP_CLIENT_CLI_VIEWS_REFERENCE_VECTORS_H_
+
+#include "phimap/v1/mapping.pb.h"
+
+namespace phimap::cli {
+
+// Whether all features of the reference vectors are 0: then equal bits show nothing. Versions of
+// earlier builds may be like that, under a kernel that is 0 far from the landmarks. Pure.
+bool SelfCheckIsAllZero(const v1::SelfCheck& check);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_CLI_VIEWS_REFERENCE_VECTORS_H_

@@ -1,0 +1,24 @@
+// A number in a text file, as people and programs write them.
+#ifndef PHIMAP_CLIENT_FILES_CELL_NUMBER_H_
+#define PHIMAP_CLIENT_FILES_CELL_NUMBER_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace phimap::cli {
+
+enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
+
+// Blanks around it and a plus sign are allowed. Pure.
+NumberError ParseNumber(absl::string_view text, double& value);
+
+// Explains the error: the expected number and the actual text. REQUIRES: an error.
+std::string ExplainNumber(NumberError error, absl::string_view text);
+
+// A text in a message: in quotes, and not longer than a person reads.
+std::string QuotedCell(absl::string_view text);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_CELL_NUMBER_H_

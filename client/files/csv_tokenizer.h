@@ -1,0 +1,82 @@
+// CSV as records of cells: RFC 4180 without a meaning of the cells.
+#ifndef PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
+#define PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/files/input_file.h"
+
+namespace phimap::cli {
+
+// One record. Cells have lost their quotes.
+class CsvRecord {
+ public:
+  int size() const { return static_cast<int>(ends_.size()); }
+  absl::string_view cell(int i) const {
+    const size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return absl::string_view(text_).substr(begin, ends_[i] - begin);
+  }
+  // Line of the file that the record begins on, from 1.
+  int64_t line() const { return line_; }
+  // A line without a character.
+  bool blank() const { return ends_.size() == 1 && text_.empty() && !quoted_; }
+
+ private:
+  friend class CsvTokenizer;
+  std::string text_;  // All cells, one after the other.
+  std::vector<size_t> ends_;
+  int64_t line_ = 0;
+  bool quoted_ = false;
+};
+
+// Reads records: cells parted by a delimiter, lines ended by LF or CRLF, cells in "…" with "" for a
+// quote, which may hold delimiters and line ends. A byte order mark at the start is skipped. A
+// record has at most 16 MiB, so that a quote that is never closed does not swallow a large file.
+//
+// Thread-safety: one thread.
+class CsvTokenizer {
+ public:
+  // REQUIRES: `file` outlives the tokenizer.
+  explicit CsvTokenizer(InputFile& file, char delimiter = ',');
+
+  // The next record; false at the end. Errors name the line.
+  absl::StatusOr<bool> Next(CsvRecord& record);
+  // Starts again at the first record.
+  absl::Status Rewind();
+
+ private:
+  enum class State { kCellStart, kPlain, kQuoted, kQuoteInQuoted };
+  enum class Step { kMore, kRecordEnd };
+
+  // Next byte, or -1 at the end.
+  absl::StatusOr<int> NextByte();
+  absl::Status Fill();
+  absl::Status SkipByteOrderMark();
+  // Takes the buffered part of a cell without quotes, up to the first character that ends it.
+  void TakePlain(CsvRecord& record);
+  absl::StatusOr<Step> Take(char c, CsvRecord& record);
+  absl::StatusOr<Step> TakeUnquoted(char c, CsvRecord& record);
+  absl::StatusOr<Step> EndLine(CsvRecord& record);
+  absl::StatusOr<bool> EndFile(CsvRecord& record);
+  absl::Status ErrorAt(int64_t line, absl::string_view message) const;
+
+  InputFile& file_;
+  const char delimiter_;
+  std::vector<char> buffer_;
+  size_t position_ = 0;
+  size_t size_ = 0;
+  bool started_ = false;
+  int64_t line_ = 1;
+  int64_t quote_line_ = 0;
+  State state_ = State::kCellStart;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_

@@ -1,0 +1,45 @@
+// Bytes that were written compressed, as they were before.
+#ifndef PHIMAP_CLIENT_FILES_DECOMPRESSOR_H_
+#define PHIMAP_CLIENT_FILES_DECOMPRESSOR_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace phimap::cli {
+
+// The bytes that tell one format from the other and from data that is not compressed.
+inline constexpr size_t kMagicSizeBytes = 4;
+
+// Decodes a stream piece by piece, in memory that does not grow with it. Streams that were written
+// one after the other (gzip's members, zstd's frames) are one.
+//
+// Thread-safety: one thread.
+class Decompressor {
+ public:
+  struct Step {
+    size_t taken = 0;
+    size_t given = 0;
+  };
+
+  virtual ~Decompressor() = default;
+  // "gzip" or "zstd".
+  virtual absl::string_view name() const = 0;
+  // Takes bytes of `in` and writes at most `capacity` bytes to `out`. A step that fills `out` may
+  // have more to give without more input. Bytes that are not of the format are kInvalidArgument.
+  virtual absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) = 0;
+  // Whether the stream may end after the input taken so far.
+  virtual bool AtEnd() const = 0;
+};
+
+// Recognises gzip and zstd by the first bytes of a stream; none if it is neither.
+std::unique_ptr<Decompressor> DecompressorFor(absl::string_view first_bytes);
+
+// Whether more bytes may still make these the beginning of a compressed stream.
+bool MayBeCompressed(absl::string_view first_bytes);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_DECOMPRESSOR_H_

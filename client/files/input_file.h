@@ -1,0 +1,83 @@
+// A file or standard input, as bytes; a compressed one is decompressed.
+#ifndef PHIMAP_CLIENT_FILES_INPUT_FILE_H_
+#define PHIMAP_CLIENT_FILES_INPUT_FILE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/files/decompressor.h"
+
+namespace phimap::cli {
+
+// Reads in order; waits for a pipe or a terminal until bytes come or Interrupt is called. Input
+// compressed with gzip or zstd is recognised by its first bytes, whatever its name, and
+// decompressed.
+//
+// Thread-safety: one thread, except Interrupt and share_read, which any thread may call.
+class InputFile {
+ public:
+  // "-" is standard input. A file that cannot be opened, or a folder, is kInvalidArgument with its
+  // name.
+  static absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  // For messages: the path, or "standard input".
+  const std::string& name() const { return name_; }
+  // Reads 1..capacity bytes into `buffer` and returns how many; 0 at the end. kCancelled after
+  // Interrupt. A compressed file that is damaged or cut off is kInvalidArgument.
+  absl::StatusOr<size_t> Read(char* buffer, size_t capacity);
+  // Reads so many bytes of a file that CanSeek, from `offset` on; fewer at its end. Does not change
+  // the position of Read.
+  absl::StatusOr<size_t> ReadAt(int64_t offset, char* buffer, size_t size);
+  // Whether any byte can be reached by its place: of regular files that are not compressed, once
+  // a byte was read.
+  bool CanSeek() const { return regular_ && looked_ && decompressor_ == nullptr; }
+  // Share of the file's bytes that was read, 0..1; none of a pipe, whose size nobody knows.
+  std::optional<double> share_read() const;
+  // Regular files can be read again; pipes cannot.
+  bool CanRewind() const { return regular_; }
+  // Back to the first byte; forgets an Interrupt.
+  absl::Status Rewind();
+  void Interrupt();
+
+ private:
+  InputFile(int fd, bool owned, std::string name);
+  absl::Status WaitForBytes();
+  // Reads bytes as they lie in the file.
+  absl::StatusOr<size_t> ReadStored(char* buffer, size_t capacity);
+  // Reads the first bytes, which tell whether it is compressed.
+  absl::Status Look();
+  absl::StatusOr<size_t> ReadDecompressed(char* buffer, size_t capacity);
+  absl::Status Damaged(absl::string_view what) const;
+
+  const int fd_;
+  const bool owned_;
+  const std::string name_;
+  bool regular_ = false;
+  int64_t start_ = 0;
+  int64_t size_bytes_ = 0;
+  std::atomic<int64_t> stored_bytes_read_ = 0;
+  bool looked_ = false;
+  // Not compressed: none.
+  std::unique_ptr<Decompressor> decompressor_;
+  // Bytes that were read and not yet handed on, from taken_ on.
+  std::string stored_;
+  size_t taken_ = 0;
+  bool more_without_input_ = false;
+  // Readable while interrupted.
+  int wake_read_ = -1;
+  int wake_write_ = -1;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_INPUT_FILE_H_

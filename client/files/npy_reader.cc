@@ -1,0 +1,266 @@
+#include "client/files/npy_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status/status_macros.h"
+
+namespace phimap::cli {
+namespace {
+
+constexpr absl::string_view kMagic("\x93NUMPY", 6);
+// NumPy's own headers have 64 to 128 bytes; more than this is not an array of numbers.
+constexpr size_t kMaxHeaderSizeBytes = 64 << 10;
+constexpr int64_t kMaxNpyColumns = 65'536;  // The API's limit.
+// Rows of Fortran order that are read together: long runs of each column, even of many.
+constexpr int64_t kStripeSizeBytes = 16 << 20;
+
+absl::Status BadHeader(absl::string_view message) { return absl::InvalidArgumentError(message); }
+
+// The text of the value of 'key': from behind the colon to the comma that ends it, parentheses
+// respected.
+absl::StatusOr<absl::string_view> ValueOf(absl::string_view dictionary, absl::string_view key) {
+  const std::string quoted = absl::StrCat("'", key, "'");
+  const size_t found = dictionary.find(quoted);
+  if (found == absl::string_view::npos) {
+    return BadHeader(absl::StrCat("its header has no ", quoted));
+  }
+  absl::string_view rest = absl::StripAsciiWhitespace(dictionary.substr(found + quoted.size()));
+  if (!absl::ConsumePrefix(&rest, ":")) {
+    return BadHeader(absl::StrCat("its header has no value for ", quoted));
+  }
+  rest = absl::StripAsciiWhitespace(rest);
+  const size_t close = absl::StartsWith(rest, "(") ? rest.find(')') : 0;
+  const size_t end = close == absl::string_view::npos ? close : rest.find_first_of(",}", close);
+  if (end == absl::string_view::npos) {
+    return BadHeader(absl::StrCat("the value of ", quoted, " in its header has no end"));
+  }
+  return absl::StripAsciiWhitespace(rest.substr(0, end));
+}
+
+absl::Status ParseShape(absl::string_view text, NpyHeader& header) {
+  if (!absl::StartsWith(text, "(") || !absl::EndsWith(text, ")")) {
+    return BadHeader(absl::StrCat("its shape is not a tuple: ", text));
+  }
+  std::vector<int64_t> sizes;
+  const absl::string_view inner = text.substr(1, text.size() - 2);
+  for (absl::string_view part : absl::StrSplit(inner, ',', absl::SkipWhitespace())) {
+    int64_t size;
+    if (!absl::SimpleAtoi(part, &size) || size < 0) {
+      return BadHeader(absl::StrCat("its shape is not made of sizes: ", text));
+    }
+    sizes.push_back(size);
+  }
+  if (sizes.size() == 1) {
+    return BadHeader(absl::StrCat("expected a 2-D array, rows × columns, got 1-D with ", sizes[0],
+                                  " values; array.reshape(1, -1) makes it one row, ",
+                                  "array.reshape(-1, 1) one column"));
+  }
+  if (sizes.size() != 2) {
+    return BadHeader(absl::StrCat("expected a 2-D array, rows × columns, got ", sizes.size(),
+                                  "-D with shape ", text));
+  }
+  if (sizes[1] < 1 || sizes[1] > kMaxNpyColumns) {
+    return BadHeader(absl::StrCat("expected 1 to ", kMaxNpyColumns, " columns, got ", sizes[1]));
+  }
+  header.rows = sizes[0];
+  header.columns = static_cast<int32_t>(sizes[1]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text) {
+  NpyHeader header;
+  PHIMAP_ASSIGN_OR_RETURN(const absl::string_view descr, ValueOf(text, "descr"));
+  PHIMAP_ASSIGN_OR_RETURN(header.type, ParseNpyType(descr));
+  PHIMAP_ASSIGN_OR_RETURN(const absl::string_view order, ValueOf(text, "fortran_order"));
+  PHIMAP_ASSIGN_OR_RETURN(const absl::string_view shape, ValueOf(text, "shape"));
+  PHIMAP_RETURN_IF_ERROR(ParseShape(shape, header));
+  if (order != "False" && order != "True") {
+    return BadHeader(absl::StrCat("its fortran_order is neither True nor False: ", order));
+  }
+  // An array of one row or one column is the same in both orders.
+  header.by_column = order == "True" && header.rows > 1 && header.columns > 1;
+  return header;
+}
+
+absl::StatusOr<std::unique_ptr<NpyReader>> NpyReader::Open(std::unique_ptr<InputFile> file) {
+  std::unique_ptr<NpyReader> reader(new NpyReader(std::move(file)));
+  PHIMAP_RETURN_IF_ERROR(reader->ReadHeader());
+  return reader;
+}
+
+absl::Status NpyReader::ReadHeader() {
+  // Magic, version, then the size of the dictionary: 2 bytes in version 1.0, 4 in 2.0.
+  unsigned char start[12];
+  char* bytes = reinterpret_cast<char*>(start);
+  PHIMAP_ASSIGN_OR_RETURN(size_t size, ReadUpTo(bytes, 8));
+  if (size < 8 || absl::string_view(bytes, 6) != kMagic) {
+    return Error("this is not a .npy file (its first bytes are not \\x93NUMPY)");
+  }
+  const int major = start[6];
+  if ((major != 1 && major != 2) || start[7] != 0) {
+    return Error(absl::StrCat("expected .npy format 1.0 or 2.0, got ", major, ".", start[7]));
+  }
+  const size_t width = major == 1 ? 2 : 4;
+  PHIMAP_ASSIGN_OR_RETURN(size, ReadUpTo(bytes + 8, width));
+  size_t header_bytes = 0;
+  for (size_t i = 0; i < size; ++i) header_bytes |= size_t{start[8 + i]} << (8 * i);
+  if (size < width || header_bytes > kMaxHeaderSizeBytes) {
+    return Error(
+        absl::StrCat("its header is cut off, or longer than ", kMaxHeaderSizeBytes, " bytes"));
+  }
+  std::string dictionary(header_bytes, '\0');
+  PHIMAP_ASSIGN_OR_RETURN(size, ReadUpTo(dictionary.data(), header_bytes));
+  if (size < header_bytes) return Error("its header is cut off");
+  const absl::StatusOr<NpyHeader> header = ParseNpyDictionary(dictionary);
+  if (!header.ok()) return Error(header.status().message());
+  header_ = *header;
+  header_size_bytes_ = 8 + width + header_bytes;
+  next_row_ = 0;
+  stripe_begin_ = stripe_rows_ = 0;
+  if (!header_.by_column || file_->CanSeek()) return absl::OkStatus();
+  return Error(
+      "its values are stored column by column (Fortran order), which a compressed file cannot be "
+      "read by; convert with numpy.ascontiguousarray(array)");
+}
+
+absl::StatusOr<size_t> NpyReader::ReadUpTo(char* buffer, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    PHIMAP_ASSIGN_OR_RETURN(const size_t more, file_->Read(buffer + done, size - done));
+    if (more == 0) break;
+    done += more;
+  }
+  return done;
+}
+
+absl::StatusOr<client::ExampleBlock> NpyReader::Next(const client::BlockLimits& limits) {
+  return NextRows(limits.RowsOf(header_.columns * client::ValueSizeBytes(type())));
+}
+
+absl::StatusOr<client::RowBlock> NpyReader::NextRows(int32_t max_rows) {
+  const int64_t rows = std::min<int64_t>(max_rows, header_.rows - next_row_);
+  if (rows == 0) {
+    PHIMAP_RETURN_IF_ERROR(CheckAtEnd());
+    return client::RowBlock{};
+  }
+  client::RowBlock block{
+      .type = type(), .rows = static_cast<int32_t>(rows), .columns = header_.columns};
+  PHIMAP_ASSIGN_OR_RETURN(std::string stored,
+                          header_.by_column ? ReadRowsByColumn(rows) : ReadRows(rows));
+  if (header_.type == NpyType::kFloat32 || header_.type == NpyType::kFloat64) {
+    block.values_le = std::move(stored);
+  } else {
+    const std::optional<int64_t> inexact = CastExactly(header_.type, stored, block.values_le);
+    if (inexact.has_value()) return Inexact(stored, *inexact);
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckFinite(block));
+  next_row_ += rows;
+  return block;
+}
+
+absl::StatusOr<std::string> NpyReader::ReadRows(int64_t rows) {
+  std::string stored(rows * header_.columns * StoredSizeBytes(header_.type), '\0');
+  PHIMAP_ASSIGN_OR_RETURN(const size_t size, ReadUpTo(stored.data(), stored.size()));
+  if (size < stored.size()) return CutOff(size);
+  return stored;
+}
+
+absl::Status NpyReader::CutOff(size_t bytes) const {
+  const size_t row_bytes = header_.columns * StoredSizeBytes(header_.type);
+  return Error(absl::StrCat("its header says ", header_.rows, " rows, but the file ends in row ",
+                            next_row_ + static_cast<int64_t>(bytes / row_bytes),
+                            " (counted from 0)"));
+}
+
+absl::StatusOr<std::string> NpyReader::ReadRowsByColumn(int64_t rows) {
+  const int64_t value_bytes = StoredSizeBytes(header_.type);
+  std::string stored(rows * header_.columns * value_bytes, '\0');
+  for (int64_t done = 0; done < rows;) {
+    const int64_t row = next_row_ + done;
+    if (row >= stripe_begin_ + stripe_rows_) {
+      stripe_begin_ = row;
+      PHIMAP_RETURN_IF_ERROR(ReadStripe());
+    }
+    const int64_t count = std::min(rows - done, stripe_begin_ + stripe_rows_ - row);
+    for (int64_t column = 0; column < header_.columns; ++column) {
+      const char* from =
+          stripe_.data() + (column * stripe_rows_ + row - stripe_begin_) * value_bytes;
+      char* to = stored.data() + (done * header_.columns + column) * value_bytes;
+      for (int64_t i = 0; i < count; ++i, from += value_bytes) {
+        std::memcpy(to + i * header_.columns * value_bytes, from, value_bytes);
+      }
+    }
+    done += count;
+  }
+  return stored;
+}
+
+absl::Status NpyReader::ReadStripe() {
+  const int64_t value_bytes = StoredSizeBytes(header_.type);
+  const int64_t row_bytes = header_.columns * value_bytes;
+  stripe_rows_ = std::clamp<int64_t>(kStripeSizeBytes / row_bytes, 1, header_.rows - stripe_begin_);
+  stripe_.resize(stripe_rows_ * row_bytes);
+  const size_t run_bytes = stripe_rows_ * value_bytes;
+  for (int64_t column = 0; column < header_.columns; ++column) {
+    const int64_t offset =
+        header_size_bytes_ + (column * header_.rows + stripe_begin_) * value_bytes;
+    PHIMAP_ASSIGN_OR_RETURN(const size_t size,
+                            file_->ReadAt(offset, stripe_.data() + column * run_bytes, run_bytes));
+    if (size == run_bytes) continue;
+    return Error(absl::StrCat("its header says ", header_.columns, " columns of ", header_.rows,
+                              " values, but the file ends in column ", column,
+                              " (counted from 0)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NpyReader::Inexact(const std::string& stored, int64_t place) const {
+  return Error(absl::StrCat("the integer ", IntegerText(header_.type, stored, place), " at array[",
+                            next_row_ + place / header_.columns, ", ", place % header_.columns,
+                            "] is not exact in float64; write numbers that may be rounded with "
+                            "array.astype('<f8'), and do not use an id as an input"));
+}
+
+absl::Status NpyReader::CheckFinite(const client::RowBlock& block) const {
+  for (int32_t row = 0; row < block.rows; ++row) {
+    for (int32_t column = 0; column < block.columns; ++column) {
+      const double value = block.At(row, column);
+      if (std::isfinite(value)) continue;
+      return Error(absl::StrCat("expected finite numbers, got ", value, " at array[",
+                                next_row_ + row, ", ", column, "]"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NpyReader::CheckAtEnd() {
+  char extra;
+  const int64_t end =
+      header_size_bytes_ + header_.rows * header_.columns * StoredSizeBytes(header_.type);
+  PHIMAP_ASSIGN_OR_RETURN(const size_t size, header_.by_column ? file_->ReadAt(end, &extra, 1)
+                                                               : file_->Read(&extra, 1));
+  if (size == 0) return absl::OkStatus();
+  return Error(absl::StrCat("its header says ", header_.rows, " rows, but more bytes follow them"));
+}
+
+absl::Status NpyReader::Rewind() {
+  PHIMAP_RETURN_IF_ERROR(file_->Rewind());
+  return ReadHeader();
+}
+
+absl::Status NpyReader::Error(absl::string_view message) const {
+  return absl::InvalidArgumentError(absl::StrCat(file_->name(), ": ", message));
+}
+
+}  // namespace phimap::cli

@@ -1,0 +1,88 @@
+// Rows of numbers from a NumPy .npy file.
+#ifndef PHIMAP_CLIENT_FILES_NPY_READER_H_
+#define PHIMAP_CLIENT_FILES_NPY_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cpp/row_source.h"
+#include "client/files/input_file.h"
+#include "client/files/npy_values.h"
+
+namespace phimap::cli {
+
+// Content of an array's header.
+struct NpyHeader {
+  NpyType type = NpyType::kFloat32;
+  // Column by column (Fortran order), not row by row.
+  bool by_column = false;
+  int64_t rows = 0;
+  int32_t columns = 0;
+};
+
+// Parses the dictionary of a header, for instance {'descr': '<f4', 'fortran_order': False, 'shape':
+// (3, 2), }. An array that is not two-dimensional, little-endian and of numbers is
+// kInvalidArgument, with the NumPy call that makes it so. Pure.
+absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text);
+
+// Reads format versions 1.0 and 2.0, block by block, as float32 where that holds every value of the
+// file's type and as float64 elsewhere. A value that is not finite, or is an integer that float64
+// does not hold exactly, is kInvalidArgument with its row and column, counted from 0 as in NumPy;
+// so is a file that is shorter or longer than its header states, and one in Fortran order that
+// cannot be read at any position, such as a pipe or a compressed file. Memory: a block of rows; 16
+// MiB more for Fortran order.
+//
+// Thread-safety: as RowSource.
+class NpyReader : public client::RowSource {
+ public:
+  // Reads the header.
+  static absl::StatusOr<std::unique_ptr<NpyReader>> Open(std::unique_ptr<InputFile> file);
+
+  int32_t columns() const override { return header_.columns; }
+  // Type of the blocks.
+  client::FloatType type() const { return SentType(header_.type); }
+  const NpyHeader& header() const { return header_; }
+  absl::StatusOr<client::ExampleBlock> Next(const client::BlockLimits& limits) override;
+  // Reads the next rows alone.
+  absl::StatusOr<client::RowBlock> NextRows(int32_t max_rows);
+  std::optional<int64_t> row_count() const override { return header_.rows; }
+  bool CanRewind() const override { return file_->CanRewind(); }
+  absl::Status Rewind() override;
+  void Interrupt() override { file_->Interrupt(); }
+  std::optional<double> share_read() const override { return file_->share_read(); }
+
+ private:
+  explicit NpyReader(std::unique_ptr<InputFile> file) : file_(std::move(file)) {}
+
+  absl::Status ReadHeader();
+  // Reads until `buffer` is full or the file ends; how many bytes were read.
+  absl::StatusOr<size_t> ReadUpTo(char* buffer, size_t size);
+  // The next rows as they are stored, row by row; fewer than `rows` at the file's end.
+  absl::StatusOr<std::string> ReadRows(int64_t rows);
+  absl::StatusOr<std::string> ReadRowsByColumn(int64_t rows);
+  // Reads the stripe of rows that begins with next_row_.
+  absl::Status ReadStripe();
+  absl::Status CutOff(size_t bytes) const;
+  absl::Status Inexact(const std::string& stored, int64_t place) const;
+  absl::Status CheckFinite(const client::RowBlock& block) const;
+  absl::Status CheckAtEnd();
+  absl::Status Error(absl::string_view message) const;
+
+  const std::unique_ptr<InputFile> file_;
+  NpyHeader header_;
+  int64_t header_size_bytes_ = 0;
+  int64_t next_row_ = 0;
+  // Some rows of an array in Fortran order, column by column, and which.
+  std::string stripe_;
+  int64_t stripe_begin_ = 0;
+  int64_t stripe_rows_ = 0;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_NPY_READER_H_

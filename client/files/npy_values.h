@@ -1,0 +1,49 @@
+// The values of a .npy file as numbers that are sent: float32 or float64.
+#ifndef PHIMAP_CLIENT_FILES_NPY_VALUES_H_
+#define PHIMAP_CLIENT_FILES_NPY_VALUES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/cpp/row_source.h"
+
+namespace phimap::cli {
+
+enum class NpyType {
+  kFloat16,
+  kFloat32,
+  kFloat64,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64
+};
+
+// The type of a descr, for instance '<f4' with its quotes. Another one is kInvalidArgument, with
+// the NumPy call that makes it one of these.
+absl::StatusOr<NpyType> ParseNpyType(absl::string_view descr);
+
+int64_t StoredSizeBytes(NpyType type);
+
+// The smaller of float32 and float64 that holds every value of the type; float64 for integers of 64
+// bits, which it holds up to 2^53.
+client::FloatType SentType(NpyType type);
+
+// Writes the values of `stored`, in bytes of type SentType, to `sent`. The place of the first that
+// cannot be written exactly, and nothing about `sent` then.
+std::optional<int64_t> CastExactly(NpyType type, const std::string& stored, std::string& sent);
+
+// Value `place` of an integer type, as text.
+std::string IntegerText(NpyType type, const std::string& stored, int64_t place);
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_NPY_VALUES_H_

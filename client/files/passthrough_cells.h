@@ -1,0 +1,72 @@
+// Cells that go from the input to the output beside the rows that are mapped.
+#ifndef PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
+#define PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace phimap::cli {
+
+// Appends a cell to a line of CSV, in quotes where it needs them, and a comma.
+inline void AppendCsvCell(absl::string_view cell, std::string& line) {
+  if (cell.find_first_of(",\"\r\n") == absl::string_view::npos) {
+    line.append(cell.data(), cell.size());
+  } else {
+    line.push_back('"');
+    for (const char c : cell) line.append(c == '"' ? 2 : 1, c);
+    line.push_back('"');
+  }
+  line.push_back(',');
+}
+
+// A reader puts in the cells of each row, a writer takes them out in the same order; between the
+// two are the rows that a transform has in flight. Thread-safe.
+class PassthroughCells {
+ public:
+  // Sets the names of the columns, as the start of a line: "id,name,".
+  void SetHeader(std::string header) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    header_ = std::move(header);
+  }
+  std::string header() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return header_;
+  }
+
+  // The next `rows` are not mapped: nobody takes out their cells.
+  void Skip(int64_t rows) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    skipped_ = rows;
+  }
+  // Cells of the next row, as the start of its line.
+  void Push(std::string cells) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (skipped_ > 0) {
+      --skipped_;
+    } else {
+      rows_.push_back(std::move(cells));
+    }
+  }
+  // REQUIRES: its row was read.
+  std::string Pop() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::string cells = std::move(rows_.front());
+    rows_.pop_front();
+    return cells;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string header_;
+  int64_t skipped_ = 0;
+  std::deque<std::string> rows_;
+};
+
+}  // namespace phimap::cli
+
+#endif  // PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_

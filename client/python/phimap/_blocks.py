@@ -1,0 +1,340 @@
+"""Blocks of rows: whatever holds rows, as something that writes its parts into messages.
+
+Accepted: numpy arrays and whatever numpy makes one of, pandas DataFrames, tables and record batches of Arrow, and
+scipy.sparse matrices. For kernels of strings a block is a list of str, or of bytes, or a one-dimensional array or pandas
+Series of these. float32 stays float32 and float64 stays float64; float16 becomes float32, every other number float64.
+Nothing is converted or copied here: a block is a view that is written once, into its message.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from phimap.errors import InvalidArgument
+
+FLOAT32: np.dtype[Any] = np.dtype("<f4")
+FLOAT64: np.dtype[Any] = np.dtype("<f8")
+
+
+class Block(Protocol):
+    """Rows of one width and type."""
+
+    rows: int
+    columns: int
+    # FLOAT32 or FLOAT64.
+    dtype: np.dtype[Any]
+    # Names of its columns; None if they have none.
+    names: tuple[str, ...] | None
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        """How many rows, from row `start` on, take at most `max_bytes` on the wire; at least 1."""
+
+    def part(self, start: int, stop: int) -> Block:
+        """Its rows start..stop-1."""
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        """Writes the values into `out`, rows × columns."""
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        """Returns the block with its columns in this order. REQUIRES: the block has names, and they are these."""
+
+
+def block_of(values: Any) -> Block:
+    """The block that `values` are. InvalidArgument says what is expected and what came."""
+    if (strings := strings_of(values)) is not None:
+        return StringsBlock(strings)
+    if is_sparse(values):
+        return SparseBlock(values)
+    if _is_frame(values):
+        return _FrameBlock(values)
+    if _is_arrow(values):
+        return _ArrowBlock(values)
+    return _ArrayBlock(_array(values))
+
+
+class _Unnamed:
+    """A block whose columns have no names."""
+
+    names: tuple[str, ...] | None = None
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        raise NotImplementedError
+
+
+class _DenseBlock(_Unnamed):
+    """A block that is sent dense."""
+
+    def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
+        self._values = values
+        self.dtype = dtype
+        self.rows, self.columns = _shape(values)
+        if self.columns == 0:
+            raise InvalidArgument("rows: expected at least 1 column, got 0")
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        return max(1, min(self.rows - start, max_bytes // (self.columns * self.dtype.itemsize)))
+
+
+class _ArrayBlock(_DenseBlock):
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        super().__init__(values, _wire_type(values.dtype, "the rows"))
+
+    def part(self, start: int, stop: int) -> Block:
+        return _ArrayBlock(self._values[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        out[...] = self._values
+
+
+class _FrameBlock(_DenseBlock):
+    """A pandas DataFrame. It is converted part by part: as a whole it may be many times a message."""
+
+    def __init__(self, frame: Any, dtype: np.dtype[Any] | None = None) -> None:
+        super().__init__(frame, dtype if dtype is not None else _common_type(frame))
+        self.names = _names_of(frame.columns)
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        return _FrameBlock(self._values[list(names)], self.dtype)
+
+    def part(self, start: int, stop: int) -> Block:
+        return _FrameBlock(self._values.iloc[start:stop], self.dtype)
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        # A missing value of a nullable column becomes NaN, which the server refuses by row and column.
+        out[...] = self._values.to_numpy(dtype=self.dtype, na_value=np.nan)
+
+
+class _ArrowBlock(_DenseBlock):
+    """A pyarrow Table or RecordBatch, as Parquet files are read into. It is converted part by part, as a frame is."""
+
+    def __init__(self, table: Any, dtype: np.dtype[Any] | None = None) -> None:
+        super().__init__(table, dtype if dtype is not None else _common_type_of_fields(table.schema))
+        self.names = _names_of(table.schema.names)
+
+    def arranged(self, names: tuple[str, ...]) -> Block:
+        return _ArrowBlock(self._values.select(list(names)), self.dtype)
+
+    def part(self, start: int, stop: int) -> Block:
+        return _ArrowBlock(self._values.slice(start, stop - start), self.dtype)
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        for i, column in enumerate(self._values.columns):
+            # A null becomes NaN, which the server refuses by row and column.
+            values = np.asarray(column)
+            out[:, i] = values if values.dtype != object else [np.nan if v is None else v for v in values]
+
+
+class SparseBlock(_Unnamed):
+    """A scipy.sparse matrix or array, sent as CSR."""
+
+    def __init__(self, values: Any) -> None:
+        csr = values.tocsr()
+        self.dtype = _wire_type(csr.dtype, "the rows")
+        if not csr.has_canonical_format:
+            # The wire requires columns that rise within a row, each once.
+            csr = csr.copy()
+            csr.sum_duplicates()
+        self.csr = csr
+        self.rows, self.columns = (int(n) for n in csr.shape)
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        ends = self._ends
+        return max(1, int(np.searchsorted(ends, ends[start] + max_bytes, side="right")) - 1 - start)
+
+    @functools.cached_property
+    def _ends(self) -> np.ndarray[Any, Any]:
+        """Bytes of all rows before each row: of a row an offset, of a value its column and itself."""
+        return np.arange(self.rows + 1) * 8 + self.csr.indptr.astype(np.int64) * (4 + self.dtype.itemsize)
+
+    def part(self, start: int, stop: int) -> Block:
+        return SparseBlock(self.csr[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        out[...] = self.csr.toarray()
+
+
+# Bytes of a string on the wire beside its content: a tag and a length of at most 4 bytes.
+_STRING_OVERHEAD_BYTES = 5
+
+
+class StringsBlock(_Unnamed):
+    """Texts or bytes, each of which is an example."""
+
+    columns = 0
+    dtype = FLOAT32  # nobody's: there are no numbers
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values  # all str, or all bytes
+        self.rows = len(values)
+
+    @property
+    def are_texts(self) -> bool:
+        return isinstance(self.values[0], str)
+
+    def fitting(self, start: int, max_bytes: int) -> int:
+        ends = self._ends
+        return max(1, int(np.searchsorted(ends, ends[start] + max_bytes, side="right")) - 1 - start)
+
+    @functools.cached_property
+    def _ends(self) -> np.ndarray[Any, Any]:
+        """Bytes of all strings before each."""
+        sizes = [len(_encoded(value, i)) + _STRING_OVERHEAD_BYTES for i, value in enumerate(self.values)]
+        return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    def part(self, start: int, stop: int) -> Block:
+        return StringsBlock(self.values[start:stop])
+
+    def write_to(self, out: np.ndarray[Any, Any]) -> None:
+        raise NotImplementedError
+
+
+def _encoded(value: str | bytes, row: int) -> bytes:
+    try:
+        return value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError as error:
+        raise InvalidArgument(f"rows[{row}]: expected text that UTF-8 can hold: {error}", field=f"rows[{row}]") from None
+
+
+def strings_of(values: Any) -> list[Any] | None:
+    """The strings that `values` are a sequence of; None of anything else. InvalidArgument if only some are."""
+    if isinstance(values, (str, bytes)):
+        return None
+    if isinstance(values, np.ndarray):
+        if values.ndim != 1 or values.dtype.kind not in "OSU":
+            return None
+        values = values.tolist()
+    elif _is_series(values):
+        values = values.tolist()
+    elif not isinstance(values, (list, tuple)):
+        return None
+    if not values or not isinstance(values[0], (str, bytes)):
+        return None
+    kind = str if isinstance(values[0], str) else bytes
+    for row, value in enumerate(values):
+        if not isinstance(value, kind):
+            raise InvalidArgument(f"rows[{row}]: expected {kind.__name__} as the first, got {_shown(value)}",
+                                  field=f"rows[{row}]")
+    # numpy's own kinds of str and bytes are as good; in a list no later change is seen.
+    return list(values)
+
+
+def _array(values: Any) -> np.ndarray[Any, Any]:
+    _refuse_masked(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidArgument(f"rows: expected as many values in each row: {error}") from None
+    if array.ndim == 0:
+        raise InvalidArgument("rows: expected an array, a list of lists, a DataFrame, a sparse matrix, a list of texts or an "
+                              f"iterator of blocks of these, got {_shown(values)}")
+    if array.dtype == object:
+        try:
+            array = array.astype(FLOAT64)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgument(f"rows: expected numbers, got objects: {error}") from None
+    if array.ndim != 2:
+        raise InvalidArgument(f"rows: expected 2 dimensions, rows × columns, got {array.ndim}: one row x is "
+                              "x.reshape(1, -1), one column is x.reshape(-1, 1)")
+    return array
+
+
+def _refuse_masked(values: Any) -> None:
+    """numpy would hand out what lies below the mask."""
+    mask: np.ndarray[Any, Any] = np.array(values.mask if isinstance(values, np.ma.MaskedArray) else False)
+    if mask.ndim == 2 and mask.any():
+        row, column = (int(i) for i in np.argwhere(mask)[0])
+        raise InvalidArgument(f"rows[{row}].columns[{column}]: expected a value, got a masked one; fill masked values, or "
+                              "leave their rows out", field=f"rows[{row}].columns[{column}]")
+
+
+def _shown(values: Any) -> str:
+    kind = type(values).__name__
+    return f"{kind} {values!r:.40}" if isinstance(values, (str, bytes, int, float)) else kind
+
+
+def _wire_type(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
+    if dtype.kind == "f" and dtype.itemsize <= 4:
+        return FLOAT32
+    if dtype.kind in "fiub":
+        return FLOAT64
+    raise InvalidArgument(f"rows: expected real numbers, got {what} of type {dtype}")
+
+
+def _common_type(frame: Any) -> np.dtype[Any]:
+    """float32 if all columns are; the first that holds no numbers is named."""
+    types = {_wire_type(_numpy_type(dtype), f"column {name!r}") for name, dtype in frame.dtypes.items()}
+    return FLOAT32 if types == {FLOAT32} else FLOAT64
+
+
+def _common_type_of_fields(schema: Any) -> np.dtype[Any]:
+    """The same of the columns of Arrow."""
+    types = {_wire_type(_numpy_type_of_arrow(field.type), f"column {field.name!r}") for field in schema}
+    return FLOAT32 if types == {FLOAT32} else FLOAT64
+
+
+def _numpy_type_of_arrow(kind: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(kind.to_pandas_dtype())
+    except (NotImplementedError, TypeError):
+        return np.dtype(object)
+
+
+def _shape(values: Any) -> tuple[int, int]:
+    if _is_arrow(values):
+        return int(values.num_rows), int(values.num_columns)
+    rows, columns = values.shape
+    return int(rows), int(columns)
+
+
+def _numpy_type(dtype: Any) -> np.dtype[Any]:
+    """A pandas column's type in numpy's words: its nullable types know theirs, all others are numpy's or no numbers."""
+    known = getattr(dtype, "numpy_dtype", dtype)
+    return known if isinstance(known, np.dtype) else np.dtype(object)
+
+
+def _names_of(columns: Any) -> tuple[str, ...] | None:
+    """As _checked_names, which looks at the same columns once, however many calls bring them."""
+    return _checked_names(tuple(columns))
+
+
+@functools.lru_cache(maxsize=256)
+def _checked_names(names: tuple[Any, ...]) -> tuple[str, ...] | None:
+    """The names of columns, if they are such that a version can keep them: texts that can be shown. None of places (0, 1 …)
+    and other labels. InvalidArgument if it is not certain which column is which."""
+    texts = sum(isinstance(name, str) for name in names)
+    if 0 < texts < len(names):
+        other = next(name for name in names if not isinstance(name, str))
+        raise InvalidArgument(f"columns: expected names that are all text, or none of them, got {other!r} among them; "
+                              "frame.columns.astype(str) makes them text", field="columns", reason="COLUMN_NAMES_INVALID")
+    if texts and len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InvalidArgument(f"columns: {twice!r} is the name of more than one; give each column its own name",
+                              field="columns", reason="COLUMN_NAMES_INVALID")
+    usable = (all(isinstance(name, str) and name and name.isprintable() and len(name.encode(errors="replace")) <= 256
+                  for name in names))
+    return names if names and usable else None
+
+
+# Whoever hands in a DataFrame, a table or a sparse matrix has imported its package: this client imports none.
+def _is_frame(values: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.DataFrame)
+
+
+def _is_arrow(values: Any) -> bool:
+    pyarrow = sys.modules.get("pyarrow")
+    return pyarrow is not None and isinstance(values, (pyarrow.Table, pyarrow.RecordBatch))
+
+
+def _is_series(values: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.Series)
+
+
+def is_sparse(values: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(values)

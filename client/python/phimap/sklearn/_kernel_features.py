@@ -1,0 +1,114 @@
+"""The estimator of any mapping that the server offers."""
+from __future__ import annotations
+
+import difflib
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from phimap._lifetime import Ttl
+from phimap.progress import ProgressArgument
+from phimap.results import Version
+from phimap.sklearn._clients import client_of
+from phimap.sklearn._mapping import Mapping
+from phimap.sklearn._parameters import is_well_formed, parsed
+
+_Self = TypeVar("_Self", bound="KernelFeatures")
+
+
+class KernelFeatures(Mapping):
+    """Features of any mapping that the server offers, also of one that came after this package: `Client.capabilities()`
+    lists the mappings and their parameters. Other parameters as of F2.
+
+    Args:
+        spec: name of the mapping, or its text with parameters: "fourier", "fourier(dimensions=512)".
+        n_components: number of features under scikit-learn's name: the mapping's `dimensions` or, if it has none,
+            its `landmarks`. It takes the place of the one in `spec`.
+        parameters: of the mapping, by the server's names, as dimensions=512; None leaves one to the server's default.
+            Grids search over them, and `set_params` may set those that were not given here. `fit` refuses a name that
+            the mapping has no parameter of.
+
+    Landmarks are cut to the rows of X, with a warning, and so are the dimensions of a mapping that has landmarks.
+    """
+
+    _value_types: ClassVar[tuple[type, ...]] = (*Mapping._value_types, list, tuple, np.ndarray)
+
+    def __init__(self, spec: str = "f2(landmarks=100)", *, n_components: int | None = None, kernel: Any = "rbf",
+                 gamma: float | str | None = None, degree: int | None = None, coef0: float | None = None,
+                 standardize: bool = False, seed: int | None = None, random_state: Any = None,
+                 mapping: str | None = None, version: str | None = None, ttl: Ttl | None = None,
+                 server: str | None = None, timeout: float | None = None, progress: ProgressArgument = None,
+                 **parameters: Any) -> None:
+        given = {name: value for name, value in locals().items() if name != "parameters"}
+        self._store(given)
+        self._set_own(parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name, those of the mapping that were set among them."""
+        return dict(super().get_params(deep)) | self._own()
+
+    def set_params(self: _Self, **params: Any) -> _Self:
+        """Sets parameters by name; a name that no estimator has is one of the mapping's."""
+        known = self._get_param_names()
+        super().set_params(**{name: value for name, value in params.items() if name in known})
+        self._set_own({name: value for name, value in params.items() if name not in known})
+        return self
+
+    def _set_own(self, parameters: dict[str, Any]) -> None:
+        for name, value in parameters.items():
+            if name.startswith("_") or name.endswith("_") or hasattr(type(self), name):
+                raise ValueError(f"{name!r} cannot be a parameter of a mapping")
+            setattr(self, name, value)
+
+    def _own(self) -> dict[str, Any]:
+        """The mapping's parameters that were set, None among them. Fitted attributes end with an underscore, as of all
+        estimators of scikit-learn."""
+        known = self._get_param_names()
+        return {name: value for name, value in vars(self).items()
+                if name not in known and not name.startswith("_") and not name.endswith("_")}
+
+    def _mapping_name(self) -> str:
+        return parsed(self.spec)[0]
+
+    def _values(self) -> dict[str, Any]:
+        if not isinstance(self.spec, str) or not is_well_formed(self.spec):
+            raise ValueError(f"spec: expected a name as 'fourier', or NAME(PARAMETER=VALUE, …), got {self.spec!r}")
+        name, values = parsed(self.spec)
+        own = {key: value for key, value in self._own().items() if value is not None}
+        names = self._parameter_names(name)
+        if self.n_components is not None:
+            size = "dimensions" if "dimensions" in names else "landmarks"
+            if size in own:
+                raise ValueError(f"{size}={own[size]!r} and n_components={self.n_components!r} are the same parameter: set "
+                                 "one of them")
+            own[size] = self.n_components
+            values.pop(size, None)
+        for key, value in own.items():
+            if key in values:
+                raise ValueError(f"{key} is set twice: in spec={self.spec!r} and as {value!r}")
+            if key not in names:
+                raise ValueError(f"{name} has no parameter {key!r}{_meant(key, names)}; it has {', '.join(names)}")
+        return values | own
+
+    def _parameter_names(self, mapping: str) -> list[str]:
+        """Names of the parameters of a mapping. ValueError if the server has no such mapping."""
+        offered = {one.name: one for one in client_of(self.server).capabilities().mappings}
+        if mapping not in offered:
+            raise ValueError(f"spec: the server has no mapping {mapping!r}{_meant(mapping, list(offered))}; it has "
+                             f"{', '.join(offered)}")
+        return [parameter.name for parameter in offered[mapping].parameters]
+
+    def _limits(self, rows: int) -> list[tuple[str, int]]:
+        values = parsed(self.spec)[1] | self._own()
+        limit = max(rows - 1, 1) if values.get("policy") == "given" else rows
+        has_landmarks = "landmarks" in self._parameter_names(self._mapping_name())
+        return [("landmarks", limit), ("dimensions", limit)] if has_landmarks else []
+
+    @classmethod
+    def _parameters_of(cls, version: Version) -> dict[str, Any]:
+        return {"spec": version.mapping_text}
+
+
+def _meant(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,58 @@
+// Features of held-out rows by a plan, as certificates are made of them.
+#ifndef PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
+#define PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
+#include "core/plan/examples.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Held-out rows that are computed together, and the number of such tiles.
+inline constexpr int64_t kHeldOutTileRows = 256;
+inline int64_t HeldOutTileCount(int64_t rows) {
+  return (rows + kHeldOutTileRows - 1) / kHeldOutTileRows;
+}
+
+// Held-out rows as an engine takes them; for strings, those that the rows give as indices.
+class HeldOutExamples {
+ public:
+  // REQUIRES: rows has no gaps, and outlives it, as `strings` do; null for rows of numbers.
+  HeldOutExamples(ConstMatrixView<double> rows, const std::vector<std::string>* strings);
+  HeldOutExamples(const HeldOutExamples&) = delete;
+  HeldOutExamples& operator=(const HeldOutExamples&) = delete;
+
+  const ExamplesView& view() const { return view_; }
+
+ private:
+  std::vector<const std::string*> named_;
+  ExamplesView view_;
+};
+
+// Squared lengths of each held-out row's features, which several statements are made of.
+struct FeatureLengths {
+  FeatureLengths(const Matrix<double>& served_features, const Matrix<double>& reference_features);
+  int64_t rows() const { return static_cast<int64_t>(served.size()); }
+
+  std::vector<double> served;
+  std::vector<double> reference;
+  // Served features less the reference.
+  std::vector<double> difference;
+};
+
+// The plan's features of each row, widened to float64; for a plan of strings, of the strings at the
+// places in `strings` that the rows name. OUT_OF_RANGE like Engine, and any error that `control`
+// returns between tiles.
+absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
+                                          const TileControl& control,
+                                          const std::vector<std::string>* strings = nullptr);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_

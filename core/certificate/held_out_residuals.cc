@@ -1,0 +1,123 @@
+#include "core/certificate/held_out_residuals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/certificate/kernel_error.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/value_error.h"
+#include "core/linalg/blas.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// ‖L⁻¹ k_r(x)‖² of each row: what of K(x, x) lies within the landmarks' span.
+absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
+                                                   const Matrix<double>& x,
+                                                   const std::vector<double>& norms,
+                                                   const TileControl& control) {
+  const int64_t h = task.rows.rows();
+  const std::vector<double> pivot_norms = SquaredNorms(task.pivots);
+  std::vector<double> projected(static_cast<size_t>(h));
+  const auto measure = [&](int64_t t) {
+    const int64_t begin = t * kHeldOutTileRows;
+    const int64_t count = std::min(kHeldOutTileRows, h - begin);
+    Matrix<double> block = Matrix<double>::Uninit(task.factor.rows(), count);
+    if (task.known != nullptr) {
+      for (int64_t k = 0; k < block.rows(); ++k) {
+        for (int64_t j = 0; j < count; ++j) block(k, j) = task.rows(begin + j, k);
+      }
+    } else {
+      const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + begin + count);
+      KernelBlock(*task.kernel, task.pivots, pivot_norms, x.view().Rows(begin, count), tile_norms,
+                  block.view());
+    }
+    SolveLowerTriangle(task.factor, block.view());
+    for (int64_t k = 0; k < block.rows(); ++k) {
+      for (int64_t j = 0; j < count; ++j) projected[begin + j] += block(k, j) * block(k, j);
+    }
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), HeldOutTileCount(h), control, measure));
+  return projected;
+}
+
+// Bounds the error of each row's K(x, x); 0 for values of a remote kernel, whose errors are
+// unknown.
+std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<double>& x,
+                                   size_t count) {
+  if (task.known != nullptr) return std::vector<double>(count, 0.0);
+  return SelfErrors(*task.kernel, x.view());
+}
+
+// The least number that at least a share q of `sorted` is not over.
+double QuantileOf(const std::vector<double>& sorted, double q) {
+  const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::max<size_t>(rank, 1) - 1];
+}
+
+// States the shares of rows that are not zero, of `rows` in all.
+void StateShares(int64_t rows, std::vector<double> shares, std::vector<double> serving,
+                 Certificate& certificate) {
+  ResidualShare share{.rows = static_cast<int64_t>(shares.size()),
+                      .zero_rows = rows - static_cast<int64_t>(shares.size())};
+  std::sort(shares.begin(), shares.end());
+  if (!shares.empty()) {
+    share.median = QuantileOf(shares, 0.5);
+    share.quantile_95 = QuantileOf(shares, 0.95);
+    std::sort(serving.begin(), serving.end());
+    certificate.serving_share = QuantileOf(serving, 0.95);
+  }
+  certificate.residual_share = share;
+}
+
+}  // namespace
+
+std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served) {
+  std::vector<double> residuals(static_cast<size_t>(served.rows()));
+  const HeldOutExamples examples(task.rows, task.strings);
+  const ExamplesView& rows = examples.view();
+  if (task.served->serving_type() == FloatType::kFloat64) {
+    task.residual->Compute(rows, served.data(), residuals.data());
+    return residuals;
+  }
+  for (int64_t begin = 0; begin < rows.rows(); begin += kHeldOutTileRows) {
+    const int64_t count = std::min(kHeldOutTileRows, rows.rows() - begin);
+    const Matrix<float> features = Converted<float, double>(served.view().Rows(begin, count));
+    task.residual->Compute(rows.Slice(begin, count), features.data(), residuals.data() + begin);
+  }
+  return residuals;
+}
+
+absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
+                              const FeatureLengths& lengths, const TileControl& control,
+                              Certificate& certificate) {
+  const std::vector<double> norms = SquaredNorms(x.view());
+  std::vector<double> projected = lengths.reference;
+  if (!task.features_are_projection) {
+    PHIMAP_ASSIGN_OR_RETURN(projected, ProjectedNorms(task, x, norms, control));
+  }
+  const std::vector<double> diagonal = DiagonalOf(task, x, norms);
+  const std::vector<double> errors = DiagonalErrors(task, x, diagonal.size());
+  double residual = 0;
+  double trace = 0;
+  std::vector<double> shares;
+  std::vector<double> serving;
+  for (int64_t i = 0; i < lengths.rows(); ++i) {
+    // Round-off can leave a row inside of the span a little below 0.
+    const double left = std::max(0.0, diagonal[i] - projected[i]);
+    residual += left;
+    trace += diagonal[i];
+    if (!(diagonal[i] > kZeroRoundings * errors[i])) continue;
+    const double share =
+        task.features_are_projection ? std::abs(diagonal[i] - lengths.served[i]) / diagonal[i] : 0;
+    shares.push_back(std::max(left / diagonal[i], share));
+    serving.push_back(std::sqrt(lengths.difference[i]) / std::sqrt(diagonal[i]));
+  }
+  certificate.held_out_trace_residual = trace > 0 ? residual / trace : 0.0;
+  StateShares(lengths.rows(), std::move(shares), std::move(serving), certificate);
+  return absl::OkStatus();
+}
+
+}  // namespace phimap

@@ -1,0 +1,32 @@
+// The residuals ρ(x) = K(x, x) − ‖F(x)‖² of held-out rows.
+#ifndef PHIMAP_CORE_CERTIFICATE_HELD_OUT_RESIDUALS_H_
+#define PHIMAP_CORE_CERTIFICATE_HELD_OUT_RESIDUALS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/certificate/certificate.h"
+#include "core/certificate/held_out_features.h"
+#include "core/certificate/measurement_task.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
+
+namespace phimap {
+
+// ρ of each row as it would be answered. REQUIRES: the task has a residual.
+std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served);
+
+// Measures what of held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
+// k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x).
+//
+// For F2, a row's share is that of the features as they are served, whose length may also be too
+// large: numbers too small for float32 vanish, and others are all rounding.
+// `x`: rows after the kernel's input stage. Fills in held_out_trace_residual, residual_share and
+// serving_share. Errors: whatever `control` returns.
+absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,
+                              const FeatureLengths& lengths, const TileControl& control,
+                              Certificate& certificate);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_CERTIFICATE_HELD_OUT_RESIDUALS_H_

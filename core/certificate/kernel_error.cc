@@ -1,0 +1,144 @@
+#include "core/certificate/kernel_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/kernel/kernel_block.h"
+#include "core/linalg/blas.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Rows of a tile of the kernel error: a few hundred pairs for each row tell the mean as well as
+// all, and cost less than the features.
+constexpr int64_t kPairRows = 128;
+
+// K of the rows of a tile of pairs, as it is.
+Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>& x,
+                               const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
+  if (task.known != nullptr) return task.known->pairs[t].Clone();
+  const auto [begin, end, first] = pairs;
+  const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
+  const std::vector<double> other_norms(norms.begin() + first, norms.begin() + end);
+  Matrix<double> tile = Matrix<double>::Uninit(end - begin, end - first);
+  KernelBlock(*task.kernel, x.view().Rows(begin, end - begin), tile_norms,
+              x.view().Rows(first, end - first), other_norms, tile.view());
+  return tile;
+}
+
+// The kernel that the features stand for, of the rows of a tile of pairs.
+Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
+                          const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
+  Matrix<double> tile = PlainPairValues(task, x, norms, pairs, t);
+  if (task.centre == nullptr) return tile;
+  const std::vector<double>& means = task.centre->means;
+  for (int64_t i = 0; i < tile.rows(); ++i) {
+    const double row = task.centre->mean - means[pairs.begin + i];
+    for (int64_t j = 0; j < tile.cols(); ++j) tile(i, j) += row - means[pairs.first + j];
+  }
+  return tile;
+}
+
+// Largest value of a row with itself, under the centred kernel if there is a centre.
+double ScaleOf(const MeasurementTask& task, const std::vector<double>& diagonal) {
+  double scale = 0;
+  for (size_t i = 0; i < diagonal.size(); ++i) {
+    const double taken = task.centre != nullptr ? 2 * task.centre->means[i] - task.centre->mean : 0;
+    scale = std::max(scale, std::abs(diagonal[i] - taken));
+  }
+  return scale;
+}
+
+// Contribution of a tile of pairs to KernelErrors.
+struct TileErrors {
+  double sum = 0;
+  // This tile's part of the sums of rows first … end − 1.
+  std::vector<double> row_sums;
+  double max = 0;
+  int64_t count = 0;
+  int64_t unbounded = 0;
+  std::vector<double> disjoint;
+};
+
+// `differences`: K(x, y) − F(x)·F(y) of the tile's rows with those from its first on.
+TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& differences,
+                    const std::vector<double>& residuals) {
+  const auto [begin, end, first] = pairs;
+  TileErrors errors;
+  errors.row_sums.resize(static_cast<size_t>(end - first));
+  for (int64_t i = begin; i < end; ++i) {
+    for (int64_t j = first; j < i; ++j) {
+      const double difference = std::abs(differences(i - begin, j - first));
+      errors.sum += difference;
+      errors.row_sums[i - first] += difference;
+      errors.row_sums[j - first] += difference;
+      errors.max = std::max(errors.max, difference);
+      if (residuals.empty()) continue;
+      if (difference > std::sqrt(residuals[i]) * std::sqrt(residuals[j])) ++errors.unbounded;
+    }
+    errors.count += i - first;
+    if (i % 2 == 1) errors.disjoint.push_back(std::abs(differences(i - begin, i - 1 - first)));
+  }
+  return errors;
+}
+
+void AddTile(const PairTile& pairs, const TileErrors& tile, KernelErrors& errors) {
+  const auto [begin, end, first] = pairs;
+  for (int64_t i = first; i < end; ++i) {
+    errors.by_row.sums[i] += tile.row_sums[i - first];
+    // Counts the rows before it, if it is one of the tile's own rows, and those of the tile behind
+    // it.
+    errors.by_row.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
+  }
+  errors.error.max = std::max(errors.error.max, tile.max);
+  errors.error.count += tile.count;
+  errors.unbounded += tile.unbounded;
+  errors.disjoint.insert(errors.disjoint.end(), tile.disjoint.begin(), tile.disjoint.end());
+}
+
+}  // namespace
+
+int64_t PairTileCount(int64_t rows) { return (rows + kPairRows - 1) / kPairRows; }
+
+PairTile PairTileAt(int64_t rows, int64_t t) {
+  const int64_t begin = t * kPairRows;
+  return {.begin = begin,
+          .end = std::min(rows, begin + kPairRows),
+          .first = std::max<int64_t>(0, begin - kPairRows)};
+}
+
+std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,
+                               const std::vector<double>& norms) {
+  if (task.known != nullptr) return task.known->diagonal;
+  return KernelDiagonal(*task.kernel, x.view(), norms);
+}
+
+absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
+                                         const Matrix<double>& features,
+                                         const std::vector<double>& residuals,
+                                         const TileControl& control) {
+  const int64_t h = features.rows();
+  const std::vector<double> norms = SquaredNorms(x.view());
+  std::vector<TileErrors> tiles(static_cast<size_t>(PairTileCount(h)));
+  const auto measure = [&](int64_t t) {
+    const PairTile pairs = PairTileAt(h, t);
+    const auto [begin, end, first] = pairs;
+    Matrix<double> tile = PairValues(task, x, norms, pairs, t);
+    MultiplyTransposed(-1, features.view().Rows(begin, end - begin),
+                       features.view().Rows(first, end - first), 1, tile.view());
+    tiles[t] = ErrorsOf(pairs, tile, residuals);
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(control.threads(), PairTileCount(h), control, measure));
+  KernelErrors errors(h);
+  errors.error.scale = ScaleOf(task, DiagonalOf(task, x, norms));
+  double sum = 0;
+  for (int64_t t = 0; t < PairTileCount(h); ++t) {
+    AddTile(PairTileAt(h, t), tiles[t], errors);
+    sum += tiles[t].sum;
+  }
+  errors.error.mean = sum / static_cast<double>(errors.error.count);
+  return errors;
+}
+
+}  // namespace phimap

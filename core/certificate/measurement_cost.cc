@@ -1,0 +1,64 @@
+#include "core/certificate/measurement_cost.h"
+
+#include <algorithm>
+
+#include "core/certificate/held_out_features.h"
+#include "core/certificate/kernel_error.h"
+
+namespace phimap {
+namespace {
+
+// Number of pairs in all tiles of KernelError, for h rows.
+double PairsOf(int64_t h) {
+  double pairs = 0;
+  for (int64_t t = 0; t < PairTileCount(h); ++t) {
+    const auto [begin, end, first] = PairTileAt(h, t);
+    pairs += static_cast<double>(end - begin) * static_cast<double>(end - first);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+Work WorkOfMeasurement(const MeasurementShape& shape) {
+  if (shape.rows < kMinHeldOutRows) return {};
+  const double h = static_cast<double>(shape.rows);
+  const double columns = static_cast<double>(shape.columns);
+  const double outputs = static_cast<double>(shape.output_columns);
+  // Both plans; then their features are widened and compared, which for each takes as long as 2.5
+  // values of an rbf.
+  Work work{.product_flops = 2 * h * shape.row.product_flops,
+            .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
+  if (!shape.value.has_value()) return work;
+  const ValueWork compared{shape.value->products, shape.value->elements + 1};
+  // Each pair: a kernel value, a product of features, a comparison.
+  const double pairs = PairsOf(shape.rows);
+  work += WorkOfKernelBlock(1, pairs, columns, compared);
+  work.product_flops += 2 * pairs * outputs;
+  if (shape.centre_landmarks > 0) {
+    const double landmarks = static_cast<double>(shape.centre_landmarks);
+    work += WorkOfKernelBlock(h, landmarks, columns, *shape.value);
+    if (shape.centre_gram) work += WorkOfKernelBlock(landmarks, landmarks, columns, *shape.value);
+  }
+  if (shape.rank == 0) return work;
+  const double rank = static_cast<double>(shape.rank);
+  work += WorkOfKernelBlock(rank, h, columns, compared);
+  work.product_flops += rank * rank * h;
+  return work;
+}
+
+int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
+  if (shape.rows < kMinHeldOutRows) return 0;
+  constexpr int64_t kDouble = sizeof(double);
+  const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
+  // The second plan's engine, or the rows and a tile of one of the two passes.
+  const int64_t engine = shape.plan_numbers * kDouble;
+  const int64_t tile =
+      kHeldOutTileRows *
+      std::max({std::min(shape.rows, 2 * kHeldOutTileRows), shape.rank, shape.centre_landmarks}) *
+      kDouble;
+  const int64_t tiles = std::min<int64_t>(threads, HeldOutTileCount(shape.rows)) * tile;
+  return features + std::max(engine, shape.rows * shape.columns * kDouble + tiles);
+}
+
+}  // namespace phimap

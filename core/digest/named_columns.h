@@ -1,0 +1,39 @@
+// The names of a version's columns as calls compare them: by one hash, whatever their length.
+#ifndef PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
+#define PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phimap {
+
+// Hash of names in this order: the first 8 bytes, little-endian, of the SHA-256 of all names, each
+// as its length in bytes (32 bits, little-endian) and its bytes; 1 if that is 0; 0 for no names.
+uint64_t ColumnNamesHash(const std::vector<std::string>& names);
+
+// The names for people: quoted, in order, and how many are left out if they are over `most`.
+std::string ShownColumnNames(const std::vector<std::string>& names, size_t most = 40);
+
+// Immutable.
+class NamedColumns {
+ public:
+  NamedColumns() = default;
+  explicit NamedColumns(std::vector<std::string> names)
+      : names_(std::move(names)), hash_(ColumnNamesHash(names_)) {}
+
+  // Empty: the columns have no names.
+  const std::vector<std::string>& names() const { return names_; }
+  uint64_t hash() const { return hash_; }
+  int64_t memory_bytes() const;
+
+ private:
+  std::vector<std::string> names_;
+  uint64_t hash_ = 0;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_

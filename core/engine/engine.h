@@ -1,0 +1,102 @@
+// An engine: executes one plan, fast, with bits that depend on the plan and the row alone.
+//
+// The order of every sum is fixed by the arithmetic number of the plan (panel_product.h), so a
+// row's features do not depend on the rows beside it, on threads, on the float type that carried
+// equal values, or on which machine with fused multiply-add computes them.
+//
+// This is the interface that schedulers and servers see; engine_loader.h makes engines of plans.
+//
+// Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with a
+// scratch of its own.
+#ifndef PHIMAP_CORE_ENGINE_ENGINE_H_
+#define PHIMAP_CORE_ENGINE_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/engine/engine_scratch.h"
+#include "core/plan/examples.h"
+#include "core/plan/plan.h"
+#include "core/plan/rows.h"
+
+namespace phimap {
+
+// One request's share of a batch.
+struct TransformPart {
+  // REQUIRES: CheckTakes and CheckExamples are OK.
+  ExamplesView rows;
+  // rows.rows() × output_columns() numbers of the serving type, at any alignment of that type;
+  // aliases nothing.
+  void* features = nullptr;
+  // Filled in: OK, or OUT_OF_RANGE (reason VALUE_NOT_REPRESENTABLE, field rows[i]) when a row's
+  // kernel values or features overflow the serving type. Other parts are not affected.
+  absl::Status status;
+};
+
+// Rows that an engine takes.
+struct EngineInput {
+  // Numbers of a row; 0 of strings. A row of remote kernel values is K(x, ·) of each landmark in
+  // turn, and may have one number more, K(x, x), which the engine passes over.
+  int64_t columns = 0;
+  bool remote = false;
+  // Whether examples are strings, and whether any bytes will do.
+  bool strings = false;
+  bool bytes = false;
+};
+
+// Input and output shapes of an engine.
+struct EngineShape {
+  EngineInput input;
+  int64_t output_columns = 0;
+  FloatType serving_type = FloatType::kFloat32;
+};
+
+class Engine {
+ public:
+  explicit Engine(const EngineShape& shape) : shape_(shape) {}
+  virtual ~Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // EngineLoader::Default().Load: an engine of the first backend that runs `plan`.
+  static absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan& plan);
+
+  int64_t input_columns() const { return shape_.input.columns; }
+  bool is_remote() const { return shape_.input.remote; }
+  bool takes_strings() const { return shape_.input.strings; }
+  bool takes_bytes() const { return shape_.input.bytes; }
+  bool TakesColumns(int64_t columns) const {
+    return columns == input_columns() || (is_remote() && columns == input_columns() + 1);
+  }
+  int64_t output_columns() const { return shape_.output_columns; }
+  FloatType serving_type() const { return shape_.serving_type; }
+  // Whether the plan maps such examples: INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH
+  // with both numbers; field "examples.KIND" or "examples.KIND.columns") if it does not.
+  absl::Status CheckTakes(const ExamplesView& examples) const;
+
+  // Bytes held by the loaded plan.
+  virtual int64_t memory_bytes() const = 0;
+  // Multiplications of one dense row; the basis of scheduling estimates.
+  virtual int64_t multiplications_per_row() const = 0;
+  // Multiplications of a block: sparse rows take fewer.
+  virtual double Multiplications(const ExamplesView& rows) const {
+    return static_cast<double>(rows.rows()) * static_cast<double>(multiplications_per_row());
+  }
+
+  // Maps every row of every part; rows of several parts share tiles. Allocates only to grow
+  // `scratch`.
+  virtual void Transform(absl::Span<TransformPart> parts, EngineScratch& scratch) const = 0;
+
+ private:
+  const EngineShape shape_;
+};
+
+// The vector unit that engines of this process use, for instance "AVX3" or "AVX2".
+const char* EngineTargetName();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_ENGINE_H_

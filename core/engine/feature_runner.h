@@ -1,0 +1,59 @@
+// The feature stage of an engine: rows of a tile become features.
+#ifndef PHIMAP_CORE_ENGINE_FEATURE_RUNNER_H_
+#define PHIMAP_CORE_ENGINE_FEATURE_RUNNER_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "core/engine/engine_scratch.h"
+#include "core/engine/tile.h"
+
+namespace phimap {
+
+// Values of a feature stage that are checked for overflow.
+enum class FiniteCheck {
+  kInputs,    // what its features hide, as exp(−∞) = 0 hides a norm
+  kFeatures,  // and each feature: it is the last stage
+};
+
+// Immutable, thread-safe.
+template <typename T>
+class FeatureRunner {
+ public:
+  virtual ~FeatureRunner() = default;
+
+  // z[i][j] = feature j of row i, features() numbers a row. finite[i] becomes false, and else stays
+  // as it is, if what `check` names is not finite in row i. The rows are those of the plan's input
+  // stage, and sparse only if takes_sparse().
+  virtual void Run(const TileRows<T>& x, T* const* z, bool* finite, FiniteCheck check,
+                   EngineScratch& scratch) const = 0;
+
+  virtual int64_t features() const = 0;
+  // Whether a row's named numbers are all that is read, so that sparse rows need not become dense.
+  virtual bool takes_sparse() const { return false; }
+  virtual int64_t memory_bytes() const = 0;
+  // Multiplications for a dense row; the part of them that a sparse row needs only for the numbers
+  // that it names; and those for each byte of a string.
+  virtual int64_t multiplications() const = 0;
+  virtual int64_t multiplications_of_numbers() const { return 0; }
+  virtual double multiplications_per_byte() const { return 0; }
+
+  // Reason why a row can overflow besides its size, for the error that refuses it, and the remedy.
+  virtual absl::string_view overflow_cause() const { return ""; }
+  virtual absl::string_view overflow_remedy() const {
+    return "scale the inputs, build with standardize, or serve in float64";
+  }
+};
+
+// finite[i] becomes false for each of `count` rows of `columns` numbers that has a number that is
+// not finite.
+template <typename T>
+void CheckFinite(const T* const* rows, int64_t count, int64_t columns, bool* finite) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!AllFinite(rows[i], columns)) finite[i] = false;
+  }
+}
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_FEATURE_RUNNER_H_

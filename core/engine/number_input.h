@@ -1,0 +1,33 @@
+// The input stage x' = (x − c) ∘ s of rows of numbers. Remote kernel values pass through it too,
+// with neither c nor s.
+#ifndef PHIMAP_CORE_ENGINE_NUMBER_INPUT_H_
+#define PHIMAP_CORE_ENGINE_NUMBER_INPUT_H_
+
+#include "core/engine/input_runner.h"
+#include "core/engine/shift_and_scale.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+template <typename T>
+class NumberInput final : public InputRunner<T> {
+ public:
+  // REQUIRES: `stage` projects nothing, and if it has c or s they are of input.columns numbers;
+  // walks_sparse only without c, since a number that is not named stays 0 whatever its scale.
+  NumberInput(const EngineInput& input, const InputStage& stage, bool walks_sparse);
+
+  TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const override;
+  int64_t memory_bytes() const override { return scaling_.memory_bytes(); }
+
+ private:
+  struct Memory;
+
+  TileRows<T> RunSparse(absl::Span<const RowPlace> tile, Memory& memory) const;
+
+  const ShiftAndScale scaling_;
+  const int64_t stride_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_NUMBER_INPUT_H_

@@ -1,0 +1,64 @@
+// Values of each pair of a row and a landmark that a kernel program reads beside products and
+// distances.
+//
+// A new kind of them is a class that derives from PairValues, and a line of the table in
+// pair_values.cc.
+#ifndef PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
+#define PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/engine/engine_scratch.h"
+#include "core/engine/tile.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+
+namespace phimap {
+
+// Values v_0 … v_{count−1} of one kind, for instance with each bilinear form of a program. Holds
+// its part of the landmarks a_j. Immutable, thread-safe.
+template <typename T>
+class PairValues {
+ public:
+  virtual ~PairValues() = default;
+  // Number of values of each pair.
+  virtual int64_t count() const = 0;
+
+  // values[m * x.count + i][j] = v_m(x_i, a_j) for each row i and each landmark j; and, unless
+  // `self` is null, self[m][i] = v_m(x_i, x_i).
+  virtual void Compute(const TileRows<T>& x, T* const* values, T* const* self,
+                       EngineScratch& scratch) const = 0;
+  // self[m][i] alone, of any number of rows.
+  virtual void ComputeSelf(const TileRows<T>& x, T* const* self) const = 0;
+
+  virtual int64_t memory_bytes() const = 0;
+  // Multiplications of a dense row.
+  virtual int64_t multiplications() const = 0;
+};
+
+// Values of all kinds, one after the other in the order of their numbers in a program.
+template <typename T>
+class PairValueList {
+ public:
+  PairValueList() = default;
+  // Every kind that `program` reads, of landmarks that are rows of numbers.
+  static PairValueList Of(const KernelProgram& program, const Matrix<T>& landmarks);
+
+  bool empty() const { return kinds_.empty(); }
+  int64_t count() const;
+  // Computes PairValues of all kinds.
+  void Compute(const TileRows<T>& x, T* const* values, T* const* self,
+               EngineScratch& scratch) const;
+  void ComputeSelf(const TileRows<T>& x, T* const* self) const;
+  int64_t memory_bytes() const;
+  int64_t multiplications() const;
+
+ private:
+  std::vector<std::unique_ptr<const PairValues<T>>> kinds_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_PAIR_VALUES_H_

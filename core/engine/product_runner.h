@@ -1,0 +1,69 @@
+// Features that are a kernel program of products with fixed rows, the landmarks, and of whatever
+// else the program reads of each pair.
+#ifndef PHIMAP_CORE_ENGINE_PRODUCT_RUNNER_H_
+#define PHIMAP_CORE_ENGINE_PRODUCT_RUNNER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "core/engine/feature_runner.h"
+#include "core/engine/landmark_kernel.h"
+#include "core/engine/pair_values.h"
+#include "core/linalg/panel_product.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Landmarks as products and programs read them.
+template <typename T>
+struct PackedLandmarks {
+  // FAILED_PRECONDITION for a landmark whose squared norm overflows T. Throws std::bad_alloc.
+  static absl::StatusOr<PackedLandmarks> Pack(const ProductFeatures<T>& features);
+
+  PanelMatrix<T> rows;
+  PairValueList<T> pair_values;
+  LandmarkKernel<T> kernel;
+};
+
+// Computes all products of a tile first, then each other operand, then the program.
+template <typename T>
+class ProductRunner : public FeatureRunner<T> {
+ public:
+  explicit ProductRunner(PackedLandmarks<T> landmarks) : landmarks_(std::move(landmarks)) {}
+
+  void Run(const TileRows<T>& x, T* const* z, bool* finite, FiniteCheck check,
+           EngineScratch& scratch) const override;
+
+  int64_t features() const override { return landmarks_.kernel.features(); }
+  // L1 distances and pair values read every column.
+  bool takes_sparse() const override {
+    return !program().uses_l1_distances() && landmarks_.pair_values.empty();
+  }
+  int64_t memory_bytes() const override;
+  int64_t multiplications() const override;
+  int64_t multiplications_of_numbers() const override {
+    return program().uses_products() ? landmarks_.rows.multiplications() : 0;
+  }
+  absl::string_view overflow_cause() const override { return landmarks_.kernel.overflow_cause(); }
+
+ protected:
+  const PackedLandmarks<T>& landmarks() const { return landmarks_; }
+  const KernelProgram& program() const { return landmarks_.kernel.program(); }
+  // ‖x_i‖² of each row, in memory of `scratch`; null if the program reads none.
+  const T* Norms(const TileRows<T>& x, EngineScratch& scratch) const;
+  // FeatureRunner::Run's checks of norms and of overflow that L1 distances hide.
+  void CheckInputs(const TileRows<T>& x, const T* norms, bool* finite) const;
+
+ private:
+  struct Memory;
+
+  void Multiply(const TileRows<T>& x, T* const* z) const;
+  T* const* Distances(const TileRows<T>& x, T* const* z, Memory& memory) const;
+  void ComputePairValues(const TileRows<T>& x, Memory& memory, EngineScratch& scratch) const;
+
+  const PackedLandmarks<T> landmarks_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_PRODUCT_RUNNER_H_

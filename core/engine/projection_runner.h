@@ -1,0 +1,43 @@
+// The projection stage of an engine: y = (z − μ)·W.
+#ifndef PHIMAP_CORE_ENGINE_PROJECTION_RUNNER_H_
+#define PHIMAP_CORE_ENGINE_PROJECTION_RUNNER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/linalg/panel_product.h"
+#include "core/plan/plan.h"
+
+namespace phimap {
+
+// Holds W in panels whatever its form in the plan. Immutable, thread-safe.
+template <typename T>
+class ProjectionRunner {
+ public:
+  // RESOURCE_EXHAUSTED for a sparse W whose dense form takes over 1 GiB. Throws std::bad_alloc.
+  static absl::StatusOr<ProjectionRunner> Load(const ServingStages<T>& stages);
+
+  // Whether features are outputs, because there is no W: then z and y are the same memory.
+  bool in_place() const { return matrix_.columns() == 0; }
+  // Whether there is nothing to do at all.
+  bool empty() const { return in_place() && centre_.empty(); }
+
+  // y[i] of each of `count` rows of features z[i], which are changed. finite[i] becomes false where
+  // an output of row i is not finite. REQUIRES: not empty; z[i] = z[0] + i · stride unless
+  // in_place(), z = y if it is.
+  void Run(T* const* z, int64_t stride, int64_t count, T* const* y, bool* finite) const;
+
+  int64_t memory_bytes() const {
+    return matrix_.memory_bytes() + static_cast<int64_t>(centre_.size() * sizeof(T));
+  }
+  int64_t multiplications() const { return matrix_.multiplications(); }
+
+ private:
+  std::vector<T> centre_;  // μ; empty for 0
+  PanelMatrix<T> matrix_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_ENGINE_PROJECTION_RUNNER_H_

@@ -1,0 +1,97 @@
+// From expressions to programs.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/kernel/kernel_emitter.h"
+#include "core/kernel/kernel_program.h"
+#include "core/kernel/leaf_kernel.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+using Code = KernelOpCode;
+using Ops = std::vector<KernelOp>;
+
+// Walks an expression once.
+class Compiler {
+ public:
+  KernelProgramParts Run(const KernelNode& root) {
+    Emit(root, parts_.ops);
+    NumberSumsAfterForms(parts_.ops);
+    for (Ops& factor : parts_.factors) NumberSumsAfterForms(factor);
+    return std::move(parts_);
+  }
+
+ private:
+  void Emit(const KernelNode& node, Ops& ops) {
+    switch (node.kind) {
+      case KernelNode::Kind::kLeaf: {
+        KernelEmitter emitter(parts_, ops);
+        return node.leaf->compile(node.values, emitter);
+      }
+      case KernelNode::Kind::kScaled:
+        Emit(*node.children[0], ops);
+        return ops.push_back({.code = Code::kScale, .a = node.factor});
+      case KernelNode::Kind::kExp:
+        Emit(*node.children[0], ops);
+        return ops.push_back({.code = Code::kExp});
+      case KernelNode::Kind::kSum:
+        return EmitFold(node, Code::kAdd, ops);
+      case KernelNode::Kind::kProduct:
+        return EmitFold(node, Code::kMultiply, ops);
+      case KernelNode::Kind::kNormalized:
+        return EmitNormalized(node, ops);
+    }
+    PHIMAP_CHECK(false);
+  }
+
+  // Runs at the end, when the number of forms is known.
+  void NumberSumsAfterForms(Ops& ops) const {
+    for (KernelOp& op : ops) {
+      if (op.code == Code::kPushColumnSum) op.n += static_cast<int32_t>(parts_.forms.size());
+    }
+  }
+
+  void EmitFold(const KernelNode& node, Code code, Ops& ops) {
+    Emit(*node.children[0], ops);
+    for (size_t i = 1; i < node.children.size(); ++i) {
+      Emit(*node.children[i], ops);
+      ops.push_back({.code = code});
+    }
+  }
+
+  // K(x, y), K(x, x) and K(y, y) are the same operations: they are made once, so that nested ones
+  // cost what they are long and not two to the power of their depth.
+  void EmitNormalized(const KernelNode& node, Ops& ops) {
+    Ops inner;
+    Emit(*node.children[0], inner);
+    ops.insert(ops.end(), inner.begin(), inner.end());
+    // A short string has no n-grams: nothing is wrong with it, and φ of it is 0.
+    const bool of_strings = std::any_of(inner.begin(), inner.end(), [](const KernelOp& op) {
+      return op.code == Code::kPushString;
+    });
+    inner.push_back({.code = Code::kSquareRoot});
+    inner.push_back({.code = of_strings ? Code::kInverseOrZero : Code::kInverse});
+    KernelEmitter(parts_, ops).PushFactor(std::move(inner));
+    ops.push_back({.code = Code::kMultiply});
+  }
+
+  KernelProgramParts parts_;
+};
+
+}  // namespace
+
+KernelProgram KernelProgram::Compile(const KernelExpression& expression) {
+  PHIMAP_CHECK(!expression.NeedsScale() && !expression.NeedsMedian());
+  absl::StatusOr<KernelProgram> program = FromParts(Compiler().Run(expression.root()));
+  PHIMAP_CHECK(program.ok());  // the parser asked CheckCompiles
+  return program->Over(expression.strings());
+}
+
+absl::Status KernelProgram::CheckCompiles(const KernelExpression& expression) {
+  return CheckKernelSize(Compiler().Run(expression.root()));
+}
+
+}  // namespace phimap

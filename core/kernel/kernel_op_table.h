@@ -1,0 +1,30 @@
+// Properties of the operations, by their codes.
+#ifndef PHIMAP_CORE_KERNEL_KERNEL_OP_TABLE_H_
+#define PHIMAP_CORE_KERNEL_KERNEL_OP_TABLE_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/kernel/kernel_op.h"
+#include "core/kernel/op/op_facts.h"
+
+namespace phimap {
+
+// OpFacts, for a code that is known at run time alone.
+struct KernelOpInfo {
+  absl::string_view name;
+  OpArity arity = OpArity::kPush;
+  OpReads reads = OpReads::kNothing;
+  double thirds_of_rbf = 1;
+  absl::string_view (*why_invalid)(const KernelOp&) = nullptr;
+};
+
+// Null for a code that this build does not know.
+const KernelOpInfo* FindKernelOp(KernelOpCode code);
+
+// Whether one of `ops`, of known codes, reads it.
+bool AnyReads(const std::vector<KernelOp>& ops, OpReads reads);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_KERNEL_OP_TABLE_H_

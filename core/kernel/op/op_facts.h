@@ -1,0 +1,62 @@
+// Properties of an operation, apart from its vector body: OpFacts<code>, which the operation's file
+// specialises. An operation without facts does not compile, nor one without a body.
+#ifndef PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
+#define PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
+
+#include "absl/strings/string_view.h"
+#include "core/kernel/kernel_op.h"
+#include "core/kernel/rounded_value.h"
+
+namespace phimap {
+
+// Effect on the stack.
+enum class OpArity {
+  kPush,    // one more
+  kUnary,   // another in place of the uppermost
+  kBinary,  // one in place of two
+  kPair,    // two in place of one
+};
+
+// Operands beside the stack.
+enum class OpReads {
+  kNothing,
+  kProduct,
+  kShiftedProduct,
+  kSquaredDistance,
+  kL1Distance,
+  kForm,
+  kColumnSum,
+  kString,
+  kFactor,
+};
+
+// In addition, an operation of each arity has
+//   static constexpr absl::string_view kName;
+//   Round: the error of the result, given the arguments' errors:
+//     kPush           static const RoundedValue& Round(const KernelOp&, const RoundedOperands&);
+//     kUnary, kPair   static RoundedValue Round(const KernelOp&, const RoundedValue& t,
+//                                               const RoundingUnit&);
+//     kBinary         static RoundedValue Round(const RoundedValue& s, const RoundedValue& t);
+struct AnyOpFacts {
+  static constexpr OpReads kReads = OpReads::kNothing;
+  // Cost of an element in thirds of an rbf, which has three operations.
+  static constexpr double kThirdsOfRbf = 1;
+  // "" or the fault of its parameters, which are finite.
+  static absl::string_view WhyInvalid(const KernelOp&) { return ""; }
+};
+struct PushFacts : AnyOpFacts {
+  static constexpr OpArity kArity = OpArity::kPush;
+};
+struct UnaryFacts : AnyOpFacts {
+  static constexpr OpArity kArity = OpArity::kUnary;
+};
+struct BinaryFacts : AnyOpFacts {
+  static constexpr OpArity kArity = OpArity::kBinary;
+};
+
+template <KernelOpCode>
+struct OpFacts;
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_

@@ -1,0 +1,352 @@
+#include "core/kernel/parameter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+constexpr absl::string_view kBooleanWords[] = {"false", "true"};
+
+absl::Span<const absl::string_view> WordsOf(const Parameter& parameter) {
+  return parameter.type == ParameterType::kBoolean ? kBooleanWords : parameter.words;
+}
+
+// " from 1 to 64", " > 0", " >= 0" or "".
+std::string RangeText(const Parameter& parameter) {
+  const bool bounded = parameter.largest < Parameter::kInfinity;
+  const std::string largest = NumberToText(parameter.largest);
+  if (!(parameter.least > -Parameter::kInfinity)) {
+    return bounded ? absl::StrCat(" <= ", largest) : "";
+  }
+  const std::string least = NumberToText(parameter.least);
+  if (parameter.above_least) {
+    return absl::StrCat(" > ", least, bounded ? absl::StrCat(", at most ", largest) : "");
+  }
+  return bounded ? absl::StrCat(" from ", least, " to ", largest) : absl::StrCat(" >= ", least);
+}
+
+// What a value is that is no call.
+std::string ExpectedOf(const Parameter& parameter) {
+  switch (parameter.type) {
+    case ParameterType::kInteger:
+      return absl::StrCat("an integer", RangeText(parameter));
+    case ParameterType::kNumber: {
+      const std::string number = absl::StrCat("a number", RangeText(parameter));
+      if (parameter.words.empty()) return number;
+      const std::string others =
+          absl::StrJoin(parameter.words.first(parameter.words.size() - 1), ", ");
+      return absl::StrCat(number, others.empty() ? "" : ", ", others, " or ",
+                          parameter.words.back());
+    }
+    case ParameterType::kWord:
+    case ParameterType::kBoolean:
+      return absl::StrCat("one of ", absl::StrJoin(WordsOf(parameter), ", "));
+    case ParameterType::kNumbers:
+      return absl::StrCat(
+          "a list, [a, b]",
+          RangeText(parameter).empty() ? "" : absl::StrCat(", of numbers", RangeText(parameter)));
+    case ParameterType::kMatrix:
+      return "a square list, [a, b; b, c]";
+    case ParameterType::kColumns:
+      return "a range of columns from 0 on without its end, as 0:8, or one column, as 8";
+    case ParameterType::kText:
+      return "a word";
+  }
+  PHIMAP_CHECK(false);
+}
+
+bool IsInRange(const Parameter& parameter, double value) {
+  return (parameter.above_least ? value > parameter.least : value >= parameter.least) &&
+         value <= parameter.largest;
+}
+
+bool IsInteger(double value) { return value == std::floor(value) && std::abs(value) <= 0x1p53; }
+
+absl::Status Unexpected(const Parameter& parameter, const CallArgument& argument) {
+  const std::string expected = parameter.Expected();
+  return ExpressionError(argument.value_column,
+                         absl::StrCat(parameter.name, " is ", expected,
+                                      expected.find(',') == std::string::npos ? ", got " : "; got ",
+                                      argument.ValueText()));
+}
+
+absl::Status CheckNumber(const ParsedCall& call, const Parameter& parameter,
+                         const CallArgument& argument) {
+  if (!argument.is_number) {
+    const auto words = parameter.words;
+    if (std::find(words.begin(), words.end(), argument.word) != words.end() &&
+        !argument.word.empty()) {
+      return absl::OkStatus();
+    }
+    return Unexpected(parameter, argument);
+  }
+  if (IsInRange(parameter, argument.number)) return absl::OkStatus();
+  return ExpressionError(argument.value_column,
+                         absl::StrCat(parameter.name, " of ", call.name(), " is",
+                                      RangeText(parameter), ", got ", argument.ValueText()));
+}
+
+absl::Status CheckNumbers(const ParsedCall& call, const Parameter& parameter,
+                          const CallArgument& argument) {
+  const int64_t size = static_cast<int64_t>(argument.list.size());
+  const bool matrix = parameter.type == ParameterType::kMatrix;
+  if (size == 0 || (!matrix && argument.list_rows != 1) ||
+      (matrix && argument.list_rows * argument.list_rows != size)) {
+    return ExpressionError(
+        argument.value_column,
+        absl::StrCat(parameter.name, " of ", call.name(), " is ", parameter.Expected(), ", got ",
+                     size == 0 ? argument.ValueText()
+                               : absl::StrCat(argument.list_rows, " rows of ",
+                                              size / argument.list_rows, " numbers")));
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    if (IsInRange(parameter, argument.list[i])) continue;
+    return ExpressionError(
+        argument.value_column,
+        absl::StrCat("each number of ", parameter.name, " is", RangeText(parameter), ", got ",
+                     NumberToText(argument.list[i]), " as number ", i + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckColumns(const Parameter& parameter, const CallArgument& argument) {
+  const double begin = argument.number;
+  const double end = argument.is_range ? argument.range_end : begin + 1;
+  const bool valid = argument.is_number || argument.is_range;
+  if (valid && IsInteger(begin) && IsInteger(end) && 0 <= begin && begin < end && end <= 65536) {
+    return absl::OkStatus();
+  }
+  return Unexpected(parameter, argument);
+}
+
+// REQUIRES: the argument is a call.
+absl::Status CheckCall(const Parameter& parameter, const CallArgument& argument) {
+  if (parameter.call == nullptr || parameter.call->name != argument.call) {
+    return Unexpected(parameter, argument);
+  }
+  return ParameterValues::Take(ParsedCall::Of(argument), parameter.call->parameters).status();
+}
+
+absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
+                        const CallArgument& argument) {
+  if (argument.is_call()) return CheckCall(parameter, argument);
+  if (argument.is_range && parameter.type != ParameterType::kColumns) {
+    return Unexpected(parameter, argument);
+  }
+  switch (parameter.type) {
+    case ParameterType::kInteger:
+      if (argument.is_number && IsInteger(argument.number) &&
+          IsInRange(parameter, argument.number)) {
+        return absl::OkStatus();
+      }
+      return Unexpected(parameter, argument);
+    case ParameterType::kNumber:
+      return CheckNumber(call, parameter, argument);
+    case ParameterType::kWord:
+    case ParameterType::kBoolean: {
+      const auto words = WordsOf(parameter);
+      if (std::find(words.begin(), words.end(), argument.word) != words.end()) {
+        return absl::OkStatus();
+      }
+      return Unexpected(parameter, argument);
+    }
+    case ParameterType::kNumbers:
+    case ParameterType::kMatrix:
+      return CheckNumbers(call, parameter, argument);
+    case ParameterType::kColumns:
+      return CheckColumns(parameter, argument);
+    case ParameterType::kText:
+      return argument.word.empty() ? Unexpected(parameter, argument) : absl::OkStatus();
+  }
+  PHIMAP_CHECK(false);
+}
+
+// REQUIRES: a value that the parameter takes.
+CallArgument DefaultOf(const Parameter& parameter) {
+  ExpressionScanner scanner(parameter.default_text);
+  absl::StatusOr<CallArgument> argument = ParseValue(scanner);
+  PHIMAP_CHECK(argument.ok() && scanner.AtEnd());
+  return *std::move(argument);
+}
+
+std::string ListText(const CallArgument& argument) {
+  const size_t columns = argument.list.size() / static_cast<size_t>(argument.list_rows);
+  std::string text = "[";
+  for (size_t i = 0; i < argument.list.size(); ++i) {
+    if (i > 0) absl::StrAppend(&text, i % columns == 0 ? "; " : ", ");
+    absl::StrAppend(&text, NumberToText(argument.list[i]));
+  }
+  return text + "]";
+}
+
+std::string TextOf(const Parameter& parameter, const CallArgument& argument) {
+  if (argument.is_call()) {
+    const absl::StatusOr<ParameterValues> values =
+        ParameterValues::Take(ParsedCall::Of(argument), parameter.call->parameters);
+    return absl::StrCat(argument.call, "(", values->ToText(), ")");
+  }
+  if (argument.list_rows > 0) return ListText(argument);
+  if (argument.is_range && argument.range_end == argument.number + 1) {
+    return NumberToText(argument.number);
+  }
+  return argument.is_number || argument.is_range ? argument.ValueText() : argument.word;
+}
+
+}  // namespace
+
+absl::string_view ParameterTypeName(ParameterType type) {
+  switch (type) {
+    case ParameterType::kInteger:
+      return "integer";
+    case ParameterType::kNumber:
+      return "number";
+    case ParameterType::kWord:
+      return "word";
+    case ParameterType::kBoolean:
+      return "boolean";
+    case ParameterType::kNumbers:
+      return "list of numbers";
+    case ParameterType::kMatrix:
+      return "matrix";
+    case ParameterType::kColumns:
+      return "columns";
+    case ParameterType::kText:
+      return "text";
+  }
+  PHIMAP_CHECK(false);
+}
+
+std::string Parameter::Expected() const {
+  const std::string plain = ExpectedOf(*this);
+  if (call == nullptr) return plain;
+  std::vector<std::string> required;
+  for (const Parameter& parameter : call->parameters) {
+    if (parameter.absent != Absent::kRequired) continue;
+    required.push_back(absl::StrCat(parameter.name, "=…"));
+  }
+  return absl::StrCat(plain, ", or ", call->name, "(", absl::StrJoin(required, ", "), ")");
+}
+
+absl::string_view Parameter::DefaultText() const {
+  switch (absent) {
+    case Absent::kDefault:
+      return default_text;
+    case Absent::kRequired:
+      return "required";
+    case Absent::kFromData:
+      return "from the data";
+    case Absent::kNothing:
+      return "none";
+  }
+  PHIMAP_CHECK(false);
+}
+
+absl::StatusOr<ParameterValues> ParameterValues::Take(const ParsedCall& call,
+                                                      absl::Span<const Parameter> parameters) {
+  std::vector<absl::string_view> names;
+  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+  PHIMAP_RETURN_IF_ERROR(call.OnlyHas(names));
+  ParameterValues values;
+  values.parameters_ = parameters;
+  for (const Parameter& parameter : parameters) {
+    Value value;
+    if (const CallArgument* const given = call.Take(parameter.name); given != nullptr) {
+      PHIMAP_RETURN_IF_ERROR(CheckValue(call, parameter, *given));
+      value = {true, *given};
+    } else if (parameter.absent == Parameter::Absent::kRequired) {
+      return ExpressionError(
+          call.column(), absl::StrCat(call.name(), " needs the parameter '", parameter.name, "', ",
+                                      parameter.Expected()));
+    } else if (parameter.absent == Parameter::Absent::kDefault) {
+      value = {true, DefaultOf(parameter)};
+    }
+    values.values_.push_back(std::move(value));
+  }
+  return values;
+}
+
+const ParameterValues::Value& ParameterValues::Of(absl::string_view name) const {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].name == name) return values_[i];
+  }
+  PHIMAP_CHECK(false);
+}
+
+bool ParameterValues::Knows(absl::string_view name) const {
+  return std::any_of(parameters_.begin(), parameters_.end(),
+                     [&](const Parameter& parameter) { return parameter.name == name; });
+}
+
+double ParameterValues::Number(absl::string_view name) const {
+  const CallArgument& argument = Of(name).argument;
+  return argument.is_number ? argument.number : std::numeric_limits<double>::quiet_NaN();
+}
+
+int64_t ParameterValues::Integer(absl::string_view name) const {
+  return static_cast<int64_t>(Of(name).argument.number);
+}
+
+int ParameterValues::WordIndex(absl::string_view name) const {
+  const absl::string_view word = Word(name);
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.name != name) continue;
+    const auto words = WordsOf(parameter);
+    const auto found = std::find(words.begin(), words.end(), word);
+    PHIMAP_CHECK(found != words.end());
+    return static_cast<int>(found - words.begin());
+  }
+  PHIMAP_CHECK(false);
+}
+
+ParameterValues ParameterValues::CallValues(absl::string_view name) const {
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.name != name) continue;
+    // It was checked when this was taken.
+    return *Take(ParsedCall::Of(Of(name).argument), parameter.call->parameters);
+  }
+  PHIMAP_CHECK(false);
+}
+
+int64_t ParameterValues::FirstColumn(absl::string_view name) const { return Integer(name); }
+
+int64_t ParameterValues::EndColumn(absl::string_view name) const {
+  const CallArgument& argument = Of(name).argument;
+  return static_cast<int64_t>(argument.is_range ? argument.range_end : argument.number + 1);
+}
+
+bool ParameterValues::AnyNumberIs(absl::string_view word) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (parameters_[i].type == ParameterType::kNumber && values_[i].argument.word == word) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void ParameterValues::Resolve(absl::string_view word, double number) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (parameters_[i].type != ParameterType::kNumber || values_[i].argument.word != word) continue;
+    values_[i].argument.word.clear();
+    values_[i].argument.number = number;
+    values_[i].argument.is_number = true;
+  }
+}
+
+std::string ParameterValues::ToText() const {
+  std::string text;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (!values_[i].present) continue;
+    absl::StrAppend(&text, text.empty() ? "" : ", ", parameters_[i].name, "=",
+                    TextOf(parameters_[i], values_[i].argument));
+  }
+  return text;
+}
+
+}  // namespace phimap

@@ -1,0 +1,131 @@
+// Parameters of calls in the text form, `name(parameter=value, …)`: one descriptor for each, which
+// parsing, canonical texts, help and the server's catalogue read.
+#ifndef PHIMAP_CORE_KERNEL_PARAMETER_H_
+#define PHIMAP_CORE_KERNEL_PARAMETER_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/kernel/call_syntax.h"
+
+namespace phimap {
+
+enum class ParameterType {
+  kInteger,  // 5
+  kNumber,   // 0.5, or one of Parameter::words
+  kWord,     // one of Parameter::words
+  kBoolean,  // true or false
+  kNumbers,  // [1, 2]
+  kMatrix,   // [1, 2; 2, 5]
+  kColumns,  // 0:8, half open, or 8
+  kText,     // any word
+};
+
+// "integer", "number", "word", "boolean", "list of numbers", "matrix", "columns" or "text".
+absl::string_view ParameterTypeName(ParameterType type);
+
+struct ParameterCall;
+
+// Immutable, meant for static tables: views point to texts that live forever.
+struct Parameter {
+  // Meaning of a parameter that the call does not name.
+  enum class Absent {
+    kDefault,   // default_text
+    kRequired,  // nothing: the call is refused
+    kFromData,  // a value that is chosen when the data are known
+    kNothing,   // the parameter plays no part
+  };
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  absl::string_view name;
+  ParameterType type = ParameterType::kNumber;
+  Absent absent = Absent::kDefault;
+  absl::string_view default_text = "";
+  // Bounds of integers, numbers, and each number of a list: least ≤ value ≤ largest, or least <
+  // value if `above_least`.
+  double least = -kInfinity;
+  double largest = kInfinity;
+  bool above_least = false;
+  // All values of a word parameter; for a number, the words that may replace it.
+  absl::Span<const absl::string_view> words = {};
+  // "1/length² of the inputs"; empty: a pure number, or no number.
+  absl::string_view unit = "";
+  // One line for people.
+  absl::string_view line = "";
+  // The call that may stand in the place of a value: auto(residual=0.01); null: none.
+  const ParameterCall* call = nullptr;
+
+  // Permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
+  std::string Expected() const;
+  // "required", "from the data", "none", or default_text.
+  absl::string_view DefaultText() const;
+};
+
+// A call as the value of a parameter.
+struct ParameterCall {
+  absl::string_view name;
+  absl::Span<const Parameter> parameters;
+};
+
+// The values of one call. Immutable except for Resolve; a parameter that the call does not name has
+// its default. Accessors REQUIRE a parameter of that name.
+class ParameterValues {
+ public:
+  ParameterValues() = default;
+  // Reads the call's arguments. INVALID_ARGUMENT (EXPRESSION_INVALID) names the column and the
+  // expected text. `parameters` must outlive the values.
+  static absl::StatusOr<ParameterValues> Take(const ParsedCall& call,
+                                              absl::Span<const Parameter> parameters);
+
+  // Whether there is a parameter of that name.
+  bool Knows(absl::string_view name) const;
+  // Whether it has a value, given or by default.
+  bool Has(absl::string_view name) const { return Of(name).present; }
+  // The number; NaN, which equals nothing, if a word replaces it.
+  double Number(absl::string_view name) const;
+  int64_t Integer(absl::string_view name) const;
+  bool Boolean(absl::string_view name) const { return Word(name) == "true"; }
+  // "" if it is not a word.
+  absl::string_view Word(absl::string_view name) const { return Of(name).argument.word; }
+  // Index of the word in Parameter::words.
+  int WordIndex(absl::string_view name) const;
+  // Row after row.
+  const std::vector<double>& Numbers(absl::string_view name) const {
+    return Of(name).argument.list;
+  }
+  // Half open.
+  int64_t FirstColumn(absl::string_view name) const;
+  int64_t EndColumn(absl::string_view name) const;
+  // Whether the value is a call, and the values of that.
+  bool IsCall(absl::string_view name) const { return Of(name).argument.is_call(); }
+  ParameterValues CallValues(absl::string_view name) const;
+  // Argument in the text, with its position, for errors. The column is 0 for defaults.
+  const CallArgument& Argument(absl::string_view name) const { return Of(name).argument; }
+
+  // Whether `word` replaces any number.
+  bool AnyNumberIs(absl::string_view word) const;
+  // Replaces `word` by `number` in every number parameter.
+  void Resolve(absl::string_view word, double number);
+
+  // "gamma=0.5, coef0=0": every value in the order of the descriptors.
+  std::string ToText() const;
+
+ private:
+  struct Value {
+    bool present = false;
+    CallArgument argument;
+  };
+  const Value& Of(absl::string_view name) const;
+
+  absl::Span<const Parameter> parameters_;
+  std::vector<Value> values_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_KERNEL_PARAMETER_H_

@@ -1,0 +1,24 @@
+// policy=given: the first rows of the stream, in their order.
+#include "core/landmark/landmark_policies.h"
+
+namespace phimap {
+namespace {
+
+absl::StatusOr<LandmarkChoice> TakeGiven(const LandmarkChoiceTask& task, Checkpoint) {
+  return LandmarkChoice{Converted<double, double>(task.given), std::nullopt};
+}
+
+}  // namespace
+
+extern const LandmarkPolicy kGivenPolicy;
+constinit const LandmarkPolicy kGivenPolicy = {
+    .name = "given",
+    .line = "the first rows of the stream, which are landmarks and nothing else",
+    .takes_first_rows = true,
+    .no_growth =
+        "given takes as many rows as there are landmarks; expected uniform, rpcholesky or d2",
+    .theorem = "none: the theorems speak of uniform landmarks, and these were given",
+    .choose = TakeGiven,
+};
+
+}  // namespace phimap

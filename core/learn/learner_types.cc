@@ -1,0 +1,47 @@
+#include "core/learn/learner_types.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace phimap {
+
+// Each is defined in the file of its class; a new one takes a line here and one below.
+extern const LearnerType kPerceptronType;
+extern const LearnerType kWinnowType;
+extern const LearnerType kLinearSvmType;
+extern const LearnerType kWeakLearnerType;
+extern const LearnerType kOneParameterType;
+extern const LearnerType kKernelSgdType;
+extern const LearnerType kKernelSvmType;
+
+namespace {
+
+constexpr const LearnerType* kTypes[] = {
+    &kPerceptronType,   &kWinnowType,    &kLinearSvmType, &kWeakLearnerType,
+    &kOneParameterType, &kKernelSgdType, &kKernelSvmType,
+};
+
+}  // namespace
+
+absl::Span<const LearnerType* const> LearnerTypes() { return kTypes; }
+
+const LearnerType* FindLearnerType(absl::string_view name) {
+  for (const LearnerType* type : kTypes) {
+    if (type->name == name) return type;
+  }
+  return nullptr;
+}
+
+const LearnerType& DefaultLearnerType() { return kLinearSvmType; }
+
+std::string LearnerTypeNames() {
+  std::vector<absl::string_view> names;
+  for (const LearnerType* type : kTypes) names.push_back(type->name);
+  const absl::string_view last = names.back();
+  names.pop_back();
+  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+}
+
+}  // namespace phimap

@@ -1,0 +1,24 @@
+// All kinds of learners.
+#ifndef PHIMAP_CORE_LEARN_LEARNER_TYPES_H_
+#define PHIMAP_CORE_LEARN_LEARNER_TYPES_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/learn/learner_type.h"
+
+namespace phimap {
+
+// In the order in which people are told of them.
+absl::Span<const LearnerType* const> LearnerTypes();
+// Null for an unknown name.
+const LearnerType* FindLearnerType(absl::string_view name);
+// The one that learns where none is named.
+const LearnerType& DefaultLearnerType();
+// "perceptron, winnow or linear_svm", all of them.
+std::string LearnerTypeNames();
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_LEARN_LEARNER_TYPES_H_

@@ -1,0 +1,272 @@
+#include "core/mapping/build/build_cost.h"
+
+#include <algorithm>
+
+#include "core/certificate/measurement_cost.h"
+#include "core/certificate/self_check.h"
+#include "core/certificate/spectrum.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_work.h"
+#include "core/kernel/string_kernel.h"
+#include "core/landmark/landmark_growth.h"
+#include "core/landmark/reservoir.h"
+#include "core/landmark/split.h"
+#include "core/mapping/build/remote_values.h"
+#include "core/mapping/sample/gamma.h"
+#include "core/mapping/sample/stream_sample.h"
+#include "core/plan/plan.h"
+#include "core/status/check.h"
+
+namespace phimap {
+namespace {
+
+constexpr int64_t kDouble = sizeof(double);
+// Header, sections, certificate without its lists: 1.3 to 1.6 KB seen.
+constexpr int64_t kArtifactFrameBytes = 1500;
+// The median of the pairs: a distance of two rows far apart in memory, and a share of the sorting.
+constexpr double kElementsOfPair = 20;
+// Assumed cost of a value of a kernel service relative to others: it may take any time.
+constexpr double kWeightOfRemoteValue = 1000;
+// Minimum work of every build: 0.3 ms.
+constexpr double kFixedElements = 1e5;
+
+// A string, for forecasts: nobody knows how long those of a stream will be.
+constexpr int64_t kLikelyStringBytes = 256;
+
+// A stream as a build sees it.
+struct SampleShape {
+  int64_t pool_rows = 0;
+  int64_t kept = 0;
+  int64_t held_out = 0;
+};
+
+SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
+  const int64_t given = spec.mapping.given_rows();
+  // A Gram matrix is square.
+  const int64_t streamed = spec.is_precomputed() ? columns : rows;
+  const int64_t sampled = std::max<int64_t>(streamed - given, 0);
+  const int64_t wanted = spec.PoolRows(columns);
+  SampleShape sample;
+  sample.kept = std::min(sampled, ReservoirCapacity(wanted));
+  sample.held_out = HeldOutCount(sampled, sample.kept, spec.mapping.least_landmarks() - given);
+  if (spec.remote.has_value()) {
+    sample.held_out = std::min(sample.held_out, kMaxRemoteHeldOutRows);
+  }
+  sample.pool_rows = std::min(wanted, sample.kept - sample.held_out);
+  return sample;
+}
+
+// Columns that the kernel sees.
+int64_t SeenColumns(const BuildSpec& spec, int64_t columns) {
+  return spec.mapping.input_dimensions > 0 ? spec.mapping.input_dimensions : columns;
+}
+
+// The numbers of a projection in the input stage.
+int64_t InputProjectionNumbers(const BuildSpec& spec, int64_t columns) {
+  return spec.mapping.input_dimensions * columns;
+}
+
+MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serving_type,
+                          int threads) {
+  MappingCost cost = spec.mapping.kind->cost({.spec = spec,
+                                              .columns = SeenColumns(spec, columns),
+                                              .serving_type = serving_type,
+                                              .threads = threads});
+  const int64_t projection = InputProjectionNumbers(spec, columns);
+  cost.row.product_flops += 2 * static_cast<double>(projection);
+  cost.work.product_flops += 2 * static_cast<double>(projection * spec.mapping.landmarks);
+  cost.work.elements += 5 * static_cast<double>(projection);
+  // In both plans, in the task and in a copy of it.
+  cost.kept_bytes += 2 * kDouble * projection;
+  cost.build_bytes += 4 * kDouble * projection;
+  return cost;
+}
+
+bool OfStrings(const BuildSpec& spec) {
+  return !spec.remote.has_value() && spec.kernel.TakesStrings();
+}
+
+int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t columns,
+                      FloatType serving_type) {
+  const int64_t width = FloatTypeBytes(serving_type);
+  const bool centred = spec.kernel.IsTranslationInvariant();
+  const bool shifted = spec.standardize || centred;
+  const int64_t projection = InputProjectionNumbers(spec, columns);
+  const bool scaled = spec.standardize || projection > 0;
+  const int64_t input = kDouble * (columns * ((shifted ? 1 : 0) + (scaled ? 1 : 0)) + projection);
+  const int64_t check = SelfCheckRows(columns, mapping.output_columns) *
+                        (4 * columns + width * mapping.output_columns);
+  // Pivots; eigenvalues, and five effective dimensions.
+  const int64_t pivots = mapping.rank > 0 ? kDouble * (mapping.rank + kMaxEigenvalues + 5 * 3) : 0;
+  const int64_t numbers = kArtifactFrameBytes + width * mapping.plan_numbers + pivots;
+  // Strings pass no input stage, and none is made up for the self-check.
+  if (OfStrings(spec)) return numbers + kLikelyStringBytes * spec.mapping.landmarks;
+  return numbers + input + check;
+}
+
+// An engine's index of the landmarks' n-grams, and those that each thread makes of a block's.
+int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
+  if (!OfStrings(spec)) return 0;
+  return StringIndex::kBytesPerUnit * (kMaxIndexedBytes + threads * kMaxBlockIndexedBytes);
+}
+
+MeasurementShape MeasurementOf(const BuildSpec& spec, const MappingCost& mapping,
+                               const SampleShape& sample, int64_t columns) {
+  return {.rows = sample.held_out,
+          .columns = std::max(columns, SeenColumns(spec, columns)),
+          .output_columns = mapping.output_columns,
+          .row = mapping.row,
+          .plan_numbers = mapping.plan_numbers,
+          .value = spec.mapping.kind->approximates_kernel
+                       ? std::optional<ValueWork>(WorkOfValue(spec.kernel, columns))
+                       : std::nullopt,
+          .centre_landmarks = spec.mapping.centres_kernel() ? spec.mapping.landmarks : 0,
+          .centre_gram = spec.mapping.input_dimensions > 0,
+          .rank = spec.mapping.kind->features_are_projection ? 0 : mapping.rank};
+}
+
+Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  if (!spec.kernel.NeedsMedian()) return {};
+  const double pool = static_cast<double>(sample.pool_rows);
+  const double pairs = std::min(pool * (pool - 1) / 2, static_cast<double>(kMaxGammaPairs));
+  return {.elements = pairs * (static_cast<double>(columns) / 4 + kElementsOfPair)};
+}
+
+LandmarkPoolShape PoolShapeOf(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  // At least as many rows as landmarks.
+  return {.rows = std::max(sample.pool_rows, spec.mapping.landmarks),
+          .landmarks = spec.mapping.landmarks,
+          .columns = columns,
+          .seen_columns = SeenColumns(spec, columns),
+          .value = WorkOfValue(spec.kernel, columns)};
+}
+
+GrowthShape GrowthShapeOf(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  return {.candidates = std::min(spec.mapping.landmarks, sample.pool_rows),
+          .deciding = DecidingCount(sample.pool_rows),
+          .columns = std::max(columns, SeenColumns(spec, columns)),
+          .value = WorkOfValue(spec.kernel, columns)};
+}
+
+int64_t ChoosingBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  const LandmarkPolicy& policy = *spec.mapping.policy;
+  const int64_t policy_bytes =
+      policy.bytes == nullptr ? 0 : policy.bytes(PoolShapeOf(spec, sample, columns));
+  if (!spec.mapping.grows_landmarks()) return policy_bytes;
+  return std::max(policy_bytes, BytesOfGrowth(GrowthShapeOf(spec, sample, columns)));
+}
+
+Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+  const LandmarkPolicy& policy = *spec.mapping.policy;
+  Work work = policy.work == nullptr ? Work{} : policy.work(PoolShapeOf(spec, sample, columns));
+  if (spec.mapping.grows_landmarks()) work += WorkOfGrowth(GrowthShapeOf(spec, sample, columns));
+  return work;
+}
+
+// Rows that the spectrum is measured on; 0 for a mapping without a factor.
+int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
+  return mapping.rank > 0 ? std::min(sample.pool_rows, kMaxSpectrumRows) : 0;
+}
+
+// Values that a remote kernel is asked for; 0 for any other kernel.
+double RemoteValueCount(const BuildSpec& spec, const SampleShape& sample) {
+  if (!spec.remote.has_value()) return 0;
+  return CountRemoteValues(spec.mapping, spec.mapping.landmarks, sample.held_out,
+                           std::min(sample.pool_rows, kMaxRemoteSpectrumRows));
+}
+
+// Part of a Gram matrix that is kept.
+int64_t GramSampleBytes(const BuildSpec& spec, int64_t columns) {
+  const int64_t kept =
+      std::min(columns, spec.mapping.landmarks + kMaxRemoteHeldOutRows + kMaxRemoteSpectrumRows);
+  return kDouble * (kept * kept + columns);
+}
+
+// Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
+// the other.
+int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns,
+                     int threads) {
+  const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
+  const MappingCost mapping = CostOfMapping(spec, columns, widest, threads);
+  const int64_t seen = spec.mapping.input_dimensions;
+  const int64_t rows = kDouble * (columns + seen) * (spec.mapping.landmarks + sample.held_out) +
+                       kDouble * InputProjectionNumbers(spec, columns);
+  const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
+  // The artifact's sections, and all of it twice while it grows.
+  const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
+  const int64_t measuring =
+      BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
+  const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
+  // All values, and the columns of those that the plan takes.
+  const auto values = static_cast<int64_t>(2 * kDouble * RemoteValueCount(spec, sample));
+  return values + rows + StringIndexBytes(spec, threads) +
+         std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
+                   mapping.build_bytes, mapping.kept_bytes + measuring,
+                   mapping.kept_bytes + encoding, pairs,
+                   kDouble * columns * spec.mapping.landmarks});
+}
+
+}  // namespace
+
+BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int threads) {
+  PHIMAP_CHECK(rows >= 1 && columns >= 1 && columns <= kMaxColumns);
+  const SampleShape sample = SampleOf(spec, rows, columns);
+  const FloatType serving_type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
+  const MappingCost mapping = CostOfMapping(spec, columns, serving_type, threads);
+  BuildCost cost;
+  // Each number of the stream is widened and counted into its column's moments; some are copied
+  // into the sample.
+  cost.work.elements =
+      kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
+  cost.work += MedianWork(spec, sample, columns);
+  cost.work += ChoosingWork(spec, sample, columns);
+  cost.work.elements += RemoteValueCount(spec, sample);
+  cost.work += mapping.work;
+  cost.work += WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
+                              WorkOfValue(spec.kernel, columns));
+  cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
+  cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
+  const int64_t copies = spec.kernel.NeedsMedian() || spec.mapping.policy->copies_pool ? 3 : 1;
+  // A vector of given rows doubles when it grows.
+  const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
+  cost.sample_bytes = spec.is_precomputed() ? GramSampleBytes(spec, columns)
+                                            : sample_rows * (columns + 1) * kDouble;
+  if (OfStrings(spec)) {
+    cost.sample_bytes += StringSampleBytes(sample.kept + spec.mapping.given_rows());
+  }
+  cost.compute_bytes = ComputeBytes(spec, sample, columns, threads);
+  return cost;
+}
+
+BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns) {
+  const SampleShape sample = SampleOf(spec, rows, columns);
+  const MappingCost mapping = CostOfMapping(
+      spec, columns, spec.mapping.serving_type.value_or(FloatType::kFloat32), /*threads=*/1);
+  BuildShares shares;
+  shares.choose = ChoosingWork(spec, sample, columns).weight() +
+                  kWeightOfRemoteValue * RemoteValueCount(spec, sample);
+  shares.mapping = mapping.work.weight();
+  shares.spectrum = WorkOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank,
+                                   WorkOfValue(spec.kernel, columns))
+                        .weight();
+  shares.measurement = WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns)).weight();
+  const double all =
+      std::max(1.0, shares.choose + shares.mapping + shares.spectrum + shares.measurement);
+  for (double* share : {&shares.choose, &shares.mapping, &shares.spectrum, &shares.measurement}) {
+    *share /= all;
+  }
+  return shares;
+}
+
+int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads) {
+  return CostOfBuild(spec, Reservoir::kMaxStreamRows, columns, threads).memory_bytes();
+}
+
+int64_t ReservedBytes(const BuildSpec& spec, ExampleKind kind, int64_t columns, int threads) {
+  const int64_t told = ReservedBytes(spec, columns, threads);
+  if (!spec.remote.has_value() || !IsString(kind)) return told;
+  const int64_t kept = ReservoirCapacity(spec.PoolRows(columns)) + spec.mapping.given_rows();
+  return told + 2 * StringSampleBytes(kept);
+}
+
+}  // namespace phimap

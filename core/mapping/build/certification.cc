@@ -1,0 +1,131 @@
+#include "core/mapping/build/certification.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/certificate/measurement.h"
+#include "core/certificate/spectrum.h"
+#include "core/kernel/kernel_block.h"
+#include "core/mapping/build/theorem.h"
+#include "core/plan/input_stage.h"
+#include "core/plan/residual.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+std::string Theorem(const CertificationTask& task, const BuiltMapping& mapping) {
+  if (task.kernel.verdict().indefinite) {
+    return "none: the theorems are of positive semidefinite kernels, which this one is not";
+  }
+  std::string theorem = TheoremOf({.spec = task.spec.mapping,
+                                   .built = mapping,
+                                   .kernel = task.built_of.kernel,
+                                   .input = task.built_of.input,
+                                   .held_out = task.sample.held_out.view()});
+  if (const LandmarkGrowth* const growth = task.kernel.growth()) {
+    theorem += GrowthText(task.spec.mapping, *growth);
+  }
+  return theorem;
+}
+
+std::string TheoremScope(const CertificationTask& task, const BuiltMapping& mapping) {
+  const BuildSpec& spec = task.spec;
+  if (task.kernel.verdict().indefinite) return "";
+  return TheoremScopeOf(spec.mapping,
+                        {.gamma_of_stream = !spec.remote.has_value() &&
+                                            (spec.kernel.NeedsScale() || spec.kernel.NeedsMedian()),
+                         .scaling_of_stream = spec.standardize,
+                         .pool_rows = task.sample.pool_rows(),
+                         .landmarks = spec.mapping.kind->has_factor ? &mapping : nullptr});
+}
+
+// Facts known before anything is measured.
+Certificate Described(const CertificationTask& task, const BuiltMapping& mapping) {
+  const MappingSpec& spec = task.spec.mapping;
+  Certificate certificate;
+  certificate.stream_rows = task.sample.stream.rows();
+  certificate.pool_rows = task.sample.pool_rows();
+  certificate.held_out_rows = task.sample.held_out_rows();
+  certificate.landmarks = spec.landmarks;
+  if (const LandmarkGrowth* const growth = task.kernel.growth()) {
+    certificate.landmarks = growth->landmarks;
+  }
+  if (spec.has_landmarks()) certificate.policy = std::string(spec.policy->name);
+  certificate.theorem = Theorem(task, mapping);
+  certificate.theorem_scope = TheoremScope(task, mapping);
+  certificate.pool_trace_residual = task.kernel.pool_trace_residual();
+  certificate.landmark_rows = task.kernel.RowsOfLandmarks(mapping);
+  return certificate;
+}
+
+void DescribeFactor(const BuiltMapping& mapping, Certificate& certificate) {
+  const int64_t rank = mapping.cholesky.rank();
+  certificate.rank = rank;
+  certificate.tolerance = mapping.tolerance;
+  certificate.largest_residual = mapping.cholesky.largest_residual();
+  certificate.trace_residual = mapping.residual_trace / mapping.trace;
+  certificate.pivots = mapping.cholesky.diagonal;
+  certificate.zero_landmarks = mapping.zero_landmarks;
+}
+
+absl::Status AddSpectrum(const BuildKernel& kernel, const BuiltMapping& mapping,
+                         BuildProgress& progress, Certificate& certificate) {
+  PHIMAP_RETURN_IF_ERROR(progress.Report(BuildStep::kSpectrum, "certificate", 0));
+  absl::StatusOr<Spectrum> spectrum = kernel.SpectrumOf(mapping);
+  if (absl::IsFailedPrecondition(spectrum.status())) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(spectrum.status());
+  certificate.spectrum = *std::move(spectrum);
+  return absl::OkStatus();
+}
+
+void AddWarnings(const CertificationTask& task, const BuiltMapping& mapping,
+                 Certificate& certificate) {
+  std::vector<std::string>& warnings = certificate.warnings;
+  warnings = mapping.warnings;
+  const std::string& of_kernel = task.kernel.verdict().warning;
+  if (!of_kernel.empty()) warnings.push_back(of_kernel);
+  if (const LandmarkGrowth* const growth = task.kernel.growth();
+      growth != nullptr && growth->end != LandmarkGrowth::End::kReached) {
+    warnings.push_back(GrowthLimitText(task.spec.mapping, *growth));
+  }
+}
+
+absl::Status AddMeasurements(const CertificationTask& task, BuiltMapping& mapping,
+                             BuildProgress& progress, Certificate& certificate) {
+  const MappingSpec& spec = task.spec.mapping;
+  const std::optional<Residual> residual = Residual::Of(
+      mapping.served, {.mapping_text = spec.ToText(), .kernel_text = task.kernel.ToText()});
+  const auto threads = [&] { return progress.threads(); };
+  const auto checkpoint = [&](double f) {
+    return progress.Report(BuildStep::kMeasurement, "certificate", f);
+  };
+  return task.kernel.Measure({.served = &mapping.served,
+                              .reference = &mapping.reference,
+                              .factor = std::as_const(mapping.factor).view(),
+                              .features_are_projection = spec.kind->features_are_projection,
+                              .residual = residual.has_value() ? &*residual : nullptr},
+                             mapping, {threads, checkpoint}, certificate);
+}
+
+}  // namespace
+
+absl::StatusOr<Certificate> Certify(const CertificationTask& task, BuiltMapping& mapping,
+                                    BuildProgress& progress) {
+  Certificate certificate = Described(task, mapping);
+  if (task.spec.mapping.kind->has_factor) {
+    DescribeFactor(mapping, certificate);
+    PHIMAP_RETURN_IF_ERROR(AddSpectrum(task.kernel, mapping, progress, certificate));
+  }
+  AddWarnings(task, mapping, certificate);
+  certificate.self_check = task.kernel.ReferenceVectors(mapping);
+  PHIMAP_RETURN_IF_ERROR(AddMeasurements(task, mapping, progress, certificate));
+  return certificate;
+}
+
+}  // namespace phimap

@@ -1,0 +1,281 @@
+#include "core/mapping/build/computed_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/certificate/definiteness.h"
+#include "core/certificate/self_check.h"
+#include "core/kernel/kernel_block.h"
+#include "core/kernel/kernel_program.h"
+#include "core/kernel/string_kernel.h"
+#include "core/mapping/build/kernel_centre.h"
+#include "core/mapping/builder/plan_pair.h"
+#include "core/mapping/projection/input_projection.h"
+#include "core/mapping/sample/gamma.h"
+#include "core/plan/input_stage.h"
+#include "core/plan/plan.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+bool IsFinite(const Matrix<double>& m) {
+  return std::all_of(m.data(), m.data() + m.size(), [](double x) { return std::isfinite(x); });
+}
+
+}  // namespace
+
+ComputedKernel::ComputedKernel(const BuildSpec& spec, const BuildSample& sample)
+    : spec_(spec), sample_(sample), input_(CopyOf(sample.input)) {}
+
+absl::StatusOr<std::unique_ptr<BuildKernel>> ComputedKernel::Prepare(const BuildSpec& spec,
+                                                                     const BuildSample& sample,
+                                                                     BuildProgress& progress) {
+  auto kernel = absl::WrapUnique(new ComputedKernel(spec, sample));
+  PHIMAP_RETURN_IF_ERROR(kernel->Resolve());
+  if (spec.mapping.has_landmarks()) {
+    PHIMAP_RETURN_IF_ERROR(kernel->Choose(progress));
+    PHIMAP_RETURN_IF_ERROR(kernel->Probe(progress));
+  }
+  return kernel;
+}
+
+absl::Status ComputedKernel::CheckSigns() const {
+  if (sample_.of_strings()) return absl::OkStatus();
+  const ColumnMoments& moments = sample_.stream.moments();
+  for (int64_t column = 0; column < moments.columns(); ++column) {
+    if (moments.count() == 0 || moments.min(column) >= 0) continue;
+    const KernelNode* const leaf = spec_.kernel.NeedsNonnegative(column);
+    if (leaf == nullptr) continue;
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "examples",
+        absl::StrCat(leaf->leaf->name, " takes numbers >= 0, and column ", column, " has ",
+                     moments.min(column),
+                     "; scale the column to numbers >= 0, or name the "
+                     "columns that the kernel is on, as columns=0:8"),
+        {{"column", absl::StrCat(column)}, {"actual", absl::StrCat(moments.min(column))}});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::Resolve() {
+  PHIMAP_RETURN_IF_ERROR(CheckSigns());
+  double scale = 0;
+  double median = 0;
+  if (spec_.kernel.NeedsScale()) {
+    PHIMAP_ASSIGN_OR_RETURN(
+        scale, ScaleGamma(sample_.stream.moments(), spec_.standardize, sample_.shifts()));
+  }
+  if (spec_.kernel.NeedsMedian()) {
+    const Matrix<double> pool = sample_.stream.reservoir().Gather(sample_.split.pool);
+    PHIMAP_ASSIGN_OR_RETURN(median,
+                            MedianGamma(AfterInputStage(input_, pool.view()).view(), spec_.seed));
+  }
+  kernel_ = spec_.kernel.Resolved(scale, median);
+  if (sample_.of_strings()) kernel_ = kernel_.Over(sample_.stream.strings());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LandmarkChoice> ComputedKernel::ChooseRows(BuildProgress& progress) {
+  const LandmarkPolicy& policy = *spec_.mapping.policy;
+  const bool grows = spec_.mapping.grows_landmarks();
+  const double chosen = !grows ? 1 : policy.work == nullptr ? 0 : 0.5;
+  int64_t most = spec_.mapping.landmarks;
+  if (grows) most = std::min(most, static_cast<int64_t>(sample_.split.pool.size()));
+  PHIMAP_ASSIGN_OR_RETURN(
+      LandmarkChoice choice,
+      policy.choose(
+          {.landmarks = most,
+           .seed = spec_.seed,
+           .kernel = kernel_,
+           .input = input_,
+           .reservoir = sample_.stream.reservoir(),
+           .pool = sample_.split.pool,
+           .shifts = sample_.shifts(),
+           .given = sample_.stream.given(),
+           .threads = [&] { return progress.threads(); }},
+          [&](double f) { return progress.Report(BuildStep::kChoose, "choose", chosen * f); }));
+  if (grows) {
+    const auto threads = [&] { return progress.threads(); };
+    const auto report = [&](double f) {
+      return progress.Report(BuildStep::kChoose, "choose", chosen + (1 - chosen) * f);
+    };
+    PHIMAP_RETURN_IF_ERROR(Grow(choice, {threads, report}));
+  }
+  return choice;
+}
+
+absl::Status ComputedKernel::Choose(BuildProgress& progress) {
+  // From here on rows have other columns: gamma was taken from the columns of the stream.
+  if (spec_.mapping.input_dimensions != 0) {
+    ProjectInput(spec_.mapping.input_dimensions, spec_.seed, input_);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const LandmarkChoice choice, ChooseRows(progress));
+  pool_trace_residual_ = choice.pool_trace_residual;
+  const ConstMatrixView<double> rows = std::as_const(choice.rows).view();
+  PHIMAP_RETURN_IF_ERROR(CheckStrings(rows));
+  anchors_ = Matrix<double>::Uninit(kMaxSelfCheckRows, rows.cols());
+  for (int64_t i = 0; i < anchors_.rows(); ++i) {
+    std::copy_n(rows.row(i % rows.rows()), rows.cols(), anchors_.row(i));
+  }
+  if (sample_.shifts() && kernel_.IsTranslationInvariant()) CentreOn(rows, input_);
+  unprojected_ = {.columns = input_.columns,
+                  .shift = input_.shift,
+                  .scale = sample_.input.scale,
+                  .projection = {}};
+  landmarks_ = AfterInputStage(input_, rows);
+  if (!input_.projection.empty() && spec_.mapping.centres_kernel()) {
+    unprojected_landmarks_ = AfterInputStage(unprojected_, rows);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::Grow(LandmarkChoice& choice, const TileControl& control) {
+  InputStage input = CopyOf(input_);
+  if (sample_.shifts() && kernel_.IsTranslationInvariant()) CentreOn(choice.rows.view(), input);
+  const Matrix<double> candidates = AfterInputStage(input, choice.rows.view());
+  const Matrix<double> deciding = AfterInputStage(input, sample_.deciding.view());
+  FloatType type = spec_.mapping.serving_type.value_or(FloatType::kFloat32);
+  if (!spec_.mapping.serving_type.has_value() && !(IsFinite(RoundedTo(type, candidates.view())) &&
+                                                   IsFinite(RoundedTo(type, deciding.view())))) {
+    type = FloatType::kFloat64;  // as it will be served then
+  }
+  const KernelProgram program = KernelProgram::Compile(kernel_);
+  const Matrix<double> served = RoundedTo(type, candidates.view());
+  const Matrix<double> decided = RoundedTo(type, deciding.view());
+  PHIMAP_ASSIGN_OR_RETURN(growth_,
+                          GrowLandmarks({.kernel = program,
+                                         .candidates = served.view(),
+                                         .deciding = decided.view(),
+                                         .residual = spec_.mapping.residual,
+                                         .unit = type == FloatType::kFloat32 ? 0x1p-24 : 0x1p-53},
+                                        control));
+  if (growth_->landmarks == choice.rows.rows()) return absl::OkStatus();
+  choice.rows = Converted<double, double>(choice.rows.view().Rows(0, growth_->landmarks));
+  choice.pool_trace_residual.reset();  // of all that were chosen
+  return absl::OkStatus();
+}
+
+absl::Status ComputedKernel::CheckStrings(ConstMatrixView<double> places) const {
+  if (!sample_.of_strings()) return absl::OkStatus();
+  const std::vector<std::string>& strings = *sample_.stream.strings();
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < places.rows(); ++i) {
+    bytes += static_cast<int64_t>(strings[static_cast<size_t>(places(i, 0))].size());
+  }
+  const int64_t indexed = IndexedBytes(KernelProgram::Compile(kernel_).strings(), bytes);
+  if (indexed <= kMaxIndexedBytes) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, "LANDMARKS_TOO_LONG", "spec.landmarks",
+      absl::StrCat("the ", places.rows(), " landmarks are ", bytes,
+                   " bytes, which with each unit and n of the kernel make ", indexed, "; at most ",
+                   kMaxIndexedBytes, " are allowed: ask for fewer landmarks, or cut the examples"),
+      {{"limit", absl::StrCat(kMaxIndexedBytes)}, {"actual", absl::StrCat(indexed)}});
+}
+
+absl::Status ComputedKernel::Probe(BuildProgress& progress) {
+  if (kernel_.IsProvenPositiveSemidefinite()) return absl::OkStatus();
+  PHIMAP_ASSIGN_OR_RETURN(
+      const DefinitenessProbe probe,
+      ProbeDefiniteness(KernelProgram::Compile(kernel_), landmarks_.view(), [&](double f) {
+        return progress.Report(BuildStep::kChoose, "sample", f);
+      }));
+  PHIMAP_ASSIGN_OR_RETURN(verdict_, VerdictOn(kernel_.ToText(), spec_.mapping, probe));
+  return absl::OkStatus();
+}
+
+LandmarkTask ComputedKernel::TaskFor(FloatType serving_type) const {
+  return {.kernel = kernel_,
+          .input = CopyOf(input_),
+          .landmarks = landmarks_.view(),
+          .serving_type = serving_type};
+}
+
+std::vector<double> ComputedKernel::HeldOutDiagonal() const {
+  const Matrix<double> x = AfterInputStage(input_, sample_.held_out.view());
+  return KernelDiagonal(KernelProgram::Compile(kernel_), x.view(), SquaredNorms(x.view()));
+}
+
+absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping) const {
+  const Matrix<double> rows = sample_.FirstOfPool(kMaxSpectrumRows);
+  if (rows.rows() == 0) return absl::FailedPreconditionError("no rows");
+  const Matrix<double> x = AfterInputStage(input_, rows.view());
+  return MeasureSpectrum(KernelProgram::Compile(kernel_), x.view(), mapping.pivots.view(),
+                         mapping.factor.view());
+}
+
+std::optional<SelfCheck> ComputedKernel::ReferenceVectors(const BuiltMapping& mapping) const {
+  if (sample_.of_strings()) return std::nullopt;  // none is made up
+  const StreamSample& stream = sample_.stream;
+  const Matrix<float> rows = stream.MadeUpRows(
+      SelfCheckRows(stream.columns(), mapping.served.output_columns()), spec_.seed);
+  return MakeSelfCheck(
+      mapping.served, rows,
+      anchors_.empty() ? ConstMatrixView<double>() : anchors_.view().Rows(0, rows.rows()));
+}
+
+absl::StatusOr<KernelCentre> ComputedKernel::CentreOf(const BuiltMapping& mapping,
+                                                      const Matrix<double>& reference_rows,
+                                                      const TileControl& control) const {
+  const KernelProgram program = KernelProgram::Compile(kernel_);
+  KernelCentre centre;
+  if (!unprojected_landmarks_.empty()) {
+    // The Gram matrix that was built is of another kernel, that of projected rows.
+    const ConstMatrixView<double> landmarks = unprojected_landmarks_.view();
+    const Matrix<double> x = AfterInputStage(unprojected_, sample_.held_out.view());
+    PHIMAP_ASSIGN_OR_RETURN(
+        const std::vector<double> means,
+        MeanValues(program, landmarks, landmarks,
+                   {control.threads_ref(), [&](double f) { return control(0.5 * f); }}));
+    centre.mean =
+        std::accumulate(means.begin(), means.end(), 0.0) / static_cast<double>(means.size());
+    PHIMAP_ASSIGN_OR_RETURN(
+        centre.means,
+        MeanValues(program, x.view(), landmarks,
+                   {control.threads_ref(), [&](double f) { return control(0.5 + 0.5 * f); }}));
+    return centre;
+  }
+  centre.mean = mapping.gram_mean;
+  PHIMAP_ASSIGN_OR_RETURN(const Matrix<double> landmarks,
+                          ServedLandmarks(TaskFor(mapping.served.serving_type())));
+  const Matrix<double> x = reference_rows.empty() ? AfterInputStage(input_, sample_.held_out.view())
+                                                  : reference_rows.Clone();
+  PHIMAP_ASSIGN_OR_RETURN(centre.means, MeanValues(program, x.view(), landmarks.view(), control));
+  return centre;
+}
+
+absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
+                                     const TileControl& control, Certificate& certificate) const {
+  task.rows = sample_.held_out.view();
+  if (sample_.of_strings()) task.strings = sample_.stream.strings().get();
+  // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
+  Matrix<double> reference_rows;
+  if (kernel_.JumpsAtEqualRows() && spec_.mapping.has_landmarks()) {
+    reference_rows = RoundedTo(mapping.served.serving_type(),
+                               AfterInputStage(input_, sample_.held_out.view()).view());
+    mapping.reference.input = {.columns = reference_rows.cols()};
+    task.reference_rows = std::as_const(reference_rows).view();
+  }
+  task.pivots = std::as_const(mapping.pivots).view();
+  if (spec_.mapping.kind->approximates_kernel) task.kernel = KernelProgram::Compile(kernel_);
+  if (!input_.projection.empty()) task.kernel_input = &unprojected_;
+  if (!spec_.mapping.centres_kernel() || task.rows.rows() < kMinHeldOutRows) {
+    return MeasureHeldOut(task, control, certificate);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const KernelCentre centre,
+                          CentreOf(mapping, reference_rows, {control.threads_ref(), [&](double f) {
+                                                               return control(0.3 * f);
+                                                             }}));
+  task.centre = &centre;
+  return MeasureHeldOut(
+      task, {control.threads_ref(), [&](double f) { return control(0.3 + 0.7 * f); }}, certificate);
+}
+
+}  // namespace phimap

@@ -1,0 +1,23 @@
+// Part that centring removes from a computed kernel.
+#ifndef PHIMAP_CORE_MAPPING_BUILD_KERNEL_CENTRE_H_
+#define PHIMAP_CORE_MAPPING_BUILD_KERNEL_CENTRE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
+
+namespace phimap {
+
+// The mean of K(x, z_j) over all z_j, of each row x. Shapes: x n×p, z m×p. The bits do not depend
+// on the number of threads. Cost: an n×m kernel block; 256·m·8 bytes a thread. Errors: those of
+// `control`. Calls BLAS. REQUIRES: z has rows.
+absl::StatusOr<std::vector<double>> MeanValues(const KernelProgram& program,
+                                               ConstMatrixView<double> x, ConstMatrixView<double> z,
+                                               const TileControl& control);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_BUILD_KERNEL_CENTRE_H_

@@ -1,0 +1,158 @@
+#include "core/mapping/build/remote_build_kernel.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/str_cat.h"
+#include "core/certificate/self_check.h"
+#include "core/plan/input_stage.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+Matrix<double> Transposed(const Matrix<double>& a) {
+  Matrix<double> t = Matrix<double>::Uninit(a.cols(), a.rows());
+  for (int64_t i = 0; i < a.rows(); ++i) {
+    for (int64_t j = 0; j < a.cols(); ++j) t(j, i) = a(i, j);
+  }
+  return t;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BuildKernel>> RemoteBuildKernel::Fetch(const BuildSpec& spec,
+                                                                      const BuildSample& sample,
+                                                                      KernelSource* source,
+                                                                      BuildProgress& progress) {
+  auto kernel = absl::WrapUnique(new RemoteBuildKernel(spec, sample));
+  const auto checkpoint = [&](double f) {
+    return progress.Report(BuildStep::kChoose, "kernel", f);
+  };
+  if (sample.stream.gram() != nullptr) {
+    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromGram(checkpoint));
+  } else {
+    PHIMAP_CHECK(source != nullptr);
+    PHIMAP_RETURN_IF_ERROR(kernel->FetchFromService(*source, progress, checkpoint));
+  }
+  kernel->landmarks_.gram = std::as_const(kernel->values_.gram).view();
+  kernel->landmarks_.unit = kernel->values_.unit;
+  return kernel;
+}
+
+absl::Status RemoteBuildKernel::FetchFromGram(Checkpoint checkpoint) {
+  const GramSample& gram = *sample_.stream.gram();
+  landmark_rows_ = gram.rows_of(RemotePart::kLandmarks);
+  RemoteFeatures& block = landmarks_.block;
+  block.kind = RemoteFeatures::ExampleKind::kRowNumbers;
+  for (const int64_t row : landmark_rows_) block.examples.push_back(absl::StrCat(row));
+  GramExamples examples(gram);
+  PHIMAP_ASSIGN_OR_RETURN(values_, FetchRemoteValues(spec_, examples, checkpoint));
+  return absl::OkStatus();
+}
+
+absl::Status RemoteBuildKernel::FetchFromService(KernelSource& source, BuildProgress& progress,
+                                                 Checkpoint checkpoint) {
+  PHIMAP_ASSIGN_OR_RETURN(
+      const LandmarkChoice choice,
+      spec_.mapping.policy->choose({.landmarks = spec_.mapping.landmarks,
+                                    .seed = spec_.seed,
+                                    .kernel = spec_.kernel,
+                                    .input = sample_.input,
+                                    .reservoir = sample_.stream.reservoir(),
+                                    .pool = sample_.split.pool,
+                                    .shifts = sample_.shifts(),
+                                    .given = sample_.stream.given(),
+                                    .threads = [&] { return progress.threads(); }},
+                                   NeverStop));
+  landmarks_.block = {.kernel = spec_.remote->kernel,
+                      .endpoint = spec_.remote->endpoint,
+                      .kind = StoredKindOf(sample_.stream.kind()),
+                      .examples = {}};
+  ExampleBlock landmarks = ExamplesOf(choice.rows);
+  for (int64_t i = 0; i < landmarks.rows(); ++i) {
+    landmarks_.block.examples.push_back(landmarks.Bytes(i));
+  }
+  ServiceExamples examples(std::move(landmarks), ExamplesOf(sample_.held_out),
+                           ExamplesOf(sample_.FirstOfPool(kMaxRemoteSpectrumRows)), source);
+  PHIMAP_ASSIGN_OR_RETURN(values_, FetchRemoteValues(spec_, examples, checkpoint));
+  return absl::OkStatus();
+}
+
+ExampleBlock RemoteBuildKernel::ExamplesOf(const Matrix<double>& rows) const {
+  const StreamSample& stream = sample_.stream;
+  ExampleBlock block(stream.kind(), of_strings() ? 0 : stream.columns());
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    if (of_strings()) {
+      block.AddString((*stream.strings())[static_cast<size_t>(rows(i, 0))]);
+    } else {
+      block.AddRow(rows.row(i));
+    }
+  }
+  return block;
+}
+
+LandmarkTask RemoteBuildKernel::TaskFor(FloatType serving_type) const {
+  return {.kernel = spec_.kernel,
+          .input = of_strings() ? InputStage{} : CopyOf(sample_.input),
+          .landmarks = {},
+          .serving_type = serving_type,
+          .remote = &landmarks_};
+}
+
+std::vector<int64_t> RemoteBuildKernel::RowsOfLandmarks(const BuiltMapping& mapping) const {
+  std::vector<int64_t> rows;
+  if (landmark_rows_.empty()) return rows;
+  for (const int64_t i : mapping.used) rows.push_back(landmark_rows_[i]);
+  return rows;
+}
+
+absl::StatusOr<Spectrum> RemoteBuildKernel::SpectrumOf(const BuiltMapping& mapping) const {
+  if (values_.spectrum.empty()) return absl::FailedPreconditionError("no rows");
+  return MeasureGramSpectrum(values_.spectrum_gram.Clone(),
+                             Transposed(ColumnsOf(values_.spectrum, mapping.used)),
+                             mapping.factor.view());
+}
+
+std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping& mapping) const {
+  const Matrix<double> seen = ColumnsOf(values_.gram, mapping.used);
+  const int64_t golden =
+      std::min(seen.rows(), SelfCheckRows(seen.cols(), mapping.served.output_columns()));
+  return MakeSelfCheck(mapping.served, Converted<float, double>(seen.view().Rows(0, golden)), {});
+}
+
+// K(x, x) is the last number of a row.
+Matrix<double> RemoteBuildKernel::HeldOutWithSelfValues(const BuiltMapping& mapping) const {
+  const Matrix<double> rows = ColumnsOf(values_.held_out, mapping.used);
+  Matrix<double> longer = Matrix<double>::Uninit(rows.rows(), rows.cols() + 1);
+  for (int64_t i = 0; i < rows.rows(); ++i) {
+    std::copy_n(rows.row(i), rows.cols(), longer.row(i));
+    longer(i, rows.cols()) = values_.known.diagonal[static_cast<size_t>(i)];
+  }
+  return longer;
+}
+
+absl::Status RemoteBuildKernel::Measure(MeasurementTask task, BuiltMapping& mapping,
+                                        const TileControl& control,
+                                        Certificate& certificate) const {
+  const Matrix<double> rows = HeldOutWithSelfValues(mapping);
+  task.rows = rows.view();
+  if (spec_.mapping.kind->approximates_kernel) task.known = &values_.known;
+  KernelCentre centre;
+  if (spec_.mapping.centres_kernel()) {
+    centre.mean = mapping.gram_mean;
+    for (int64_t i = 0; i < values_.held_out.rows(); ++i) {
+      const double* row = values_.held_out.row(i);
+      const auto landmarks = values_.held_out.cols();
+      centre.means.push_back(std::accumulate(row, row + landmarks, 0.0) /
+                             static_cast<double>(landmarks));
+    }
+    task.centre = &centre;
+  }
+  return MeasureHeldOut(task, control, certificate);
+}
+
+}  // namespace phimap

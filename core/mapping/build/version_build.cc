@@ -1,0 +1,149 @@
+#include "core/mapping/build/version_build.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/mapping/build/build_cost.h"
+#include "core/mapping/build/build_kernel.h"
+#include "core/mapping/build/certification.h"
+#include "core/mapping/build/computed_kernel.h"
+#include "core/mapping/build/mapping_build.h"
+#include "core/mapping/build/remote_build_kernel.h"
+#include "core/mapping/builder/built_mapping.h"
+#include "core/mapping/sample/build_sample.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Features under this share of √K(x, x) say next to nothing.
+constexpr double kLeastFeature = 1e-4;
+
+// Feature scale floor of features that are bounded by √K(x, x): those of rows far from all
+// landmarks are only round-off, and float64 would not improve them.
+double LeastScale(const MappingSpec& mapping, const BuildKernel& kernel) {
+  if (!mapping.kind->bounded_by_kernel) return 0;
+  double largest = 0;
+  for (const double k : kernel.HeldOutDiagonal()) largest = std::max(largest, std::abs(k));
+  return kLeastFeature * std::sqrt(largest);
+}
+
+absl::Status Imprecise(double error, absl::string_view of_what) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, "SERVING_PRECISION_TOO_LOW",
+                   "spec.serving_type",
+                   absl::StrCat("float32 features err by up to ", error, " of ", of_what,
+                                " on held-out rows, over the tolerance of ", kServingTolerance,
+                                "; leave serving_type open or ask for float64"),
+                   {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
+}
+
+// float32 must hold what float64 says: of the largest feature, and, where rows have a K(x, x), of
+// each row's own length but for a twentieth of them.
+absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
+                            const Certificate& certificate) {
+  if (!certificate.serving_error.has_value()) return absl::OkStatus();
+  if (const double share = certificate.serving_share.value_or(0); share > kServingTolerance) {
+    return Imprecise(share, "√K(x, x), of a row's own length,");
+  }
+  const MeasuredError& serving = *certificate.serving_error;
+  if (serving.max <= kServingTolerance * std::max(serving.scale, LeastScale(spec.mapping, kernel)))
+    return absl::OkStatus();
+  return Imprecise(serving.max / serving.scale, "the largest");
+}
+
+bool IsForWantOfPrecision(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = DetailOf(status);
+  // K(x, x) of rows that float32 rounds to 0 may be more than that.
+  return detail && (detail->reason == "SERVING_PRECISION_TOO_LOW" ||
+                    detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
+}
+
+// The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
+class VersionBuilder {
+ public:
+  VersionBuilder(const BuildSpec& spec, BuildMonitor& monitor) : spec_(spec), progress_(monitor) {}
+
+  absl::StatusOr<BuiltVersion> Run(StreamSample stream, KernelSource* source) {
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kSample, "sample", 0));
+    PHIMAP_RETURN_IF_ERROR(CheckStream(spec_, stream));
+    progress_.Apportion(SharesOfBuild(spec_, stream.rows(), stream.columns()));
+    const BuildSample sample = Divide(spec_, std::move(stream));
+    PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<BuildKernel> kernel,
+                            spec_.remote.has_value()
+                                ? RemoteBuildKernel::Fetch(spec_, sample, source, progress_)
+                                : ComputedKernel::Prepare(spec_, sample, progress_));
+    PHIMAP_RETURN_IF_ERROR(BuildInServingType(sample, *kernel));
+    return Encode(sample, *kernel);
+  }
+
+ private:
+  // If float32 is not precise enough, an open spec is built again for float64, its landmarks
+  // factored at that type's own rank tolerance; a spec that requires float32 fails.
+  absl::Status BuildInServingType(const BuildSample& sample, const BuildKernel& kernel) {
+    const std::optional<FloatType> wanted = spec_.mapping.serving_type;
+    const absl::Status status =
+        BuildAndCertify(wanted.value_or(FloatType::kFloat32), sample, kernel);
+    if (status.ok() || wanted.has_value() || !IsForWantOfPrecision(status)) return status;
+    PHIMAP_RETURN_IF_ERROR(BuildAndCertify(FloatType::kFloat64, sample, kernel));
+    const std::vector<std::string> message = absl::StrSplit(status.message(), ';');
+    certificate_.warnings.push_back(
+        absl::StrCat("served in float64, because float32 will not do: ", message[0]));
+    return absl::OkStatus();
+  }
+
+  absl::Status BuildAndCertify(FloatType serving_type, const BuildSample& sample,
+                               const BuildKernel& kernel) {
+    mapping_ = BuiltMapping();  // two at one time would take twice the memory
+    const LandmarkTask task = kernel.TaskFor(serving_type);
+    PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
+    PHIMAP_ASSIGN_OR_RETURN(certificate_,
+                            Certify({spec_, sample, kernel, task}, mapping_, progress_));
+    if (serving_type == FloatType::kFloat64) return absl::OkStatus();
+    return CheckPrecision(spec_, kernel, certificate_);
+  }
+
+  absl::StatusOr<BuiltVersion> Encode(const BuildSample& sample, const BuildKernel& kernel) {
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kEncode, "encode", 0));
+    MappingSpec resolved = spec_.mapping;
+    if (resolved.Has("pool_rows")) resolved.pool_rows = sample.stream.pool_rows();
+    resolved.serving_type = mapping_.served.serving_type();
+    BuiltVersion built;
+    built.provenance = {.mapping_text = resolved.ToText(),
+                        .kernel_text = kernel.ToText(),
+                        .standardize = spec_.standardize,
+                        .seed = spec_.seed,
+                        .column_names = spec_.column_names};
+    built.certificate = certificate_;
+    built.input_columns = mapping_.served.input_columns();
+    built.output_columns = mapping_.served.output_columns();
+    built.serving_type = mapping_.served.serving_type();
+    const Artifact artifact{.plan = std::move(mapping_.served),
+                            .provenance = built.provenance,
+                            .certificate = EncodeCertificate(certificate_)};
+    PHIMAP_ASSIGN_OR_RETURN(built.bytes, EncodeArtifact(artifact));
+    PHIMAP_RETURN_IF_ERROR(progress_.Report(BuildStep::kEncode, "encode", 1));
+    return built;
+  }
+
+  const BuildSpec& spec_;
+  BuildProgress progress_;
+  BuiltMapping mapping_;
+  Certificate certificate_;
+};
+
+}  // namespace
+
+absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
+                                          BuildMonitor& monitor, KernelSource* source) {
+  return VersionBuilder(spec, monitor).Run(std::move(sample), source);
+}
+
+}  // namespace phimap

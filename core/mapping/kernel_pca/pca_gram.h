@@ -1,0 +1,74 @@
+// Matrix that kernel PCA iterates: the Gram matrix of the landmarks, or its replacement, centred or
+// not.
+#ifndef PHIMAP_CORE_MAPPING_KERNEL_PCA_PCA_GRAM_H_
+#define PHIMAP_CORE_MAPPING_KERNEL_PCA_PCA_GRAM_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/kernel/kernel_program.h"
+#include "core/linalg/matrix.h"
+#include "core/linalg/tiles.h"
+#include "core/mapping/kernel_pca/randomized_gram.h"
+
+namespace phimap {
+
+// Form in which K(S, S) is held.
+struct GramForm {
+  GramRandomization randomization;
+  // Whether an exact Gram matrix is held in float32; a randomized one always is.
+  bool single = false;
+};
+
+// Immutable except for Centre; thread-safe. The bits do not depend on the number of threads. In
+// float64: 8m² bytes; in float32 half; or RandomizedGram's.
+class PcaGram {
+ public:
+  // Errors: as RandomizedGram::Draw.
+  static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
+                                      const GramForm& form, uint64_t seed,
+                                      const TileControl& control);
+
+  // Uses the lower triangle of a given matrix. Errors: those of `control`.
+  static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
+
+  // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m). Errors: those of `control`.
+  absl::Status Centre(const TileControl& control);
+
+  // out = v·K. Shapes: v and out b×m; out aliases not v. Errors: those of `control`. Calls BLAS.
+  absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
+                        const TileControl& control) const;
+
+  // The matrix itself. REQUIRES: it is in float64 and not randomized.
+  Matrix<double> Exact() const;
+
+  // The sum of the eigenvalues.
+  double trace() const { return trace_; }
+  // max K_ii, as not centred.
+  double largest() const { return largest_; }
+  // mean_j K_ij of each row; empty if it is not centred.
+  const std::vector<double>& means() const { return means_; }
+  // Whether products are rounded to float32.
+  bool single() const { return exact_.empty(); }
+  const std::optional<RandomizedGram>& randomized() const { return randomized_; }
+
+ private:
+  PcaGram() = default;
+  absl::Status MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
+                            const TileControl& control) const;
+
+  // One of the three.
+  Matrix<double> exact_;
+  Matrix<float> single_;
+  std::optional<RandomizedGram> randomized_;
+  int64_t rows_ = 0;
+  double trace_ = 0;
+  double largest_ = 0;
+  std::vector<double> means_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_KERNEL_PCA_PCA_GRAM_H_

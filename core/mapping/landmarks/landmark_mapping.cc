@@ -1,0 +1,127 @@
+#include "core/mapping/landmarks/landmark_mapping.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "core/linalg/blas.h"
+#include "core/linalg/triangular_inverse.h"
+#include "core/status/check.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+// Columns of F3's matrix that one thread solves at a time.
+constexpr int64_t kSolvedColumns = 128;
+
+absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, BuiltMapping& mapping) {
+  return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
+}
+
+// With K(x, a) = c·x·a, k_r(x)·W = x·(c·A'ᵀ·W): one matrix, stored transposed as the rows of the
+// feature stage.
+StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matrix<double>& w) {
+  Matrix<double> wt = Matrix<double>::Uninit(w.cols(), w.rows());
+  for (int64_t i = 0; i < w.rows(); ++i) {
+    for (int64_t j = 0; j < w.cols(); ++j) wt(j, i) = w(i, j);
+  }
+  StageNumbers stages;
+  stages.rows = Matrix<double>::Uninit(w.cols(), pivots.cols());
+  Multiply(factor, wt.view(), pivots.view(), 0, stages.rows.view());
+  return stages;
+}
+
+// The stages of F(x) = k_r(x)·w, with w upper triangular or dense; a linear kernel folds.
+StageNumbers WeightedStages(const LandmarkTask& task, const BuiltMapping& mapping, Matrix<double> w,
+                            bool triangular) {
+  double factor = 0;
+  if (task.remote == nullptr && task.kernel.IsScaledLinear(&factor)) {
+    return FoldLinear(factor, mapping.pivots, w);
+  }
+  StageNumbers stages;
+  if (task.remote != nullptr) {
+    stages.remote = WithExamples(task.remote->block, mapping.cholesky.pivots);
+  } else {
+    stages.rows = mapping.pivots.Clone();
+    stages.program = KernelProgram::Compile(task.kernel);
+  }
+  if (triangular) {
+    stages.upper_triangle = std::move(w);
+    stages.self_values = mapping.self;
+  } else {
+    stages.dense = std::move(w);
+  }
+  return stages;
+}
+
+}  // namespace
+
+double GramShare(const LandmarkTask& task) { return SharesOfFactor(task).gram; }
+
+absl::StatusOr<BuiltMapping> BuildF1(const LandmarkTask& task) {
+  StageNumbers stages;
+  if (task.remote != nullptr) {
+    stages.remote = task.remote->block;
+  } else {
+    stages.rows = RoundedTo(task.serving_type, task.landmarks);
+    stages.program = KernelProgram::Compile(task.kernel);
+  }
+  BuiltMapping mapping;
+  mapping.used.resize(static_cast<size_t>(task.count()));
+  std::iota(mapping.used.begin(), mapping.used.end(), 0);
+  PHIMAP_RETURN_IF_ERROR(Emit(task, stages, mapping));
+  return mapping;
+}
+
+absl::StatusOr<BuiltMapping> BuildF2(const LandmarkTask& task, const TileControl& control) {
+  BuiltMapping mapping;
+  LandmarkFactor& landmarks = mapping;
+  PHIMAP_ASSIGN_OR_RETURN(landmarks, FactorLandmarks(task, control));
+  mapping.used = mapping.cholesky.pivots;
+  const double rest = SharesOfFactor(task).factor;
+  PHIMAP_ASSIGN_OR_RETURN(Matrix<double> w,
+                          TransposedInverseOfLowerTriangle(std::as_const(mapping.factor).view(),
+                                                           {control.threads_ref(), [&](double f) {
+                                                              return control(rest + (1 - rest) * f);
+                                                            }}));
+  ScaleWeights(landmarks, w.view());
+  Denormalise(landmarks);
+  PHIMAP_RETURN_IF_ERROR(
+      Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/true), mapping));
+  PHIMAP_RETURN_IF_ERROR(control(1));
+  return mapping;
+}
+
+absl::StatusOr<BuiltMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
+                                     const TileControl& control) {
+  PHIMAP_CHECK(projection.dimensions >= 1 && projection.kind != ProjectionKind::kOrthonormal);
+  BuiltMapping mapping;
+  LandmarkFactor& landmarks = mapping;
+  PHIMAP_ASSIGN_OR_RETURN(landmarks, FactorLandmarks(task, control));
+  mapping.used = mapping.cholesky.pivots;
+  const int64_t r = mapping.factor.rows();
+  Matrix<double> w = Matrix<double>::Uninit(r, projection.dimensions);
+  FillProjection(projection.kind, projection.seed,
+                 1 / std::sqrt(static_cast<double>(projection.dimensions)), w.view());
+  // L_r^{-T}·R/√d3 by substitution, which loses fewer digits than a product with the inverse.
+  const double rest = SharesOfFactor(task).factor;
+  const auto solve = [&](int64_t t) {
+    const int64_t begin = t * kSolvedColumns;
+    const int64_t count = std::min(kSolvedColumns, w.cols() - begin);
+    SolveLowerTriangleTransposed(std::as_const(mapping.factor).view(),
+                                 w.view().Block(0, begin, r, count));
+  };
+  PHIMAP_RETURN_IF_ERROR(ForEachTile(
+      control.threads(), (w.cols() + kSolvedColumns - 1) / kSolvedColumns,
+      [&](double f) { return control(rest + (1 - rest) * f); }, solve));
+  ScaleWeights(landmarks, w.view());
+  Denormalise(landmarks);
+  PHIMAP_RETURN_IF_ERROR(
+      Emit(task, WeightedStages(task, mapping, std::move(w), /*triangular=*/false), mapping));
+  PHIMAP_RETURN_IF_ERROR(control(1));
+  return mapping;
+}
+
+}  // namespace phimap

@@ -1,0 +1,70 @@
+#include "core/mapping/sample/build_sample.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+InputStage InputOf(const BuildSpec& spec, const BuildSample& sample) {
+  const ColumnMoments& moments = sample.stream.moments();
+  InputStage input{.columns = sample.stream.columns(), .shift = {}, .scale = {}, .projection = {}};
+  // Angles keep more float32 digits about the mean, and a kernel of x − y does not see the shift.
+  const bool centre = sample.shifts() && (spec.standardize || spec.mapping.kind->sees_differences);
+  for (int64_t j = 0; j < input.columns; ++j) {
+    if (centre) input.shift.push_back(moments.mean(j));
+    if (spec.standardize) input.scale.push_back(moments.StandardScale(j));
+  }
+  return input;
+}
+
+}  // namespace
+
+int64_t BuildSample::pool_rows() const {
+  return stream.gram() != nullptr ? stream.pool_rows() : static_cast<int64_t>(split.pool.size());
+}
+
+Matrix<double> BuildSample::FirstOfPool(int64_t at_most) const {
+  const auto count = std::min<int64_t>(at_most, split.pool.size());
+  return stream.reservoir().Gather(absl::MakeConstSpan(split.pool).first(count));
+}
+
+absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream) {
+  PHIMAP_RETURN_IF_ERROR(CheckStreamRows(spec, stream.rows()));
+  PHIMAP_RETURN_IF_ERROR(spec.CheckExamples(stream.kind(), stream.columns()));
+  if (stream.gram() != nullptr) return stream.gram()->CheckComplete();
+  if (IsString(stream.kind())) return absl::OkStatus();
+  PHIMAP_RETURN_IF_ERROR(stream.moments().CheckFinite());
+  return spec.standardize ? stream.moments().CheckScales() : absl::OkStatus();
+}
+
+BuildSample Divide(const BuildSpec& spec, StreamSample stream) {
+  BuildSample sample{
+      .stream = std::move(stream), .split = {}, .held_out = {}, .deciding = {}, .input = {}};
+  if (sample.stream.gram() != nullptr) {
+    sample.input.columns = sample.stream.columns();
+    sample.split.held_out = sample.stream.gram()->rows_of(RemotePart::kHeldOut);
+    return sample;
+  }
+  const Reservoir& reservoir = sample.stream.reservoir();
+  // Landmarks that are given are none of the sample's rows.
+  sample.split = SplitSample(reservoir.rows_seen(), reservoir.size(),
+                             spec.mapping.least_landmarks() - spec.mapping.given_rows(),
+                             sample.stream.pool_rows(), spec.seed);
+  std::vector<int64_t>& held_out = sample.split.held_out;
+  if (spec.remote.has_value() && sample.held_out_rows() > kMaxRemoteHeldOutRows) {
+    held_out.resize(kMaxRemoteHeldOutRows);
+  }
+  sample.held_out = reservoir.Gather(held_out);
+  if (spec.mapping.grows_landmarks()) {
+    SetDecidingApart(sample.split);
+    sample.deciding = reservoir.Gather(sample.split.deciding);
+  }
+  sample.input = InputOf(spec, sample);
+  return sample;
+}
+
+}  // namespace phimap

@@ -1,0 +1,201 @@
+#include "core/mapping/spec/build_spec.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/certificate/readable_text.h"
+#include "core/kernel/leaf_kernel.h"
+#include "core/landmark/split.h"
+#include "core/mapping/spec/kernel_requirements.h"
+#include "core/plan/column_names.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+absl::Status CheckProjected(const BuildSpec& spec) {
+  if (spec.mapping.input_dimensions == 0 || spec.kernel.SurvivesProjection()) {
+    return absl::OkStatus();
+  }
+  const std::string names =
+      LeafKernelNames([](const LeafKernel& leaf) { return leaf.survives_projection != nullptr; });
+  return KernelNotApplicable(
+      spec, absl::StrCat("with input_dimensions requires a kernel of Euclidean distances and inner "
+                         "products, made of ",
+                         names, " on all columns"));
+}
+
+// Columns of mean 0 have negative numbers, and projected ones too.
+absl::Status CheckUnshifted(const BuildSpec& spec) {
+  if (!spec.standardize && spec.mapping.input_dimensions == 0) return absl::OkStatus();
+  const KernelNode* const leaf = spec.kernel.NeedsNonnegative();
+  if (leaf == nullptr) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE",
+                   spec.standardize ? "standardize" : "spec.input_dimensions",
+                   absl::StrCat(leaf->leaf->name, " takes numbers >= 0, and columns that are ",
+                                spec.standardize ? "standardised" : "projected",
+                                " have negative ones; leave it out with ", spec.kernel.ToText()));
+}
+
+absl::Status RemoteNotApplicable(const BuildSpec& spec, absl::string_view field,
+                                 absl::string_view what) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", field,
+      absl::StrCat("cannot be combined with ", spec.KernelText(), ", a remote kernel: ", what));
+}
+
+absl::Status CheckRemote(const BuildSpec& spec) {
+  if (!spec.mapping.has_landmarks()) {
+    return RemoteNotApplicable(spec, "kernel",
+                               absl::StrCat(spec.mapping.kind->name, " has no landmarks; expected ",
+                                            ListOfMappings("landmarks")));
+  }
+  if (spec.mapping.grows_landmarks()) {
+    return RemoteNotApplicable(spec, "spec.landmarks",
+                               "auto(…) asks for values until they suffice; give a number");
+  }
+  if (spec.standardize) {
+    return RemoteNotApplicable(spec, "standardize", "it is computed on unprepared examples");
+  }
+  if (!spec.mapping.policy->no_remote.empty()) {
+    return RemoteNotApplicable(spec, "spec.policy", spec.mapping.policy->no_remote);
+  }
+  if (spec.mapping.input_dimensions > 0) {
+    return RemoteNotApplicable(spec, "spec.input_dimensions", "nothing is projected before it");
+  }
+  if (spec.mapping.sparsify != 1 || spec.mapping.quantise) {
+    return RemoteNotApplicable(spec, spec.mapping.quantise ? "spec.quantise" : "spec.sparsify",
+                               "a Gram matrix that has been paid for is used as it is");
+  }
+  return absl::OkStatus();
+}
+
+// ", columns=[…]", each name after its length: so no two lists share a text.
+std::string NamesText(const std::vector<std::string>& names) {
+  if (names.empty()) return "";
+  return absl::StrCat(", columns=[",
+                      absl::StrJoin(names, ", ",
+                                    [](std::string* out, const std::string& name) {
+                                      absl::StrAppend(out, name.size(), ":", name);
+                                    }),
+                      "]");
+}
+
+absl::Status NoNames(const BuildSpec& spec, absl::string_view what) {
+  return MakeError(
+      absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
+      absl::StrCat("expected none, because ", what, ", got ", spec.column_names.size()),
+      {{"expected", "0"}, {"actual", absl::StrCat(spec.column_names.size())}});
+}
+
+absl::Status CheckNames(const BuildSpec& spec) {
+  if (spec.column_names.empty()) return absl::OkStatus();
+  if (spec.is_precomputed()) return NoNames(spec, "the rows are kernel values");
+  PHIMAP_RETURN_IF_ERROR(CheckColumnNames(spec.column_names));
+  for (size_t i = 0; i < spec.column_names.size(); ++i) {
+    const std::string& name = spec.column_names[i];
+    if (IsReadableText(name) && !absl::StrContains(name, '\n')) continue;
+    return MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID",
+                     absl::StrCat("column_names[", i, "]"),
+                     absl::StrCat("expected UTF-8 without control characters, got ", Quoted(name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNamesOfColumns(const BuildSpec& spec, int64_t columns) {
+  const auto names = static_cast<int64_t>(spec.column_names.size());
+  if (names == 0 || names == columns) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "COLUMN_NAMES_INVALID", "column_names",
+                   absl::StrCat("expected ", columns,
+                                " names, one for each column that came, or none, got ", names),
+                   {{"expected", absl::StrCat(columns)}, {"actual", absl::StrCat(names)}});
+}
+
+}  // namespace
+
+absl::Status BuildSpec::Validate() const {
+  PHIMAP_RETURN_IF_ERROR(WithFieldPrefix(mapping.Validate(), "spec."));
+  PHIMAP_RETURN_IF_ERROR(CheckNames(*this));
+  if (remote.has_value()) return CheckRemote(*this);
+  if (standardize && kernel.TakesStrings()) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "standardize",
+        absl::StrCat(kernel.ToText(), " is a kernel of strings, which have no columns"));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckUnshifted(*this));
+  PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
+  // The residual is one of φ(x), which no other kernel has.
+  if (mapping.grows_landmarks()) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
+  if (mapping.policy->needs_definite_kernel) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
+  if (kernel.TakesStrings() && !mapping.policy->no_strings.empty()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "spec.policy",
+                     absl::StrCat("not with ", kernel.ToText(),
+                                  ", a kernel of strings: ", mapping.policy->no_strings));
+  }
+  return mapping.kind->check_kernel == nullptr ? absl::OkStatus()
+                                               : mapping.kind->check_kernel(*this);
+}
+
+absl::Status BuildSpec::CheckColumns(int64_t columns) const {
+  PHIMAP_RETURN_IF_ERROR(kernel.CheckColumns(columns));
+  const auto check = mapping.kind->check_columns;
+  return check == nullptr ? absl::OkStatus() : check(*this, columns);
+}
+
+absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
+  if (!column_names.empty() && IsString(kind)) return NoNames(*this, "strings have no columns");
+  PHIMAP_RETURN_IF_ERROR(CheckNamesOfColumns(*this, columns));
+  if (remote.has_value() && !is_precomputed()) {
+    // The service decides which examples it takes.
+    return IsString(kind) ? absl::OkStatus() : CheckColumns(columns);
+  }
+  if (is_precomputed() && kind != ExampleKind::kDense) {
+    return MakeError(
+        absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+        absl::StrCat(remote->ToText(), " requires dense rows; the stream's examples are ",
+                     ExampleKindName(kind)));
+  }
+  const auto not_applicable = [&](absl::string_view of) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "kernel",
+                     absl::StrCat(kernel.ToText(), " is a kernel of ", of,
+                                  "; the stream's examples are ", ExampleKindName(kind)));
+  };
+  if (!IsString(kind)) {
+    return kernel.TakesStrings() ? not_applicable("strings") : CheckColumns(columns);
+  }
+  if (!kernel.TakesStrings()) return not_applicable("rows of numbers");
+  if (kind == ExampleKind::kBytes && !kernel.TakesBytes()) {
+    return not_applicable("text (of bytes it is with unit=byte)");
+  }
+  // Places in the sample are numbers of float32 too.
+  constexpr int64_t kMaxPlaces = int64_t{1} << 24;
+  const int64_t places = ReservoirCapacity(PoolRows(1)) + mapping.landmarks;
+  if (places <= kMaxPlaces) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", "pool_rows",
+                   absl::StrCat("a pool of strings has at most ", kMaxPlaces,
+                                " with held-out ones and landmarks, got ", places),
+                   {{"limit", absl::StrCat(kMaxPlaces)}, {"actual", absl::StrCat(places)}});
+}
+
+int64_t BuildSpec::PoolRows(int64_t columns) const {
+  if (!mapping.has_landmarks() && !kernel.NeedsMedian()) return 0;
+  if (mapping.pool_rows != 0) return mapping.pool_rows;
+  const int64_t landmarks = std::max<int64_t>(1, mapping.landmarks);
+  const int64_t rows = DefaultPoolRows(landmarks, columns);
+  const auto cut = mapping.policy->default_pool;
+  return cut == nullptr ? rows : cut(landmarks, rows);
+}
+
+std::string BuildSpec::ToText() const {
+  return absl::StrCat(mapping.ToText(), " of ", KernelText(), standardize ? ", standardize" : "",
+                      ", seed=", seed, NamesText(column_names));
+}
+
+}  // namespace phimap

@@ -1,0 +1,30 @@
+// Requirements of mappings on kernels.
+#ifndef PHIMAP_CORE_MAPPING_SPEC_KERNEL_REQUIREMENTS_H_
+#define PHIMAP_CORE_MAPPING_SPEC_KERNEL_REQUIREMENTS_H_
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "core/kernel/leaf_kernel.h"
+#include "core/mapping/spec/build_spec.h"
+
+namespace phimap {
+
+// "rbf() or laplacian()": the leaf kernels for which `is` holds.
+std::string LeafKernelNames(absl::FunctionRef<bool(const LeafKernel&)> is);
+
+// INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE, field "kernel"): "fourier REQUIREMENT, got KERNEL".
+absl::Status KernelNotApplicable(const BuildSpec& spec, absl::string_view requirement);
+
+// INVALID_ARGUMENT (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") for a kernel that is known
+// not to be positive semidefinite.
+absl::Status RequireDefinite(const BuildSpec& spec);
+
+// A kernel that is c·linear() with c > 0.
+absl::Status RequireLinear(const BuildSpec& spec);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_SPEC_KERNEL_REQUIREMENTS_H_

@@ -1,0 +1,275 @@
+#include "core/mapping/spec/mapping_parameters.h"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/kernel/call_syntax.h"
+#include "core/landmark/landmark_policies.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+
+namespace phimap {
+namespace {
+
+using Absent = Parameter::Absent;
+
+// A share of K(x, x).
+constexpr double kMaxResidual = 0.5;
+
+// In the order of their enums.
+constexpr absl::string_view kProjections[] = {"gaussian", "sign", "sparse", "orthonormal"};
+constexpr absl::string_view kForms[] = {"phase", "sincos"};
+constexpr absl::string_view kServingTypes[] = {"float32", "float64"};
+
+constexpr WordField kProjectionField = {
+    [](const MappingSpec& spec) { return static_cast<int>(spec.projection); },
+    [](MappingSpec& spec, int word) { spec.projection = static_cast<ProjectionKind>(word); }};
+
+constexpr WordField kFormField = {
+    [](const MappingSpec& spec) { return static_cast<int>(spec.form); },
+    [](MappingSpec& spec, int word) { spec.form = static_cast<FourierForm>(word); }};
+
+constexpr WordField kPolicyField = {
+    [](const MappingSpec& spec) {
+      const auto policies = LandmarkPolicies();
+      return static_cast<int>(std::find(policies.begin(), policies.end(), spec.policy) -
+                              policies.begin());
+    },
+    [](MappingSpec& spec, int word) { spec.policy = LandmarkPolicies()[word]; }};
+
+constexpr WordField kServingTypeField = {[](const MappingSpec& spec) {
+                                           if (!spec.serving_type.has_value()) return -1;
+                                           return *spec.serving_type == FloatType::kFloat32 ? 0 : 1;
+                                         },
+                                         [](MappingSpec& spec, int word) {
+                                           spec.serving_type.reset();
+                                           if (word >= 0)
+                                             spec.serving_type = word == 0 ? FloatType::kFloat32
+                                                                           : FloatType::kFloat64;
+                                         }};
+
+constexpr Parameter kGrowthParameters[] = {
+    {.name = "residual",
+     .absent = Absent::kRequired,
+     .least = 0,
+     .largest = kMaxResidual,
+     .above_least = true,
+     .line = "95 % quantile of ρ(x)/K(x, x) that is allowed"},
+    {.name = "most",
+     .type = ParameterType::kInteger,
+     .default_text = "2048",
+     .least = 1,
+     .largest = static_cast<double>(kMaxLandmarks),
+     .line = "most landmarks"},
+};
+constexpr ParameterCall kGrowth = {.name = "auto", .parameters = kGrowthParameters};
+
+Parameter Landmarks() {
+  return {.name = "landmarks",
+          .type = ParameterType::kInteger,
+          .absent = Absent::kRequired,
+          .least = 1,
+          .largest = static_cast<double>(kMaxLandmarks),
+          .line =
+              "rows that others are compared with, at most as many as the stream has; "
+              "auto(residual=0.01) finds the number",
+          .call = &kGrowth};
+}
+
+Parameter Count(absl::string_view name, int64_t least, int64_t largest, Absent absent,
+                absl::string_view line) {
+  return {.name = name,
+          .type = ParameterType::kInteger,
+          .absent = absent,
+          .least = static_cast<double>(least),
+          .largest = static_cast<double>(largest),
+          .line = line};
+}
+
+Parameter Scale(absl::string_view name, double least, double largest, absl::string_view fallback,
+                absl::string_view line) {
+  return {.name = name,
+          .type = ParameterType::kNumber,
+          .default_text = fallback,
+          .least = least,
+          .largest = largest,
+          .line = line};
+}
+
+Parameter OneOf(absl::string_view name, absl::Span<const absl::string_view> words,
+                absl::string_view fallback, absl::string_view line) {
+  return {.name = name,
+          .type = ParameterType::kWord,
+          .absent = fallback.empty() ? Absent::kFromData : Absent::kDefault,
+          .default_text = fallback,
+          .words = words,
+          .line = line};
+}
+
+Parameter Switch(absl::string_view name, absl::string_view fallback, absl::string_view line) {
+  return {.name = name, .type = ParameterType::kBoolean, .default_text = fallback, .line = line};
+}
+
+// What features are made of, and how many.
+std::vector<MappingParameter> FeatureParameters() {
+  return {
+      {Landmarks(), GrownField{&MappingSpec::landmarks, &MappingSpec::residual}, true},
+      {Count("classes", 2, kMaxClasses, Absent::kRequired, "classes that are told apart"),
+       &MappingSpec::classes, true},
+      {Count("dimensions", 1, kMaxDimensions, Absent::kRequired,
+             "features of a row, or of each class; for polynomial, the maximum"),
+       &MappingSpec::dimensions, true},
+      {OneOf("projection", kProjections, "gaussian", "entries of the random matrix"),
+       kProjectionField, true},
+      {OneOf("form", kForms, "sincos",
+             "a cosine and a sine of each frequency, or a cosine with a random phase"),
+       kFormField, true},
+      {Switch("orthogonal", "false",
+              "directions that are orthogonal to each other, as many at a time as columns: a lower "
+              "variance"),
+       &MappingSpec::orthogonal, true},
+      {Switch("centred", "true", "axes go through the landmarks' mean in φ-space"),
+       &MappingSpec::centred, true},
+  };
+}
+
+// What stands for the Gram matrix, where landmarks come from, and how features are served.
+std::vector<MappingParameter> BuildParameters() {
+  return {
+      {Scale("sparsify", 1, kMaxSparsify, "1", "keep one in this many entries of the Gram matrix"),
+       &MappingSpec::sparsify},
+      {Switch("quantise", "false", "replace each kept entry by a random sign"),
+       &MappingSpec::quantise},
+      {Scale("rounding", 0, kMaxRounding, "0",
+             "weights under 1/rounding become 1/rounding or 0 at random; 0 rounds nothing"),
+       &MappingSpec::rounding},
+      {Count("input_dimensions", 1, kMaxDimensions, Absent::kNothing,
+             "random sums and differences of columns that the kernel sees in their place"),
+       &MappingSpec::input_dimensions},
+      {OneOf("policy", LandmarkPolicyNames(), DefaultLandmarkPolicy().name,
+             "how landmarks are chosen"),
+       kPolicyField, true},
+      {Count(
+           "pool_rows", 1, kMaxPoolRows, Absent::kFromData,
+           "rows of the uniform sample that landmarks, or pairs for gamma=median, are drawn from"),
+       &MappingSpec::pool_rows},
+      {OneOf("serving_type", kServingTypes, "",
+             "type of the features; float32 unless that errs too much on held-out rows"),
+       kServingTypeField},
+  };
+}
+
+std::vector<MappingParameter> MakeParameters() {
+  std::vector<MappingParameter> parameters = FeatureParameters();
+  for (MappingParameter& parameter : BuildParameters()) parameters.push_back(std::move(parameter));
+  return parameters;
+}
+
+// The counted member, or null.
+const int64_t* CountOf(const MappingParameter& parameter, const MappingSpec& spec) {
+  if (const auto* member = std::get_if<int64_t MappingSpec::*>(&parameter.field)) {
+    return &(spec.**member);
+  }
+  const auto* grown = std::get_if<GrownField>(&parameter.field);
+  return grown == nullptr ? nullptr : &(spec.*grown->count);
+}
+
+absl::Status OutOfRange(const Parameter& described, absl::string_view actual) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", described.name,
+                   absl::StrCat("expected ", described.Expected(), ", got ", actual),
+                   {{"limit", NumberToText(described.largest)}, {"actual", std::string(actual)}});
+}
+
+}  // namespace
+
+bool MappingParameter::IsDefault(const MappingSpec& spec) const {
+  static const MappingSpec& defaults = *new MappingSpec;
+  return std::visit(
+      [&](const auto& member) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(member)>, WordField>) {
+          return member.get(spec) == member.get(defaults);
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(member)>, GrownField>) {
+          return spec.*member.count == defaults.*member.count && spec.*member.residual == 0;
+        } else {
+          return spec.*member == defaults.*member;
+        }
+      },
+      field);
+}
+
+std::string MappingParameter::ValueText(const MappingSpec& spec) const {
+  if (const auto* member = std::get_if<int64_t MappingSpec::*>(&field)) {
+    return absl::StrCat(spec.**member);
+  }
+  if (const auto* member = std::get_if<double MappingSpec::*>(&field)) {
+    return NumberToText(spec.**member);
+  }
+  if (const auto* member = std::get_if<bool MappingSpec::*>(&field)) {
+    return spec.**member ? "true" : "false";
+  }
+  if (const auto* grown = std::get_if<GrownField>(&field)) {
+    const std::string count = absl::StrCat(spec.*grown->count);
+    if (spec.*grown->residual == 0) return count;
+    return absl::StrCat("auto(residual=", NumberToText(spec.*grown->residual), ", most=", count,
+                        ")");
+  }
+  const int word = std::get<WordField>(field).get(spec);
+  return word < 0 ? "" : std::string(described.words[word]);
+}
+
+void MappingParameter::Set(const ParameterValue& value, MappingSpec& spec) const {
+  if (const auto* member = std::get_if<int64_t MappingSpec::*>(&field)) {
+    spec.** member = std::get<int64_t>(value);
+  } else if (const auto* member = std::get_if<double MappingSpec::*>(&field)) {
+    spec.** member = std::get<double>(value);
+  } else if (const auto* member = std::get_if<bool MappingSpec::*>(&field)) {
+    spec.** member = std::get<bool>(value);
+  } else if (const auto* grown = std::get_if<GrownField>(&field)) {
+    spec.*grown->count = std::get<int64_t>(value);
+    spec.*grown->residual = 0;
+  } else {
+    const auto word =
+        std::find(described.words.begin(), described.words.end(), std::get<std::string>(value));
+    PHIMAP_CHECK(word != described.words.end());
+    std::get<WordField>(field).set(spec, static_cast<int>(word - described.words.begin()));
+  }
+}
+
+absl::Status MappingParameter::CheckRange(const MappingSpec& spec) const {
+  if (described.absent != Absent::kRequired && IsDefault(spec)) return absl::OkStatus();
+  const auto* grown = std::get_if<GrownField>(&field);
+  if (grown != nullptr && !(spec.*grown->residual >= 0 && spec.*grown->residual <= kMaxResidual)) {
+    return OutOfRange(described, ValueText(spec));
+  }
+  if (const int64_t* const value = CountOf(*this, spec)) {
+    if (*value >= static_cast<int64_t>(described.least) &&
+        *value <= static_cast<int64_t>(described.largest)) {
+      return absl::OkStatus();
+    }
+    return OutOfRange(described, absl::StrCat(*value));
+  }
+  if (const auto* member = std::get_if<double MappingSpec::*>(&field)) {
+    const double value = spec.**member;
+    if (value >= described.least && value <= described.largest) return absl::OkStatus();
+    return OutOfRange(described, NumberToText(value));
+  }
+  return absl::OkStatus();
+}
+
+const std::vector<MappingParameter>& MappingParameters() {
+  static const std::vector<MappingParameter>& parameters =
+      *new std::vector<MappingParameter>(MakeParameters());
+  return parameters;
+}
+
+const MappingParameter* FindMappingParameter(absl::string_view name) {
+  for (const MappingParameter& parameter : MappingParameters()) {
+    if (parameter.described.name == name) return &parameter;
+  }
+  return nullptr;
+}
+
+}  // namespace phimap

@@ -1,0 +1,137 @@
+#include "core/mapping/spec/mapping_spec.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/kernel/call_syntax.h"
+#include "core/kernel/parameter.h"
+#include "core/landmark/split.h"
+#include "core/mapping/spec/mapping_parameters.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+
+namespace phimap {
+namespace {
+
+const MappingParameter& ParameterOf(absl::string_view name) {
+  const MappingParameter* parameter = FindMappingParameter(name);
+  PHIMAP_CHECK(parameter != nullptr);
+  return *parameter;
+}
+
+void Assign(const MappingParameter& parameter, const ParameterValues& values, MappingSpec& spec) {
+  const absl::string_view name = parameter.described.name;
+  if (!values.Has(name)) return;
+  if (const auto* member = std::get_if<int64_t MappingSpec::*>(&parameter.field)) {
+    spec.** member = values.Integer(name);
+  } else if (const auto* member = std::get_if<double MappingSpec::*>(&parameter.field)) {
+    spec.** member = values.Number(name);
+  } else if (const auto* member = std::get_if<bool MappingSpec::*>(&parameter.field)) {
+    spec.** member = values.Boolean(name);
+  } else if (const auto* grown = std::get_if<GrownField>(&parameter.field)) {
+    if (values.IsCall(name)) {
+      const ParameterValues call = values.CallValues(name);
+      spec.*grown->count = call.Integer("most");
+      spec.*grown->residual = call.Number("residual");
+    } else {
+      spec.*grown->count = values.Integer(name);
+    }
+  } else {
+    std::get<WordField>(parameter.field).set(spec, values.WordIndex(name));
+  }
+}
+
+absl::Status CheckGrowth(const MappingSpec& spec) {
+  if (!spec.grows_landmarks()) return absl::OkStatus();
+  const auto refused = [](absl::string_view field, absl::string_view why) {
+    return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", field,
+                     absl::StrCat("cannot be combined with landmarks=auto(…): ", why));
+  };
+  if (!spec.kind->grows_landmarks) {
+    return refused("landmarks", absl::StrCat(spec.kind->name,
+                                             " takes a number, because its axes are those of all "
+                                             "landmarks together; expected f1, f2 or f3"));
+  }
+  if (!spec.policy->no_growth.empty()) return refused("policy", spec.policy->no_growth);
+  if (spec.pool_rows == 0 || spec.pool_rows >= kMinDecidedPool) return absl::OkStatus();
+  return ParameterOutOfRange(
+      "pool_rows",
+      "a tenth of the pool decides how many landmarks suffice, at least 20 rows: ", kMinDecidedPool,
+      kMaxPoolRows, spec.pool_rows);
+}
+
+absl::Status CheckPool(const MappingSpec& spec) {
+  if (spec.pool_rows == 0 || spec.pool_rows >= spec.least_landmarks()) return absl::OkStatus();
+  return ParameterOutOfRange("pool_rows", "at least `landmarks`: ", spec.landmarks, kMaxPoolRows,
+                             spec.pool_rows);
+}
+
+}  // namespace
+
+absl::Status NoSuchParameter(const Mapping& mapping, absl::string_view parameter) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", parameter,
+                   absl::StrCat(mapping.name, " has no parameter '", parameter, "'; it has ",
+                                absl::StrJoin(mapping.parameters, ", ")));
+}
+
+absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view why, int64_t least,
+                                 int64_t largest, int64_t actual) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_OUT_OF_RANGE", parameter,
+                   absl::StrCat(why, "expected ", least, " to ", largest, ", got ", actual),
+                   {{"limit", absl::StrCat(largest)}, {"actual", absl::StrCat(actual)}});
+}
+
+absl::StatusOr<MappingSpec> MappingSpec::Parse(absl::string_view text) {
+  PHIMAP_RETURN_IF_ERROR(CheckExpressionLength(text));
+  ExpressionScanner scanner(text);
+  PHIMAP_ASSIGN_OR_RETURN(
+      const ParsedCall call,
+      ParsedCall::Parse(scanner, absl::StrCat("a mapping: ", ListOfMappings())));
+  if (!scanner.AtEnd()) return scanner.Expected("the end");
+  MappingSpec spec;
+  spec.kind = FindMapping(call.name());
+  if (spec.kind == nullptr) {
+    return ExpressionError(call.column(), absl::StrCat("unknown mapping '", call.name(),
+                                                       "'; expected ", ListOfMappings()));
+  }
+  std::vector<Parameter> described;
+  for (const absl::string_view name : spec.kind->parameters) {
+    described.push_back(ParameterOf(name).described);
+  }
+  PHIMAP_ASSIGN_OR_RETURN(const ParameterValues values, ParameterValues::Take(call, described));
+  for (const absl::string_view name : spec.kind->parameters) {
+    Assign(ParameterOf(name), values, spec);
+  }
+  PHIMAP_RETURN_IF_ERROR(spec.Validate());
+  return spec;
+}
+
+absl::Status MappingSpec::Validate() const {
+  for (const MappingParameter& parameter : MappingParameters()) {
+    if (!Has(parameter.described.name)) {
+      if (!parameter.IsDefault(*this)) return NoSuchParameter(*kind, parameter.described.name);
+      continue;
+    }
+    PHIMAP_RETURN_IF_ERROR(parameter.CheckRange(*this));
+  }
+  PHIMAP_RETURN_IF_ERROR(CheckGrowth(*this));
+  PHIMAP_RETURN_IF_ERROR(CheckPool(*this));
+  return kind->validate == nullptr ? absl::OkStatus() : kind->validate(*this);
+}
+
+std::string MappingSpec::ToText() const {
+  std::vector<std::string> parameters;
+  for (const absl::string_view name : kind->parameters) {
+    const MappingParameter& parameter = ParameterOf(name);
+    if (!parameter.always_written && parameter.IsDefault(*this)) continue;
+    parameters.push_back(absl::StrCat(name, "=", parameter.ValueText(*this)));
+  }
+  return absl::StrCat(kind->name, "(", absl::StrJoin(parameters, ", "), ")");
+}
+
+}  // namespace phimap

@@ -1,0 +1,56 @@
+#include "core/mapping/spec/mapping_table.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace phimap {
+
+// Each is defined in the file of its name; a new one takes a line here and one below.
+extern const Mapping kF1Mapping;
+extern const Mapping kF2Mapping;
+extern const Mapping kF3Mapping;
+extern const Mapping kRandomProjectionMapping;
+extern const Mapping kFourierMapping;
+extern const Mapping kKernelPcaMapping;
+extern const Mapping kMulticlassMapping;
+extern const Mapping kPolynomialMapping;
+extern const Mapping kPositiveMapping;
+
+namespace {
+
+constexpr const Mapping* kMappings[] = {
+    &kF1Mapping,       &kF2Mapping,        &kF3Mapping,         &kRandomProjectionMapping,
+    &kFourierMapping,  &kKernelPcaMapping, &kMulticlassMapping, &kPolynomialMapping,
+    &kPositiveMapping,
+};
+
+}  // namespace
+
+bool Mapping::Has(absl::string_view parameter) const {
+  return std::find(parameters.begin(), parameters.end(), parameter) != parameters.end();
+}
+
+absl::Span<const Mapping* const> Mappings() { return kMappings; }
+
+const Mapping* FindMapping(absl::string_view name) {
+  for (const Mapping* mapping : kMappings) {
+    if (mapping->name == name || (!name.empty() && mapping->long_name == name)) return mapping;
+  }
+  return nullptr;
+}
+
+const Mapping& DefaultMapping() { return kF2Mapping; }
+
+std::string ListOfMappings(absl::string_view parameter) {
+  std::vector<absl::string_view> names;
+  for (const Mapping* mapping : kMappings) {
+    if (parameter.empty() || mapping->Has(parameter)) names.push_back(mapping->name);
+  }
+  const auto first = absl::MakeConstSpan(names).first(names.size() - 1);
+  return absl::StrCat(absl::StrJoin(first, ", "), first.empty() ? "" : " or ", names.back());
+}
+
+}  // namespace phimap

@@ -1,0 +1,24 @@
+// All mappings.
+#ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_TABLE_H_
+#define PHIMAP_CORE_MAPPING_SPEC_MAPPING_TABLE_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/mapping/spec/mapping.h"
+
+namespace phimap {
+
+// In the order in which people are told of them.
+absl::Span<const Mapping* const> Mappings();
+// By name or long name; null for an unknown one.
+const Mapping* FindMapping(absl::string_view name);
+// The one that a spec is of where none is named.
+const Mapping& DefaultMapping();
+// "f1, f2 or f3", of those that have a parameter of this name, or of all if it is empty.
+std::string ListOfMappings(absl::string_view parameter = "");
+
+}  // namespace phimap
+
+#endif  // PHIMAP_CORE_MAPPING_SPEC_MAPPING_TABLE_H_

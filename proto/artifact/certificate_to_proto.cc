@@ -1,0 +1,117 @@
+#include "proto/artifact/certificate_to_proto.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+
+namespace phimap {
+namespace {
+
+void ErrorToProto(const MeasuredError& error, v1::Certificate::Error* out) {
+  out->set_mean(error.mean);
+  out->set_max(error.max);
+  out->set_scale(error.scale);
+  out->set_count(error.count);
+}
+
+// Writes the certificate's statements about the kernel error of all pairs.
+void PairStatementsToProto(const Certificate& certificate, v1::Certificate* out) {
+  if (certificate.kernel_error_half_width) {
+    out->mutable_kernel_error()->set_half_width(*certificate.kernel_error_half_width);
+  }
+  if (const auto& interval = certificate.kernel_error_interval) {
+    out->mutable_kernel_error()->set_interval_low(interval->low);
+    out->mutable_kernel_error()->set_interval_high(interval->high);
+  }
+  if (const auto& bound = certificate.kernel_error_bound) {
+    v1::Certificate::PairBound& to = *out->mutable_kernel_error()->mutable_pair_bound();
+    to.set_pairs(bound->pairs);
+    to.set_largest(bound->largest);
+    to.set_share(bound->share);
+  }
+}
+
+void SpectrumToProto(const Spectrum& spectrum, v1::Certificate::Spectrum* out) {
+  out->set_rows(spectrum.rows);
+  out->set_trace(spectrum.trace);
+  out->set_residual(spectrum.residual);
+  out->mutable_eigenvalues()->Add(spectrum.eigenvalues.begin(), spectrum.eigenvalues.end());
+  for (const EffectiveDimension& dimension : spectrum.effective_dimensions) {
+    v1::Certificate::Spectrum::EffectiveDimension& to = *out->add_effective_dimensions();
+    to.set_lambda(dimension.lambda);
+    to.set_kernel(dimension.kernel);
+    to.set_mapping(dimension.mapping);
+  }
+}
+
+void SelfCheckToProto(const SelfCheck& check, const VersionShape& shape, v1::SelfCheck* out) {
+  v1::DenseRows& rows = *out->mutable_rows();
+  rows.set_rows(static_cast<int>(check.rows));
+  rows.set_columns(static_cast<int>(shape.input_columns));
+  rows.set_float32_le(check.rows_float32_le);
+  v1::DenseRows& features = *out->mutable_features();
+  features.set_rows(static_cast<int>(check.rows));
+  features.set_columns(static_cast<int>(shape.output_columns));
+  if (shape.serving_type == FloatType::kFloat64) {
+    features.set_float64_le(check.features_le);
+  } else {
+    features.set_float32_le(check.features_le);
+  }
+}
+
+void ResidualShareToProto(const ResidualShare& share, v1::Certificate::ResidualShare* out) {
+  out->set_median(share.median);
+  out->set_quantile_95(share.quantile_95);
+  out->set_rows(share.rows);
+  out->set_zero_rows(share.zero_rows);
+}
+
+}  // namespace
+
+bool IsServiceKernel(absl::string_view kernel_text) {
+  return absl::StartsWith(kernel_text, "service(");
+}
+
+void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
+                        v1::Certificate* out) {
+  out->set_stream_rows(certificate.stream_rows);
+  out->set_pool_rows(certificate.pool_rows);
+  out->set_held_out_rows(certificate.held_out_rows);
+  out->set_landmarks(certificate.landmarks);
+  if (certificate.rank) out->set_rank(*certificate.rank);
+  if (certificate.tolerance) out->set_tolerance(*certificate.tolerance);
+  if (certificate.largest_residual) out->set_largest_residual(*certificate.largest_residual);
+  if (certificate.trace_residual) out->set_trace_residual(*certificate.trace_residual);
+  if (certificate.held_out_trace_residual) {
+    out->set_held_out_trace_residual(*certificate.held_out_trace_residual);
+  }
+  if (certificate.kernel_error) {
+    ErrorToProto(*certificate.kernel_error, out->mutable_kernel_error());
+  }
+  if (certificate.serving_error) {
+    ErrorToProto(*certificate.serving_error, out->mutable_serving_error());
+  }
+  PairStatementsToProto(certificate, out);
+  if (certificate.pool_trace_residual) {
+    out->set_pool_trace_residual(*certificate.pool_trace_residual);
+  }
+  if (certificate.spectrum) SpectrumToProto(*certificate.spectrum, out->mutable_spectrum());
+  if (certificate.mean_squared_norm) out->set_mean_squared_norm(*certificate.mean_squared_norm);
+  out->set_policy(certificate.policy);
+  out->set_theorem(certificate.theorem);
+  for (const std::string& warning : certificate.warnings) out->add_warnings(warning);
+  out->mutable_pivots()->Add(certificate.pivots.begin(), certificate.pivots.end());
+  out->mutable_landmark_rows()->Add(certificate.landmark_rows.begin(),
+                                    certificate.landmark_rows.end());
+  if (certificate.residual_share) {
+    ResidualShareToProto(*certificate.residual_share, out->mutable_residual_share());
+  }
+  if (certificate.zero_landmarks) out->set_zero_landmarks(*certificate.zero_landmarks);
+  out->set_theorem_scope(certificate.theorem_scope);
+  if (certificate.serving_share) out->set_serving_share(*certificate.serving_share);
+  if (certificate.self_check.has_value() && shape.reference_rows_are_examples) {
+    SelfCheckToProto(*certificate.self_check, shape, out->mutable_self_check());
+  }
+}
+
+}  // namespace phimap

@@ -1,0 +1,32 @@
+// A certificate as a message, for a server that answers and for a command that reads a file.
+#ifndef PHIMAP_PROTO_ARTIFACT_CERTIFICATE_TO_PROTO_H_
+#define PHIMAP_PROTO_ARTIFACT_CERTIFICATE_TO_PROTO_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "core/certificate/certificate.h"
+#include "core/plan/rows.h"
+#include "phimap/v1/mapping.pb.h"
+
+namespace phimap {
+
+// Shape of the certificate's reference vectors.
+struct VersionShape {
+  int64_t input_columns = 0;
+  int64_t output_columns = 0;
+  FloatType serving_type = FloatType::kFloat32;
+  // Reference vectors are inputs of Transform; those of a remote kernel are a service's answers,
+  // which clients do not send.
+  bool reference_rows_are_examples = true;
+};
+
+// Whether the kernel of this text is a user's own service.
+bool IsServiceKernel(absl::string_view kernel_text);
+
+void CertificateToProto(const Certificate& certificate, const VersionShape& shape,
+                        v1::Certificate* out);
+
+}  // namespace phimap
+
+#endif  // PHIMAP_PROTO_ARTIFACT_CERTIFICATE_TO_PROTO_H_

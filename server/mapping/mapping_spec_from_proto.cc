@@ -1,0 +1,119 @@
+#include "server/mapping/mapping_spec_from_proto.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "core/mapping/spec/mapping_parameters.h"
+#include "core/mapping/spec/mapping_table.h"
+#include "core/status/check.h"
+#include "core/status/error.h"
+#include "core/status/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace phimap {
+namespace {
+
+using google::protobuf::EnumValueDescriptor;
+using google::protobuf::FieldDescriptor;
+
+absl::Status BadField(absl::string_view field, absl::string_view message) {
+  return MakeError(absl::StatusCode::kInvalidArgument, "FIELD_INVALID", field, message);
+}
+
+// "ServingType" → "serving_type_".
+std::string PrefixOf(absl::string_view type) {
+  std::string prefix;
+  for (const char c : type) {
+    if (absl::ascii_isupper(c) && !prefix.empty()) prefix.push_back('_');
+    prefix.push_back(absl::ascii_tolower(c));
+  }
+  return prefix + "_";
+}
+
+// The word of a value in texts: "f2" of F2, "float32" of SERVING_TYPE_FLOAT32.
+std::string WordOf(const EnumValueDescriptor& value) {
+  const std::string name = absl::AsciiStrToLower(value.name());
+  return std::string(absl::StripPrefix(name, PrefixOf(value.type()->name())));
+}
+
+absl::StatusOr<ParameterValue> ValueOf(const v1::MappingSpec& fields,
+                                       const FieldDescriptor& field) {
+  const google::protobuf::Reflection& reflection = *fields.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return ParameterValue(int64_t{reflection.GetInt32(fields, &field)});
+    case FieldDescriptor::CPPTYPE_INT64:
+      return ParameterValue(int64_t{reflection.GetInt64(fields, &field)});
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return ParameterValue(reflection.GetDouble(fields, &field));
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return ParameterValue(reflection.GetBool(fields, &field));
+    case FieldDescriptor::CPPTYPE_ENUM: {
+      const int number = reflection.GetEnumValue(fields, &field);
+      const EnumValueDescriptor* value = field.enum_type()->FindValueByNumber(number);
+      if (value == nullptr) return BadField(field.name(), absl::StrCat("unknown value ", number));
+      return ParameterValue(WordOf(*value));
+    }
+    case FieldDescriptor::CPPTYPE_UINT32:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_FLOAT:
+    case FieldDescriptor::CPPTYPE_STRING:
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      break;
+  }
+  PHIMAP_CHECK(false);  // no parameter has a field of such a type
+}
+
+absl::StatusOr<const Mapping*> KindOf(const v1::MappingSpec& fields) {
+  const EnumValueDescriptor* value =
+      v1::MappingSpec::Kind_descriptor()->FindValueByNumber(fields.kind());
+  const Mapping* kind = value == nullptr ? nullptr : FindMapping(WordOf(*value));
+  if (kind != nullptr) return kind;
+  return BadField("kind", absl::StrCat("expected one of the kinds, or `text`; got ",
+                                       static_cast<int>(fields.kind())));
+}
+
+// A default that is given where it does not apply is an error too: who gives it expects something.
+absl::StatusOr<MappingSpec> FromFields(const v1::MappingSpec& fields) {
+  MappingSpec spec;
+  PHIMAP_ASSIGN_OR_RETURN(spec.kind, KindOf(fields));
+  const google::protobuf::Descriptor& message = *v1::MappingSpec::descriptor();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (field.number() == v1::MappingSpec::kKindFieldNumber ||
+        !fields.GetReflection()->HasField(fields, &field)) {
+      continue;
+    }
+    if (!spec.Has(field.name())) return NoSuchParameter(*spec.kind, field.name());
+    PHIMAP_ASSIGN_OR_RETURN(const ParameterValue value, ValueOf(fields, field));
+    FindMappingParameter(field.name())->Set(value, spec);
+  }
+  PHIMAP_RETURN_IF_ERROR(spec.Validate());
+  return spec;
+}
+
+absl::Status CheckOnlyText(const v1::MappingSpec& spec) {
+  v1::MappingSpec text_alone;
+  text_alone.set_text(spec.text());
+  if (spec.SerializeAsString() == text_alone.SerializeAsString()) return absl::OkStatus();
+  return BadField("text", "expected either `text` or the other fields, got both");
+}
+
+}  // namespace
+
+absl::StatusOr<MappingSpec> MappingSpecFromProto(const v1::MappingSpec& fields) {
+  if (fields.text().empty()) return FromFields(fields);
+  PHIMAP_RETURN_IF_ERROR(CheckOnlyText(fields));
+  absl::StatusOr<MappingSpec> parsed = MappingSpec::Parse(fields.text());
+  const std::optional<ErrorDetail> detail = DetailOf(parsed.status());
+  // A parser knows its text and not the field that brought it.
+  if (!detail.has_value() || !detail->field.empty()) return parsed;
+  return MakeError(parsed.status().code(), detail->reason, "text", parsed.status().message(),
+                   detail->metadata);
+}
+
+}  // namespace phimap

@@ -1,0 +1,53 @@
+// Counts what a client makes the server do for nothing.
+#ifndef PHIMAP_SERVER_TRANSPORT_FLOOD_GUARD_H_
+#define PHIMAP_SERVER_TRANSPORT_FLOOD_GUARD_H_
+
+#include <cstddef>
+
+#include "absl/time/time.h"
+#include "server/transport/connection_limits.h"
+#include "server/transport/reset_allowance.h"
+
+namespace phimap {
+
+// Frames and headers are counted by seconds that begin with the first of them. Not thread-safe.
+class FloodGuard {
+ public:
+  // `limits` outlive it.
+  explicit FloodGuard(const ConnectionLimits& limits) : limits_(limits) {}
+
+  // Counts a frame that carries nothing; false when there are too many.
+  bool CountControlFrame(absl::Time now) {
+    StartSecond(now);
+    return ++control_frames_ <= limits_.max_control_frames;
+  }
+  // Counts a header field beyond the limit of its call; false when there are too many bytes.
+  bool CountDroppedHeader(size_t bytes, absl::Time now) {
+    StartSecond(now);
+    dropped_header_bytes_ += bytes;
+    return dropped_header_bytes_ <= limits_.max_dropped_header_bytes;
+  }
+  // Counts a stream that the client resets; false when it does little else. `answered`: if only in
+  // part, or it lived long.
+  bool CountReset(bool answered, absl::Time now) { return answered || resets_.Take(now); }
+  // A stream has ended that was answered.
+  void EarnReset() { resets_.Earn(); }
+
+ private:
+  void StartSecond(absl::Time now) {
+    if (now - second_ < absl::Seconds(1)) return;
+    second_ = now;
+    control_frames_ = 0;
+    dropped_header_bytes_ = 0;
+  }
+
+  const ConnectionLimits& limits_;
+  absl::Time second_ = absl::InfinitePast();
+  int control_frames_ = 0;
+  size_t dropped_header_bytes_ = 0;
+  ResetAllowance resets_;
+};
+
+}  // namespace phimap
+
+#endif  // PHIMAP_SERVER_TRANSPORT_FLOOD_GUARD_H_

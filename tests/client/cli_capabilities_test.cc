@@ -1,0 +1,57 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/cli/views/capabilities_view.h"
+
+namespace phimap::cli {
+namespace {
+
+// A mapping with one parameter that must be named and one that has a default.
+v1::ListCapabilitiesResponse Offered() {
+  v1::ListCapabilitiesResponse all;
+  v1::Capability& mapping = *all.add_mappings();
+  mapping.set_name("sketch");
+  mapping.set_line("Random sums of the columns.");
+  mapping.set_kernels("linear kernels");
+  mapping.set_theorem("unbiased");
+  v1::ParameterInfo& dimensions = *mapping.add_parameters();
+  dimensions.set_name("dimensions");
+  dimensions.set_required(true);
+  dimensions.set_expected("an integer from 1 to 9");
+  dimensions.set_line("features of a row");
+  v1::ParameterInfo& scale = *mapping.add_parameters();
+  scale.set_name("scale");
+  scale.set_default_value("0.5");
+  scale.set_expected("a number > 0");
+  scale.set_unit("1/length");
+  all.add_kernels()->set_name("inner");
+  v1::Capability& learner = *all.add_learners();
+  learner.set_name("mean");
+  learner.set_is_default(true);
+  learner.set_learns_from_kernel(true);
+  return all;
+}
+
+TEST(CapabilitiesViewTest, AllKindsAreNamesWithALineEach) {
+  EXPECT_EQ(RenderCapabilities(Offered(), 80),
+            "mappings\n  sketch  Random sums of the columns.\nkernels\n  inner  \npolicies\n"
+            "learners\n  mean  \n");
+}
+
+TEST(CapabilitiesViewTest, OneKindHasItsParameters) {
+  EXPECT_EQ(RenderKind(Offered().mappings(), 80),
+            "sketch  Random sums of the columns.\n"
+            "    kernels: linear kernels\n"
+            "    proven: unbiased\n"
+            "    parameter   default   value\n"
+            "    dimensions  required  an integer from 1 to 9: features of a row\n"
+            "    scale       0.5       a number > 0, in 1/length\n");
+  const std::string learners = RenderKind(Offered().learners(), 80);
+  EXPECT_THAT(learners, ::testing::HasSubstr("learns from: raw rows"));
+  EXPECT_THAT(learners, ::testing::HasSubstr("default: used where none is named"));
+}
+
+}  // namespace
+}  // namespace phimap::cli

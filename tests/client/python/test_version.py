@@ -1,0 +1,40 @@
+"""One version: CMakeLists.txt states it, and both programs, the package and the changelog say it."""
+import importlib.metadata
+import os
+import pathlib
+import re
+import subprocess
+
+import phimap
+
+SOURCE = pathlib.Path(os.environ["PHIMAP_SOURCE"])
+
+
+def stated() -> str:
+    project = re.search(r"^project\(phimap VERSION (\S+) ", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert project is not None
+    return project.group(1)
+
+
+def said_by(program: str) -> str:
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def test_programs_and_package_say_the_version_of_the_project() -> None:
+    assert phimap.__version__ == stated()
+    assert importlib.metadata.version("phimap") == stated()
+    assert said_by(os.environ["PHIMAPD"]) == f"phimapd {stated()}\n"
+    assert said_by(os.environ["PHIMAP"]) == f"phimap {stated()}\n"
+
+
+def test_the_changelog_begins_with_the_version_and_the_corpus_has_it() -> None:
+    newest = re.search(r"^## (\S+)", (SOURCE / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None and newest.group(1) == stated()
+    assert (SOURCE / "tests/corpus" / stated()).is_dir()
+
+
+def test_no_other_file_states_the_version() -> None:
+    tracked = [path for folder in ("core", "server", "client", "proto", "lab", "bench", "tools", "deploy")
+               for path in (SOURCE / folder).rglob("*") if path.is_file() and path.suffix in (".cc", ".h", ".py", ".toml", ".txt", ".yaml", "")]
+    assert len(tracked) > 500
+    assert [str(path) for path in tracked if f'"{stated()}"' in path.read_text(encoding="utf-8", errors="replace")] == []

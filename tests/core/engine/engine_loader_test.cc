@@ -1,0 +1,82 @@
+#include "core/engine/engine_loader.h"
+
+#include <memory>
+#include <utility>
+
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/support/plans.h"
+
+namespace phimap {
+namespace {
+
+using phimap::testing::MakePlan;
+
+// An engine that only knows which backend made it.
+class NamedEngine : public Engine {
+ public:
+  explicit NamedEngine(int64_t bytes) : Engine(EngineShape{}), bytes_(bytes) {}
+  int64_t memory_bytes() const override { return bytes_; }
+  int64_t multiplications_per_row() const override { return 0; }
+  void Transform(absl::Span<TransformPart>, EngineScratch&) const override {}
+
+ private:
+  const int64_t bytes_;
+};
+
+// A backend for one arithmetic, whose engines have so many bytes.
+class OneArithmetic : public EngineBackend {
+ public:
+  OneArithmetic(uint32_t arithmetic, int64_t bytes) : arithmetic_(arithmetic), bytes_(bytes) {}
+  absl::string_view name() const override { return "one"; }
+  bool RunsArithmetic(uint32_t arithmetic) const override { return arithmetic == arithmetic_; }
+  absl::StatusOr<std::unique_ptr<const Engine>> Load(const Plan&) const override {
+    return std::make_unique<const NamedEngine>(bytes_);
+  }
+
+ private:
+  const uint32_t arithmetic_;
+  const int64_t bytes_;
+};
+
+TEST(EngineLoaderTest, TheFirstBackendThatRunsTheArithmeticLoads) {
+  const OneArithmetic other(kArithmetic + 1, 1);
+  const OneArithmetic first(kArithmetic, 2);
+  const OneArithmetic second(kArithmetic, 3);
+  const EngineLoader loader({&other, &first, &second});
+  const auto engine = loader.Load(MakePlan({.columns = 3}));
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  EXPECT_EQ((*engine)->memory_bytes(), 2);
+}
+
+TEST(EngineLoaderTest, AnArithmeticThatNoBackendRunsIsRefused) {
+  const OneArithmetic other(kArithmetic + 1, 1);
+  const absl::Status status = EngineLoader({&other}).Load(MakePlan({.columns = 3})).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(DetailOf(status)->reason, "ARITHMETIC_UNKNOWN");
+}
+
+TEST(EngineLoaderTest, ABackendSeesOnlyValidPlans) {
+  const OneArithmetic backend(kArithmetic, 1);
+  Plan plan = MakePlan({.columns = 3});
+  plan.input.columns = 4;
+  EXPECT_EQ(EngineLoader({&backend}).Load(plan).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(EngineScratchTest, EachTypeOfMemoryIsOneObjectThatStays) {
+  struct Counter {
+    int value = 0;
+  };
+  struct Other {
+    int value = 7;
+  };
+  EngineScratch scratch;
+  scratch.Of<Counter>().value = 3;
+  EXPECT_EQ(scratch.Of<Other>().value, 7);
+  EXPECT_EQ(scratch.Of<Counter>().value, 3);
+  EXPECT_EQ(&scratch.Of<Counter>(), &scratch.Of<Counter>());
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,105 @@
+// Server and clients know no mapping, kernel, policy or learner by name: these stand in the core's
+// tables, and reach the others as texts and by ListCapabilities.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/kernel/leaf_kernel.h"
+#include "core/landmark/landmark_policies.h"
+#include "core/learn/learner_types.h"
+#include "core/mapping/spec/mapping_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phimap {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> AllNames() {
+  std::vector<std::string> names;
+  for (const Mapping* mapping : Mappings()) {
+    names.emplace_back(mapping->name);
+    if (!mapping->long_name.empty()) names.emplace_back(mapping->long_name);
+  }
+  for (const LeafKernel* kernel : LeafKernels()) names.emplace_back(kernel->name);
+  for (const LandmarkPolicy* policy : LandmarkPolicies()) names.emplace_back(policy->name);
+  for (const LearnerType* learner : LearnerTypes()) names.emplace_back(learner->name);
+  return names;
+}
+
+// The string literals of a C++ text, comments left out.
+std::vector<std::string> LiteralsOf(const std::string& text) {
+  std::vector<std::string> literals;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "//") == 0) {
+      i = text.find('\n', i);
+      if (i == std::string::npos) break;
+    } else if (text[i] == '\'') {
+      i += text[i + 1] == '\\' ? 3 : 2;
+    } else if (text[i] == '"') {
+      std::string literal;
+      for (++i; i < text.size() && text[i] != '"'; ++i) {
+        if (text[i] == '\\') ++i;
+        literal.push_back(text[i]);
+      }
+      literals.push_back(literal);
+    }
+  }
+  return literals;
+}
+
+// Many names are words of English too: a literal names a thing where it is the name alone, or
+// where it has the name as a call, "f2(".
+bool Names(const std::string& literal, const std::string& name) {
+  if (literal == name) return true;
+  const std::string call = name + "(";
+  for (size_t at = literal.find(call); at != std::string::npos; at = literal.find(call, at + 1)) {
+    const char before = at == 0 ? ' ' : literal[at - 1];
+    if (!absl::ascii_isalnum(before) && before != '_') return true;
+  }
+  return false;
+}
+
+std::vector<std::string> NamesUnder(const std::string& folder) {
+  std::vector<std::string> found;
+  const fs::path root = fs::path(PHIMAP_SOURCE_DIR) / folder;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const std::string path = entry.path().string();
+    if (!absl::EndsWith(path, ".cc") && !absl::EndsWith(path, ".h")) continue;
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    for (const std::string& literal : LiteralsOf(text.str())) {
+      for (const std::string& name : AllNames()) {
+        if (Names(literal, name)) found.push_back(absl::StrCat(path, ": \"", literal, "\""));
+      }
+    }
+  }
+  return found;
+}
+
+TEST(NamesTest, LiteralsThatNameSomethingAreFound) {
+  EXPECT_TRUE(Names("f2", "f2"));
+  EXPECT_TRUE(Names("expected f2(landmarks=5)", "f2"));
+  EXPECT_FALSE(Names("elf2(", "f2"));
+  EXPECT_FALSE(Names("a uniform sample", "uniform"));
+  EXPECT_THAT(LiteralsOf("a(\"x\\\"y\");  // \"z\"\nb('\"', \"w\");"),
+              ::testing::ElementsAre("x\"y", "w"));
+}
+
+TEST(NamesTest, TheClientNamesNoMappingKernelPolicyOrLearner) {
+  EXPECT_THAT(NamesUnder("client"), ::testing::IsEmpty());
+}
+
+TEST(NamesTest, TheServerNamesNoMappingKernelPolicyOrLearner) {
+  EXPECT_THAT(NamesUnder("server"), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace phimap

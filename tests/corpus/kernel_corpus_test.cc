@@ -1,0 +1,63 @@
+// Kernel expressions and costs of builds, as releases knew them: canonical text, what is proven of
+// a kernel, its compiled program, its values, the bounds of their rounding, and forecasts.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/corpus/corpus_builds.h"
+#include "tests/corpus/corpus_inputs.h"
+#include "tests/corpus/kernel_record.h"
+#include "tests/support/vector_targets.h"
+
+namespace phimap {
+namespace {
+
+using testing::CorpusBuild;
+using testing::CorpusFolders;
+using testing::FieldsOf;
+using testing::LinesOf;
+using testing::ReadCorpusFile;
+
+// Text of each kernel's record, by the kernel.
+std::map<std::string, std::string> RecordsIn(const std::string& text) {
+  std::map<std::string, std::string> records;
+  std::string kernel;
+  for (const std::string& line : LinesOf(text)) {
+    if (absl::StartsWith(line, "kernel\t")) kernel = FieldsOf(line)[1];
+    absl::StrAppend(&records[kernel], line, "\n");
+  }
+  return records;
+}
+
+TEST(KernelCorpusTest, EveryKernelIsWhatItsReleaseKnewOfIt) {
+  if (!testing::SupportedVectorTargets().front().fused) {
+    GTEST_SKIP() << "no target with fused multiply-add: bits of another class";
+  }
+  for (const std::string& folder : CorpusFolders()) {
+    const auto records = RecordsIn(ReadCorpusFile(folder + "/kernels.txt"));
+    EXPECT_GE(records.size(), 50u);
+    const testing::CorpusInputs inputs = testing::ReadCorpusInputs(folder);
+    for (const auto& [kernel, record] : records) {
+      EXPECT_EQ(testing::KernelRecord(kernel, inputs), record) << folder;
+    }
+  }
+}
+
+TEST(KernelCorpusTest, EveryBuildCostsWhatItsReleaseForecast) {
+  for (const std::string& folder : CorpusFolders()) {
+    const std::vector<std::string> builds = LinesOf(ReadCorpusFile(folder + "/builds.txt"));
+    const std::vector<std::string> costs = LinesOf(ReadCorpusFile(folder + "/costs.txt"));
+    ASSERT_EQ(builds.size(), costs.size());
+    for (size_t i = 0; i < builds.size(); ++i) {
+      const CorpusBuild build = CorpusBuild::FromText(builds[i]);
+      EXPECT_EQ(absl::StrCat(build.name, " ", testing::CostRecord(build.Spec())), costs[i] + "\n");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace phimap

@@ -1,0 +1,22 @@
+// Properties and values of a kernel expression, and costs of builds: text with every bit of
+// every number.
+#ifndef PHIMAP_TESTS_CORPUS_KERNEL_RECORD_H_
+#define PHIMAP_TESTS_CORPUS_KERNEL_RECORD_H_
+
+#include <string>
+
+#include "core/mapping/spec/build_spec.h"
+#include "tests/corpus/corpus_inputs.h"
+
+namespace phimap::testing {
+
+// Canonical text, properties, compiled program, work, values in float64, features in both serving
+// types, and the bounds of rounding, `gamma=scale` being 0.5 and `gamma=median` 0.25.
+std::string KernelRecord(const std::string& kernel, const CorpusInputs& inputs);
+
+// Results of CostOfBuild and ReservedBytes for a hundred thousand rows of five columns.
+std::string CostRecord(const BuildSpec& spec);
+
+}  // namespace phimap::testing
+
+#endif  // PHIMAP_TESTS_CORPUS_KERNEL_RECORD_H_
