@@ -56,7 +56,7 @@ def test_a_kernel_of_a_service_gives_the_features_of_the_built_in_one(tmp_path, 
             with pytest.raises(phimap.FailedPrecondition) as refused:
                 client.build("other", rows, spec="f1(landmarks=2)", kernel="service(endpoint=here, kernel=nothing)")
             assert refused.value.reason == "KERNEL_SERVICE_FAILED"
-            assert "there is rbf" in str(refused.value)
+            assert "it has rbf" in str(refused.value)
 
 
 def test_columns_that_were_sent_are_known_by_their_digest(words):
