@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/status/alternatives.h"
 #include "core/status/check.h"
 #include "core/status/status_macros.h"
 
@@ -40,10 +41,9 @@ std::string ExpectedOf(const Parameter& parameter) {
     case ParameterType::kNumber: {
       const std::string number = absl::StrCat("a number", RangeText(parameter));
       if (parameter.words.empty()) return number;
-      const std::string others =
-          absl::StrJoin(parameter.words.first(parameter.words.size() - 1), ", ");
-      return absl::StrCat(number, others.empty() ? "" : ", ", others, " or ",
-                          parameter.words.back());
+      std::vector<absl::string_view> all = {number};
+      all.insert(all.end(), parameter.words.begin(), parameter.words.end());
+      return Alternatives(all);
     }
     case ParameterType::kWord:
     case ParameterType::kBoolean:
@@ -60,11 +60,6 @@ std::string ExpectedOf(const Parameter& parameter) {
       return "a word";
   }
   PHIMAP_CHECK(false);
-}
-
-bool IsInRange(const Parameter& parameter, double value) {
-  return (parameter.above_least ? value > parameter.least : value >= parameter.least) &&
-         value <= parameter.largest;
 }
 
 bool IsInteger(double value) { return value == std::floor(value) && std::abs(value) <= 0x1p53; }
@@ -87,7 +82,7 @@ absl::Status CheckNumber(const ParsedCall& call, const Parameter& parameter,
     }
     return Unexpected(parameter, argument);
   }
-  if (IsInRange(parameter, argument.number)) return absl::OkStatus();
+  if (parameter.Allows(argument.number)) return absl::OkStatus();
   return ExpressionError(argument.value_column,
                          absl::StrCat(parameter.name, " of ", call.name(), " is",
                                       RangeText(parameter), ", got ", argument.ValueText()));
@@ -107,7 +102,7 @@ absl::Status CheckNumbers(const ParsedCall& call, const Parameter& parameter,
                                               size / argument.list_rows, " numbers")));
   }
   for (int64_t i = 0; i < size; ++i) {
-    if (IsInRange(parameter, argument.list[i])) continue;
+    if (parameter.Allows(argument.list[i])) continue;
     return ExpressionError(
         argument.value_column,
         absl::StrCat("each number of ", parameter.name, " is", RangeText(parameter), ", got ",
@@ -128,10 +123,9 @@ absl::Status CheckColumns(const Parameter& parameter, const CallArgument& argume
 
 // REQUIRES: the argument is a call.
 absl::Status CheckCall(const Parameter& parameter, const CallArgument& argument) {
-  if (parameter.call == nullptr || parameter.call->name != argument.call) {
-    return Unexpected(parameter, argument);
-  }
-  return ParameterValues::Take(ParsedCall::Of(argument), parameter.call->parameters).status();
+  const ParameterCall* const call = parameter.FindCall(argument.call);
+  if (call == nullptr) return Unexpected(parameter, argument);
+  return ParameterValues::Take(ParsedCall::Of(argument), call->parameters).status();
 }
 
 absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
@@ -142,8 +136,7 @@ absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
   }
   switch (parameter.type) {
     case ParameterType::kInteger:
-      if (argument.is_number && IsInteger(argument.number) &&
-          IsInRange(parameter, argument.number)) {
+      if (argument.is_number && IsInteger(argument.number) && parameter.Allows(argument.number)) {
         return absl::OkStatus();
       }
       return Unexpected(parameter, argument);
@@ -188,8 +181,8 @@ std::string ListText(const CallArgument& argument) {
 
 std::string TextOf(const Parameter& parameter, const CallArgument& argument) {
   if (argument.is_call()) {
-    const absl::StatusOr<ParameterValues> values =
-        ParameterValues::Take(ParsedCall::Of(argument), parameter.call->parameters);
+    const absl::StatusOr<ParameterValues> values = ParameterValues::Take(
+        ParsedCall::Of(argument), parameter.FindCall(argument.call)->parameters);
     return absl::StrCat(argument.call, "(", values->ToText(), ")");
   }
   if (argument.list_rows > 0) return ListText(argument);
@@ -224,14 +217,16 @@ absl::string_view ParameterTypeName(ParameterType type) {
 }
 
 std::string Parameter::Expected() const {
-  const std::string plain = ExpectedOf(*this);
-  if (call == nullptr) return plain;
-  std::vector<std::string> required;
-  for (const Parameter& parameter : call->parameters) {
-    if (parameter.absent != Absent::kRequired) continue;
-    required.push_back(absl::StrCat(parameter.name, "=…"));
+  std::string text = ExpectedOf(*this);
+  for (const ParameterCall& call : calls) {
+    std::vector<std::string> required;
+    for (const Parameter& parameter : call.parameters) {
+      if (parameter.absent != Absent::kRequired) continue;
+      required.push_back(absl::StrCat(parameter.name, "=…"));
+    }
+    absl::StrAppend(&text, ", or ", call.name, "(", absl::StrJoin(required, ", "), ")");
   }
-  return absl::StrCat(plain, ", or ", call->name, "(", absl::StrJoin(required, ", "), ")");
+  return text;
 }
 
 absl::string_view Parameter::DefaultText() const {
@@ -246,6 +241,17 @@ absl::string_view Parameter::DefaultText() const {
       return "none";
   }
   PHIMAP_CHECK(false);
+}
+
+bool Parameter::Allows(double number) const {
+  return (above_least ? number > least : number >= least) && number <= largest;
+}
+
+const ParameterCall* Parameter::FindCall(absl::string_view call) const {
+  for (const ParameterCall& one : calls) {
+    if (one.name == call) return &one;
+  }
+  return nullptr;
 }
 
 absl::StatusOr<ParameterValues> ParameterValues::Take(const ParsedCall& call,
@@ -309,7 +315,8 @@ ParameterValues ParameterValues::CallValues(absl::string_view name) const {
   for (const Parameter& parameter : parameters_) {
     if (parameter.name != name) continue;
     // It was checked when this was taken.
-    return *Take(ParsedCall::Of(Of(name).argument), parameter.call->parameters);
+    const CallArgument& argument = Of(name).argument;
+    return *Take(ParsedCall::Of(argument), parameter.FindCall(argument.call)->parameters);
   }
   PHIMAP_CHECK(false);
 }

@@ -57,11 +57,15 @@ struct Parameter {
   absl::string_view unit = "";
   // One line for people.
   absl::string_view line = "";
-  // The call that may stand in the place of a value: auto(residual=0.01); null: none.
-  const ParameterCall* call = nullptr;
+  // Calls that may replace the value, as auto(residual=0.01).
+  absl::Span<const ParameterCall> calls = {};
 
   // Permitted values: "an integer from 1 to 64", "a number > 0, scale or median".
   std::string Expected() const;
+  // Whether the number is within the bounds.
+  bool Allows(double number) const;
+  // Null if `calls` has none of that name.
+  const ParameterCall* FindCall(absl::string_view call) const;
   // "required", "from the data", "none", or default_text.
   absl::string_view DefaultText() const;
 };

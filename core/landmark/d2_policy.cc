@@ -177,10 +177,8 @@ constinit const LandmarkPolicy kD2Policy = {
     .line =
         "rows far from each other by greedy D² seeding, in Euclidean distances of the scaled "
         "columns whatever the kernel; the kernel is off by less, no margin theorem",
-    .no_strings = "d2 takes distances of rows of numbers; expected uniform, rpcholesky or given",
-    .no_remote =
-        "d2 takes distances of rows of numbers, which a remote kernel need not depend on; "
-        "expected uniform or given",
+    .no_strings = "d2 takes distances of rows of numbers",
+    .no_remote = "d2 takes distances of rows of numbers, which a remote kernel need not depend on",
     .copies_pool = true,
     .theorem =
         "none: the theorems about margins speak of uniform landmarks, and these were chosen "

@@ -15,8 +15,7 @@ constinit const LandmarkPolicy kGivenPolicy = {
     .name = "given",
     .line = "the first rows of the stream, which are landmarks and nothing else",
     .takes_first_rows = true,
-    .no_growth =
-        "given takes as many rows as there are landmarks; expected uniform, rpcholesky or d2",
+    .no_count_rule = "given takes as many rows as there are landmarks",
     .theorem = "none: the theorems speak of uniform landmarks, and these were given",
     .choose = TakeGiven,
 };

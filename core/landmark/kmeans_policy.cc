@@ -153,12 +153,10 @@ constinit const LandmarkPolicy kKMeansPolicy = {
     .line =
         "centres of k-means clusters, in Euclidean distances of the scaled columns whatever the "
         "kernel, and no rows of the stream; the least kernel error, no margin theorem",
-    .no_strings = "kmeans takes means of rows of numbers; expected uniform, rpcholesky or given",
-    .no_remote =
-        "kmeans takes means of rows, for which a remote kernel has no values; expected "
-        "uniform or given",
+    .no_strings = "kmeans takes means of rows of numbers",
+    .no_remote = "kmeans takes means of rows, for which a remote kernel has no values",
     .copies_pool = true,
-    .no_growth = "kmeans places all centres together; expected uniform, rpcholesky or d2",
+    .no_count_rule = "kmeans places all centres together",
     .theorem =
         "none: the theorems about margins speak of uniform landmarks, and these are centres "
         "of clusters and no rows of the stream (Zhang, Tsang, Kwok 2008)",

@@ -55,7 +55,7 @@ absl::Status NotFinite() {
 
 class Growing {
  public:
-  Growing(const GrowthTask& task, const TileControl& control)
+  Growing(const CountTask& task, const TileControl& control)
       : task_(task),
         control_(control),
         candidates_(task.kernel, task.candidates, task.unit),
@@ -81,7 +81,7 @@ class Growing {
           std::max(static_cast<double>(growth.landmarks) * task_.unit, 4 * value_error);
       PHIMAP_RETURN_IF_ERROR(AddUpTo(growth.landmarks, tolerance));
       PHIMAP_RETURN_IF_ERROR(Look(growth));
-      if (growth.quantile_95 <= task_.residual) return growth;
+      if (growth.quantile_95 <= task_.goal) return growth;
       if (largest_ <= tolerance) {
         growth.end = LandmarkGrowth::End::kRank;
         return growth;
@@ -209,7 +209,7 @@ class Growing {
     return absl::OkStatus();
   }
 
-  const GrowthTask& task_;
+  const CountTask& task_;
   const TileControl& control_;
   // The first `added_` are those that were added; the next to look at is `next_`.
   NormalRows candidates_;
@@ -226,11 +226,11 @@ class Growing {
 
 }  // namespace
 
-absl::StatusOr<LandmarkGrowth> GrowLandmarks(const GrowthTask& task, const TileControl& control) {
+absl::StatusOr<LandmarkGrowth> GrowLandmarks(const CountTask& task, const TileControl& control) {
   return Growing(task, control).Run();
 }
 
-Work WorkOfGrowth(const GrowthShape& shape) {
+Work WorkOfGrowth(const CountShape& shape) {
   const auto m = static_cast<double>(shape.candidates);
   const auto h = static_cast<double>(shape.deciding);
   Work work = WorkOfKernelBlock(m, m / 2 + kGrowthBlock / 2.0 + h,
@@ -239,10 +239,10 @@ Work WorkOfGrowth(const GrowthShape& shape) {
   return work;
 }
 
-int64_t BytesOfGrowth(const GrowthShape& shape) {
+int64_t BytesOfGrowth(const CountShape& shape) {
   const int64_t m = shape.candidates;
   const int64_t h = shape.deciding;
-  // Of the rows: as they came, after the input stage, rounded, and those that are not 0.
+  // Four copies of the rows: as streamed, after the input stage, rounded, and without zero rows.
   return static_cast<int64_t>(sizeof(double)) * (m * (m + h) + 4 * (m + h) * (shape.columns + 1));
 }
 

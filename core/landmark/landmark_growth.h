@@ -5,9 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "core/kernel/kernel_program.h"
-#include "core/kernel/kernel_work.h"
-#include "core/linalg/matrix.h"
+#include "core/landmark/count_rule.h"
 #include "core/linalg/tiles.h"
 #include "core/linalg/work.h"
 
@@ -15,18 +13,6 @@ namespace phimap {
 
 // Landmarks that are added before the residual is looked at again.
 inline constexpr int64_t kGrowthBlock = 32;
-
-struct GrowthTask {
-  const KernelProgram& kernel;
-  // As they are served: after the input stage, rounded to the serving type. Candidates m×p are
-  // added in their order; the deciding rows h×p are none of them.
-  ConstMatrixView<double> candidates;
-  ConstMatrixView<double> deciding;
-  // The 95 % quantile of ρ(x)/K(x, x) that suffices, ρ(x) = K(x, x) − ‖L⁻¹k(x)‖².
-  double residual = 0;
-  // Unit round-off of the serving type.
-  double unit = 0x1p-24;
-};
 
 struct LandmarkGrowth {
   enum class End {
@@ -42,28 +28,22 @@ struct LandmarkGrowth {
   int64_t deciding_rows = 0;
 };
 
-// Adds candidates in blocks, as rows of a Cholesky factor of the normalised Gram matrix, and takes
-// from each deciding row what they explain of it. A candidate whose rest is within max(n·unit, 4β)
-// of its own K(x, x) adds nothing and is passed over, n the landmarks so far and β the error of
-// values (ValueErrorOf): as the factor of F2 will drop it. The result is therefore what F2 leaves,
-// up to that tolerance.
+// Adds candidates in blocks until the 95 % quantile of ρ(x)/K(x, x) over the deciding rows is at
+// most `task.goal`, where ρ(x) = K(x, x) − ‖L⁻¹k(x)‖². Candidates are added as rows of a Cholesky
+// factor of the normalised Gram matrix, and takes from each deciding row what they explain of it. A
+// candidate whose rest is within max(n·unit, 4β) of its own K(x, x) adds nothing and is passed
+// over, n the landmarks so far and β the error of values (ValueErrorOf): as the factor of F2 will
+// drop it. The result is therefore what F2 leaves, up to that tolerance.
 //
 // Errors:  INVALID_ARGUMENT (VALUE_NOT_FINITE); whatever `control` returns, between blocks.
 // Bits:    a function of the task (per BLAS core), for any number of threads.
 // Cost:    of n landmarks in the end n·(n/2 + h) kernel values and n³/3 + h·n²/2 multiplications;
 //          BytesOfGrowth. REQUIRES: m ≥ 1.
-absl::StatusOr<LandmarkGrowth> GrowLandmarks(const GrowthTask& task, const TileControl& control);
+absl::StatusOr<LandmarkGrowth> GrowLandmarks(const CountTask& task, const TileControl& control);
 
-// Size of a task; for forecasts, which take all candidates to be added.
-struct GrowthShape {
-  int64_t candidates = 0;
-  int64_t deciding = 0;
-  int64_t columns = 0;
-  ValueWork value;
-};
-Work WorkOfGrowth(const GrowthShape& shape);
-// With the rows that the task is made of.
-int64_t BytesOfGrowth(const GrowthShape& shape);
+Work WorkOfGrowth(const CountShape& shape);
+// Memory, the rows of the task included.
+int64_t BytesOfGrowth(const CountShape& shape);
 
 }  // namespace phimap
 

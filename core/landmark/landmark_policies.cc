@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "core/status/alternatives.h"
+
 namespace phimap {
 
 // Each is defined in the file of its name; a new one takes a line here and one below.
@@ -22,6 +24,14 @@ constexpr const LandmarkPolicy* kPolicies[] = {
 absl::Span<const LandmarkPolicy* const> LandmarkPolicies() { return kPolicies; }
 
 const LandmarkPolicy& DefaultLandmarkPolicy() { return *kPolicies[0]; }
+
+std::string ListOfPolicies(absl::FunctionRef<bool(const LandmarkPolicy&)> holds) {
+  std::vector<absl::string_view> names;
+  for (const LandmarkPolicy* policy : kPolicies) {
+    if (holds(*policy)) names.push_back(policy->name);
+  }
+  return Alternatives(names);
+}
 
 absl::Span<const absl::string_view> LandmarkPolicyNames() {
   static const std::vector<absl::string_view>& names = *[] {

@@ -63,8 +63,7 @@ struct LandmarkPolicy {
   absl::string_view name;
   // Description, for people.
   absl::string_view line;
-  // Message that refuses kernels of strings, and remote ones, naming the expected kernels; empty:
-  // they are accepted.
+  // Reasons to refuse kernels of strings, and remote kernels; empty: they are accepted.
   absl::string_view no_strings;
   absl::string_view no_remote;
   // The kernel must be known to be positive semidefinite, whatever the mapping takes.
@@ -73,9 +72,9 @@ struct LandmarkPolicy {
   bool takes_first_rows = false;
   // Choosing takes the pool as a dense matrix, and a copy of it after the input stage.
   bool copies_pool = false;
-  // Message that refuses a number of landmarks that is found by growing, which takes the first
-  // landmarks of a choice of many for a choice of few; empty: they are one.
-  absl::string_view no_growth;
+  // Reason to refuse a rule that finds the number of landmarks (CountRule), which takes the first
+  // landmarks of a large choice as a small choice; empty: rules are accepted.
+  absl::string_view no_count_rule;
   // The theorems about margins hold, which are proven for uniform landmarks.
   bool carries_margin_theorems = false;
   // For a policy without the mapping's theorem: its own theorem, or the reason why there is none.

@@ -55,7 +55,7 @@ extern const LandmarkPolicy kRpCholeskyPolicy;
 constinit const LandmarkPolicy kRpCholeskyPolicy = {
     .name = "rpcholesky",
     .line = "randomly pivoted Cholesky: rows that those before explain least; a smaller residual",
-    .no_remote = "rpcholesky asks for the kernel of the whole pool; expected uniform or given",
+    .no_remote = "rpcholesky asks for the kernel of the whole pool",
     .needs_definite_kernel = true,
     .copies_pool = true,
     .theorem =

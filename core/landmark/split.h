@@ -21,7 +21,7 @@ inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 // but never below `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
-// Rows that decide how many landmarks suffice (LandmarkGrowth): a tenth of the pool they are taken
+// Rows that decide how many landmarks suffice (CountRule): a tenth of the pool they are taken
 // from, at most 1,000; the 95 % quantile of 20 rows is the largest but one.
 inline constexpr int64_t kMaxDecidingRows = 1000;
 inline constexpr int64_t kMinDecidingRows = 20;

@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "core/status/alternatives.h"
 
 namespace phimap {
 
@@ -39,9 +38,7 @@ const LearnerType& DefaultLearnerType() { return kLinearSvmType; }
 std::string LearnerTypeNames() {
   std::vector<absl::string_view> names;
   for (const LearnerType* type : kTypes) names.push_back(type->name);
-  const absl::string_view last = names.back();
-  names.pop_back();
-  return absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+  return Alternatives(names);
 }
 
 }  // namespace phimap

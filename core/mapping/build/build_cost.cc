@@ -8,7 +8,7 @@
 #include "core/kernel/kernel_block.h"
 #include "core/kernel/kernel_work.h"
 #include "core/kernel/string_kernel.h"
-#include "core/landmark/landmark_growth.h"
+#include "core/landmark/count_rule.h"
 #include "core/landmark/reservoir.h"
 #include "core/landmark/split.h"
 #include "core/mapping/build/remote_values.h"
@@ -141,7 +141,7 @@ LandmarkPoolShape PoolShapeOf(const BuildSpec& spec, const SampleShape& sample, 
           .value = WorkOfValue(spec.kernel, columns)};
 }
 
-GrowthShape GrowthShapeOf(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
+CountShape CountShapeOf(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
   return {.candidates = std::min(spec.mapping.landmarks, sample.pool_rows),
           .deciding = DecidingCount(sample.pool_rows),
           .columns = std::max(columns, SeenColumns(spec, columns)),
@@ -152,14 +152,16 @@ int64_t ChoosingBytes(const BuildSpec& spec, const SampleShape& sample, int64_t 
   const LandmarkPolicy& policy = *spec.mapping.policy;
   const int64_t policy_bytes =
       policy.bytes == nullptr ? 0 : policy.bytes(PoolShapeOf(spec, sample, columns));
-  if (!spec.mapping.grows_landmarks()) return policy_bytes;
-  return std::max(policy_bytes, BytesOfGrowth(GrowthShapeOf(spec, sample, columns)));
+  const CountRule* const rule = spec.mapping.count_rule;
+  if (rule == nullptr) return policy_bytes;
+  return std::max(policy_bytes, rule->bytes(CountShapeOf(spec, sample, columns)));
 }
 
 Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
   const LandmarkPolicy& policy = *spec.mapping.policy;
   Work work = policy.work == nullptr ? Work{} : policy.work(PoolShapeOf(spec, sample, columns));
-  if (spec.mapping.grows_landmarks()) work += WorkOfGrowth(GrowthShapeOf(spec, sample, columns));
+  const CountRule* const rule = spec.mapping.count_rule;
+  if (rule != nullptr) work += rule->work(CountShapeOf(spec, sample, columns));
   return work;
 }
 

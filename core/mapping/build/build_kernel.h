@@ -12,7 +12,7 @@
 #include "core/certificate/certificate.h"
 #include "core/certificate/measurement.h"
 #include "core/certificate/spectrum.h"
-#include "core/landmark/landmark_growth.h"
+#include "core/landmark/count_rule.h"
 #include "core/linalg/tiles.h"
 #include "core/mapping/build/kernel_verdict.h"
 #include "core/mapping/builder/built_mapping.h"
@@ -34,8 +34,8 @@ class BuildKernel {
 
   // rpcholesky: as LandmarkChoice::pool_trace_residual.
   virtual std::optional<double> pool_trace_residual() const { return std::nullopt; }
-  // How the number of landmarks was found; null where it was given.
-  virtual const LandmarkGrowth* growth() const { return nullptr; }
+  // The number of landmarks that the spec's rule found; null if the spec gives the number.
+  virtual const LandmarkCount* found_count() const { return nullptr; }
   // Positions in the stream of the landmarks in the plan, if the caller must know them.
   virtual std::vector<int64_t> RowsOfLandmarks(const BuiltMapping&) const { return {}; }
 

@@ -28,8 +28,8 @@ std::string Theorem(const CertificationTask& task, const BuiltMapping& mapping) 
                                    .kernel = task.built_of.kernel,
                                    .input = task.built_of.input,
                                    .held_out = task.sample.held_out.view()});
-  if (const LandmarkGrowth* const growth = task.kernel.growth()) {
-    theorem += GrowthText(task.spec.mapping, *growth);
+  if (const LandmarkCount* const count = task.kernel.found_count()) {
+    theorem += FoundCountText(*task.spec.mapping.policy, *count);
   }
   return theorem;
 }
@@ -53,8 +53,8 @@ Certificate Described(const CertificationTask& task, const BuiltMapping& mapping
   certificate.pool_rows = task.sample.pool_rows();
   certificate.held_out_rows = task.sample.held_out_rows();
   certificate.landmarks = spec.landmarks;
-  if (const LandmarkGrowth* const growth = task.kernel.growth()) {
-    certificate.landmarks = growth->landmarks;
+  if (const LandmarkCount* const count = task.kernel.found_count()) {
+    certificate.landmarks = count->landmarks;
   }
   if (spec.has_landmarks()) certificate.policy = std::string(spec.policy->name);
   certificate.theorem = Theorem(task, mapping);
@@ -90,9 +90,9 @@ void AddWarnings(const CertificationTask& task, const BuiltMapping& mapping,
   warnings = mapping.warnings;
   const std::string& of_kernel = task.kernel.verdict().warning;
   if (!of_kernel.empty()) warnings.push_back(of_kernel);
-  if (const LandmarkGrowth* const growth = task.kernel.growth();
-      growth != nullptr && growth->end != LandmarkGrowth::End::kReached) {
-    warnings.push_back(GrowthLimitText(task.spec.mapping, *growth));
+  if (const LandmarkCount* const count = task.kernel.found_count();
+      count != nullptr && !count->warning.empty()) {
+    warnings.push_back(count->warning);
   }
 }
 

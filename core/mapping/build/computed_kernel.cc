@@ -85,10 +85,10 @@ absl::Status ComputedKernel::Resolve() {
 
 absl::StatusOr<LandmarkChoice> ComputedKernel::ChooseRows(BuildProgress& progress) {
   const LandmarkPolicy& policy = *spec_.mapping.policy;
-  const bool grows = spec_.mapping.grows_landmarks();
-  const double chosen = !grows ? 1 : policy.work == nullptr ? 0 : 0.5;
+  const bool found = spec_.mapping.count_rule != nullptr;
+  const double chosen = !found ? 1 : policy.work == nullptr ? 0 : 0.5;
   int64_t most = spec_.mapping.landmarks;
-  if (grows) most = std::min(most, static_cast<int64_t>(sample_.split.pool.size()));
+  if (found) most = std::min(most, static_cast<int64_t>(sample_.split.pool.size()));
   PHIMAP_ASSIGN_OR_RETURN(
       LandmarkChoice choice,
       policy.choose(
@@ -102,12 +102,12 @@ absl::StatusOr<LandmarkChoice> ComputedKernel::ChooseRows(BuildProgress& progres
            .given = sample_.stream.given(),
            .threads = [&] { return progress.threads(); }},
           [&](double f) { return progress.Report(BuildStep::kChoose, "choose", chosen * f); }));
-  if (grows) {
+  if (found) {
     const auto threads = [&] { return progress.threads(); };
     const auto report = [&](double f) {
       return progress.Report(BuildStep::kChoose, "choose", chosen + (1 - chosen) * f);
     };
-    PHIMAP_RETURN_IF_ERROR(Grow(choice, {threads, report}));
+    PHIMAP_RETURN_IF_ERROR(FindCount(choice, {threads, report}));
   }
   return choice;
 }
@@ -137,7 +137,7 @@ absl::Status ComputedKernel::Choose(BuildProgress& progress) {
   return absl::OkStatus();
 }
 
-absl::Status ComputedKernel::Grow(LandmarkChoice& choice, const TileControl& control) {
+absl::Status ComputedKernel::FindCount(LandmarkChoice& choice, const TileControl& control) {
   InputStage input = CopyOf(input_);
   if (sample_.shifts() && kernel_.IsTranslationInvariant()) CentreOn(choice.rows.view(), input);
   const Matrix<double> candidates = AfterInputStage(input, choice.rows.view());
@@ -150,15 +150,17 @@ absl::Status ComputedKernel::Grow(LandmarkChoice& choice, const TileControl& con
   const KernelProgram program = KernelProgram::Compile(kernel_);
   const Matrix<double> served = RoundedTo(type, candidates.view());
   const Matrix<double> decided = RoundedTo(type, deciding.view());
-  PHIMAP_ASSIGN_OR_RETURN(growth_,
-                          GrowLandmarks({.kernel = program,
-                                         .candidates = served.view(),
-                                         .deciding = decided.view(),
-                                         .residual = spec_.mapping.residual,
-                                         .unit = type == FloatType::kFloat32 ? 0x1p-24 : 0x1p-53},
-                                        control));
-  if (growth_->landmarks == choice.rows.rows()) return absl::OkStatus();
-  choice.rows = Converted<double, double>(choice.rows.view().Rows(0, growth_->landmarks));
+  PHIMAP_ASSIGN_OR_RETURN(
+      found_count_,
+      spec_.mapping.count_rule->find({.kernel = program,
+                                      .candidates = served.view(),
+                                      .deciding = decided.view(),
+                                      .goal = spec_.mapping.goal,
+                                      .most = spec_.mapping.landmarks,
+                                      .unit = type == FloatType::kFloat32 ? 0x1p-24 : 0x1p-53},
+                                     control));
+  if (found_count_->landmarks == choice.rows.rows()) return absl::OkStatus();
+  choice.rows = Converted<double, double>(choice.rows.view().Rows(0, found_count_->landmarks));
   choice.pool_trace_residual.reset();  // of all that were chosen
   return absl::OkStatus();
 }

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/kernel/kernel_expression.h"
-#include "core/landmark/landmark_growth.h"
+#include "core/landmark/count_rule.h"
 #include "core/landmark/landmark_policy.h"
 #include "core/linalg/matrix.h"
 #include "core/mapping/build/build_kernel.h"
@@ -25,7 +25,7 @@ class ComputedKernel final : public BuildKernel {
  public:
   // Resolves gamma, chooses the landmarks and looks at the kernel on them; reports to
   // BuildStep::kChoose. `spec` and `sample` outlive the result. Errors: ScaleGamma, MedianGamma,
-  // LandmarkPolicy::choose, GrowLandmarks, ProbeDefiniteness, VerdictOn, FAILED_PRECONDITION
+  // LandmarkPolicy::choose, CountRule::find, ProbeDefiniteness, VerdictOn, FAILED_PRECONDITION
   // (LANDMARKS_TOO_LONG).
   static absl::StatusOr<std::unique_ptr<BuildKernel>> Prepare(const BuildSpec& spec,
                                                               const BuildSample& sample,
@@ -35,8 +35,8 @@ class ComputedKernel final : public BuildKernel {
   const KernelVerdict& verdict() const override { return verdict_; }
   LandmarkTask TaskFor(FloatType serving_type) const override;
   std::optional<double> pool_trace_residual() const override { return pool_trace_residual_; }
-  const LandmarkGrowth* growth() const override {
-    return growth_.has_value() ? &*growth_ : nullptr;
+  const LandmarkCount* found_count() const override {
+    return found_count_.has_value() ? &*found_count_ : nullptr;
   }
   std::vector<double> HeldOutDiagonal() const override;
   absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
@@ -53,8 +53,8 @@ class ComputedKernel final : public BuildKernel {
   absl::Status Choose(BuildProgress& progress);
   // Rows by the policy, as many as suffice.
   absl::StatusOr<LandmarkChoice> ChooseRows(BuildProgress& progress);
-  // Keeps of the rows that were chosen those that suffice.
-  absl::Status Grow(LandmarkChoice& choice, const TileControl& control);
+  // Has the spec's rule find how many of the chosen rows suffice, and drops the others.
+  absl::Status FindCount(LandmarkChoice& choice, const TileControl& control);
   // A plan holds every n-gram of its landmarks.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
@@ -77,7 +77,7 @@ class ComputedKernel final : public BuildKernel {
   // The first of them before the input stage, repeated.
   Matrix<double> anchors_;
   std::optional<double> pool_trace_residual_;
-  std::optional<LandmarkGrowth> growth_;
+  std::optional<LandmarkCount> found_count_;
   KernelVerdict verdict_;
 };
 

@@ -2,10 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/kernel/call_syntax.h"
 #include "core/mapping/builder/built_mapping.h"
 #include "core/mapping/projection/projection_mappings.h"
-#include "core/status/check.h"
 
 namespace phimap {
 namespace {
@@ -34,13 +32,6 @@ std::string CutText(const LandmarkFactor& landmarks) {
   return text;
 }
 
-// "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
-std::string QuantileText(const LandmarkGrowth& growth) {
-  return absl::StrFormat(
-      "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d rows that decide is %.3g",
-      growth.landmarks, growth.deciding_rows, growth.quantile_95);
-}
-
 std::string UniformScope(const ScopeFacts& facts) {
   std::string text;
   if (!facts.gamma_of_stream && !facts.scaling_of_stream) {
@@ -62,47 +53,21 @@ std::string UniformScope(const ScopeFacts& facts) {
 
 }  // namespace
 
-std::string GrowthText(const MappingSpec& mapping, const LandmarkGrowth& growth) {
-  std::string text = absl::StrCat(". The number of landmarks was found by the build, which adds ",
-                                  kGrowthBlock, " at a time until ", NumberToText(mapping.residual),
-                                  " is reached: ", QuantileText(growth),
-                                  "; the certificate is measured on other rows");
-  if (mapping.policy->carries_margin_theorems) {
+std::string FoundCountText(const LandmarkPolicy& policy, const LandmarkCount& count) {
+  std::string text = absl::StrCat(". The number of landmarks was found by the build, which ",
+                                  count.how, "; the certificate is measured on other rows");
+  if (policy.carries_margin_theorems) {
     text +=
-        ". Of a number that is found so the theorem holds for γ, ε and δ that were chosen before "
-        "the "
-        "build, with δ counted over all builds, not over those that stop at this number: the "
-        "separator is in the span of the first landmarks that suffice for it, and so in that of "
-        "more";
-  } else if (mapping.policy->theorem_is_of_pool) {
+        ". The theorem then holds for γ, ε and δ that were chosen before the build, where δ is a "
+        "probability over all builds, not over those that stop at this number: the separator is in "
+        "the span of the first landmarks that suffice for it, and so in the span of more";
+  } else if (policy.theorem_is_of_pool) {
     text +=
-        ". Of a number that is found so the theorem holds for r and ε that were chosen before the "
-        "build, on average over all builds, not over those that stop at this number: more "
-        "landmarks "
-        "never leave more";
+        ". The theorem then holds for r and ε that were chosen before the build, on average over "
+        "all builds, not over those that stop at this number: more landmarks never leave a larger "
+        "residual";
   }
   return text;
-}
-
-std::string GrowthLimitText(const MappingSpec& mapping, const LandmarkGrowth& growth) {
-  absl::string_view limit;
-  switch (growth.end) {
-    case LandmarkGrowth::End::kReached:
-      PHIMAP_CHECK(false);
-    case LandmarkGrowth::End::kCandidates:
-      limit = growth.landmarks == mapping.landmarks
-                  ? "`most` came first, so allow more landmarks or a larger residual"
-                  : "the pool has no more rows, so stream more rows, allow more pool_rows or a "
-                    "larger residual";
-      break;
-    case LandmarkGrowth::End::kRank:
-      limit =
-          "nothing is left to add, because the rest of each of these rows is within the rank "
-          "tolerance; serving_type=float64 has a smaller one";
-      break;
-  }
-  return absl::StrCat("landmarks=auto(…) did not reach a residual of ",
-                      NumberToText(mapping.residual), ": ", QuantileText(growth), "; ", limit);
 }
 
 std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts) {

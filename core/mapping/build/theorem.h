@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/landmark/landmark_growth.h"
+#include "core/landmark/count_rule.h"
 #include "core/mapping/builder/landmark_factor.h"
 #include "core/mapping/spec/mapping_spec.h"
 
@@ -28,13 +28,9 @@ std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts);
 // numbers fix them, its numbers (docs/maths.md).
 std::string TheoremOf(const TheoremTask& task);
 
-// What follows the theorem where the number of landmarks was found by growing: the number, and what
-// the theorem is worth of it.
-std::string GrowthText(const MappingSpec& mapping, const LandmarkGrowth& growth);
-
-// Warning that a limit came before the residual that was asked for, and what to change. REQUIRES:
-// the growth did not reach it.
-std::string GrowthLimitText(const MappingSpec& mapping, const LandmarkGrowth& growth);
+// Follows the theorem if a rule found the number of landmarks: the number, and what the theorem is
+// worth then.
+std::string FoundCountText(const LandmarkPolicy& policy, const LandmarkCount& count);
 
 }  // namespace phimap
 

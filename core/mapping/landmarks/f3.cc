@@ -62,7 +62,7 @@ constinit const Mapping kF3Mapping = {
         "separators survive at a quarter of the margin (Balcan, Blum, Vempala 2006, Theorem 3)",
     .has_factor = true,
     .bounded_by_kernel = true,
-    .grows_landmarks = true,
+    .takes_count_rule = true,
     .theorem_is_of_uniform = true,
     .validate = CheckF3,
     .check_kernel = RequireDefinite,

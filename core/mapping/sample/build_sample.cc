@@ -59,7 +59,7 @@ BuildSample Divide(const BuildSpec& spec, StreamSample stream) {
     held_out.resize(kMaxRemoteHeldOutRows);
   }
   sample.held_out = reservoir.Gather(held_out);
-  if (spec.mapping.grows_landmarks()) {
+  if (spec.mapping.count_rule != nullptr) {
     SetDecidingApart(sample.split);
     sample.deciding = reservoir.Gather(sample.split.deciding);
   }

@@ -187,15 +187,15 @@ Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
 }
 
 absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
-  const bool grows = spec.mapping.grows_landmarks();
-  const int64_t landmarks = grows ? kMinDecidedStream : spec.mapping.landmarks;
+  const bool found = spec.mapping.count_rule != nullptr;
+  const int64_t landmarks = found ? kMinDecidedStream : spec.mapping.landmarks;
   const bool given = spec.mapping.given_rows() > 0;
   // Nothing but landmarks leaves no row to take means, deviations or gamma of.
   const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples",
                      absl::StrCat("the stream has 0 rows; expected at least ", least,
-                                  grows                          ? ""
+                                  found                          ? ""
                                   : spec.mapping.has_landmarks() ? " (landmarks)"
                                                                  : ""));
   }

@@ -57,15 +57,19 @@ absl::Status CheckRemote(const BuildSpec& spec) {
                                absl::StrCat(spec.mapping.kind->name, " has no landmarks; expected ",
                                             ListOfMappings("landmarks")));
   }
-  if (spec.mapping.grows_landmarks()) {
-    return RemoteNotApplicable(spec, "spec.landmarks",
-                               "auto(…) asks for values until they suffice; give a number");
+  const CountRule* const rule = spec.mapping.count_rule;
+  if (rule != nullptr && !rule->no_remote.empty()) {
+    return RemoteNotApplicable(spec, "spec.landmarks", rule->no_remote);
   }
   if (spec.standardize) {
     return RemoteNotApplicable(spec, "standardize", "it is computed on unprepared examples");
   }
   if (!spec.mapping.policy->no_remote.empty()) {
-    return RemoteNotApplicable(spec, "spec.policy", spec.mapping.policy->no_remote);
+    return RemoteNotApplicable(spec, "spec.policy",
+                               absl::StrCat(spec.mapping.policy->no_remote, "; expected ",
+                                            ListOfPolicies([](const LandmarkPolicy& policy) {
+                                              return policy.no_remote.empty();
+                                            })));
   }
   if (spec.mapping.input_dimensions > 0) {
     return RemoteNotApplicable(spec, "spec.input_dimensions", "nothing is projected before it");
@@ -131,13 +135,17 @@ absl::Status BuildSpec::Validate() const {
   }
   PHIMAP_RETURN_IF_ERROR(CheckUnshifted(*this));
   PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
-  // The residual is one of φ(x), which no other kernel has.
-  if (mapping.grows_landmarks()) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
-  if (mapping.policy->needs_definite_kernel) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
+  const CountRule* const rule = mapping.count_rule;
+  if (mapping.policy->needs_definite_kernel || (rule != nullptr && rule->needs_definite_kernel)) {
+    PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
+  }
   if (kernel.TakesStrings() && !mapping.policy->no_strings.empty()) {
     return MakeError(absl::StatusCode::kInvalidArgument, "KERNEL_NOT_APPLICABLE", "spec.policy",
                      absl::StrCat("not with ", kernel.ToText(),
-                                  ", a kernel of strings: ", mapping.policy->no_strings));
+                                  ", a kernel of strings: ", mapping.policy->no_strings,
+                                  "; expected ", ListOfPolicies([](const LandmarkPolicy& policy) {
+                                    return policy.no_strings.empty();
+                                  })));
   }
   return mapping.kind->check_kernel == nullptr ? absl::OkStatus()
                                                : mapping.kind->check_kernel(*this);

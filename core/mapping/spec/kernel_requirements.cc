@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "core/status/alternatives.h"
 #include "core/status/error.h"
 
 namespace phimap {
@@ -14,9 +14,7 @@ std::string LeafKernelNames(absl::FunctionRef<bool(const LeafKernel&)> is) {
   for (const LeafKernel* leaf : LeafKernels()) {
     if (is(*leaf)) names.push_back(absl::StrCat(leaf->name, "()"));
   }
-  const std::string last = names.back();
-  names.pop_back();
-  return names.empty() ? last : absl::StrCat(absl::StrJoin(names, ", "), " or ", last);
+  return Alternatives(names);
 }
 
 absl::Status KernelNotApplicable(const BuildSpec& spec, absl::string_view requirement) {

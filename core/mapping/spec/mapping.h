@@ -78,8 +78,9 @@ struct Mapping {
   bool takes_similarities = false;
   // Sees only differences of rows: the input stage may centre dense ones for more digits.
   bool sees_differences = false;
-  // Whether the number of landmarks may be found by growing (MappingSpec::residual).
-  bool grows_landmarks = false;
+  // Whether a rule may find the number of landmarks (MappingSpec::count_rule): each landmark's
+  // features depend on it and those before it alone.
+  bool takes_count_rule = false;
   // The theorem is proven for uniform landmarks: another policy prints its own theorem.
   bool theorem_is_of_uniform = false;
   // Rows that the theorem speaks of, where the policy does not say so.

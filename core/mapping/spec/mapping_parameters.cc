@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/call_syntax.h"
+#include "core/landmark/count_rules.h"
 #include "core/landmark/landmark_policies.h"
 #include "core/status/check.h"
 #include "core/status/error.h"
@@ -15,9 +16,6 @@ namespace phimap {
 namespace {
 
 using Absent = Parameter::Absent;
-
-// A share of K(x, x).
-constexpr double kMaxResidual = 0.5;
 
 // In the order of their enums.
 constexpr absl::string_view kProjections[] = {"gaussian", "sign", "sparse", "orthonormal"};
@@ -51,21 +49,35 @@ constexpr WordField kServingTypeField = {[](const MappingSpec& spec) {
                                                                            : FloatType::kFloat64;
                                          }};
 
-constexpr Parameter kGrowthParameters[] = {
-    {.name = "residual",
-     .absent = Absent::kRequired,
-     .least = 0,
-     .largest = kMaxResidual,
-     .above_least = true,
-     .line = "95 % quantile of ρ(x)/K(x, x) that is allowed"},
-    {.name = "most",
-     .type = ParameterType::kInteger,
-     .default_text = "2048",
-     .least = 1,
-     .largest = static_cast<double>(kMaxLandmarks),
-     .line = "most landmarks"},
-};
-constexpr ParameterCall kGrowth = {.name = "auto", .parameters = kGrowthParameters};
+// The calls that find a number of landmarks, each with the goal of its rule and `most`.
+absl::Span<const ParameterCall> CountCalls() {
+  static const std::vector<ParameterCall>& calls = *[] {
+    auto* made = new std::vector<ParameterCall>;
+    for (const CountRule* rule : CountRules()) {
+      const auto* parameters =
+          new std::vector<Parameter>{rule->goal,
+                                     {.name = "most",
+                                      .type = ParameterType::kInteger,
+                                      .default_text = "2048",
+                                      .least = 1,
+                                      .largest = static_cast<double>(kMaxLandmarks),
+                                      .line = "most landmarks"}};
+      made->push_back({.name = rule->name, .parameters = *parameters});
+    }
+    return made;
+  }();
+  return calls;
+}
+
+absl::string_view LandmarksLine() {
+  static const std::string& line = *[] {
+    auto* made =
+        new std::string("rows that others are compared with, at most as many as the stream has");
+    for (const CountRule* rule : CountRules()) absl::StrAppend(made, "; ", rule->line);
+    return made;
+  }();
+  return line;
+}
 
 Parameter Landmarks() {
   return {.name = "landmarks",
@@ -73,10 +85,8 @@ Parameter Landmarks() {
           .absent = Absent::kRequired,
           .least = 1,
           .largest = static_cast<double>(kMaxLandmarks),
-          .line =
-              "rows that others are compared with, at most as many as the stream has; "
-              "auto(residual=0.01) finds the number",
-          .call = &kGrowth};
+          .line = LandmarksLine(),
+          .calls = CountCalls()};
 }
 
 Parameter Count(absl::string_view name, int64_t least, int64_t largest, Absent absent,
@@ -116,7 +126,8 @@ Parameter Switch(absl::string_view name, absl::string_view fallback, absl::strin
 // What features are made of, and how many.
 std::vector<MappingParameter> FeatureParameters() {
   return {
-      {Landmarks(), GrownField{&MappingSpec::landmarks, &MappingSpec::residual}, true},
+      {Landmarks(),
+       FoundField{&MappingSpec::landmarks, &MappingSpec::count_rule, &MappingSpec::goal}, true},
       {Count("classes", 2, kMaxClasses, Absent::kRequired, "classes that are told apart"),
        &MappingSpec::classes, true},
       {Count("dimensions", 1, kMaxDimensions, Absent::kRequired,
@@ -173,8 +184,8 @@ const int64_t* CountOf(const MappingParameter& parameter, const MappingSpec& spe
   if (const auto* member = std::get_if<int64_t MappingSpec::*>(&parameter.field)) {
     return &(spec.**member);
   }
-  const auto* grown = std::get_if<GrownField>(&parameter.field);
-  return grown == nullptr ? nullptr : &(spec.*grown->count);
+  const auto* found = std::get_if<FoundField>(&parameter.field);
+  return found == nullptr ? nullptr : &(spec.*found->count);
 }
 
 absl::Status OutOfRange(const Parameter& described, absl::string_view actual) {
@@ -191,8 +202,8 @@ bool MappingParameter::IsDefault(const MappingSpec& spec) const {
       [&](const auto& member) {
         if constexpr (std::is_same_v<std::decay_t<decltype(member)>, WordField>) {
           return member.get(spec) == member.get(defaults);
-        } else if constexpr (std::is_same_v<std::decay_t<decltype(member)>, GrownField>) {
-          return spec.*member.count == defaults.*member.count && spec.*member.residual == 0;
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(member)>, FoundField>) {
+          return spec.*member.count == defaults.*member.count && spec.*member.rule == nullptr;
         } else {
           return spec.*member == defaults.*member;
         }
@@ -210,11 +221,12 @@ std::string MappingParameter::ValueText(const MappingSpec& spec) const {
   if (const auto* member = std::get_if<bool MappingSpec::*>(&field)) {
     return spec.**member ? "true" : "false";
   }
-  if (const auto* grown = std::get_if<GrownField>(&field)) {
-    const std::string count = absl::StrCat(spec.*grown->count);
-    if (spec.*grown->residual == 0) return count;
-    return absl::StrCat("auto(residual=", NumberToText(spec.*grown->residual), ", most=", count,
-                        ")");
+  if (const auto* found = std::get_if<FoundField>(&field)) {
+    const std::string count = absl::StrCat(spec.*found->count);
+    const CountRule* const rule = spec.*found->rule;
+    if (rule == nullptr) return count;
+    return absl::StrCat(rule->name, "(", rule->goal.name, "=", NumberToText(spec.*found->goal),
+                        ", most=", count, ")");
   }
   const int word = std::get<WordField>(field).get(spec);
   return word < 0 ? "" : std::string(described.words[word]);
@@ -227,9 +239,9 @@ void MappingParameter::Set(const ParameterValue& value, MappingSpec& spec) const
     spec.** member = std::get<double>(value);
   } else if (const auto* member = std::get_if<bool MappingSpec::*>(&field)) {
     spec.** member = std::get<bool>(value);
-  } else if (const auto* grown = std::get_if<GrownField>(&field)) {
-    spec.*grown->count = std::get<int64_t>(value);
-    spec.*grown->residual = 0;
+  } else if (const auto* found = std::get_if<FoundField>(&field)) {
+    spec.*found->count = std::get<int64_t>(value);
+    spec.*found->rule = nullptr;
   } else {
     const auto word =
         std::find(described.words.begin(), described.words.end(), std::get<std::string>(value));
@@ -240,8 +252,9 @@ void MappingParameter::Set(const ParameterValue& value, MappingSpec& spec) const
 
 absl::Status MappingParameter::CheckRange(const MappingSpec& spec) const {
   if (described.absent != Absent::kRequired && IsDefault(spec)) return absl::OkStatus();
-  const auto* grown = std::get_if<GrownField>(&field);
-  if (grown != nullptr && !(spec.*grown->residual >= 0 && spec.*grown->residual <= kMaxResidual)) {
+  const auto* found = std::get_if<FoundField>(&field);
+  const CountRule* const rule = found == nullptr ? nullptr : spec.*found->rule;
+  if (rule != nullptr && !rule->goal.Allows(spec.*found->goal)) {
     return OutOfRange(described, ValueText(spec));
   }
   if (const int64_t* const value = CountOf(*this, spec)) {

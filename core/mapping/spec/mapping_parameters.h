@@ -21,10 +21,11 @@ struct WordField {
   void (*set)(MappingSpec& spec, int word);
 };
 
-// A count, or auto(residual=…, most=…), which finds it; the residual is 0 of a count.
-struct GrownField {
+// A count, or a call that finds the count: auto(residual=0.01, most=2048).
+struct FoundField {
   int64_t MappingSpec::*count;
-  double MappingSpec::*residual;
+  const CountRule* MappingSpec::*rule;
+  double MappingSpec::*goal;
 };
 
 // A value as typed fields bring it; a word as in Parameter::words.
@@ -34,7 +35,7 @@ struct MappingParameter {
   Parameter described;
   // Member of a spec that holds its value.
   std::variant<int64_t MappingSpec::*, double MappingSpec::*, bool MappingSpec::*, WordField,
-               GrownField>
+               FoundField>
       field;
   // Canonical texts name it at its default too.
   bool always_written = false;
@@ -43,7 +44,7 @@ struct MappingParameter {
   bool IsDefault(const MappingSpec& spec) const;
   // "500", "gaussian", "true".
   std::string ValueText(const MappingSpec& spec) const;
-  // REQUIRES: a value of the parameter's type, a word one of its words; of GrownField a count.
+  // REQUIRES: a value of the parameter's type, a word one of its words; of FoundField a count.
   void Set(const ParameterValue& value, MappingSpec& spec) const;
   // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the parameter as field. A value that is left out
   // passes unless the parameter is required.

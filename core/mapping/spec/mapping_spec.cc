@@ -24,6 +24,13 @@ const MappingParameter& ParameterOf(absl::string_view name) {
   return *parameter;
 }
 
+const CountRule& RuleOf(absl::string_view name) {
+  for (const CountRule* rule : CountRules()) {
+    if (rule->name == name) return *rule;
+  }
+  PHIMAP_CHECK(false);
+}
+
 void Assign(const MappingParameter& parameter, const ParameterValues& values, MappingSpec& spec) {
   const absl::string_view name = parameter.described.name;
   if (!values.Has(name)) return;
@@ -33,31 +40,41 @@ void Assign(const MappingParameter& parameter, const ParameterValues& values, Ma
     spec.** member = values.Number(name);
   } else if (const auto* member = std::get_if<bool MappingSpec::*>(&parameter.field)) {
     spec.** member = values.Boolean(name);
-  } else if (const auto* grown = std::get_if<GrownField>(&parameter.field)) {
+  } else if (const auto* found = std::get_if<FoundField>(&parameter.field)) {
     if (values.IsCall(name)) {
       const ParameterValues call = values.CallValues(name);
-      spec.*grown->count = call.Integer("most");
-      spec.*grown->residual = call.Number("residual");
+      const CountRule& rule = RuleOf(values.Argument(name).call);
+      spec.*found->count = call.Integer("most");
+      spec.*found->rule = &rule;
+      spec.*found->goal = call.Number(rule.goal.name);
     } else {
-      spec.*grown->count = values.Integer(name);
+      spec.*found->count = values.Integer(name);
     }
   } else {
     std::get<WordField>(parameter.field).set(spec, values.WordIndex(name));
   }
 }
 
-absl::Status CheckGrowth(const MappingSpec& spec) {
-  if (!spec.grows_landmarks()) return absl::OkStatus();
-  const auto refused = [](absl::string_view field, absl::string_view why) {
+absl::Status CheckCountRule(const MappingSpec& spec) {
+  if (spec.count_rule == nullptr) return absl::OkStatus();
+  const auto refused = [&](absl::string_view field, absl::string_view why,
+                           const std::string& expected) {
     return MakeError(absl::StatusCode::kInvalidArgument, "PARAMETER_NOT_APPLICABLE", field,
-                     absl::StrCat("cannot be combined with landmarks=auto(…): ", why));
+                     absl::StrCat("cannot be combined with landmarks=", spec.count_rule->name,
+                                  "(…): ", why, "; expected ", expected));
   };
-  if (!spec.kind->grows_landmarks) {
-    return refused("landmarks", absl::StrCat(spec.kind->name,
-                                             " takes a number, because its axes are those of all "
-                                             "landmarks together; expected f1, f2 or f3"));
+  if (!spec.kind->takes_count_rule) {
+    return refused("landmarks",
+                   absl::StrCat(spec.kind->name,
+                                " takes a number, because its axes are those of all landmarks "
+                                "together"),
+                   ListOfMappings([](const Mapping& kind) { return kind.takes_count_rule; }));
   }
-  if (!spec.policy->no_growth.empty()) return refused("policy", spec.policy->no_growth);
+  if (!spec.policy->no_count_rule.empty()) {
+    return refused(
+        "policy", spec.policy->no_count_rule,
+        ListOfPolicies([](const LandmarkPolicy& policy) { return policy.no_count_rule.empty(); }));
+  }
   if (spec.pool_rows == 0 || spec.pool_rows >= kMinDecidedPool) return absl::OkStatus();
   return ParameterOutOfRange(
       "pool_rows",
@@ -119,7 +136,7 @@ absl::Status MappingSpec::Validate() const {
     }
     PHIMAP_RETURN_IF_ERROR(parameter.CheckRange(*this));
   }
-  PHIMAP_RETURN_IF_ERROR(CheckGrowth(*this));
+  PHIMAP_RETURN_IF_ERROR(CheckCountRule(*this));
   PHIMAP_RETURN_IF_ERROR(CheckPool(*this));
   return kind->validate == nullptr ? absl::OkStatus() : kind->validate(*this);
 }

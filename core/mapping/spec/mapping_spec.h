@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/landmark/count_rules.h"
 #include "core/landmark/landmark_policies.h"
 #include "core/mapping/spec/mapping.h"
 #include "core/mapping/spec/mapping_table.h"
@@ -33,11 +34,12 @@ enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 struct MappingSpec {
   // Never null.
   const Mapping* kind = &DefaultMapping();
-  // With `residual` the most that there may be.
+  // The number of landmarks, or the largest number if `count_rule` finds it.
   int64_t landmarks = 0;
-  // landmarks=auto(residual=…): landmarks are added until the 95 % quantile of ρ(x)/K(x, x) over
-  // rows that decide is at most this; 0: their number is given.
-  double residual = 0;
+  // landmarks=auto(residual=0.01): the rule, and the value of its goal. Null if the number is
+  // given.
+  const CountRule* count_rule = nullptr;
+  double goal = 0;
   int64_t dimensions = 0;
   ProjectionKind projection = ProjectionKind::kGaussian;
   FourierForm form = FourierForm::kSinCos;
@@ -60,9 +62,8 @@ struct MappingSpec {
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const { return kind->Has(parameter); }
   bool has_landmarks() const { return Has("landmarks"); }
-  bool grows_landmarks() const { return residual > 0; }
-  // The fewest that there may be.
-  int64_t least_landmarks() const { return grows_landmarks() ? 1 : landmarks; }
+  // The smallest number of landmarks that may come out.
+  int64_t least_landmarks() const { return count_rule != nullptr ? 1 : landmarks; }
   // The first rows of the stream that are landmarks and nothing else.
   int64_t given_rows() const { return policy->takes_first_rows ? landmarks : 0; }
   // Whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).

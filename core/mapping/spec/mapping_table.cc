@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "core/status/alternatives.h"
 
 namespace phimap {
 
@@ -44,13 +43,17 @@ const Mapping* FindMapping(absl::string_view name) {
 
 const Mapping& DefaultMapping() { return kF2Mapping; }
 
-std::string ListOfMappings(absl::string_view parameter) {
+std::string ListOfMappings(absl::FunctionRef<bool(const Mapping&)> holds) {
   std::vector<absl::string_view> names;
   for (const Mapping* mapping : kMappings) {
-    if (parameter.empty() || mapping->Has(parameter)) names.push_back(mapping->name);
+    if (holds(*mapping)) names.push_back(mapping->name);
   }
-  const auto first = absl::MakeConstSpan(names).first(names.size() - 1);
-  return absl::StrCat(absl::StrJoin(first, ", "), first.empty() ? "" : " or ", names.back());
+  return Alternatives(names);
+}
+
+std::string ListOfMappings(absl::string_view parameter) {
+  return ListOfMappings(
+      [&](const Mapping& mapping) { return parameter.empty() || mapping.Has(parameter); });
 }
 
 }  // namespace phimap

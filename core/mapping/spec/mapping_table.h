@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/mapping/spec/mapping.h"
@@ -16,7 +17,9 @@ absl::Span<const Mapping* const> Mappings();
 const Mapping* FindMapping(absl::string_view name);
 // The one that a spec is of where none is named.
 const Mapping& DefaultMapping();
-// "f1, f2 or f3", of those that have a parameter of this name, or of all if it is empty.
+// "f1, f2 or f3": the mappings that `holds` is true for, of which there must be one.
+std::string ListOfMappings(absl::FunctionRef<bool(const Mapping&)> holds);
+// The mappings that have a parameter of this name, or all if it is empty.
 std::string ListOfMappings(absl::string_view parameter = "");
 
 }  // namespace phimap

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/kernel/kernel_block.h"
+#include "core/landmark/count_rules.h"
 #include "core/linalg/blas.h"
 #include "core/linalg/pivoted_cholesky.h"
 #include "core/mapping/build/build_cost.h"
@@ -92,7 +93,7 @@ TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
       const absl::StatusOr<LandmarkGrowth> growth = GrowLandmarks({.kernel = program,
                                                                    .candidates = candidates.view(),
                                                                    .deciding = deciding.view(),
-                                                                   .residual = residual,
+                                                                   .goal = residual,
                                                                    .unit = 0x1p-53},
                                                                   NeverStop);
       ASSERT_TRUE(growth.ok()) << growth.status();
@@ -126,7 +127,7 @@ TEST(LandmarkGrowthTest, CandidatesThatRepeatOthersOrAreZeroAddNothing) {
   const absl::StatusOr<LandmarkGrowth> growth = GrowLandmarks({.kernel = program,
                                                                .candidates = candidates.view(),
                                                                .deciding = deciding.view(),
-                                                               .residual = 1e-15,
+                                                               .goal = 1e-15,
                                                                .unit = 0x1p-53},
                                                               NeverStop);
   ASSERT_TRUE(growth.ok()) << growth.status();
@@ -285,14 +286,17 @@ TEST(LandmarkGrowthTest, WhatCannotGrowIsRefusedByName) {
        }) {
     BuildSpec spec = SpecOf(c.mapping, c.kernel);
     EXPECT_TRUE(spec.Validate().ok()) << c.mapping << spec.Validate();
-    spec.mapping.residual = 0.1;
+    spec.mapping.count_rule = CountRules()[0];
+    spec.mapping.goal = 0.1;
     const absl::Status status = spec.Validate();
     ASSERT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.mapping;
     EXPECT_EQ(DetailOf(status)->field, c.field) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.says));
   }
-  EXPECT_FALSE((MappingSpec{.landmarks = 5, .residual = -0.1}).Validate().ok());
-  EXPECT_FALSE((MappingSpec{.landmarks = 5, .residual = std::nan("")}).Validate().ok());
+  for (const double goal : {-0.1, 0.0, 0.6, std::nan("")}) {
+    const MappingSpec spec = {.landmarks = 5, .count_rule = CountRules()[0], .goal = goal};
+    EXPECT_FALSE(spec.Validate().ok()) << goal;
+  }
 }
 
 TEST(LandmarkGrowthTest, ShortestStreamHasTwentyRowsThatDecide) {
