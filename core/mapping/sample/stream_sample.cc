@@ -199,7 +199,7 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
                                   : spec.mapping.has_landmarks() ? " (landmarks)"
                                                                  : ""));
   }
-  if (rows < least && grows) {
+  if (rows < least && found) {
     return MakeError(
         absl::StatusCode::kFailedPrecondition, "ROWS_TOO_FEW", "spec.landmarks",
         absl::StrCat("the stream has ", rows, " rows, and landmarks=auto(…) needs ", least,
