@@ -24,8 +24,6 @@ struct Defended {
 constexpr Defended kDefended[] = {
     {"core/mapping/spec/mapping_parameters.cc:", "one parameter after the other"},
     {"lab/experiments/bbv_table1.cc:", "a table and what is said of it, mostly text"},
-    {"tests/core/mapping/remote_kernel_test.cc:",
-     "two suites that share the stand-ins of a service"},
 };
 
 TEST(SizeRulesTest, NoFileAndNoFunctionIsTooLong) {

@@ -1,0 +1,237 @@
+// precomputed(): the kernel values come with the stream.
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/certificate/artifact_review.h"
+#include "core/mapping/sample/gram_sample.h"
+#include "core/plan/artifact.h"
+#include "core/plan/residual.h"
+#include "core/status/error.h"
+#include "gtest/gtest.h"
+#include "tests/core/mapping/builds.h"
+#include "tests/core/mapping/remote_rows.h"
+
+namespace phimap {
+namespace {
+
+using testing::Build;
+using testing::FeaturesFrom;
+using testing::Gram;
+using testing::kMappings;
+using testing::kRbf;
+using testing::kStreamColumns;
+using testing::kStreamRows;
+using testing::LargestDifference;
+using testing::MustBuild;
+using testing::Named;
+using testing::Picked;
+using testing::ReasonOf;
+using testing::SpecOf;
+using testing::StreamRows;
+using testing::ValuesFor;
+using testing::WireRows;
+
+// The built-in kernel on the version's landmarks in the version's order: pivots that were chosen
+// greedily are chosen again, components have one sign, and what is drawn depends on the seed alone.
+// A Gram matrix of 24 rows of an rbf in 5 columns has a condition number of about 1e4, by which
+// last bits of kernel values can grow.
+TEST(PrecomputedTest, FeaturesAreThoseOfTheKernelThatMadeTheGramMatrix) {
+  const Matrix<double> stream = StreamRows();
+  const Matrix<double> x = StreamRows(50, 9);
+  for (const Named& c : kMappings) {
+    SCOPED_TRACE(c.name);
+    const BuiltVersion version = MustBuild(SpecOf(c.mapping, "precomputed()"), Gram(stream));
+    const std::vector<int64_t>& landmarks = version.certificate.landmark_rows;
+    EXPECT_EQ(version.input_columns, static_cast<int64_t>(landmarks.size()));
+    EXPECT_EQ(version.provenance.kernel_text, "precomputed()");
+
+    // Landmarks first, as given, then rows to measure on.
+    Matrix<double> given = Matrix<double>::Uninit(
+        static_cast<int64_t>(landmarks.size()) + kStreamRows, kStreamColumns);
+    std::copy_n(Picked(stream, landmarks).data(), landmarks.size() * kStreamColumns, given.data());
+    std::copy_n(stream.data(), stream.size(), given.row(static_cast<int64_t>(landmarks.size())));
+    std::string text = c.mapping;
+    text.insert(text.find("serving"), "policy=given, ");
+    BuildSpec spec = SpecOf(text, kRbf);
+    spec.mapping.landmarks = static_cast<int64_t>(landmarks.size());
+    const BuiltVersion same = MustBuild(spec, given);
+    EXPECT_LE(LargestDifference(FeaturesFrom(version, ValuesFor(version, stream, x)),
+                                FeaturesFrom(same, x)),
+              1e-9);
+  }
+}
+
+TEST(PrecomputedTest, CertificateIsThatOfTheKernel) {
+  const Matrix<double> stream = StreamRows(600);
+  const BuiltVersion version = MustBuild(SpecOf("f2(landmarks=60)", "precomputed()"), Gram(stream));
+  const Certificate& certificate = version.certificate;
+  EXPECT_EQ(certificate.stream_rows, 600);
+  EXPECT_EQ(certificate.held_out_rows, 60);
+  EXPECT_EQ(certificate.pool_rows, 540);
+  EXPECT_EQ(certificate.rank, 60);
+  EXPECT_EQ(certificate.landmark_rows.size(), 60u);
+  // No pair is off by more than √(ρ(x)ρ(y)) <= 1, and of a span of 60 the mean is far below.
+  ASSERT_TRUE(certificate.kernel_error.has_value());
+  EXPECT_GT(certificate.kernel_error->max, certificate.kernel_error->mean);
+  EXPECT_LE(certificate.kernel_error->max, 1);
+  EXPECT_EQ(certificate.kernel_error->scale, 1);
+  EXPECT_LT(certificate.kernel_error->mean, 0.05);
+  ASSERT_TRUE(certificate.spectrum.has_value());
+  EXPECT_EQ(certificate.spectrum->rows, kMaxRemoteSpectrumRows);
+  EXPECT_NEAR(certificate.spectrum->trace, 1, 1e-12);
+  EXPECT_GT(*certificate.held_out_trace_residual, 0);
+  EXPECT_LT(*certificate.held_out_trace_residual, 1);
+  EXPECT_LT(certificate.serving_error->max, 1e-3);
+  ASSERT_TRUE(certificate.self_check.has_value());
+  const absl::StatusOr<ReviewedArtifact> review = ReviewArtifact(version.bytes);
+  ASSERT_TRUE(review.ok()) << review.status();
+  EXPECT_EQ(review->certificate.landmark_rows, certificate.landmark_rows);
+  EXPECT_NE(review->reference_vectors, ReferenceVectors::kAbsent);
+}
+
+// Five components span φ of a linear kernel: about its landmarks' mean nothing but rounding is
+// left.
+TEST(PrecomputedTest, CentredKernelPcaIsMeasuredAgainstTheCentredKernel) {
+  Matrix<double> stream = StreamRows(600);
+  for (int64_t i = 0; i < stream.size(); ++i) stream.data()[i] += 2;
+  const Certificate certificate =
+      MustBuild(SpecOf("kpca(landmarks=40, dimensions=5)", "precomputed()"),
+                Gram(stream, "linear()"))
+          .certificate;
+  ASSERT_TRUE(certificate.kernel_error.has_value());
+  EXPECT_LT(certificate.kernel_error->max, 1e-4);
+  EXPECT_GT(certificate.kernel_error->scale, 5);
+}
+
+// rbf: K(x, x) = 1.
+TEST(PrecomputedTest, ResidualIsWhatTheFeaturesLackOfTheLastColumn) {
+  const Matrix<double> stream = StreamRows();
+  const Matrix<double> x = StreamRows(20, 5);
+  const BuiltVersion version = MustBuild(SpecOf("f2(landmarks=30)", "precomputed()"), Gram(stream));
+  const absl::StatusOr<Artifact> artifact = DecodeArtifact(version.bytes);
+  ASSERT_TRUE(artifact.ok());
+  const std::optional<Residual> residual = Residual::Of(artifact->plan, artifact->provenance);
+  ASSERT_TRUE(residual.has_value());
+  EXPECT_TRUE(residual->is_remote());
+  const Matrix<double> values = ValuesFor(version, stream, x);
+  Matrix<double> rows = Matrix<double>::Uninit(x.rows(), values.cols() + 1);
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    std::copy_n(values.row(i), values.cols(), rows.row(i));
+    rows(i, values.cols()) = 1;
+  }
+  const Matrix<double> features = FeaturesFrom(version, values);
+  const Matrix<float> served = Converted<float, double>(features.view());
+  std::vector<double> rho(static_cast<size_t>(x.rows()));
+  residual->Compute(WireRows(rows), served.data(), rho.data());
+  // η at K(x, x) = 1, and what is added to ρ for it.
+  const double eta = residual->FeatureError(nullptr, 0, 1);
+  const double allowance = 4 * eta + 2 * eta * eta;
+  EXPECT_GT(eta, 0);
+  std::vector<double> self(rho.size());
+  std::vector<double> rounding(rho.size());
+  residual->Lengths(WireRows(rows), self.data(), rounding.data());
+  EXPECT_EQ(self, std::vector<double>(rho.size(), 1.0));
+  EXPECT_EQ(rounding, std::vector<double>(rho.size(), eta));
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    double kept = 0;
+    for (int64_t j = 0; j < features.cols(); ++j) kept += features(i, j) * features(i, j);
+    EXPECT_NEAR(rho[i], std::max(0.0, 1 - kept) + allowance, 1e-12);
+  }
+  // Nothing is promised for a K(x, x) that the other values show to be wrong.
+  for (const double self : {-1.0, 0.0, 1e-3}) {
+    for (int64_t i = 0; i < x.rows(); ++i) rows(i, values.cols()) = self;
+    residual->Compute(WireRows(rows), served.data(), rho.data());
+    EXPECT_EQ(rho, std::vector<double>(rho.size(), std::numeric_limits<double>::infinity()));
+  }
+}
+
+TEST(PrecomputedTest, TheSameStreamInOtherBlocksGivesTheSameBytes) {
+  const Matrix<double> gram = Gram(StreamRows());
+  const BuildSpec spec = SpecOf("f2(landmarks=30)", "precomputed()");
+  const BuiltVersion version = MustBuild(spec, gram);
+  for (const int64_t block : {1, 7, 299}) {
+    const absl::StatusOr<BuiltVersion> again = Build(spec, WireRows(gram), block);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->bytes, version.bytes);
+  }
+  EXPECT_NE(MustBuild(SpecOf("f2(landmarks=30)", "precomputed()", false, 2), gram).bytes,
+            version.bytes);
+}
+
+TEST(PrecomputedTest, GivenLandmarksAreTheFirstRows) {
+  const BuiltVersion version =
+      MustBuild(SpecOf("f1(landmarks=12, policy=given)", "precomputed()"), Gram(StreamRows()));
+  std::vector<int64_t> first;
+  for (int64_t i = 0; i < 12; ++i) first.push_back(i);
+  EXPECT_EQ(version.certificate.landmark_rows, first);
+}
+
+// Values of a smooth kernel in float32 are a Gram matrix whose lowest eigenvalues are noise of
+// either sign.
+TEST(PrecomputedTest, ValuesInFloat32AreNotTakenForMoreThanTheyAre) {
+  const Matrix<double> gram = Gram(StreamRows(400), "rbf(gamma=0.001)");
+  const Matrix<float> rounded = Converted<float, double>(gram.view());
+  for (const char* type : {"float32", "float64"}) {
+    const BuildSpec spec =
+        SpecOf(std::string("f2(landmarks=200, serving_type=") + type + ")", "precomputed()");
+    const absl::StatusOr<BuiltVersion> version = Build(spec, WireRows(rounded));
+    ASSERT_TRUE(version.ok()) << version.status();
+    EXPECT_LT(*version->certificate.rank, 100);
+    EXPECT_GE(*version->certificate.tolerance, 200 * 0x1p-24 * 0.99);
+    EXPECT_LT(version->certificate.kernel_error->max, 1e-3);
+  }
+}
+
+TEST(PrecomputedTest, AStreamThatIsNotSquareIsRefused) {
+  const Matrix<double> gram = Gram(StreamRows());
+  const BuildSpec spec = SpecOf("f2(landmarks=30)", "precomputed()");
+  const absl::Status few = Build(spec, WireRows(gram).Slice(0, 299)).status();
+  EXPECT_EQ(few.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReasonOf(few), "MATRIX_NOT_SQUARE");
+  EXPECT_EQ(DetailOf(few)->metadata.at("actual"), "299");
+  Matrix<double> tall = Matrix<double>(kStreamRows + 1, kStreamRows);
+  const absl::Status many = Build(spec, tall).status();
+  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReasonOf(many), "MATRIX_NOT_SQUARE");
+}
+
+TEST(PrecomputedTest, WhatIsNoKernelIsRefusedByF2AndNamedByF1) {
+  struct Fault {
+    const char* reason;
+    std::function<void(Matrix<double>&)> apply;
+  };
+  const Fault kFaults[] = {
+      {"KERNEL_NOT_SYMMETRIC",
+       [](Matrix<double>& m) {
+         for (int64_t i = 0; i < m.rows(); ++i) {
+           for (int64_t j = 0; j < i; ++j) m(i, j) *= 1.001;
+         }
+       }},
+      {"KERNEL_NOT_POSITIVE_SEMIDEFINITE",
+       [](Matrix<double>& m) {
+         for (int64_t i = 0; i < m.rows(); ++i) m(i, i) = 0.1;
+       }},
+  };
+  for (const Fault& fault : kFaults) {
+    SCOPED_TRACE(fault.reason);
+    Matrix<double> gram = Gram(StreamRows());
+    fault.apply(gram);
+    for (const char* mapping : {"f2(landmarks=30)", "f3(landmarks=30, dimensions=9)",
+                                "kpca(landmarks=30, dimensions=3)"}) {
+      const absl::Status status = Build(SpecOf(mapping, "precomputed()"), gram).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(ReasonOf(status), fault.reason);
+    }
+    const BuiltVersion similarity = MustBuild(SpecOf("f1(landmarks=30)", "precomputed()"), gram);
+    ASSERT_EQ(similarity.certificate.warnings.size(), 1u);
+    EXPECT_NE(similarity.certificate.warnings[0].find("It is a similarity"), std::string::npos);
+    EXPECT_EQ(similarity.certificate.theorem.substr(0, 5), "none:");
+  }
+}
+
+}  // namespace
+}  // namespace phimap
