@@ -52,10 +52,28 @@ def test_a_sigmoid_has_scikit_learns_values(phimapd, rows, parameters):
     assert np.abs(features - sigmoid_kernel(rows, rows[:299], **parameters)).max() < 1e-12
 
 
-def test_kernels_that_are_not_here_say_what_to_do():
-    for name in ("chi2", "additive_chi2"):
-        with pytest.raises(ValueError, match=f"'{name}' is none of phimap's; kernel=sklearn.metrics.pairwise.{name}_kernel"):
-            _kernel.kernel_text(name, {"gamma": None}, 5)
+@pytest.mark.parametrize("parameters", [{}, {"gamma": 0.3}])
+def test_chi2_has_scikit_learns_values(phimapd, rows, parameters):
+    from sklearn.metrics.pairwise import chi2_kernel
+    counts = np.abs(rows)
+    ours = F1(300, kernel="chi2", serving_type="float64", policy="given", server=phimapd.address, **parameters)
+    with pytest.warns(UserWarning, match="299 are used"):
+        features = ours.fit_transform(counts)
+    assert np.abs(features - chi2_kernel(counts, counts[:299], **parameters)).max() < 1e-12
+
+
+# The sampler's features are of Σ 2xy/(x + y); scikit-learn's kernel of that name is −Σ (x − y)²/(x + y).
+def test_additive_chi2_is_the_kernel_of_scikit_learns_sampler(phimapd, rows):
+    with pytest.raises(ValueError, match=r"is negative, so it has no features; kernel='additive_chi2\(\)'"):
+        _kernel.kernel_text("additive_chi2", {"gamma": None}, 5)
+    x = np.abs(rows).astype(np.float64)
+    ours = F1(300, kernel="additive_chi2()", serving_type="float64", policy="given", server=phimapd.address)
+    with pytest.warns(UserWarning, match="299 are used"):
+        features = ours.fit_transform(x)
+    a, b = x[:, None, :], x[None, :299, :]
+    with np.errstate(invalid="ignore"):
+        terms = np.nan_to_num(2 * a * b / (a + b))
+    assert np.abs(features - terms.sum(axis=2)).max() < 1e-12 * np.abs(features).max()
 
 
 def test_a_name_that_is_no_kernel_is_told_those_that_are():
