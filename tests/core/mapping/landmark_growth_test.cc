@@ -81,6 +81,47 @@ double QuantileByOneFactor(const KernelProgram& kernel, const Matrix<double>& la
   return shares[static_cast<size_t>(std::ceil(0.95 * static_cast<double>(shares.size()))) - 1];
 }
 
+TEST(LandmarkGrowthTest, TextHasOneForm) {
+  for (const auto& [text, canonical] : {
+           std::pair<std::string, std::string>{
+               "f2(landmarks=auto(residual=1e-2))",
+               "f2(landmarks=auto(residual=0.01, most=2048), policy=uniform)"},
+           {"f3(dimensions=7, landmarks=auto(most=300, residual=.25), pool_rows=200)",
+            "f3(landmarks=auto(residual=0.25, most=300), dimensions=7, projection=gaussian, "
+            "policy=uniform, pool_rows=200)"},
+       }) {
+    const absl::StatusOr<MappingSpec> spec = MappingSpec::Parse(text);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->ToText(), canonical);
+    EXPECT_EQ(MappingSpec::Parse(canonical)->ToText(), canonical);
+  }
+}
+
+TEST(LandmarkGrowthTest, MalformedTextNamesTheColumn) {
+  struct Case {
+    std::string text;
+    int column;
+    std::string says;
+  };
+  for (const Case& c : {
+           Case{"f2(landmarks=auto)", 14, "or auto(residual=…); got 'auto'"},
+           Case{"f2(landmarks=auto())", 14,
+                "auto needs the parameter 'residual', a number > 0, at most 0.5"},
+           Case{"f2(landmarks=auto(residual=0))", 28,
+                "residual of auto is > 0, at most 0.5, got 0"},
+           Case{"f2(landmarks=auto(residual=1))", 28, "got 1"},
+           Case{"f2(landmarks=auto(residual=.1, most=8193))", 37,
+                "most is an integer from 1 to 8192"},
+           Case{"f2(landmarks=auto(residual=.1, least=5))", 32, "it has residual, most"},
+           Case{"f3(landmarks=9, dimensions=auto(residual=.1))", 28, "got the call auto(…)"},
+       }) {
+    const absl::Status status = MappingSpec::Parse(c.text).status();
+    ASSERT_TRUE(DetailOf(status).has_value()) << c.text << status;
+    EXPECT_EQ(DetailOf(status)->metadata.at("column"), absl::StrCat(c.column)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(c.says)) << c.text;
+  }
+}
+
 TEST(LandmarkGrowthTest, StopsAtTheFirstBlockWhoseQuantileIsUnderTheResidual) {
   UseOneBlasThread();
   const Matrix<double> candidates = UniformRows({.rows = 600, .cols = 3, .seed = 1});
