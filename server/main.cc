@@ -49,7 +49,7 @@ void WarnOfSmallMemory(const Logger& logger, const ServerOptions& options) {
                "to three times --max_message_bytes, or lower that"}});
 }
 
-// The one line on stdout: scripts wait for it and read the addresses from it.
+// Prints the only line on stdout: scripts wait for it and read the addresses from it.
 void AnnounceReady(const ServerOptions& options, const Server& server) {
   const std::string unix_address =
       options.unix_listen.empty() ? "" : absl::StrCat(" unix=", options.unix_listen);
@@ -66,7 +66,7 @@ int Run(const ServerOptions& options) {
   ReturnLargeBuffers();
   const Logger logger(options.log_level, options.log_format);
   const GrpcLog grpc_log(logger);
-  // It would write a line, and wait for the reader of the log, for each text that is not UTF-8.
+  // protobuf would log each text that is not UTF-8, and block until the log is read.
   google::protobuf::SetLogHandler(nullptr);
   const int64_t file_limit = RaiseFileLimit();
   UseOneBlasThread();

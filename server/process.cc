@@ -79,7 +79,7 @@ void IgnoreBrokenPipes() { std::signal(SIGPIPE, SIG_IGN); }
 
 int WaitForStopSignal() {
   const int first = NextStopSignal();
-  // Nothing of the program is touched: it may be anywhere in its shutdown.
+  // Exits without touching the program's state: it may be anywhere in its shutdown.
   std::thread([] { _exit(kSignalExitBase + NextStopSignal()); }).detach();
   return first;
 }

@@ -6,7 +6,7 @@ namespace phimap::cli {
 
 ExitCode ExitCodeOf(const absl::Status& status) {
   using Code = absl::StatusCode;
-  // Any other code, and any that is new, means that something failed.
+  // Any code that is not listed, including future ones, means failure.
   constexpr std::pair<Code, ExitCode> kMeanings[] = {
       {Code::kOk, ExitCode::kOk},
       {Code::kInvalidArgument, ExitCode::kBadInput},

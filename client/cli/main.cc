@@ -153,8 +153,8 @@ int main(int argc, char** argv) {
     if (descriptor > 2) close(descriptor);
     if (descriptor < 0 || descriptor > 2) break;
   }
-  // While no call is under way gRPC looks this often whether a connection has come up; 5 seconds
-  // unless it is told, which no wait before a retry outlasts.
+  // While idle, gRPC checks this often whether a connection is back. Its default, 5 seconds, is
+  // longer than any wait before a retry.
   setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
   // Without a reader a write fails, which ends the command if it was a write of data; messages to a
   // closed standard error are dropped.

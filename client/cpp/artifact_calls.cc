@@ -74,7 +74,7 @@ absl::StatusOr<v1::Version> CallImport(v1::MappingService::StubInterface& stub,
                                        const ArtifactSource& source, CancelToken& cancel) {
   grpc::ClientContext context;
   const CancelToken::Registration registration = cancel.OnCancel([&] { context.TryCancel(); });
-  // It asks for no revision: it depends on no earlier change.
+  // An import depends on no earlier change, so it names no revision.
   v1::Version version;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::ImportRequest>> writer =
       stub.Import(&context, &version);

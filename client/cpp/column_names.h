@@ -10,9 +10,9 @@
 
 namespace phimap::client {
 
-// kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"): how the columns that came
-// differ from those of `reference`, and both lists. `then` ends the message with the remedy.
-// REQUIRES: they differ.
+// Builds the error kInvalidArgument (reason COLUMN_NAMES_MISMATCH, field "columns"): how the given
+// columns differ from those of `reference`, both lists, and the remedy `then` at the end. REQUIRES:
+// they differ.
 absl::Status ColumnsDiffer(absl::string_view reference, const std::vector<std::string>& expected,
                            const std::vector<std::string>& came, absl::string_view then);
 

@@ -1,5 +1,4 @@
-// The one place that turns the outcome of a gRPC call into absl::Status. Includes gRPC: for .cc
-// files only.
+// Turns the outcome of a gRPC call into absl::Status. Includes gRPC: for .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_GRPC_STATUS_H_
 #define PHIMAP_CLIENT_CPP_GRPC_STATUS_H_
 

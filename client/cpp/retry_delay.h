@@ -13,7 +13,8 @@ namespace phimap::client {
 
 // Effect of a call on the server.
 enum class CallEffect {
-  // Nothing, or the same however often it is made: it may be made again whenever that can help.
+  // The call changes nothing, or has the same effect however often it is made, so any failed
+  // attempt may be retried.
   kNone,
   // A change, which may be made again only if the first attempt was certainly not begun: between
   // two attempts another client may have changed the same thing, and the second would undo that.

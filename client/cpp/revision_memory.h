@@ -38,8 +38,9 @@ class RevisionMemory {
   int64_t number_ = 0;
 };
 
-// Whether the server refused the call because of a revision from before a failover or a restored
-// backup. Such a call was not begun, and Note has forgotten the revision: it can be made again.
+// Whether the server refused the call because its revision is from before a failover or a restored
+// backup. The server did not begin such a call and Note has dropped the revision, so the call can
+// be retried.
 bool IsOfAnotherHistory(const absl::Status& status);
 
 }  // namespace phimap::client

@@ -34,7 +34,7 @@ class CsvReader : public client::LabeledRowSource {
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
       std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
       std::shared_ptr<PassthroughCells> passthrough = nullptr);
-  // All columns but `label` are inputs; empty for none.
+  // All columns but `label` are inputs. An empty `label` means that the file has no label column.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(std::unique_ptr<InputFile> file,
                                                          const std::string& label,
                                                          char delimiter = ',');

@@ -10,7 +10,8 @@
 
 namespace phimap::cli {
 
-// The bytes that tell one format from the other and from data that is not compressed.
+// Number of leading bytes that identify a compressed format or show that the data are not
+// compressed.
 inline constexpr size_t kMagicSizeBytes = 4;
 
 // Decodes a stream piece by piece, in memory that does not grow with it. Streams that were written

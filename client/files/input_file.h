@@ -67,7 +67,7 @@ class InputFile {
   int64_t size_bytes_ = 0;
   std::atomic<int64_t> stored_bytes_read_ = 0;
   bool looked_ = false;
-  // Not compressed: none.
+  // Null if the file is not compressed.
   std::unique_ptr<Decompressor> decompressor_;
   // Bytes that were read and not yet handed on, from taken_ on.
   std::string stored_;

@@ -156,7 +156,7 @@ absl::Status OutputFile::Failed(absl::string_view what) const {
 absl::Status RefuseOverwritingInput(const std::string& input, const std::string& output) {
   struct stat from;
   struct stat to;
-  // Only files: a terminal or /dev/null may well be both.
+  // Checks regular files only: a terminal or /dev/null may well be both input and output.
   if (!IsRegularFile(input, STDIN_FILENO, from) || !IsRegularFile(output, STDOUT_FILENO, to) ||
       from.st_dev != to.st_dev || from.st_ino != to.st_ino) {
     return absl::OkStatus();

@@ -38,8 +38,8 @@ absl::Status RowSequence::LookAtAll() {
     std::error_code error;
     if (paths_[i] == "-" || !std::filesystem::is_regular_file(paths_[i], error)) {
       regular_ = false;
-      // It can be opened only once; the first has to be opened, since it determines the properties
-      // of the others.
+      // A file can be opened only once. The first is opened here because it determines the
+      // properties of the others.
       if (i == 0) PHIMAP_RETURN_IF_ERROR(OpenNext());
       continue;
     }

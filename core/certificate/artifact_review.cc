@@ -29,7 +29,7 @@ absl::Status CheckText(absl::string_view what, absl::string_view text) {
                                                  " is not UTF-8 without control characters"));
 }
 
-// One that stands on a line of its own: a line feed in it would make up further lines.
+// Rejects line feeds in a text that stands on a line of its own: they would forge further lines.
 absl::Status CheckLine(absl::string_view what, absl::string_view text) {
   if (text.find('\n') == absl::string_view::npos) return CheckText(what, text);
   return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what, " is not one line"));

@@ -25,13 +25,13 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   const double h = static_cast<double>(shape.rows);
   const double columns = static_cast<double>(shape.columns);
   const double outputs = static_cast<double>(shape.output_columns);
-  // Both plans; then their features are widened and compared, which for each takes as long as 2.5
-  // values of an rbf.
+  // Runs both plans, then widens and compares their features, which costs as much as 2.5 values of
+  // an rbf per feature.
   Work work{.product_flops = 2 * h * shape.row.product_flops,
             .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
   if (!shape.value.has_value()) return work;
   const ValueWork compared{shape.value->products, shape.value->elements + 1};
-  // Each pair: a kernel value, a product of features, a comparison.
+  // A pair costs a kernel value, a product of features and a comparison.
   const double pairs = PairsOf(shape.rows);
   work += WorkOfKernelBlock(1, pairs, columns, compared);
   work.product_flops += 2 * pairs * outputs;

@@ -32,7 +32,7 @@ struct RowErrors {
   explicit RowErrors(int64_t rows)
       : sums(static_cast<size_t>(rows)), counts(static_cast<size_t>(rows)) {}
 
-  // Each row's sum of errors, and count, over the pairs that it is in.
+  // Per row: the sum and the number of the errors of its pairs.
   std::vector<double> sums;
   std::vector<int64_t> counts;
 };

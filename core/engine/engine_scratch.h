@@ -16,7 +16,7 @@ class EngineScratch {
   EngineScratch(const EngineScratch&) = delete;
   EngineScratch& operator=(const EngineScratch&) = delete;
 
-  // The one Memory, as its last user left it; default constructed at first.
+  // Returns this thread's Memory as its last user left it. It is default constructed at first use.
   template <typename Memory>
   Memory& Of() {
     for (const Slot& slot : slots_) {

@@ -22,9 +22,9 @@ class FeatureRunner {
  public:
   virtual ~FeatureRunner() = default;
 
-  // z[i][j] = feature j of row i, features() numbers a row. finite[i] becomes false, and else stays
-  // as it is, if what `check` names is not finite in row i. The rows are those of the plan's input
-  // stage, and sparse only if takes_sparse().
+  // z[i][j] = feature j of row i, with features() numbers a row. Sets finite[i] to false if the
+  // quantity that `check` names is not finite in row i, and leaves it unchanged otherwise. The rows
+  // come from the plan's input stage; they are sparse only if takes_sparse().
   virtual void Run(const TileRows<T>& x, T* const* z, bool* finite, FiniteCheck check,
                    EngineScratch& scratch) const = 0;
 

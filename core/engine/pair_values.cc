@@ -11,7 +11,7 @@ template <typename T>
 using MakePairValues = std::unique_ptr<const PairValues<T>> (*)(const KernelProgram& program,
                                                                 const Matrix<T>& landmarks);
 
-// All kinds, in the order in which a program numbers their values.
+// All kinds of values, in the order in which a program numbers them.
 template <typename T>
 constexpr MakePairValues<T> kPairValueKinds[] = {
     &BilinearValues<T>::Make,

@@ -74,7 +74,7 @@ absl::Status BilinearForm::CheckPositiveSemidefinite() const {
     const int64_t p = *pivot;
     left.erase(pivot);
     if (at(p, p) <= slack) {
-      // Nothing is left on the diagonal: whatever stands beside it is a negative minor.
+      // A zero diagonal with a nonzero entry beside it has a negative minor.
       left.push_back(p);
       for (const int64_t i : left) {
         if (at(i, i) < -slack) return NotSemidefinite(step, i, at(i, i));

@@ -58,7 +58,7 @@ absl::string_view WhyInvalid(const ColumnSum& sum);
 // the sum of the terms' magnitudes. `lost`: what sums lose of numbers too small for the type.
 RoundedValue RoundedColumnSum(ColumnTerm term, double x, double least, double most,
                               double sum_roundings, double lost);
-// Likewise K(x, x), whose value is `self`.
+// Rounding of K(x, x), whose value is `self`.
 RoundedValue RoundedSelfSum(ColumnTerm term, double self, double sum_roundings, double lost);
 
 }  // namespace phimap

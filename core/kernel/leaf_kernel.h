@@ -97,9 +97,9 @@ struct LeafKernel {
   const FourierLaw* fourier = nullptr;
 };
 
-// All of them, in the order in which they are listed to people.
+// All leaf kernels, in the order in which help lists them.
 absl::Span<const LeafKernel* const> LeafKernels();
-// The one of that name, or null.
+// Returns the leaf kernel of that name, or null.
 const LeafKernel* FindLeafKernel(absl::string_view name);
 // linear().
 const LeafKernel& LinearKernel();

@@ -33,7 +33,7 @@ std::string RangeText(const Parameter& parameter) {
   return bounded ? absl::StrCat(" from ", least, " to ", largest) : absl::StrCat(" >= ", least);
 }
 
-// What a value is that is no call.
+// Describes the permitted values that are not calls.
 std::string ExpectedOf(const Parameter& parameter) {
   switch (parameter.type) {
     case ParameterType::kInteger:
@@ -314,7 +314,7 @@ int ParameterValues::WordIndex(absl::string_view name) const {
 ParameterValues ParameterValues::CallValues(absl::string_view name) const {
   for (const Parameter& parameter : parameters_) {
     if (parameter.name != name) continue;
-    // It was checked when this was taken.
+    // Cannot fail: the call was checked when these values were read.
     const CallArgument& argument = Of(name).argument;
     return *Take(ParsedCall::Of(argument), parameter.FindCall(argument.call)->parameters);
   }

@@ -26,7 +26,7 @@ struct RoundedValue {
   static RoundedValue Between(double a, double b, double absolute, double relative) {
     return {std::min(a, b), std::max(a, b), absolute, relative};
   }
-  // Nothing is known of it.
+  // A value without any bound on its error.
   static RoundedValue Unknown() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     return {0, kInfinity, kInfinity, 0};

@@ -171,7 +171,7 @@ class Growing {
     ++added_;
   }
 
-  // Takes from the deciding rows what those that were added from r on explain of them.
+  // Subtracts from the deciding rows what the landmarks added since `r` explain of them.
   absl::Status Explain(int64_t r) {
     const int64_t q = added_ - r;
     if (q == 0) return absl::OkStatus();

@@ -23,7 +23,7 @@ struct LandmarkGrowth {
   End end = End::kReached;
   // The first so many of the candidates: a multiple of kGrowthBlock, or all.
   int64_t landmarks = 0;
-  // With these landmarks, over the deciding rows but those whose K(x, x) is nothing but rounding.
+  // The quantile with these landmarks, over the deciding rows whose K(x, x) is more than rounding.
   double quantile_95 = 0;
   int64_t deciding_rows = 0;
 };

@@ -23,7 +23,7 @@ namespace phimap {
 struct LandmarkChoiceTask {
   int64_t landmarks = 0;
   uint64_t seed = 0;
-  // All parameters resolved.
+  // The kernel with all parameters resolved.
   const KernelExpression& kernel;
   // Standardisation, or nothing.
   const InputStage& input;

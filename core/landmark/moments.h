@@ -37,7 +37,7 @@ class ColumnMoments {
   int64_t columns() const { return columns_; }
   int64_t count() const { return count_; }
 
-  // All below REQUIRE count() ≥ 1.
+  // Everything below requires count() ≥ 1.
 
   double mean(int64_t column) const {
     return first_[column] + shifted_mean_[column] * unit_[column];
@@ -71,8 +71,8 @@ class ColumnMoments {
   absl::Status CheckScales() const;
 
  private:
-  // Takes other units for columns that came to reach too far for theirs. That is exact but for what
-  // is smaller by 2^-600 than what came, so that it may be done at any time.
+  // Changes the unit of columns whose values no longer fit the present unit. The change is exact
+  // except for parts below 2^-600 of the new values, so it may be made at any time.
   void WidenUnits();
 
   int64_t columns_;

@@ -76,7 +76,7 @@ class Reservoir {
   int64_t TakeSlot();
   // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
   void DrawNextKept();
-  // Only for kDense.
+  // Valid only for kDense.
   double* DenseRow(int64_t slot) const;
   void KeepSparse(int64_t slot, const double* row);
 

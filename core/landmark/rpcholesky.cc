@@ -84,7 +84,8 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Rows whose K(x, x) is nothing but rounding have none; and what the values of the others err by.
+  // Rows whose K(x, x) is only rounding are left out. Also finds the error of the other rows'
+  // values.
   absl::Status LeaveZerosOut() {
     const std::vector<double> errors = SelfErrors(task_.kernel, task_.pool);
     std::vector<int64_t> kept;
@@ -290,8 +291,7 @@ class Selection {
   // Over √(K(x, x)·K(y, y)), and the share of K(x, x) that is nothing.
   double value_error_ = kUnit;
   double noise_ = 0;
-  // K(x, x) of each row, or 0 where it is rounding alone; and what is left of it, 0 for a chosen
-  // row.
+  // K(x, x) of each row, or 0 if it is only rounding; and its residual, 0 for a chosen row.
   std::vector<double> self_;
   std::vector<double> residual_;
   std::vector<double> sums_;

@@ -10,11 +10,11 @@
 
 namespace phimap {
 
-// In the order in which people are told of them.
+// In the order in which help lists them.
 absl::Span<const LearnerType* const> LearnerTypes();
 // Null for an unknown name.
 const LearnerType* FindLearnerType(absl::string_view name);
-// The one that learns where none is named.
+// The learner type that is used if none is named.
 const LearnerType& DefaultLearnerType();
 // "perceptron, winnow or linear_svm", all of them.
 std::string LearnerTypeNames();

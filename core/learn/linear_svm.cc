@@ -71,7 +71,8 @@ constexpr int64_t kBlankSteps = 100;
 class Watch {
  public:
   Watch(Nodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
-    // The one function for all threads; what it does depends on the thread.
+    // liblinear has a single print function for all threads, so what it does depends on the calling
+    // thread.
     static std::once_flag once;
     std::call_once(once, [] { set_print_string_function(&Watch::OnLine); });
     current_ = this;

@@ -70,7 +70,8 @@ class GramNodes {
 class Watch {
  public:
   Watch(GramNodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {
-    // The one function for all threads; what it does depends on the thread.
+    // libsvm has a single print function for all threads, so what it does depends on the calling
+    // thread.
     static std::once_flag once;
     std::call_once(once, [] { svm_set_print_string_function(&Watch::OnText); });
     current_ = this;

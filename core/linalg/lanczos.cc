@@ -71,7 +71,7 @@ absl::StatusOr<SpectrumEnds> FindSpectrumEnds(SymmetricProduct multiply, std::ve
     TakeOff(basis, w);
     length = Norm(w);
     PHIMAP_ASSIGN_OR_RETURN(const SpectrumEnds ends, EndsOf(diagonal, below, length));
-    // Nothing but rounding is left when the start lies in the span of few eigenvectors.
+    // If the start vector lies in the span of few eigenvectors, only rounding is left.
     const bool exhausted = length <= 1e-14 * static_cast<double>(m) * ends.norm();
     if (exhausted || ends.residual <= tolerance * ends.norm() || ends.steps == last) return ends;
     progress = static_cast<double>(ends.steps) / static_cast<double>(last);

@@ -11,9 +11,9 @@ namespace phimap {
 
 inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 
-// Asks the system to back an array that nothing was written to yet with pages of 2 MiB, if it is of
-// 32 MiB or more: 160 MB are otherwise 40,000 page faults. A wish, which a system without such
-// pages ignores; costs up to 2 MiB of memory.
+// Asks the system to back an array of 32 MiB or more, to which nothing has been written yet, with
+// pages of 2 MiB: 160 MB would otherwise cost 40,000 page faults. Systems without such pages ignore
+// the request. Costs up to 2 MiB of memory.
 void PreferLargePages(void* begin, size_t bytes);
 
 // Asks so for an array of any size, for those of its pages of 2 MiB that lie within it as a whole.

@@ -81,7 +81,8 @@ absl::StatusOr<bool> OrthonormalizeNear(MatrixView<double> rows, const TileContr
   return true;
 }
 
-// Makes the rows orthonormal. One that is made of the others becomes a unit vector of the axes.
+// Makes the rows orthonormal. A row that depends on the others is replaced by a coordinate unit
+// vector.
 absl::Status Orthonormalize(MatrixView<double> rows, const TileControl& control) {
   PHIMAP_ASSIGN_OR_RETURN(const bool done, OrthonormalizeNear(rows, control));
   if (done) return absl::OkStatus();

@@ -158,7 +158,8 @@ class RowCursor {
   }
 
  private:
-  // Or gcc keeps several forms of each pointer, or sets them by vectors that go through memory.
+  // Without this, gcc keeps several forms of each pointer, or computes them in vector registers
+  // that go through memory.
   static HWY_INLINE void KeepInRegister(const T*& pointer) {
 #if HWY_COMPILER_GCC || HWY_COMPILER_CLANG
     asm("" : "+r"(pointer));
@@ -223,8 +224,8 @@ HWY_INLINE void AddRightProducts(D d, int64_t steps, const RowsAhead<T>& rows,
   }
 }
 
-// The panels of a triangle end one after the other: each stage runs those that are left, up to the
-// end of the lowest.
+// The panels of a triangle end at different rows: each stage runs the panels that are left, up to
+// the end of the shortest one.
 template <int kFirst, class Step, int kRows, int kPanels, class D, class V, typename T>
 HWY_INLINE void AddBlock(D d, int64_t begin, int64_t end, const int64_t* heights,
                          RowsAhead<T>& rows, const T* HWY_RESTRICT* w, const T*& ahead,

@@ -108,7 +108,8 @@ class Factorization {
     SymmetricRankUpdate(-1, rows, 1, m_.Block(first, first, count, count));
   }
 
-  // Also accumulates the squares that the last column of the block took off each diagonal.
+  // Chooses the next pivot. On the way it accumulates the squares that the last column of the block
+  // subtracted from each diagonal element.
   int64_t ChoosePivot(int64_t begin) {
     int64_t best = next_;
     double best_schur = -INFINITY;
@@ -147,7 +148,7 @@ class Factorization {
     for (int64_t i = j + 1; i < n_; ++i) m_(i, j) /= root;
   }
 
-  // The row whose Schur diagonal is lowest for its entry, between blocks.
+  // Checks, between blocks, the row whose Schur diagonal is smallest relative to its own entry.
   absl::Status CheckDiagonal() {
     if (limits_.is_proven) return absl::OkStatus();
     int64_t worst = -1;

@@ -30,7 +30,7 @@ enum Section : uint32_t {
   kFeatures = 3,
   kProjection = 4,
   kCertificate = 5,
-  // Only kArtifactFormat has it.
+  // Exists in kArtifactFormat only.
   kColumnNames = 6
 };
 constexpr std::array<Section, 6> kSections = {kProvenance, kInput,       kFeatures,
@@ -51,7 +51,7 @@ static_assert(TableEnd(kSections.size()) == kArtifactHeadBytes);
 constexpr int64_t Aligned(int64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
-// So the longer head can be asked of any artifact.
+// Every artifact is long enough for the longer head to be read.
 static_assert(Aligned(TableEnd(kFewestSections)) >= kArtifactHeadBytes);
 
 struct TableEntry {

@@ -52,8 +52,8 @@ absl::StatusOr<std::string> EncodeArtifact(const Artifact& artifact);
 // Every artifact has more.
 inline constexpr int64_t kArtifactHeadBytes = 176;
 
-// The size of the artifact that begins with `bytes`, at least kArtifactHeadBytes of them; more are
-// not looked at. Errors: those of DecodeArtifact. Nothing is shown but that the head is one.
+// Size of the artifact that begins with `bytes`, of which only the first kArtifactHeadBytes are
+// read. Errors: those of DecodeArtifact. Checks nothing but the head.
 absl::StatusOr<int64_t> ArtifactSizeInHead(absl::string_view bytes);
 // The version of the byte format that `bytes`, of an artifact, are written in; 0 if they are cut
 // off before it.

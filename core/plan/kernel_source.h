@@ -17,13 +17,12 @@ class KernelSource {
 
   virtual ~KernelSource() = default;
 
-  // out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless that is null, in the
-  // service's values: finite and of this shape, without further guarantees.
+  // Computes out(i, j) = K(left_i, right_j), and diagonal[i] = K(left_i, left_i) unless `diagonal`
+  // is null. The values are the service's: finite and of this shape, without further guarantees.
   //
-  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n. Columns
-  //         that are asked for again are cheaper than others: the same `right`, in the same memory,
-  //         in one call after the other.
-  // Errors: those of `alive`; and those of the service, which name it.
+  // Shapes: n examples left, m right, both of one kind and checked; out n×m, diagonal n.
+  // Cost:   repeating the same `right`, at the same address, in consecutive calls is cheaper.
+  // Errors: those of `alive`, and those of the service, whose name they carry.
   virtual absl::Status Block(const ExamplesView& left, const ExamplesView& right,
                              MatrixView<double> out, double* diagonal, Alive alive) = 0;
 

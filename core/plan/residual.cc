@@ -296,7 +296,7 @@ Residual::Seen Residual::See(const ExamplesView& rows) const {
   seen.x = AsServed(rows);
   seen.norms = NormsOf(seen.x.view());
   seen.self = KernelDiagonal(kernel_, seen.x.view(), seen.norms);
-  // Less than nothing is rounding; roots are taken of it.
+  // Negative values are rounding, and roots are taken of the result.
   if (rounding_.of_shares) {
     for (double& self : seen.self) self = std::max(0.0, self);
   }

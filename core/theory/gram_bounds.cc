@@ -47,7 +47,7 @@ double AmsNormBound(const GramLaw& law) {
 
 double BernsteinNormBound(const GramLaw& law, double delta, double largest_row) {
   PHIMAP_CHECK(0 < delta && delta < 1);
-  // Nothing is changed at all.
+  // The Gram matrix is unchanged.
   if (law.sampling == GramSampling::kSparsify && law.s == 1) return 0;
   const double sigma = EntryDeviation(law);
   const double m = static_cast<double>(law.m);

@@ -25,9 +25,9 @@ struct TlsFiles {
   bool empty() const { return certificate.empty(); }
 };
 
-// When the server's certificate expires. FAILED_PRECONDITION (reason TLS_FILE_INVALID) that names
-// flag and file when one cannot be read or parsed, or when key and certificate do not belong
-// together.
+// Returns the expiry time of the server's certificate. FAILED_PRECONDITION (reason
+// TLS_FILE_INVALID), with flag and file, if a file cannot be read or parsed, or if key and
+// certificate do not match.
 absl::StatusOr<absl::Time> CheckTlsFiles(const TlsFiles& files);
 
 // The text of a file of authorities (PEM) that `flag` named. FAILED_PRECONDITION (TLS_FILE_INVALID)

@@ -47,7 +47,7 @@ TokenTable::Digest TokenTable::DigestOf(absl::string_view token) {
       EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   Digest digest;
   unsigned int written = 0;
-  // It fails only when OpenSSL cannot allocate a context or is built without SHA-256.
+  // Fails only if OpenSSL cannot allocate a context or is built without SHA-256.
   PHIMAP_CHECK(sha256 != nullptr && context != nullptr &&
                EVP_DigestInit_ex(context.get(), sha256, nullptr) == 1 &&
                EVP_DigestUpdate(context.get(), token.data(), token.size()) == 1 &&

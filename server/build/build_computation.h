@@ -17,8 +17,8 @@
 
 namespace phimap {
 
-// Builds that compute at the same time share the threads. Thread-safe; one call at a time for each
-// job.
+// Runs the computation of builds, which share the threads if several compute at once. Thread-safe;
+// one call at a time per job.
 class BuildComputation {
  public:
   struct Options {

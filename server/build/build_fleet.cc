@@ -74,7 +74,7 @@ absl::StatusOr<BuildManager::Attachment> BuildManager::Claim(const std::shared_p
     return AttachElsewhere(id, job->spec_digest(), taken->claim);
   }
   job->set_claim_epoch(taken->claim.claimant.epoch);
-  // It may have ended elsewhere after the store was asked and before the claim was taken.
+  // The build may have ended on another server between the query and the claim.
   absl::StatusOr<StoredBuild> stored = ReadStored(id);
   if (absl::IsNotFound(stored.status())) {
     // A cancellation before the claim released none.
@@ -159,7 +159,8 @@ void BuildManager::RenewClaims() {
   for (size_t i = 0; renewed.ok() && i < jobs.size(); ++i) {
     const BuildId& id = jobs[i]->id();
     if ((*renewed)[i] == BuildClaims::Renewed::kCancelled) CancelNow(jobs[i]);
-    // One that is publishing may have lost its claim because it is published; the store decides.
+    // A build that is publishing may have lost its claim because it has been published. The store
+    // decides.
     if ((*renewed)[i] == BuildClaims::Renewed::kLost) {
       End(jobs[i], {BuildEvent::kCancel, BuildTakenOver(id.mapping, id.build_id), Keep::kNothing});
     }

@@ -63,7 +63,7 @@ struct BuildSnapshot {
   double seconds_left = 0;
   // Set when done.
   std::shared_ptr<const CertifiedVersion> version;
-  // Not OK when failed or cancelled.
+  // Set if the build failed or was cancelled; otherwise OK.
   absl::Status error;
 };
 

@@ -131,7 +131,7 @@ void MessageSource::Keep(Stream& stream, absl::string_view bytes) {
     pending_.assign(bytes.data(), bytes.size());
     return;
   }
-  // Nothing that comes after an error is kept.
+  // Bytes that arrive after an error are discarded.
   charge_.reset();
   CountWaiting(0);
   if (!bytes.empty()) stream.Consume(bytes.size());

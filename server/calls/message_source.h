@@ -38,7 +38,7 @@ class MessageSource {
 
   // Bytes of the body, or none, to continue after Next or when there may be capacity.
   void Take(Stream& stream, absl::string_view bytes);
-  // Nothing follows.
+  // Marks the end of the stream: no more messages follow.
   void End();
 
   // The oldest message that is complete.

@@ -50,8 +50,9 @@ struct CallEnvironment {
   // Largest message either way.
   int64_t max_message_bytes;
   const Logger& logger;
-  // A message that arrives too slowly for this long gives way to requests that wait for memory; so
-  // does an answer that the client does not read.
+  // A message that has been arriving below `slowest_bytes_per_second` for this long is cancelled if
+  // other requests wait for memory. The same limit applies to an answer that the client reads too
+  // slowly.
   absl::Duration half_message_time = absl::Seconds(5);
   int64_t slowest_bytes_per_second = 64 << 10;
 };

@@ -163,7 +163,7 @@ void StreamCall::Touch() {
 
 void StreamCall::OnIdle() {
   if (over() || !Waits()) return;
-  // It became the client's turn without anything from the client: the wait begins now.
+  // The wait for the client begins now, although it has sent nothing.
   if (waiting_since_ == absl::InfiniteFuture()) waiting_since_ = loop().now();
   const absl::Time limit = waiting_since_ + idle_limit_;
   if (loop().now() < limit) return loop().timers().Set(idle_timer_, limit);

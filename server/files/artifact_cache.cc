@@ -103,7 +103,7 @@ std::optional<std::string> ArtifactCache::Get(absl::string_view digest, int64_t 
     CountHit(false);
     return std::nullopt;
   }
-  // It may be evicted now: then it is not found.
+  // Another thread may evict the file now; the read then reports that it is missing.
   absl::StatusOr<std::string> content = file_system_->ReadFile(PathOf(digest), size_bytes);
   if (content.ok() && Sha256Hex(*content) == digest) {
     CountHit(true);

@@ -1,8 +1,8 @@
-// Blobs of another store, with local copies of those that were read.
+// Blobs of another store, with local copies of the blobs that were read.
 //
-// A copy is compared with its SHA-256 at each Read, and fetched again if it is damaged. Blobs are
-// immutable, so a copy is never out of date; but it may outlive its blob, so callers must know that
-// a version has the digest.
+// Each Read compares the copy with its SHA-256 and fetches the blob again if the copy is damaged.
+// Blobs are immutable, so a copy is never out of date; but it may outlive its blob, so callers must
+// know that a version has the digest.
 #ifndef PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 #define PHIMAP_SERVER_FILES_CACHED_BLOBS_H_
 

@@ -199,7 +199,7 @@ class PosixFileSystemImpl : public FileSystem {
     if (::mkdir(path.c_str(), kDirectoryMode) == 0) return absl::OkStatus();
     const int error_number = errno;
     struct stat info;
-    // Also on EROFS: a directory that exists is no reason to complain about the file system.
+    // A directory that exists is fine even on a read-only file system (EROFS).
     if (::stat(path.c_str(), &info) == 0) {
       return S_ISDIR(info.st_mode) ? absl::OkStatus() : FileError(ENOTDIR, "mkdir", path);
     }

@@ -47,7 +47,8 @@ class HealthStatus {
   void EndWatches() ABSL_LOCKS_EXCLUDED(mutex_);
   bool watches_ended() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // `watcher` is told from now on until Unwatch, and not once Unwatch has returned.
+  // Notifies `watcher` of every change until Unwatch. No notification runs or starts after Unwatch
+  // returns.
   void Watch(Watcher& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
   void Unwatch(Watcher& watcher) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -21,7 +21,7 @@
 
 namespace phimap {
 
-// Not thread-safe; one thread at a time. The functions are called in their order.
+// Not thread-safe. The functions are called in the order of their declarations.
 class InferenceAnswer {
  public:
   // Type of the answer: a ModelInferResponse, or a ModelStreamInferResponse around one.

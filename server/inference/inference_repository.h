@@ -25,8 +25,7 @@ struct IndexedVersion {
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions);
 
-// Blocking: reads the store, all of its versions. Errors as of RepositoryIndexOf, and those of the
-// store.
+// Blocking: reads all versions of the store. Errors: those of RepositoryIndexOf and of the store.
 absl::Status ReadRepositoryIndex(Store& store, const inference::RepositoryIndexRequest& request,
                                  inference::RepositoryIndexResponse* response);
 

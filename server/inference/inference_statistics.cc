@@ -51,7 +51,7 @@ struct Meant {
 
 absl::StatusOr<Meant> FindMeant(Store& store, const inference::ModelStatisticsRequest& request) {
   if (request.name().empty() && request.version().empty()) return Meant{};
-  // Also for the versions of a mapping: one that has none has no statistics.
+  // A mapping without versions has no statistics either.
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord found,
                           FindModel(store, request.name(), request.version()));
   return Meant{found.mapping, request.version().empty() ? 0 : found.number};

@@ -1,4 +1,4 @@
-// The one parameter of a ModelInfer request that means something here.
+// Reads the timeout, the only parameter of a ModelInfer request that phimap uses.
 #ifndef PHIMAP_SERVER_INFERENCE_INFERENCE_TIMEOUT_H_
 #define PHIMAP_SERVER_INFERENCE_INFERENCE_TIMEOUT_H_
 

@@ -61,7 +61,7 @@ class KernelService {
   static constexpr size_t kMaxWaiting = 1024;
 
   struct Options {
-    // Authorities (PEM) that a TLS service's certificate is checked with; empty: the system's.
+    // Certificate authorities (PEM) for a TLS service; empty for the system's.
     std::string authorities;
     // Timeout of a call.
     absl::Duration time_limit = absl::Seconds(30);

@@ -53,7 +53,7 @@ class Mailbox {
 
 absl::Status CheckSize(const ExamplesView& examples, int64_t limit) {
   const int64_t bytes = AppendedBytes(examples, examples.kind());
-  // Half of a message: the other is for the other side of the block.
+  // Half of a message; the other half is for the other side of the block.
   if (bytes <= limit / 2) return absl::OkStatus();
   return MakeError(absl::StatusCode::kFailedPrecondition, "KERNEL_EXAMPLES_TOO_LARGE",
                    "spec.landmarks",

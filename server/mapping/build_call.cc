@@ -104,7 +104,8 @@ void BuildCall::TakeFinish() {
   if (expects_ != Expects::kExamples) return Finish(Unexpected("spec", "it in the first message"));
   expects_ = Expects::kNothing;
   const absl::Status finished = builds_.Finish(job_, request().finish().row_count());
-  // Nothing more is read: from now on the client waits for the build, for as long as it takes.
+  // From now on the client only waits for the build, for as long as it takes, so nothing more is
+  // read.
   if (!finished.ok()) Finish(finished);
 }
 

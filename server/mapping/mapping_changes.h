@@ -21,7 +21,7 @@ namespace phimap {
 
 class MappingChanges {
  public:
-  // All outlive it.
+  // All arguments must outlive this object.
   MappingChanges(Store& store, VersionRegistry& registry, BuildManager& builds,
                  const Logger& logger)
       : store_(store), registry_(registry), builds_(builds), logger_(logger) {}

@@ -31,7 +31,7 @@ class VersionLifetimes {
   static constexpr std::chrono::seconds kRecordPeriod{5};
   static constexpr std::chrono::seconds kDeletePeriod{60};
 
-  // All outlive it.
+  // All arguments must outlive this object.
   VersionLifetimes(Store& store, VersionRegistry& registry, MappingChanges& changes,
                    const Logger& logger)
       : store_(store), registry_(registry), changes_(changes), logger_(logger) {}

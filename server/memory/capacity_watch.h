@@ -1,9 +1,9 @@
-// Notifies callers that were refused for lack of capacity when some becomes free.
+// Notifies callers that were refused for lack of capacity when capacity becomes free.
 //
-// To wait for capacity without missing it: Wait, try once more, and only if that is refused too,
-// rely on the callback. Room that comes free after a refusal is told of after it.
+// To wait without missing the notification: call Wait, try once more, and rely on the callback only
+// if that is refused too. Wait's callback covers all capacity that is freed after the refusal.
 //
-// Thread-safety: all methods may be called from any thread, from within a callback too.
+// Thread-safety: all methods may be called from any thread, also from within a callback.
 #ifndef PHIMAP_SERVER_MEMORY_CAPACITY_WATCH_H_
 #define PHIMAP_SERVER_MEMORY_CAPACITY_WATCH_H_
 

@@ -27,7 +27,7 @@ struct ConnectionMetrics {
   prometheus::Gauge* const open;
   // Between two polls of an event loop.
   prometheus::Gauge* const longest_gap_seconds;
-  // When the server's TLS certificate expires, in seconds since 1970; infinite without TLS.
+  // Expiry of the server's TLS certificate, in seconds since 1970; infinite without TLS.
   prometheus::Gauge* const certificate_not_after;
   // Times that files were read again because they changed, and could not be used.
   prometheus::Counter* const tls_reload_failures;

@@ -42,7 +42,7 @@ constexpr absl::StatusCode kFaultCodes[] = {
     absl::StatusCode::kUnknown,     absl::StatusCode::kResourceExhausted,
     absl::StatusCode::kInternal,    absl::StatusCode::kFailedPrecondition,
     absl::StatusCode::kUnavailable, absl::StatusCode::kDataLoss};
-// And the reasons of answers that share a code with them.
+// Reasons of answers that share their code with errors.
 constexpr absl::string_view kAnswers[] = {"ALIAS_LIMIT_REACHED", "MAPPING_IN_USE", "VERSION_IN_USE",
                                           "VERSION_ROLLBACK_TARGET", "MAPPING_NOT_EMPTY"};
 

@@ -63,7 +63,7 @@ class PostgresBlobs final : public Blobs {
                                     absl::Time before) override;
   // The blob's chunks stay, as those of an interrupted upload do.
   absl::Status SetAside(absl::string_view digest) override;
-  // Nothing is left behind: uploads that were cut are in List.
+  // Always 0: List includes uploads that were interrupted.
   absl::StatusOr<int64_t> RemoveRemains(absl::Time) override { return 0; }
 
  private:

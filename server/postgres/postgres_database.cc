@@ -80,7 +80,7 @@ PostgresDatabase::Outcome PostgresDatabase::Attempt(const std::string& begin,
   }
   PostgresSession session(&connection);
   const absl::Status status = body(session);
-  // It does not matter whether the body passed over a statement's error or returned another.
+  // Takes precedence over the body's result, which may hide a statement's error.
   if (!session.failure().ok()) {
     return Failed(connection, status.ok() ? session.failure() : status);
   }

@@ -73,7 +73,7 @@ class PostgresDatabase final : public SqlDatabase {
   // End of a transaction that was tried once.
   struct Outcome {
     absl::Status status;
-    // Nothing of it was stored, and another attempt may succeed.
+    // Nothing of the transaction was stored, and a retry may succeed.
     bool again = false;
     // The commit may or may not have happened.
     bool in_doubt = false;

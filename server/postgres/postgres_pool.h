@@ -30,8 +30,8 @@ struct PostgresPoolOptions {
   absl::Duration longest_backoff = absl::Seconds(5);
 };
 
-// Thread-safe. While the database is away one caller at a time finds out whether it is back; the
-// others get the last error at once, with the time until the next attempt as its retry delay.
+// Thread-safe. While the database is down, one caller at a time checks whether it is back. The
+// others get the last error at once, with the time until the next check as retry delay.
 class PostgresPool {
  public:
   using Deadline = PostgresConnection::Deadline;

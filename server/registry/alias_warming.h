@@ -30,8 +30,9 @@ class AliasWarming {
   bool is_on() const { return state_ == State::kOn; }
   bool is_stopped() const { return state_ == State::kStopped; }
 
-  // Names of a mapping changed, and `live` pins those of now. Takes out what no alias names any
-  // more, and puts what an alias moved to before all others.
+  // To be called when names of a mapping have changed; `live` already pins the new versions.
+  // Removes versions that no alias names any longer, and puts the versions that an alias moved to
+  // first.
   void NamesChanged(const MappingNames& before, const MappingNames& now, const LiveVersions& live);
   // The next version that is not live, which is being loaded from then on; empty if there is none.
   std::optional<VersionName> Take(const LiveVersions& live);

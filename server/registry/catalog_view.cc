@@ -27,7 +27,7 @@ int64_t CatalogView::VersionOfDigest(const Known& known, absl::string_view diges
       known.by_digest.begin(), known.by_digest.end(), digest,
       [&](size_t i, absl::string_view wanted) { return names.digests[i] < wanted; });
   if (first == known.by_digest.end() || !absl::StartsWith(names.digests[*first], digest)) return 0;
-  // Others that begin so follow; only the same digest is no other.
+  // Further candidates with this prefix are adjacent. An equal digest is the same version.
   auto next = first;
   while (next != known.by_digest.end() && names.digests[*next] == names.digests[*first]) ++next;
   const bool ambiguous =

@@ -36,8 +36,8 @@ class CatalogView {
   // Knows nothing before the first CatchUp.
   explicit CatalogView(Listener changed) : changed_(std::move(changed)) {}
 
-  // Asks `source` for changes, and applies them. Blocking, as `source` is; several may ask at once,
-  // and none waits for another one's answer. Errors: those of `source`; then nothing changes.
+  // Asks `source` for changes and applies them. Blocks as long as `source` does; concurrent calls
+  // do not wait for each other. Errors: those of `source`; nothing is changed then.
   absl::Status CatchUp(Source source) ABSL_LOCKS_EXCLUDED(applying_, mutex_);
 
   // The number of the version that `reference` means; 0 if there is none, or if several digests

@@ -39,7 +39,7 @@ class LiveVersions {
   bool FreeCapacity(int64_t bytes, Eviction eviction = Eviction::kPinnedLast);
   // REQUIRES: FreeCapacity(version->memory_bytes()) and no such version is here.
   void Insert(std::shared_ptr<const LiveVersion> version);
-  // The version, if it is here, is not found any more. While it is in use, it still counts;
+  // Makes the version, if it is loaded, impossible to find. It still counts while it is in use;
   // afterwards it is the first to be unloaded.
   void Retire(absl::string_view mapping, int64_t number);
 

@@ -441,7 +441,7 @@ void VersionRegistry::UpdateMetrics() {
   metrics_.evictions->Increment(static_cast<double>(live_.evictions() - counted_evictions_));
   counted_evictions_ = live_.evictions();
   const int64_t loading = warming_.count();
-  // One that is loaded while its alias moves away is still counted as loading.
+  // A version whose alias moves away while it loads still counts as loading.
   const int64_t failed = std::max<int64_t>(0, live_.pinned() - live_.pinned_here() - loading);
   metrics_.alias_versions_warm->Set(static_cast<double>(live_.pinned_here()));
   metrics_.alias_versions_loading->Set(static_cast<double>(loading));

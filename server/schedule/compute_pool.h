@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// Runs `body` on each of its threads; body returns when the pool is to end. The destructor waits
-// for that: the owner makes body return (TransformScheduler::Drain) first.
+// Runs `body` on each of its threads. The destructor joins them, so the owner must first make body
+// return (TransformScheduler::Drain).
 class ComputePool {
  public:
   ComputePool(int threads, const std::function<void()>& body);

@@ -360,7 +360,8 @@ void TransformScheduler::CountWait(const QueuedWork& queued, absl::Time taken) c
   metrics_.queue_seconds->Observe(std::max(0.0, absl::ToDoubleSeconds(wait)));
 }
 
-// Other errors of accepted work are the request's fault or the engine's: the call counts them.
+// Other errors of accepted work are the fault of the request or of the engine; the call counts
+// them.
 void TransformScheduler::CountDrop(const absl::Status& status) const {
   if (status.code() == Code::kDeadlineExceeded) {
     metrics_.dropped[static_cast<int>(Drop::kDeadline)]->Increment();

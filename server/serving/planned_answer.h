@@ -21,7 +21,7 @@
 
 namespace phimap {
 
-// Not thread-safe; one thread at a time.
+// Not thread-safe.
 class PlannedAnswer {
  public:
   // Bytes as they are on the wire.

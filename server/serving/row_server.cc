@@ -39,8 +39,8 @@ struct RowServer::Mapping {
     return features;
   }
 
-  // Counts the rows of the version and looks at a few of them for drift. Without K(x, x) nothing is
-  // known of ρ, which drift is told by where there is one.
+  // Counts the rows of the version and checks a few of them for drift. Drift is measured by ρ if
+  // the version has it, which needs K(x, x).
   void Account() const {
     if (version().version_rows() != nullptr) {
       version().version_rows()->Increment(static_cast<double>(rows.rows()));

@@ -167,7 +167,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     if (!waiting_->answer.message().Charge(memory).ok()) {
       if (listening_) return;
       Listen(memory);
-      // Room that came free before it listened would not be told of.
+      // Capacity that was freed before the call listened sends no notification.
       if (!waiting_->answer.message().Charge(memory).ok()) return;
     }
     Serve(std::exchange(waiting_, nullptr));
@@ -215,7 +215,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     // The request is no longer needed; its answer has its own charge.
     Request().Swap(&slot.request);
     slot.charge.Release();
-    // Nothing after a request that ends the stream will be answered.
+    // Requests after one that ends the stream get no answer.
     if (!slot.status.ok()) reads_done_ = true;
     Advance();
   }

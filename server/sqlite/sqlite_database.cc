@@ -80,7 +80,7 @@ absl::Status SqliteDatabase::Read(Body body) {
   PHIMAP_RETURN_IF_ERROR(reader_->Execute("BEGIN"));
   Session session(*reader_);
   const absl::Status status = body(session);
-  // Nothing was written: if this fails, the next BEGIN reports it.
+  // The transaction wrote nothing. If the rollback fails, the next BEGIN reports it.
   if (reader_->in_transaction()) reader_->Execute("ROLLBACK").IgnoreError();
   return status;
 }

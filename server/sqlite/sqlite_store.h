@@ -52,7 +52,8 @@ class SqliteStore final : public CatalogStore {
                              Occupied occupied = Occupied::kDelete) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
 
-  // Makes the reserve if it is missing and there is space. Blocking; opening does not wait for it.
+  // Creates the reserve file if it is missing and there is space. Blocking; opening the store does
+  // not wait for it.
   void MakeReserve() { reserve_.Make(); }
 
   const StartupReport& startup_report() const { return startup_report_; }

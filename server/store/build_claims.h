@@ -69,9 +69,9 @@ class BuildClaims {
     BuildClaim claim;
     bool ours = false;
   };
-  // Takes an id that is free, whose lease has ended, or that this server already has, for `lease`
-  // from now. Each taking has a larger epoch than all before it. One that was asked to end stays
-  // so.
+  // Claims the id for `lease` from now, if it is unclaimed, its lease has expired, or this server
+  // owns it. Each claim gets a larger epoch than all earlier ones. A cancelled build stays
+  // cancelled.
   virtual absl::StatusOr<Taken> Take(absl::string_view mapping, absl::string_view build_id,
                                      absl::string_view spec_digest, absl::Duration lease) = 0;
 
@@ -95,7 +95,7 @@ class BuildClaims {
                                int64_t epoch) = 0;
   virtual absl::StatusOr<std::optional<BuildClaim>> Find(absl::string_view mapping,
                                                          absl::string_view build_id) = 0;
-  // All, or those of one mapping, newest first.
+  // Lists all claims, or those of one mapping, newest first.
   virtual absl::StatusOr<std::vector<BuildClaim>> List(absl::string_view mapping) = 0;
 };
 

@@ -34,7 +34,7 @@
 namespace phimap {
 
 struct GarbageReport {
-  // Holder of the maintenance lease if it is another; then nothing was done.
+  // Holder of the maintenance lease if it is another server; nothing was done then.
   std::string busy_holder = {};
   // Found without a version and listed now.
   int64_t listed = 0;

@@ -56,7 +56,7 @@ class MeteredStore final : public Store {
                                             absl::Duration ttl) override;
   absl::Status RecordUses(const std::vector<VersionName>& used) override;
   absl::StatusOr<std::vector<VersionName>> DeleteExpired() override;
-  // Not counted: heartbeats would drown the rest.
+  // Claims are not metered: heartbeats would dominate the figures.
   BuildClaims* claims() override { return store_->claims(); }
 
  private:

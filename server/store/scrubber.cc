@@ -28,7 +28,7 @@ absl::StatusOr<Scrubber::Finding> Scrubber::Step(Pace pace) {
   if (finding.stopped) return finding;
   last_ = finding.digest;
   if (absl::IsDataLoss(finding.status)) {
-    // One that was deleted and collected meanwhile is missing, not damaged.
+    // A version that was deleted and collected since then is missing, not damaged.
     bool named = false;
     PHIMAP_RETURN_IF_ERROR(database_->Read([&](SqlSession& session) -> absl::Status {
       PHIMAP_ASSIGN_OR_RETURN(const std::optional<int64_t> size,

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Not thread-safe; one thread at a time.
+// Not thread-safe.
 class TransformAnswer {
  public:
   // For `rows` rows; `names_version`: whether the answer names the version, as all do except the

@@ -353,7 +353,7 @@ int Connection::OnHeader(int32_t stream_id, absl::string_view name, absl::string
     head_.too_large = true;
     return 0;
   }
-  // Nothing else of these trailers is looked at.
+  // Ignores the rest of these trailers.
   nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_ENHANCE_YOUR_CALM);
   return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
@@ -366,7 +366,7 @@ int Connection::OnFrame(const nghttp2_frame& frame) {
       Http2Stream* const stream = Find(frame.hd.stream_id);
       if (stream == nullptr) return 0;
       if (!std::exchange(stream->begun_, true)) {
-        // It is not kept, because streams that live long would hold much memory.
+        // The head is not kept, because long-lived streams would hold much memory.
         const RequestHead head = std::exchange(head_, RequestHead());
         owner_.acceptor.OnRequest(*stream, head, end);
       }

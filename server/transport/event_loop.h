@@ -82,7 +82,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // No call of the two kinds above happens any more.
   void Forget(Pollable& pollable);
 
-  // Not owned; null takes it away.
+  // Sets the staged work, which is not owned; null removes it.
   void SetStagedWork(StagedWork* staged) { staged_ = staged; }
 
   TimerWheel& timers() { return timers_; }

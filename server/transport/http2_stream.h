@@ -81,7 +81,7 @@ class Http2Stream final : public Stream {
   // nghttp2 waits to be told that there is more to send.
   bool deferred_ = false;
   bool request_ended_ = false;
-  // Both HEADERS frames of the request have come: it was handed over.
+  // Whether all headers of the request have arrived and the request was handed over.
   bool begun_ = false;
   bool answered_ = false;
   LingerTimer linger_timer_{*this};

@@ -22,10 +22,11 @@ class SpinPolicy {
 
   // Share of the other cores that may be in use while the loop spins.
   static constexpr double kMostInUse = 0.25;
-  // If more are, the share of the last waits (some 16) that must have ended within a spin.
+  // If more waits are short, the share of the last waits (about 16) that must have ended within a
+  // spin.
   static constexpr double kLeastHits = 0.75;
-  // Time after which the times are read again: those of other threads are known as of the last tick
-  // of their core, and ticks may be 10 ms apart.
+  // Minimum time between two readings of the times. Other threads' times are exact only to the last
+  // tick of their core, and ticks may be 10 ms apart.
   static constexpr int64_t kWindowNs = 50'000'000;
 
   // `cores` that the process may use, at least 1.

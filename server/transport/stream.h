@@ -107,8 +107,8 @@ class Stream {
 class StreamAcceptor {
  public:
   virtual ~StreamAcceptor() = default;
-  // Either answers, or gives the stream a handler. `ended`: no body follows. Called on any loop's
-  // thread.
+  // Either answers or gives the stream a handler. `ended` means that no body follows. Called on the
+  // thread of any loop.
   virtual void OnRequest(Stream& stream, const RequestHead& head, bool ended) = 0;
 };
 

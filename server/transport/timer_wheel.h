@@ -52,7 +52,8 @@ class TimerWheel {
   void Set(Timer& timer, absl::Time at);
   // Calls the timers whose time has come.
   void Advance(absl::Time now);
-  // When Advance has something to do next, or earlier; InfiniteFuture without timers.
+  // Returns the time at which Advance next has work, or an earlier time; InfiniteFuture if there
+  // are no timers.
   absl::Time Next() const;
 
  private:

@@ -35,9 +35,9 @@ class ArtifactImport {
   // format.
   absl::Status Append(absl::string_view bytes);
 
-  // All have come: compares them with `digest` (DATA_LOSS), reviews them (INVALID_ARGUMENT, field
-  // "chunk", and the errors of Engine::Load), stores them and tells the registry. Blocking, and
-  // computes. Call once.
+  // Call once, after the last chunk. Compares the bytes with `digest` (DATA_LOSS), reviews them
+  // (INVALID_ARGUMENT, field "chunk", and the errors of Engine::Load), stores them and notifies the
+  // registry. Blocking, and heavy on the CPU.
   absl::StatusOr<CertifiedVersion> Finish(absl::string_view digest, Store& store,
                                           VersionRegistry& registry);
 

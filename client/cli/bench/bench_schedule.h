@@ -14,7 +14,7 @@ struct OpenLoopSchedule {
   int64_t start_ns = 0;
   double calls_per_second = 1;
 
-  // When call number `call` is due, counted from 0.
+  // Time at which call `call`, counted from 0, is due.
   int64_t DueNs(int64_t call) const {
     return start_ns + static_cast<int64_t>(static_cast<double>(call) * 1e9 / calls_per_second);
   }

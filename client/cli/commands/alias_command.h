@@ -22,8 +22,8 @@ struct AliasArguments {
   bool json = false;
 };
 
-// Prints where the alias points afterwards and where it pointed before, or the aliases there are;
-// an Alias or a ListMappingsResponse as JSON. Deleting prints nothing but a message.
+// Prints the alias's new and previous version, or all aliases; as JSON an Alias or a
+// ListMappingsResponse. Deletion prints only a message.
 absl::Status RunAlias(const AliasArguments& arguments, CommandContext& context);
 
 // `phimap alias` with its flags.

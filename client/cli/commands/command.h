@@ -23,8 +23,8 @@ struct LocalContext {
   const CLI::App& app;
 };
 
-// Each command's file adds it, with its flags, to `phimap`, and keeps the flags' values for as long
-// as the functions live.
+// Adds the command and its flags to `phimap`. The values of the flags live as long as the
+// functions.
 struct Command {
   // Owned by `phimap`.
   CLI::App* app = nullptr;

@@ -14,7 +14,7 @@ struct DeleteArguments {
   // "letters@7", or "letters" with `all_versions`.
   std::string reference;
   bool all_versions = false;
-  // Also if an alias would be rolled back to it.
+  // Deletes a version even if the rollback of an alias would need it.
   bool give_up_rollback = false;
 };
 

@@ -85,7 +85,7 @@ std::vector<std::string> SplitOutsideParentheses(const std::string& text) {
   return whole;
 }
 
-// Each of `specs`, which are lists of parameters, with "name=value" for each value.
+// Expands each of `specs`, which are lists of parameters, by "name=value" for each value.
 std::vector<std::string> Combine(const std::vector<std::string>& specs, absl::string_view name,
                                  const std::string& values) {
   const std::vector<std::string> all = SplitOutsideParentheses(values);

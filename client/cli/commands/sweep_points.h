@@ -38,7 +38,7 @@ struct SweepPoint {
   // Share of the tested rows that the learner got wrong, and its standard error.
   double error = 0;
   double error_standard_error = 0;
-  // None where it was not measured.
+  // Empty if it was not measured.
   std::optional<double> kernel_error_mean;
   double microseconds_per_row = 0;
   int64_t rows = 0;

@@ -180,7 +180,7 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
 
 namespace {
 
-// Which columns of the input are mapped, and which are copied.
+// Adds the flags that say which columns of the input are mapped, and which are copied.
 void AddColumnFlags(CLI::App& command, InputArguments& input) {
   command.add_flag("--by-name", input.choice.by_name,
                    "Find the version's columns in the CSV file by name, in any order");

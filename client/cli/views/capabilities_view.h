@@ -1,4 +1,4 @@
-// What a server can build and learn, drawn for people.
+// Draws what a server can build and learn.
 #ifndef PHIMAP_CLIENT_CLI_VIEWS_CAPABILITIES_VIEW_H_
 #define PHIMAP_CLIENT_CLI_VIEWS_CAPABILITIES_VIEW_H_
 

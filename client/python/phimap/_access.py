@@ -52,7 +52,7 @@ class Access:
     """Credentials and options of a channel and its calls. See access_of."""
 
     target: str
-    # None: not encrypted.
+    # None if the connection is not encrypted.
     credentials: grpc.ChannelCredentials | None
     options: tuple[tuple[str, Any], ...]
     metadata: tuple[tuple[str, str], ...]

@@ -8,8 +8,8 @@ from typing import Any
 
 from phimap._retry import Method, ServiceConfig
 
-# While no call is under way gRPC looks only this often whether a connection has come up again, 5 seconds unless it is told:
-# a server that restarts in a tenth of a second would be missed for as long. It reads this when it is first used.
+# While idle, gRPC checks this often whether a connection is back. With its default of 5 seconds a server that restarts
+# in a tenth of a second would be missed for 5 seconds. gRPC reads the setting at first use.
 os.environ.setdefault("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200")
 
 MAX_MESSAGE_BYTES = 64 << 20

@@ -167,7 +167,7 @@ class TransformSession:
         error = self._in_input(error)
         found = self._target.elsewhere(error)
         if found is not None:
-            # Nothing was mapped by another version: the digest names what was asked for.
+            # The digest pins the version, so no row has been mapped by another one.
             self._refused = explained(error, self._target)
             self._target = found
             return 0.0

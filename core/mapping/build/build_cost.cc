@@ -199,7 +199,7 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t measuring =
       BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
-  // All values, and the columns of those that the plan takes.
+  // Memory for all values of the service, and for the columns of them that the plan uses.
   const auto values = static_cast<int64_t>(2 * kDouble * RemoteValueCount(spec, sample));
   return values + rows + StringIndexBytes(spec, threads) +
          std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),

@@ -42,9 +42,9 @@ BuildShares SharesOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns);
 
 // The memory of a build whose stream is as long as it may be.
 int64_t ReservedBytes(const BuildSpec& spec, int64_t columns, int threads = 1);
-// Reservation for a stream that began with examples of this kind. A spec whose kernel a service
-// computes does not tell whether they are strings, which are kept in the sample and, those that the
-// service is asked about, once more.
+// Memory to reserve for a stream that began with examples of this kind. The spec of a remote kernel
+// does not say whether its examples are strings. Strings are kept in the sample, and those that the
+// service is asked about are kept twice.
 int64_t ReservedBytes(const BuildSpec& spec, ExampleKind kind, int64_t columns, int threads);
 
 }  // namespace phimap

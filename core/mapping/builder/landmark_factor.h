@@ -25,7 +25,7 @@ struct RemoteLandmarks {
 
 // Input of the builders.
 struct LandmarkTask {
-  // All parameters resolved.
+  // The kernel with all parameters resolved.
   KernelExpression kernel;
   // The input stage that the plan gets.
   InputStage input;

@@ -261,7 +261,8 @@ absl::StatusOr<PcaGram> GramOf(const LandmarkTask& task, const KernelPcaTask& pc
                                StageNumbers& stages, const TileControl& control) {
   if (task.remote != nullptr) {
     PHIMAP_CHECK(!pca.gram.any() && !pca.single_gram);
-    // Not by assignment, in which GCC 12 with sanitizers sees a string that was never made.
+    // Uses emplace, because GCC 12 with sanitizers warns of an uninitialised string in the
+    // assignment.
     stages.remote.emplace(task.remote->block);
     return PcaGram::Of(task.remote->gram, control);
   }

@@ -48,7 +48,7 @@ struct RoundingLoss {
 
 // The plans, and the findings of the iteration.
 struct KernelPca : PlanPair {
-  // Eigenvalues of the kept components, falling: those of K(S, S), centred or not, or of K̂ where
+  // Eigenvalues of the kept components in decreasing order: of K(S, S), centred or not, or of K̂ if
   // it replaces K(S, S).
   std::vector<double> eigenvalues;
   // The sum of all eigenvalues.

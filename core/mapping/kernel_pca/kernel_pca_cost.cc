@@ -37,7 +37,7 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
   if (!pca.gram.any()) return work;
   // Entries kept cost ten times those that come by tiles, a sign that is drawn about as much.
   work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
-  // All of K once more, with the steps of Lanczos.
+  // The loss takes all of K once more, and the steps of Lanczos.
   work.loss = block;
   work.loss.product_flops += 2 * static_cast<double>(GramErrorSteps(landmarks)) * rows * rows;
   return work;
@@ -67,7 +67,7 @@ int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
 
 KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& pca) {
   const int64_t p = task.landmarks.cols();
-  // Nothing is computed for a given matrix.
+  // A given matrix has no values to compute.
   const bool at_hand = task.remote != nullptr;
   const PcaWork work =
       WorkOfPca(task.count(), p, at_hand ? ValueWork() : WorkOfValue(task.kernel, p), pca);

@@ -57,7 +57,7 @@ void KeptColumns(const RandomStream& gaps, int64_t m, double s, int64_t i,
 // The rows that an entry is kept for, side by side, and their kernel values. For one thread.
 class RowValues {
  public:
-  // `norms` are those of the rows, and stay where they are.
+  // `norms` are the norms of the rows and must outlive this object.
   RowValues(const KernelProgram& program, ConstMatrixView<double> rows,
             const std::vector<double>& norms)
       : program_(program), rows_(rows), norms_(norms) {}

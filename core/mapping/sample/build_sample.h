@@ -19,7 +19,7 @@ struct BuildSample {
   SampleSplit split;
   // Rows before the input stage; empty for a Gram matrix.
   Matrix<double> held_out;
-  // Rows that decide the number of landmarks, as they came; empty where it is given.
+  // Rows that decide the number of landmarks, before the input stage; empty if the number is given.
   Matrix<double> deciding;
   // Stage before any kernel: standardisation, centring, or nothing.
   InputStage input;
@@ -31,7 +31,8 @@ struct BuildSample {
   // Rows that landmarks were drawn from.
   int64_t pool_rows() const;
   int64_t held_out_rows() const { return static_cast<int64_t>(split.held_out.size()); }
-  // The first rows of the pool, whose order is random: a uniform sample of it, as they came.
+  // Returns the first rows of the pool before the input stage. The pool's order is random, so they
+  // are a uniform sample.
   Matrix<double> FirstOfPool(int64_t at_most) const;
 };
 

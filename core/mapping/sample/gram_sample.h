@@ -57,7 +57,7 @@ class GramSample {
   std::vector<int64_t> landmarks_;
   std::vector<int64_t> held_out_;
   std::vector<int64_t> spectrum_;
-  // All of these, rising; their values.
+  // The kept columns in rising order, and their values.
   std::vector<int64_t> kept_;
   Matrix<double> values_;
   // A row on its way, widened to float64.

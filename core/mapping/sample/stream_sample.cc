@@ -66,7 +66,7 @@ struct StreamSample::State {
   int64_t pool_rows;
   bool copies_pool;
   int64_t given_rows;
-  // The rows that came so far of those that are landmarks by their place.
+  // The number of rows received so far that are landmarks by their position.
   std::vector<double> given;
   ColumnMoments moments;
   Reservoir reservoir;
@@ -190,7 +190,7 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   const bool found = spec.mapping.count_rule != nullptr;
   const int64_t landmarks = found ? kMinDecidedStream : spec.mapping.landmarks;
   const bool given = spec.mapping.given_rows() > 0;
-  // Nothing but landmarks leaves no row to take means, deviations or gamma of.
+  // A stream of landmarks alone has no rows for means, deviations or gamma.
   const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples",

@@ -38,7 +38,7 @@ struct MappingShape {
 struct TheoremTask {
   const MappingSpec& spec;
   const BuiltMapping& built;
-  // All parameters resolved.
+  // The kernel with all parameters resolved.
   const KernelExpression& kernel;
   const InputStage& input;
   // Rows before the input stage.

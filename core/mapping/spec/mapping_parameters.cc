@@ -123,7 +123,7 @@ Parameter Switch(absl::string_view name, absl::string_view fallback, absl::strin
   return {.name = name, .type = ParameterType::kBoolean, .default_text = fallback, .line = line};
 }
 
-// What features are made of, and how many.
+// Parameters of the features: their kind and number.
 std::vector<MappingParameter> FeatureParameters() {
   return {
       {Landmarks(),
@@ -147,7 +147,7 @@ std::vector<MappingParameter> FeatureParameters() {
   };
 }
 
-// What stands for the Gram matrix, where landmarks come from, and how features are served.
+// Parameters of the Gram matrix, of the choice of landmarks, and of serving.
 std::vector<MappingParameter> BuildParameters() {
   return {
       {Scale("sparsify", 1, kMaxSparsify, "1", "keep one in this many entries of the Gram matrix"),

@@ -51,7 +51,7 @@ struct MappingParameter {
   absl::Status CheckRange(const MappingSpec& spec) const;
 };
 
-// All of them. Thread-safe.
+// All parameters. Thread-safe.
 const std::vector<MappingParameter>& MappingParameters();
 // Null for an unknown name.
 const MappingParameter* FindMappingParameter(absl::string_view name);

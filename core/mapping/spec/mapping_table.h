@@ -11,11 +11,11 @@
 
 namespace phimap {
 
-// In the order in which people are told of them.
+// In the order in which help lists them.
 absl::Span<const Mapping* const> Mappings();
 // By name or long name; null for an unknown one.
 const Mapping* FindMapping(absl::string_view name);
-// The one that a spec is of where none is named.
+// The mapping that a spec has if none is named.
 const Mapping& DefaultMapping();
 // "f1, f2 or f3": the mappings that `holds` is true for, of which there must be one.
 std::string ListOfMappings(absl::FunctionRef<bool(const Mapping&)> holds);

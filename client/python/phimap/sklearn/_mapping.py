@@ -139,7 +139,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     client_of(server).delete_version(mapping, number)
             except NotFound:
                 pass  # which is what was asked for
-        # Not before: a call that failed can be made again.
+        # Attributes are cleared only now, so that a failed call can be retried.
         for attribute in _FITTED:
             self.__dict__.pop(attribute, None)
 
@@ -165,7 +165,7 @@ class Mapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        # One that an earlier release pickled knows no parameter that came later.
+        # An estimator that an earlier release pickled lacks parameters that were added later.
         for name, parameter in inspect.signature(type(self)).parameters.items():
             if parameter.kind is not parameter.VAR_KEYWORD:
                 self.__dict__.setdefault(name, parameter.default)
