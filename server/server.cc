@@ -437,7 +437,8 @@ void Server::Shutdown(absl::Duration drain_time) {
   const auto now = std::chrono::steady_clock::now();
   const auto deadline = now + absl::ToChronoMilliseconds(drain_time);
   const auto lame_duck = std::min(deadline, now + parts.lame_duck);
-  // Calls that wait for a kernel end with it: a service that hangs must not hold the drain up.
+  // Also ends the calls that wait for a kernel service: a service that hangs must not hold up the
+  // drain.
   DelayedStop kernels(parts.kernels, deadline);
   // Builds that no client follows are waited for beside the calls.
   std::thread builds([&] { parts.builds.Drain(deadline); });

@@ -15,9 +15,9 @@ class ParseError;
 
 namespace phimap::cli {
 
-// The words behind the program's name, with dashes and underscores of flags as `app` writes them:
-// --held_out is --held-out. Words behind -- stay as they are. kInvalidArgument for a flag without
-// its value, behind which another flag follows.
+// Returns the arguments after the program's name, with the flags spelled as `app` spells them:
+// --held_out becomes --held-out. Arguments after -- are unchanged. kInvalidArgument for a flag
+// without its value that is followed by another flag.
 absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int argc, char** argv);
 
 // Prints the error, and a suggestion, to standard error; --help and --version, which arrive here

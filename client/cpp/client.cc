@@ -297,8 +297,8 @@ class GrpcClient final : public Client {
   template <typename Response, typename Request>
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
 
-  // The server was told a number in the place of the names: people are shown both lists. Any other
-  // status is as it was, and so is this one if the version's names cannot be had.
+  // Adds both lists of names to an error in which the server could report only their number.
+  // Returns other errors unchanged, and this one too if the version's names cannot be fetched.
   absl::Status WithBothLists(const absl::Status& status, absl::string_view reference,
                              const std::vector<std::string>& came) {
     const std::optional<ErrorDetail> detail = DetailOf(status);

@@ -76,7 +76,7 @@ struct BuildOptions {
 };
 
 struct BuildProgress {
-  // Rows that this client has sent; starts again at 0 if they are sent again.
+  // Rows that this client has sent. Restarts at 0 if the rows are sent again.
   int64_t rows_sent = 0;
   // True once all rows and the finish are sent, or this client follows a build that is known.
   bool sent = false;
@@ -231,8 +231,9 @@ class Client {
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
       const TransformStreamOptions& options = {}, CancelToken* cancel = nullptr) = 0;
 
-  // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored: a
-  // connection that breaks is kUnavailable, and the rows have to be sent again.
+  // Trains and tests a learner on all rows of `source`, mapped by one version. Nothing is stored.
+  // If the connection breaks the call fails with kUnavailable, and must be repeated from the first
+  // row.
   virtual absl::StatusOr<v1::Evaluation> Evaluate(const EvaluateOptions& options,
                                                   LabeledRowSource& source,
                                                   const EvaluateObserver& observer = nullptr,
@@ -282,8 +283,8 @@ class Client {
   // Reads a version's artifact into `sink`, checked chunk by chunk and, at the end, as a whole.
   virtual absl::StatusOr<ExportResult> Export(absl::string_view reference, const ArtifactSink& sink,
                                               CancelToken* cancel = nullptr) = 0;
-  // Stores the artifact that `source` yields as a version of `mapping`. Safe to repeat: a version
-  // that has the same artifact is returned as it is.
+  // Stores the artifact that `source` yields as a version of `mapping`. Safe to repeat: if a
+  // version has the same artifact already, returns that version.
   virtual absl::StatusOr<v1::Version> Import(absl::string_view mapping,
                                              const ArtifactSource& source,
                                              CancelToken* cancel = nullptr) = 0;

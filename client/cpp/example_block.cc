@@ -8,7 +8,7 @@
 namespace phimap::client {
 namespace {
 
-// Blocks are copied from and to memory as they are.
+// Blocks are copied from and to memory without conversion.
 static_assert(std::endian::native == std::endian::little);
 
 template <typename T>

@@ -79,7 +79,7 @@ class ExampleBlock {
   bool empty() const { return rows() == 0; }
   // Numbers of a row; 0 of strings.
   int32_t columns() const;
-  // Bytes of all examples, as they are sent.
+  // Size of all examples on the wire.
   int64_t bytes() const;
   // Null unless it is of that kind.
   const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }

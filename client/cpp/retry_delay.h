@@ -1,4 +1,4 @@
-// Decides which failed calls are made again, and when.
+// Decides which failed calls are retried, and when.
 #ifndef PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 #define PHIMAP_CLIENT_CPP_RETRY_DELAY_H_
 
@@ -16,8 +16,9 @@ enum class CallEffect {
   // The call changes nothing, or has the same effect however often it is made, so any failed
   // attempt may be retried.
   kNone,
-  // A change, which may be made again only if the first attempt was certainly not begun: between
-  // two attempts another client may have changed the same thing, and the second would undo that.
+  // The call changes something. It may be retried only if the first attempt certainly was not
+  // begun: meanwhile another client may have changed the same thing, and a second attempt would
+  // undo that.
   kChange,
 };
 

@@ -1,4 +1,4 @@
-// When a broken call is tried again.
+// Policy for retries of failed calls.
 #ifndef PHIMAP_CLIENT_CPP_RETRY_POLICY_H_
 #define PHIMAP_CLIENT_CPP_RETRY_POLICY_H_
 

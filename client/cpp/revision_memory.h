@@ -19,8 +19,8 @@ namespace phimap::client {
 // Thread-safe. Costs a call nothing before the first change.
 class RevisionMemory {
  public:
-  // Has a call that is about to be made ask for the newest revision that was told. Returns its
-  // epoch, for Note; "" if there is none to ask for.
+  // Makes the call that `context` belongs to ask for the newest known revision. Returns the epoch
+  // of that revision, for Note; "" if no revision is known.
   std::string AddTo(grpc::ClientContext& context) const;
   // After a call that asked for a revision of the epoch `asked`: learns the revision that its
   // trailing metadata tell. In one epoch the larger number wins; another epoch wins unless it is

@@ -42,12 +42,13 @@ class RowSource {
   // Names of the columns, one for each; empty if they have none. A build keeps them with the
   // version, and everything that maps rows has the server compare them.
   virtual std::vector<std::string> column_names() const { return {}; }
-  // The next rows, as many as the limits allow; an empty block at the end, and again if asked
-  // again. Errors: faults of the input; kCancelled after Interrupt.
+  // Returns the next rows, as many as the limits allow; at the end an empty block, also from every
+  // later call. Errors: faults of the input; kCancelled after Interrupt.
   virtual absl::StatusOr<ExampleBlock> Next(const BlockLimits& limits) = 0;
   // Number of rows, if it is known before they are read.
   virtual std::optional<int64_t> row_count() const { return std::nullopt; }
-  // Share of the input that was read, 0..1, if that can be told. Any thread may call.
+  // Returns the share of the input that was read, 0..1, if it is known. May be called from any
+  // thread.
   virtual std::optional<double> share_read() const { return std::nullopt; }
 
   // Whether Rewind can succeed.

@@ -69,7 +69,7 @@ class TransformStreamCall {
   Outcome RunStream();
   // If the pinned number was refused with this error, asks for the digest from now on.
   bool LookElsewhere(const absl::Status& error);
-  // True if a further stream may help and its time has come.
+  // Waits until another stream may be opened. False if none may.
   bool WaitToRetry(const Outcome& outcome);
   // Reads all answers. On an error of the sink or a wrong answer it cancels the stream and reads on
   // to its end.
@@ -99,7 +99,7 @@ class TransformStreamCall {
   bool source_ended_ = false;
   bool stream_ended_ = false;
   bool abandoned_ = false;
-  // No stream will be opened any more.
+  // Set when no further stream will be opened.
   bool over_ = false;
   // Requests without an answer, in their order; the first sent_ of them were sent on the open
   // stream.

@@ -1,4 +1,4 @@
-// Bytes that were written compressed, as they were before.
+// Decompresses data that were written as gzip or zstd.
 #ifndef PHIMAP_CLIENT_FILES_DECOMPRESSOR_H_
 #define PHIMAP_CLIENT_FILES_DECOMPRESSOR_H_
 

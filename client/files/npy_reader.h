@@ -62,7 +62,7 @@ class NpyReader : public client::RowSource {
   absl::Status ReadHeader();
   // Reads until `buffer` is full or the file ends; how many bytes were read.
   absl::StatusOr<size_t> ReadUpTo(char* buffer, size_t size);
-  // The next rows as they are stored, row by row; fewer than `rows` at the file's end.
+  // Returns the next rows as stored, row by row; fewer than `rows` at the end of the file.
   absl::StatusOr<std::string> ReadRows(int64_t rows);
   absl::StatusOr<std::string> ReadRowsByColumn(int64_t rows);
   // Reads the stripe of rows that begins with next_row_.

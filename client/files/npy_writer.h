@@ -34,7 +34,7 @@ class NpyWriter : public RowWriter {
                                              const NpyHeader& header, int64_t rows);
 
   absl::Status Append(const client::RowBlock& block) override;
-  // kInternal if other rows came than Open was told.
+  // kInternal if the number of rows or columns differs from what Open was given.
   absl::Status Finish() override;
 
  private:

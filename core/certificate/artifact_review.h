@@ -45,8 +45,8 @@ struct ReviewedArtifact {
 // engine at most. Throws std::bad_alloc.
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes);
 
-// Converts DATA_LOSS of an artifact that a caller brought to INVALID_ARGUMENT about `field`, since
-// nothing stored is lost. Other errors as they are.
+// Converts DATA_LOSS to INVALID_ARGUMENT about `field`, for an artifact that a caller sent: nothing
+// stored is lost. Returns other errors unchanged.
 absl::Status DamageAsInput(const absl::Status& status, absl::string_view field);
 
 }  // namespace phimap

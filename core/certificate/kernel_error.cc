@@ -14,7 +14,7 @@ namespace {
 // all, and cost less than the features.
 constexpr int64_t kPairRows = 128;
 
-// K of the rows of a tile of pairs, as it is.
+// Kernel values of the rows of a tile of pairs, without centring.
 Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
   if (task.known != nullptr) return task.known->pairs[t].Clone();

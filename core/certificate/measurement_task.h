@@ -38,7 +38,7 @@ struct MeasurementTask {
   // The plan as served, and the same plan in float64 without any rounding to the serving type.
   const Plan* served = nullptr;
   const Plan* reference = nullptr;
-  // Held-out rows as they came, h×p. REQUIRES: no gaps.
+  // Held-out rows before the input stage, h×p. REQUIRES: no gaps between rows.
   ConstMatrixView<double> rows;
   // Strings, indexed by the number that each row consists of; null for other rows.
   const std::vector<std::string>* strings = nullptr;

@@ -1,4 +1,4 @@
-// The input stage of strings, which go to the feature stage as they are.
+// The input stage of strings, which passes them on unchanged.
 #ifndef PHIMAP_CORE_ENGINE_STRING_INPUT_H_
 #define PHIMAP_CORE_ENGINE_STRING_INPUT_H_
 

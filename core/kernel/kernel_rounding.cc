@@ -274,8 +274,8 @@ double KernelRounding::ScaledOf(const double* x, double squared_norm, double sel
 
 double KernelRounding::LargestShare(ConstMatrixView<double> rows,
                                     const std::vector<double>& self) const {
-  // Few rows cost little to look at; many, far from the rest, are taken for close to each other
-  // unless that says nothing any more.
+  // Groups of few rows are cheap to check. Larger groups that are far from all other rows count as
+  // close to each other as long as that gives a useful bound.
   constexpr size_t kFewMembers = 64;
   constexpr double kLooseOfFew = 0x1p-44;
   constexpr double kLooseOfMany = 0x1p-13;

@@ -123,8 +123,8 @@ absl::StatusOr<Assignment> Cluster(const LandmarkChoiceTask& task, ConstMatrixVi
   return assigned;
 }
 
-// The means are taken of the rows as they came: the input stage, which is affine, makes of them the
-// means of what it made of the rows.
+// Takes the means of the rows before the input stage. The input stage is affine, so it turns them
+// into the means of its outputs.
 absl::StatusOr<LandmarkChoice> ChooseCentres(const LandmarkChoiceTask& task,
                                              Checkpoint checkpoint) {
   const Matrix<double> pool = PoolForDistances(task);

@@ -63,10 +63,10 @@ class GramNodes {
   std::vector<svm_node*> rows_;
 };
 
-// libsvm cannot be told to stop. But it prints a dot every 1,000 steps, on the thread that trains,
-// and reads values that are ours: a watch turns the dot into a checkpoint and, when that says stop,
-// makes the values NaN. One row of them, and no pair of rows violates a condition any more: a
-// comparison with NaN is false, and the solver ends.
+// libsvm has no way to stop. But on the training thread it prints a dot every 1,000 steps, and it
+// reads values that we own: a watch turns each dot into a checkpoint and, if that asks to stop,
+// sets one row of the values to NaN. A comparison with NaN is false, so no pair of rows violates a
+// condition and the solver ends.
 class Watch {
  public:
   Watch(GramNodes& nodes, Checkpoint checkpoint) : nodes_(nodes), checkpoint_(checkpoint) {

@@ -173,7 +173,7 @@ class Booster {
     return best;
   }
 
-  // Share of the rows, as they are weighted now, that separator b of the batch misclassifies.
+  // Share of the rows, by their present weights, that separator b of the batch misclassifies.
   double Error(int64_t b) const {
     double error = 0;
     for (size_t i = 0; i < signs_.size(); ++i) {

@@ -55,7 +55,7 @@ class Weights {
     return mistakes;
   }
 
-  // The weights on rows as they were given.
+  // Returns the weights for rows before scaling.
   LinearWeights Result() const {
     // A threshold is an intercept too, and without a bias of its own it has one of 1.
     const double bias = options_.bias > 0 || options_.threshold == 0 ? options_.bias : 1;

@@ -29,7 +29,7 @@ absl::Status NotPsd(std::string what, const DefinitenessWitness& witness) {
                    "; F2 and F3 need a positive semidefinite kernel, F1 takes any"));
 }
 
-// The matrix as it came, in the upper triangle, which a factorization does not touch.
+// The original matrix, kept in the upper triangle, which a factorization does not touch.
 class Original {
  public:
   explicit Original(MatrixView<double> m) : m_(m), diagonal_(static_cast<size_t>(m.rows())) {

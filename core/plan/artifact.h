@@ -68,10 +68,10 @@ struct ArtifactFacts {
 // `bytes` of an artifact from `offset`, or an error; fewer where it ends before.
 using ArtifactRange = std::function<absl::StatusOr<std::string>(int64_t offset, int64_t bytes)>;
 
-// Reads the head and the sections of the facts alone, whatever the plan takes: some KiB of an
-// artifact of gigabytes. The parts read are checked like DecodeArtifact's; the plan may still be
-// damaged. `charge`, which may be empty, is told the memory for the sections before it is taken,
-// and its error is returned. REQUIRES: size_bytes is that of the artifact.
+// Reads only the head and the sections of facts: some KiB of an artifact of gigabytes. They are
+// checked as by DecodeArtifact; the plan may still be damaged. `charge`, if not empty, is called
+// with the size of the sections before they are allocated, and its error is returned. REQUIRES:
+// size_bytes is the size of the artifact.
 absl::StatusOr<ArtifactFacts> ReadArtifactFacts(
     int64_t size_bytes, const ArtifactRange& read,
     const std::function<absl::Status(int64_t bytes)>& charge = nullptr);

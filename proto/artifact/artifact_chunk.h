@@ -16,12 +16,12 @@ inline constexpr int64_t kMaxChunkBytes = int64_t{1} << 20;
 // server may be given, 64 KiB.
 inline constexpr int64_t kSentChunkBytes = 63 << 10;
 
-// Makes `chunk` that of `data` at this place; leaves its other fields as they are.
+// Sets the offset, data and checksum of `chunk`; leaves its other fields unchanged.
 void FillChunk(int64_t offset_bytes, std::string data, v1::ArtifactChunk& chunk);
 
-// Whether `chunk` is the one that begins at `expected_offset_bytes` and came as it was sent.
-// INVALID_ARGUMENT (reasons CHUNK_SIZE_OUT_OF_RANGE, CHUNK_OFFSET_MISMATCH), DATA_LOSS (reason
-// CHUNK_CHECKSUM_MISMATCH); the field is named from "chunk" on.
+// Checks that `chunk` begins at `expected_offset_bytes` and is undamaged. INVALID_ARGUMENT (reasons
+// CHUNK_SIZE_OUT_OF_RANGE, CHUNK_OFFSET_MISMATCH), DATA_LOSS (reason CHUNK_CHECKSUM_MISMATCH); the
+// field's name begins with "chunk".
 absl::Status CheckChunk(const v1::ArtifactChunk& chunk, int64_t expected_offset_bytes);
 
 }  // namespace phimap

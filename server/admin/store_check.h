@@ -30,9 +30,9 @@ struct CheckReport {
   int64_t unnamed_bytes = 0;
 };
 
-// `quarantine` sets damaged artifacts aside: the versions that name them are told to be damaged at
-// once, and importing an exported file, or building again, heals them. Changes nothing else. A
-// version that is deleted meanwhile is not damage.
+// `quarantine` sets damaged artifacts aside: the versions that name them are reported as damaged
+// from then on, and importing an exported file or building again restores them. Changes nothing
+// else. A version that is deleted during the check is not damage.
 absl::StatusOr<CheckReport> CheckStore(const AdminStore& store, bool quarantine,
                                        const AdminProgress& progress);
 

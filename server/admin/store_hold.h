@@ -14,8 +14,8 @@
 
 namespace phimap {
 
-// In force from Take until destroyed, as long as it is renewed; one whose program was killed ends
-// by itself. One thread at a time. Errors: those of the database.
+// In force from Take until destroyed, as long as it is renewed. If the program is killed the hold
+// expires. Not thread-safe. Errors: those of the database.
 class StoreHold {
  public:
   static constexpr absl::Duration kLifetime = absl::Minutes(10);

@@ -127,7 +127,7 @@ class BuildJob final : public BuildMonitor {
   std::optional<Work>* BeginWork();
   // Gives it back. If the build was finished meanwhile its memory is freed.
   void EndWork(Clock::time_point now, int64_t rows_added);
-  // Since when nothing has come from a client that should send; nullopt when nothing is awaited.
+  // Time since which a client that should send has sent nothing; nullopt if no input is expected.
   std::optional<Clock::time_point> WaitingSince() const;
 
   // BuildMonitor. CANCELLED when the build was finished from outside.
@@ -148,7 +148,7 @@ class BuildJob final : public BuildMonitor {
 
   mutable Mutex mutex_;
   BuildSnapshot snapshot_ ABSL_GUARDED_BY(mutex_);
-  // Rows and share of the work that observers were last told of.
+  // Rows and share of the work in the last notification of observers.
   int64_t told_rows_ ABSL_GUARDED_BY(mutex_) = 0;
   double told_fraction_ ABSL_GUARDED_BY(mutex_) = 0;
   // Name, in the metrics, of the time since phase_begin_.

@@ -46,7 +46,7 @@ enum class BuildEvent {
 // The state after `event`, or nullopt when it may not happen in `state`.
 std::optional<BuildState> NextState(BuildState state, BuildEvent event);
 
-// Done, failed or cancelled: nothing changes any more.
+// Whether the state is final: done, failed or cancelled.
 bool IsFinished(BuildState state);
 
 }  // namespace phimap

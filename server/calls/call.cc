@@ -197,7 +197,7 @@ void Call::OnRevision(const absl::Status& found) {
   if (!found.ok()) return Conclude(found);
   min_revision_.clear();
   OnBegin();
-  // Handles input that came meanwhile.
+  // Handles input that arrived in the meantime.
   if (!over_) Progress();
 }
 
@@ -259,7 +259,7 @@ void Call::AwaitRoom() {
       raw->Progress();
     });
   });
-  // Room that came free before it listened would not be told of.
+  // Memory that was freed before the call listened sends no notification, so try once more.
   source_.Take(*stream_, {});
 }
 

@@ -77,8 +77,8 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   // The call is over, before OnEnd: timers are cancelled here, on the loop's thread, since the call
   // may be destroyed on another.
   virtual void OnOver() {}
-  // Called last, when the call has ended with `status` for any reason. The client is told of the
-  // end afterwards.
+  // Called last, when the call has ended with `status` for any reason, and before the client learns
+  // of the end.
   virtual void OnEnd(const absl::Status& status) { static_cast<void>(status); }
 
   EventLoop& loop() { return *loop_; }

@@ -52,7 +52,7 @@ class MessageSource {
   bool at_end() const {
     return ended_ && !ready_.has_value() && pending_.empty() && reader_.at_boundary();
   }
-  // A message is charged, and not all of it has come.
+  // Whether a message is charged but incomplete.
   bool holds_half() const { return charge_.has_value(); }
   // Bytes of the body taken so far.
   int64_t taken_bytes() const { return taken_bytes_; }

@@ -31,7 +31,7 @@ class StreamCall : public Call {
 
   // The call begins: usually ReadNext.
   virtual void Start() = 0;
-  // The message that ReadNext asked for; it stays as it is until the next ReadNext.
+  // Called with the message that ReadNext asked for. The message is valid until the next ReadNext.
   virtual void OnRequest() = 0;
   // The client has sent its last message.
   virtual void OnRequestsEnd() = 0;
@@ -66,10 +66,10 @@ class StreamCall : public Call {
 
   // Sets the time for which the client may keep the call waiting from now on.
   void SetIdleLimit(absl::Duration limit);
-  // From now on messages come at this pace at least, or the call ends: DEADLINE_EXCEEDED
-  // (STREAM_TOO_SLOW). For calls that hold their input until all of it has come. Only the time that
-  // the call waits for its client counts, and the idle limit is the most that a client can be
-  // behind.
+  // Requires messages to arrive at this rate or faster from now on; a slower call ends with
+  // DEADLINE_EXCEEDED (STREAM_TOO_SLOW). For calls that hold their input until it is complete. Only
+  // time in which the call waits for its client counts, and a client may be behind by at most the
+  // idle limit.
   void SetPace(int64_t bytes_per_second);
 
  private:

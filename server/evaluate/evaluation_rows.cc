@@ -77,7 +77,8 @@ absl::Status EvaluationRows::Map(const ExamplesView& slice, MatrixView<double> o
   rounding_.resize(begin + slice.rows());
   residual->Lengths(slice, self_kernel_.data() + begin, rounding_.data() + begin);
   if (!residual->is_remote()) return absl::OkStatus();
-  // K(x, x) that came may be less than the features are long, and no margin is larger for that.
+  // A received K(x, x) may be less than the squared length of the features, which must not enlarge
+  // a margin.
   for (int64_t i = 0; i < out.rows(); ++i) {
     double& self = self_kernel_[begin + static_cast<size_t>(i)];
     self = std::max(self, std::inner_product(out.row(i), out.row(i) + out.cols(), out.row(i), 0.0));

@@ -24,7 +24,7 @@ namespace {
 using Code = absl::StatusCode;
 
 constexpr int64_t kEvaluationRetryMs = 1000;
-// Shares of the work that are told are this far apart.
+// Least difference between two reported shares of the work.
 constexpr double kFractionStep = 0.01;
 // Checkpoints of a learner can be microseconds apart.
 constexpr absl::Duration kBetweenYields = absl::Milliseconds(2);

@@ -22,8 +22,8 @@ namespace phimap {
 
 // At once; each may hold rows in memory.
 inline constexpr int kMaxEvaluations = 16;
-// Minimum rate of rows, on average over the idle timeout: rows that came are held until the last
-// has come.
+// Minimum rate of rows, averaged over the idle timeout: all rows are held until the last has
+// arrived.
 inline constexpr int64_t kSlowestBytesPerSecond = int64_t{64} << 10;
 
 // Services that evaluations use; outlives them.

@@ -27,8 +27,8 @@ class InferenceAnswer {
   // Type of the answer: a ModelInferResponse, or a ModelStreamInferResponse around one.
   enum class Message { kInfer, kStreamInfer };
 
-  // Whether the request makes sense in itself. Its rows are viewed, not copied: it stays as it is
-  // until Complete.
+  // Checks that the request is consistent. Its rows are viewed, not copied, so it must stay
+  // unchanged until Complete.
   absl::Status Read(const inference::ModelInferRequest& request);
   // The version that it names, for the registry.
   const std::string& reference() const { return reference_; }

@@ -105,7 +105,7 @@ class KernelService {
 
   SteadyTime EndOfTimeLimit(const Call& call) const;
   void Start(const std::shared_ptr<Call>& call);
-  // The call has an answer; it may have to be asked again.
+  // Handles the answer of a call, which may have to be retried.
   void Answered(const std::shared_ptr<Call>& call);
   // The error of a call that failed, and was not cancelled.
   absl::Status ErrorOf(const Call& call) const;

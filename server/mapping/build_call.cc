@@ -22,7 +22,7 @@ void BuildCall::Start() {
 void BuildCall::OnBuildChanged() {
   if (change_posted_.exchange(true)) return;
   Post([this] {
-    // Before the build is looked at: what changes afterwards is told of again.
+    // Reset before the build is read, so that later changes notify again.
     change_posted_.store(false);
     changed_ = true;
     Tell();

@@ -53,7 +53,7 @@ class ImportCall final : public TypedStreamCall<v1::ImportRequest> {
 
   // On the pool, each: takes the message in request().
   void Take(Artifact artifact);
-  // The answer, framed, once the digest has come; null before.
+  // The framed answer once the digest has arrived; null before.
   absl::StatusOr<std::shared_ptr<const OutputBytes>> TakeMessage(Artifact& artifact);
   absl::Status TakeMapping(Artifact& artifact);
   absl::Status TakeChunk(Artifact& artifact);

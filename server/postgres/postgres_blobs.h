@@ -45,8 +45,8 @@ class PostgresBlobs final : public Blobs {
   // REQUIRES: the blob was written with `size_bytes` bytes. Missing, of another size or with other
   // content: DATA_LOSS.
   absl::StatusOr<std::string> Read(absl::string_view digest, int64_t size_bytes) override;
-  // `bytes` of it from `offset`, as they are in the database: only a blob that is missing or ends
-  // before its `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
+  // Returns `bytes` bytes from `offset` as stored: only a blob that is missing or shorter than
+  // `size_bytes` is DATA_LOSS. REQUIRES: offset + bytes <= size_bytes.
   absl::StatusOr<std::string> ReadRange(absl::string_view digest, int64_t size_bytes,
                                         int64_t offset, int64_t bytes) override;
   // Reads in pieces, one chunk in memory at a time: damage shows before the last one. A blob that

@@ -14,8 +14,8 @@
 namespace phimap {
 
 struct PostgresFeedOptions {
-  // Initial timeout of a connection and an answer. After a timeout the question is asked again over
-  // another connection, with twice the time, up to `longest_patience`.
+  // Initial timeout of a connection and an answer. After a timeout the question is repeated over
+  // another connection with twice the timeout, up to `longest_patience`.
   absl::Duration patience = absl::Milliseconds(400);
   absl::Duration longest_patience = absl::Seconds(5);
 };

@@ -19,7 +19,7 @@ constexpr char kLock[] = " SELECT pg_advisory_xact_lock(1885890925);";
 // deadlock.
 constexpr char kTakeStore[] = "SELECT only_row FROM store WHERE only_row = 1 FOR UPDATE;";
 
-// Readers and a migration may wait for each other's locks; one of the two is told to try again.
+// Readers and a migration may deadlock; PostgreSQL then fails one of them, which retries.
 constexpr int kMigrationAttempts = 20;
 
 struct Found {

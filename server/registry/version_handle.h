@@ -36,7 +36,7 @@ struct LiveVersion {
   NamedColumns columns = {};
   // The version's series among the metrics. May be null.
   std::unique_ptr<const VersionSeries::Lease> series;
-  // Counts on, though the version is as it is.
+  // Counters, which change although the version does not.
   mutable VersionTally tally = {};
 
   int64_t memory_bytes() const {
@@ -45,7 +45,7 @@ struct LiveVersion {
   }
 };
 
-// Pins a version: engine and record stay as they are while any copy of the handle lives. Copies are
+// Pins a version: engine and record stay unchanged while any copy of the handle lives. Copies are
 // cheap.
 class VersionHandle {
  public:

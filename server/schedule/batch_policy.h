@@ -53,10 +53,10 @@ bool WorthAWorker(int64_t rows, bool others_under_way);
 // more calls/s).
 bool WorthHalving(int64_t rows, absl::Duration expected);
 
-// Quantum of a worker: the time that the tiles of one request keep it while others wait; the rest
-// then goes to the end of the request's queue. Many requests of a tile or two are not cut by it,
-// and a row alone waits no longer than this for each worker's turn, however large the requests are
-// that came before.
+// Quantum of a worker: the time for which tiles of one request keep it while others wait. The rest
+// of the request then goes to the end of the queue. The quantum does not divide requests of a tile
+// or two, and a single row waits for each worker no longer than this, however large the requests
+// before it are.
 inline constexpr absl::Duration kWorkerQuantum = absl::Milliseconds(10);
 
 // Whether a request of several tiles gives its worker back after one of them.

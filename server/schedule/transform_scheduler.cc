@@ -17,7 +17,7 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Longest time for which a builder may not notice that no Transform waits any more.
+// Longest time until a builder notices that no Transform waits.
 constexpr auto kLookAgain = std::chrono::milliseconds(1);
 // Time by which a deadline's timer may be early.
 constexpr absl::Duration kTimerPrecision = absl::Milliseconds(5);

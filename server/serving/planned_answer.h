@@ -24,7 +24,7 @@ namespace phimap {
 // Not thread-safe.
 class PlannedAnswer {
  public:
-  // Bytes as they are on the wire.
+  // Adds bytes in wire format.
   void AddBytes(absl::string_view bytes);
   // A field of `size` bytes with that number, whose content is written later; returns its place.
   int AddField(int number, size_t size);
@@ -48,7 +48,7 @@ class PlannedAnswer {
   void Allocate(const TransformMetrics& metrics);
   // Destination of a field's content. REQUIRES: Allocate.
   char* field(int place) const;
-  // The message; nothing may be written any more. REQUIRES: Allocate.
+  // Returns the message, which must not be written to afterwards. REQUIRES: Allocate.
   std::shared_ptr<const OutputBytes> Release() { return std::move(message_); }
 
  private:

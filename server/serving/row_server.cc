@@ -23,7 +23,7 @@ constexpr int64_t kEnvelopeBytes = 1024;
 // Shared by the threads that work on a request.
 struct RowServer::Mapping {
   RowRequest request;
-  // Input of the engine: the request's rows, or the kernel values that came for them.
+  // Input of the engine: the request's rows, or their kernel values.
   ExamplesView rows;
   std::unique_ptr<RemoteKernelRows> values = nullptr;
   char* features = nullptr;

@@ -88,8 +88,8 @@ class RowStreamCall : public TypedStreamCall<Request> {
   virtual absl::string_view ReferenceOf(Slot& slot) = 0;
   // Whether the version suits the request, and if so fills in its rows and lays out its answer.
   virtual absl::Status Accept(Slot& slot) = 0;
-  // An error of a request, as the stream is to end with it; OK if it does not end, and `told` is
-  // set. REQUIRES: an unreadable request ends the stream.
+  // Returns the error with which the stream ends, or OK if the stream goes on and the slot has an
+  // answer with the error. REQUIRES: an unreadable request ends the stream.
   virtual absl::Status Failed(Slot& slot, const absl::Status& status) = 0;
 
   void Start() final {
@@ -248,7 +248,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
   bool resolving_ = false;
   int64_t next_number_ = 0;
   int64_t window_bytes_ = 0;
-  // No request is read any more: the client has sent all, or one was at fault.
+  // Set when no more requests are read: the client has sent all, or a request was faulty.
   bool reads_done_ = false;
 };
 

@@ -93,7 +93,7 @@ CREATE TABLE builds (
 CREATE INDEX builds_by_end_time ON builds (end_time_us);
 )sql";
 
-// The tables that came with schema version 4.
+// Tables added by schema version 4.
 constexpr char kFleetTables[] = R"sql(
 CREATE TABLE unreferenced (
   digest TEXT PRIMARY KEY NOT NULL CHECK (length(digest) = 64),

@@ -57,8 +57,8 @@ class SqliteStatement {
 // timeout).
 class SqliteConnection {
  public:
-  // Opens or creates the file. Until AllowCheckpointOnClose nothing that is only closed again is
-  // changed: the write-ahead log stays as it was found.
+  // Opens or creates the file. Until AllowCheckpointOnClose, closing changes nothing: the
+  // write-ahead log stays as it was.
   static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
                                                                 absl::Duration busy_timeout);
 

@@ -70,7 +70,7 @@ class Catalog {
   virtual absl::StatusOr<VersionRecord> GetVersionByDigest(absl::string_view mapping,
                                                            absl::string_view digest) = 0;
 
-  // See Store. Artifacts that nothing names any more are listed as unreferenced in the same
+  // See Store. Artifacts that no version names any longer are listed as unreferenced in the same
   // transaction (garbage_collector.h).
   virtual absl::StatusOr<AliasRecord> SetAlias(absl::string_view mapping, absl::string_view alias,
                                                int64_t version, absl::string_view etag,

@@ -31,7 +31,7 @@ struct UpkeepOptions {
   std::function<void()> prepare = [] {};
 };
 
-// Thread-safe. A database that is away, or a disk that fails, is logged and tried again.
+// Thread-safe. Failures of the database or the disk are logged, and the work is retried.
 class StoreUpkeep {
  public:
   struct Counts {

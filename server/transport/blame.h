@@ -17,7 +17,7 @@ class Blame {
   Blame(const ConnectionMetrics& metrics, const Logger& logger)
       : metrics_(metrics), logger_(logger) {}
 
-  // `why`: as the client is told.
+  // Notes a fault of `peer`. `why` is the message that the client gets.
   void Note(const Peer& peer, ClientFault fault, absl::string_view why);
 
  private:

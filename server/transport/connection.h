@@ -85,7 +85,7 @@ class Connection final : public Pollable {
     void OnTime() override { connection.BeginGoAway(); }
     Connection& connection;
   };
-  // Ends a connection that was told to go some time after the notice.
+  // Ends a connection some time after its GOAWAY.
   struct GoAwayTimer final : Timer {
     explicit GoAwayTimer(Connection& connection) : connection(connection) {}
     void OnTime() override { connection.FinishGoAway(); }

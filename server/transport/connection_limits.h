@@ -28,7 +28,7 @@ struct ConnectionLimits {
   absl::Duration max_idle = absl::Minutes(30);
   // After which a connection is ended gracefully; clients then connect again, perhaps elsewhere.
   absl::Duration max_age = absl::InfiniteDuration();
-  // Time for which calls are taken after a client was told to go elsewhere.
+  // Time for which calls are accepted after the first GOAWAY.
   absl::Duration go_away_notice = absl::Seconds(2);
   // Time that a client has to end a request that was answered before its end. A reset that follows
   // the answer at once makes HAProxy drop the answer.

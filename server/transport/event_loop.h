@@ -79,7 +79,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // Schedules `pollable` for the next turn, after others: for objects with more work than their
   // share.
   void Again(Pollable& pollable);
-  // No call of the two kinds above happens any more.
+  // Ends both kinds of calls above for `pollable`.
   void Forget(Pollable& pollable);
 
   // Sets the staged work, which is not owned; null removes it.

@@ -78,7 +78,7 @@ class Http2Stream final : public Stream {
   std::vector<OwnedHeader> trailers_;
   bool has_trailers_ = false;
   bool headers_sent_ = false;
-  // nghttp2 waits to be told that there is more to send.
+  // nghttp2 waits for a resume, because it found nothing to send.
   bool deferred_ = false;
   bool request_ended_ = false;
   // Whether all headers of the request have arrived and the request was handed over.

@@ -21,7 +21,7 @@ absl::Status CheckAddress(absl::string_view flag, absl::string_view address);
 // address or `allowed`.
 absl::Status CheckReachable(absl::string_view flag, absl::string_view address, bool allowed);
 
-// `address` with its port replaced: the one that port 0 became. A unix: address stays as it is.
+// Returns `address` with this port, which replaces port 0. A unix: address is returned unchanged.
 std::string WithPort(absl::string_view address, int port);
 
 }  // namespace phimap

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Within which a client that was told of the end closes, or at least takes more.
+// Time within which a client whose connection ends must close it or take more bytes.
 constexpr absl::Duration kLinger = absl::Seconds(1);
 
 }  // namespace

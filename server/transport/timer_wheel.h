@@ -50,7 +50,7 @@ class TimerWheel {
 
   // Sets `timer`, or moves it if it is set already. InfiniteFuture cancels it.
   void Set(Timer& timer, absl::Time at);
-  // Calls the timers whose time has come.
+  // Calls the timers that are due.
   void Advance(absl::Time now);
   // Returns the time at which Advance next has work, or an earlier time; InfiniteFuture if there
   // are no timers.
@@ -74,7 +74,7 @@ class TimerWheel {
   std::array<Timer*, kSlots> slots_ = {};
   // The slots that hold timers.
   std::array<uint64_t, kWords> used_ = {};
-  // Timers whose time has come and that were not called yet.
+  // Timers that are due and not called yet.
   Timer* due_ = nullptr;
 };
 

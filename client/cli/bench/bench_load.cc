@@ -206,7 +206,7 @@ class LoadRun {
     return call;
   }
 
-  // Counts down calls and the issuer: after the last one no event can come any more.
+  // Counts down the calls and the issuer. After the last one no event can arrive.
   void Finished() {
     if (--unfinished_ == 0) queue_.Shutdown();
   }

@@ -62,7 +62,7 @@ struct LoadResult {
   // Nanoseconds by which calls of an open loop were sent after they were due.
   BenchHistogram lateness;
   double generator_cpu_us = 0;
-  // Used within the window; memory as it was at its end.
+  // CPU time within the window, and memory at its end.
   std::optional<ProcessUse> server;
 };
 

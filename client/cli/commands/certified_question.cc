@@ -38,7 +38,7 @@ absl::StatusOr<std::string> ReadAll(InputFile& file) {
   }
 }
 
-// A share as it was asked for or is listed.
+// Compares two shares, of which one was asked for and the other is listed.
 bool Same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
 // A certified margin for future rows that the theorems about two classes can use.

@@ -23,8 +23,8 @@ struct LocalContext {
   const CLI::App& app;
 };
 
-// Adds the command and its flags to `phimap`. The values of the flags live as long as the
-// functions.
+// A command of `phimap`. Its file adds it, with its flags, and keeps the values of the flags for as
+// long as the functions live.
 struct Command {
   // Owned by `phimap`.
   CLI::App* app = nullptr;

@@ -17,8 +17,8 @@ struct ExportArguments {
   std::string output;
 };
 
-// Writes a version's artifact to a file that appears only when it is complete and checked; a pipe
-// receives it as it comes.
+// Writes a version's artifact to a file that appears only when it is complete and checked. A pipe
+// receives the bytes as they arrive.
 absl::Status RunExport(const ExportArguments& arguments, CommandContext& context);
 
 // `phimap export` with its flags.

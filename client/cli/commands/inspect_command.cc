@@ -19,8 +19,8 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
-// Reads on until there are `size` bytes, or the file ends. Memory is allocated for bytes that have
-// come, never for a size that the file claims.
+// Reads until `bytes` has `size` bytes or the file ends. Memory is allocated for bytes that were
+// read, never for a size that the file claims.
 absl::Status ReadUpTo(size_t size, InputFile& file, std::string& bytes) {
   std::string piece(std::min(size, kPieceBytes), '\0');
   while (bytes.size() < size) {

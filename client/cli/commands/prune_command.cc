@@ -109,7 +109,7 @@ absl::Status Delete(const PrunePlan& plan, CommandContext& context) {
   }
   for (const std::string& mapping : plan.emptied) {
     const absl::Status deleted = context.client.DeleteMapping(mapping, /*only_if_empty=*/true);
-    // Keeps a version or an alias that came since then.
+    // The mapping has a new version or alias: keep it.
     if (absl::IsFailedPrecondition(deleted)) continue;
     PHIMAP_RETURN_IF_ERROR(UnlessGone(deleted));
   }

@@ -28,9 +28,9 @@ struct TransformArguments {
 };
 
 // Maps the rows of the input and writes their features. A failure leaves no output file; with
-// `resume` it leaves the rows that are done, which transform_progress.h keeps. An output that is
-// the input, by any name, or that has an unknown extension, is refused before a row is read. While
-// the server is away its stream is tried again (client.h).
+// `resume` it leaves the finished rows, recorded by transform_progress.h. Refuses, before it reads
+// a row, an output that is the input under any name, and an unknown extension. If the server is
+// down the stream is retried (client.h).
 absl::Status RunTransform(const TransformArguments& arguments, CommandContext& context);
 
 // `phimap transform` with its flags.

@@ -25,7 +25,7 @@ std::string Bar(double fraction) {
                       static_cast<int>(fraction * 100), "%");
 }
 
-// The part of the work that is done, if it can be told.
+// Returns the finished share of the work, if it is known.
 std::optional<double> FractionOf(const ProgressState& state) {
   double fraction = state.fraction;
   if (state.phase.empty()) {

@@ -35,7 +35,7 @@ def channel_options(config: ServiceConfig, extra: Sequence[tuple[str, Any]]) -> 
         ("grpc.primary_user_agent", "phimap-python"),
         ("grpc.service_config", config.for_grpc()),
         ("grpc.enable_retries", 1),
-        # A call that outgrows this is not tried again by gRPC: room for the largest that Client.transform makes.
+        # gRPC does not retry a call that is larger than this. The largest that Client.transform makes fits.
         ("grpc.per_rpc_retry_buffer_size", 8 << 20),
         # Without it channels of equal arguments share one connection.
         ("grpc.use_local_subchannel_pool", 1),

@@ -50,8 +50,8 @@ class RetryPolicy:
         return min(self.max_backoff, self.initial_backoff * self.multiplier ** (attempt - 2))
 
 
-# Calls for which a service config has no retryPolicy, and all changes, are repeated by this one: only what the server says
-# that it did not begin is sent again, as gRPC itself does with what left no trace on any server.
+# Retries calls for which a service config has no retryPolicy, and all changes. Only a call that the server reports as
+# not begun is sent again; gRPC itself does the same for a call that reached no server.
 _NOT_BEGUN = RetryPolicy(max_attempts=5, initial_backoff=0.2, max_backoff=5.0, multiplier=2.0)
 
 

@@ -30,7 +30,7 @@ inline constexpr Parameter kScalesParameter = {
     .unit = "units of the inputs",
     .line = "a length for each column that it is on, by which differences are divided"};
 
-// Whether the kernel is on whole rows, as they are.
+// Whether the kernel is evaluated on whole rows, without selection or scaling of columns.
 bool IsOfWholeRows(const ParameterValues& values);
 
 // LeafKernel::check of kernels with these parameters: as many scales as columns, and no gamma from

@@ -32,10 +32,9 @@ class BuildProgress {
  public:
   explicit BuildProgress(BuildMonitor& monitor) : monitor_(monitor) {}
 
-  // Gives each step its part of the whole; before, none is reported to have come anywhere.
+  // Sets each step's share of the whole. Before this call no step reports progress.
   void Apportion(const BuildShares& shares);
-  // Reports to the monitor, and returns its status. A step that is done again does not move the bar
-  // back.
+  // Reports to the monitor and returns its status. A repeated step does not move the bar back.
   absl::Status Report(BuildStep step, absl::string_view phase, double fraction);
   int threads() const { return monitor_.threads(); }
 

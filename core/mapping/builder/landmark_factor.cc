@@ -163,8 +163,8 @@ class Factoring {
         {{"limit", "0.25"}, {"actual", absl::StrCat(value_error)}});
   }
 
-  // Moves what is kept to the front, as shares of the roots of the diagonal. Roots of 1, as an rbf
-  // kernel has them, leave the bits as they are.
+  // Moves the kept rows to the front and divides them by the roots of the diagonal. Roots of 1, as
+  // for an rbf kernel, change no bits.
   void Normalise() {
     std::vector<double> roots;
     for (const double self : self_) roots.push_back(std::sqrt(self));

@@ -38,8 +38,8 @@ struct LandmarkTask {
   int64_t count() const { return remote != nullptr ? remote->gram.rows() : landmarks.rows(); }
 };
 
-// The landmarks as they are served: rounded to the serving type. FAILED_PRECONDITION
-// (VALUE_NOT_REPRESENTABLE) when one overflows there.
+// Returns the landmarks rounded to the serving type. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE)
+// if one overflows.
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 
 // D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ on r pivots: M the kernel on the rounded rows that are served, D its

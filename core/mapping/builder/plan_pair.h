@@ -1,4 +1,4 @@
-// A mapping as a plan, twice: as it is served, and without any rounding to the serving type.
+// A mapping as two plans: one in the serving type, one without rounding to it.
 #ifndef PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
 #define PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
 
@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// A plan as it is served, in the serving type, and the same plan without that rounding.
+// A plan in the serving type, and the same plan without rounding to that type.
 struct PlanPair {
   Plan served;
   // In float64; the reference for the serving error.

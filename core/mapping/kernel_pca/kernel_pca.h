@@ -25,7 +25,7 @@ struct KernelPcaTask {
   // Replacement for the Gram matrix. In float32, as without randomization if `single_gram`.
   GramRandomization gram;
   bool single_gram = false;
-  // The scale of randomized rounding; 0: weights are left as they are.
+  // Scale of randomized rounding; 0 leaves the weights unchanged.
   double rounding = 0;
 };
 

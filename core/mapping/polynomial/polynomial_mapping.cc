@@ -11,9 +11,9 @@
 namespace phimap {
 namespace {
 
-// The root of c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0} for the columns of one monomial,
-// rising with the constant's, −1, first. Factor by factor: q!/(a_0!·a_1! …) is the product of i
-// over how often the i-th column has come, which is an integer after each step.
+// Returns the root of c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0} for one monomial, given by its
+// columns in rising order; the constant comes first, as −1. q!/(a_0!·a_1! …) is computed factor by
+// factor, i over the number of times that the i-th column has occurred, and so stays an integer.
 double CoefficientOf(const PolynomialKernel& kernel, const std::vector<int32_t>& columns) {
   double count = 1;
   double run = 0;

@@ -38,7 +38,8 @@ class GramSample {
   int64_t pool_rows() const { return pool_rows_; }
   // 2⁻²⁴ if a row came in float32, else 2⁻⁵³.
   double unit() const { return unit_; }
-  // OK when all rows have come: FAILED_PRECONDITION (MATRIX_NOT_SQUARE) with both numbers.
+  // OK if all rows were received; FAILED_PRECONDITION (MATRIX_NOT_SQUARE), with both numbers,
+  // otherwise.
   absl::Status CheckComplete() const;
 
   // Positions in the stream of a part's examples; for landmarks, in the order in which they were

@@ -46,7 +46,7 @@ struct BuildSpec {
   bool is_precomputed() const {
     return remote.has_value() && remote->source == RemoteKernel::Source::kPrecomputed;
   }
-  // Canonical text of the kernel as it was asked for.
+  // Canonical text of the kernel, with unresolved parameters as requested.
   std::string KernelText() const { return remote ? remote->ToText() : kernel.ToText(); }
   // One line that two specs share exactly when they are equal.
   std::string ToText() const;

@@ -23,7 +23,7 @@ struct MappingCost {
   int64_t rank = 0;
 };
 
-// Bytes of `numbers` in a PlanPair: as they are served, and in its reference.
+// Bytes of `numbers` in a PlanPair: in the serving type and in the reference.
 inline int64_t PlanPairBytes(FloatType serving_type, int64_t numbers) {
   return (FloatTypeBytes(serving_type) + static_cast<int64_t>(sizeof(double))) * numbers;
 }
