@@ -40,6 +40,11 @@ void StreamCall::ReadNext() {
   PHIMAP_CHECK(!reading_);
   if (over() || finishing()) return;
   reading_ = true;
+  // The handler is done with the previous message. If calls kept their charges while they wait for
+  // capacity, they could wait for each other forever.
+  if (has_large_request()) DropRequest();
+  charge_.Release();
+  source().SetHeld(0);
   Touch();
   Pull();
   Deliver();
@@ -64,9 +69,6 @@ void StreamCall::Deliver() {
         break;
       }
       parsing_ = true;
-      if (has_large_request()) DropRequest();
-      charge_.Release();
-      source().SetHeld(0);
       Parse(*std::move(message), request_,
             [this](const absl::Status& status, RequestMemory::Charge charge) {
               parsing_ = false;

@@ -43,16 +43,16 @@ class StreamCall : public Call {
   // There is capacity for the next answer.
   virtual void OnWritten() {}
 
-  // Asks for the next message: OnRequest, OnBadRequest or OnRequestsEnd follows, perhaps within
-  // this call. REQUIRES: not reading().
+  // Releases the previous message and asks for the next: OnRequest, OnBadRequest or OnRequestsEnd
+  // follows, perhaps within this call. REQUIRES: not reading().
   void ReadNext();
   bool reading() const { return reading_; }
-  // The request is large, and was not taken away.
+  // Whether the request is large and its charge was not taken away.
   bool has_large_request() const { return IsLarge(charge_); }
-  // Destroys it where that delays no other call.
+  // Destroys the request on a thread where that delays no other call.
   virtual void DropRequest() = 0;
-  // Takes over the charge of the message that OnRequest has; otherwise the charge is released with
-  // the next message.
+  // Takes over the charge of the message that OnRequest has; otherwise ReadNext releases the
+  // charge.
   RequestMemory::Charge TakeCharge() {
     source().SetHeld(0);
     return std::move(charge_);
@@ -88,10 +88,9 @@ class StreamCall : public Call {
   void OnIdle();
   // Whether the call waits for its client.
   bool Waits() const;
-  // The client did its part, or is asked for it.
+  // Restarts the idle time: the client did its part, or the call began to wait for it.
   void Touch();
-  // A message of `bytes` came, after the client kept the call waiting: whether that was fast
-  // enough.
+  // Whether a message of `bytes` arrived fast enough, given how long the call waited for it.
   bool KeepsPace(int64_t bytes);
 
   google::protobuf::MessageLite& request_;
@@ -103,9 +102,9 @@ class StreamCall : public Call {
   bool writing_ = false;
   std::optional<absl::Status> finish_;
   absl::Duration idle_limit_ = absl::InfiniteDuration();
-  // Since when the client keeps the call waiting.
+  // Time since which the call waits for its client.
   absl::Time waiting_since_ = absl::InfiniteFuture();
-  // Zero: any pace will do.
+  // Zero if no rate is required.
   int64_t slowest_bytes_per_second_ = 0;
   // Extra time by which the client may be slower than that.
   absl::Duration patience_;

@@ -173,6 +173,25 @@ TEST_F(CallsTest, StreamsOfLargeMessagesPassThroughTheBudget) {
   EXPECT_EQ(log_.messages, 16);
 }
 
+// A message takes 1 MiB once it is parsed, and the next one asks for 2 MiB before it is read: with
+// seven streams that kept an answered message, 8 MiB would be full.
+TEST_F(CallsTest, StreamsThatAreSilentHoldNoMemory) {
+  const std::string host(kMaxMessageBytes - 100, 'h');
+  std::vector<int32_t> streams;
+  for (int i = 0; i < 20; ++i) {
+    const int32_t stream = client_->Call(kStream);
+    streams.push_back(stream);
+    client_->Send(stream, ToHost(host));
+    ASSERT_TRUE(client_->RunUntil([&] {
+      return client_->answer(stream).body.size() > testing::StreamTestCall::kAnswerBytes;
+    })) << i;
+  }
+  ASSERT_TRUE(client_->RoundTrip());
+  EXPECT_LT(memory_.held_bytes(), 64 << 10);
+  for (const int32_t stream : streams) client_->Send(stream, "", /*end=*/true);
+  for (const int32_t stream : streams) ASSERT_TRUE(client_->AwaitEnd(stream));
+}
+
 TEST_F(CallsTest, StreamWithoutMessagesEndsWell) {
   EXPECT_EQ(CodeOf(Answer(kStream, "")), 0);
   EXPECT_EQ(log_.messages, 0);
