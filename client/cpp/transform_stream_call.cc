@@ -93,7 +93,7 @@ void TransformStreamCall::Abandon() {
 
 absl::Status TransformStreamCall::ReadSource() {
   for (bool first = true;; first = false) {
-    const BlockLimits limits = WaitForRoom();
+    const BlockLimits limits = WaitForCapacity();
     if (limits.rows == 0) return absl::OkStatus();  // The streams say why.
     absl::StatusOr<ExampleBlock> block = source_.Next(limits);
     const bool ended = block.ok() && block->empty();
@@ -117,7 +117,7 @@ absl::Status TransformStreamCall::ReadSource() {
   }
 }
 
-BlockLimits TransformStreamCall::WaitForRoom() {
+BlockLimits TransformStreamCall::WaitForCapacity() {
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [this] {
     if (over_ || abandoned_ || window_.empty()) return true;

@@ -59,7 +59,7 @@ class TransformStreamCall {
   absl::Status ReadSource();
   // Waits for capacity in the window and returns the limits of the next request; 0 rows if no more
   // are wanted.
-  BlockLimits WaitForRoom();
+  BlockLimits WaitForCapacity();
   BlockLimits LimitsOfRequest() const;
 
   // The second thread. Streams until all rows are answered, or as long as it helps.

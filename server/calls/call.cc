@@ -219,13 +219,13 @@ void Call::Pull() {
   if (over_ || stream_ == nullptr) return;
   source_.Take(*stream_, {});
   WatchHalfMessage();
-  if (source_.waits_for_room()) AwaitRoom();
+  if (source_.waits_for_memory()) AwaitMemory();
 }
 
 void Call::Progress() {
   if (!min_revision_.empty()) return;
   WatchHalfMessage();
-  if (source_.waits_for_room()) AwaitRoom();
+  if (source_.waits_for_memory()) AwaitMemory();
   if (source_.has_message() || source_.at_end() || !source_.error().ok()) OnRequestProgress();
 }
 
@@ -248,13 +248,13 @@ void Call::OnHalfMessageTime() {
   WatchHalfMessage();
 }
 
-void Call::AwaitRoom() {
-  if (std::exchange(listening_for_room_, true)) return;
+void Call::AwaitMemory() {
+  if (std::exchange(listening_for_memory_, true)) return;
   environment_.memory.capacity().Wait([call = weak_from_this()] {
     const std::shared_ptr<Call> self = call.lock();
     if (self == nullptr) return;
     self->Post([raw = self.get()] {
-      raw->listening_for_room_ = false;
+      raw->listening_for_memory_ = false;
       raw->source_.Take(*raw->stream_, {});
       raw->Progress();
     });
@@ -390,7 +390,7 @@ absl::StatusOr<std::shared_ptr<const OutputBytes>> FrameMessage(
                      {{"limit", absl::StrCat(environment.max_message_bytes)}});
   }
   std::optional<RequestMemory::Charge> charge =
-      size <= kAlwaysAnswered ? environment.memory.TakeAnyway(static_cast<int64_t>(size))
+      size <= kAlwaysAnswered ? environment.memory.TakeUnconditionally(static_cast<int64_t>(size))
                               : environment.memory.TakeForAnswer(static_cast<int64_t>(size));
   if (!charge.has_value()) return environment.memory.Full("the answer", static_cast<int64_t>(size));
   try {

@@ -156,7 +156,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   void Cancel(const absl::Status& status);
   void End(const absl::Status& status);
   void Record(const absl::Status& status);
-  void AwaitRoom();
+  void AwaitMemory();
   void Progress();
 
   // Work of the call elsewhere may outlast the loop.
@@ -187,7 +187,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   const RequestId request_id_;
   bool headers_sent_ = false;
   bool over_ = false;
-  bool listening_for_room_ = false;
+  bool listening_for_memory_ = false;
   std::atomic<bool> cancelled_{false};
 };
 

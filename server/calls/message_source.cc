@@ -59,7 +59,7 @@ bool MessageSource::Admit(Stream& stream) {
   }
   if (!error_.ok()) return false;
   const int64_t bytes = 2 * int64_t{reader_.length()} + kPerMessage;
-  charge_ = reader_.max_message_bytes() <= kAlwaysTaken ? memory_.TakeAnyway(bytes)
+  charge_ = reader_.max_message_bytes() <= kAlwaysTaken ? memory_.TakeUnconditionally(bytes)
                                                         : memory_.Take(bytes, held_bytes_);
   if (charge_.has_value()) {
     if (reader_.length() > kNarrowWindow) {

@@ -62,7 +62,7 @@ class MessageSource {
   // Messages that are complete.
   int64_t messages() const { return messages_; }
   // A message waits for the budget.
-  bool waits_for_room() const { return waits_; }
+  bool waits_for_memory() const { return waits_; }
 
  private:
   // Charges the message whose prefix is there; false when it must wait.

@@ -145,7 +145,7 @@ bool StreamCall::KeepsPace(int64_t bytes) {
 }
 
 bool StreamCall::Waits() const {
-  return writing_ || (reading_ && !busy() && !parsing_ && !source().waits_for_room());
+  return writing_ || (reading_ && !busy() && !parsing_ && !source().waits_for_memory());
 }
 
 absl::Time StreamCall::waits_since() const {

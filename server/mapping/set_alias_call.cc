@@ -19,7 +19,7 @@ void SetAliasCall::Start() {
                                 ? absl::StrCat(request().version())
                                 : absl::StrCat(kDigestPrefix, request().digest());
   environment_.registry.Acquire(
-      absl::StrCat(request().mapping(), "@", which), LoadTurn::kFirst,
+      absl::StrCat(request().mapping(), "@", which), LoadPriority::kFirst,
       [this, self = shared_from_this()](absl::StatusOr<VersionHandle> version) {
         Loaded(std::move(version));
       });

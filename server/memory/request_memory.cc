@@ -47,7 +47,7 @@ std::optional<RequestMemory::Charge> RequestMemory::Take(int64_t bytes, int64_t 
   const int64_t limit = bytes > kLarge ? max_bytes_ - max_bytes_ / kShareOfSmall : max_bytes_;
   int64_t before = held_.load();
   do {
-    if (before > held && before + bytes > limit) return NoRoom();
+    if (before > held && before + bytes > limit) return NoCapacity();
   } while (!held_.compare_exchange_weak(before, before + bytes));
   Show();
   return Charge(this, bytes, /*answer=*/false);
@@ -66,14 +66,14 @@ std::optional<RequestMemory::Charge> RequestMemory::TakeForAnswer(int64_t bytes)
   int64_t none = 0;
   const bool alone = answers_.compare_exchange_strong(none, bytes);
   do {
-    if (!alone && before + bytes > max_bytes_) return NoRoom();
+    if (!alone && before + bytes > max_bytes_) return NoCapacity();
   } while (!held_.compare_exchange_weak(before, before + bytes));
   if (!alone) answers_.fetch_add(bytes);
   Show();
   return Charge(this, bytes, /*answer=*/true);
 }
 
-std::nullopt_t RequestMemory::NoRoom() {
+std::nullopt_t RequestMemory::NoCapacity() {
   wanted_ns_.store(absl::ToUnixNanos(SteadyNow()), std::memory_order_relaxed);
   return std::nullopt;
 }
@@ -91,7 +91,7 @@ absl::Status RequestMemory::Full(absl::string_view what, int64_t bytes) const {
       {{"actual", absl::StrCat(bytes)}, {"limit", absl::StrCat(max_bytes_)}}, kFullRetryMs);
 }
 
-RequestMemory::Charge RequestMemory::TakeAnyway(int64_t bytes) {
+RequestMemory::Charge RequestMemory::TakeUnconditionally(int64_t bytes) {
   held_.fetch_add(bytes);
   Show();
   return Charge(this, bytes, /*answer=*/false);

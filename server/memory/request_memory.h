@@ -73,7 +73,7 @@ class RequestMemory {
   std::optional<Charge> TakeForAnswer(int64_t bytes);
   // Charges a small message even without capacity: the result of a finished action must be
   // reported.
-  Charge TakeAnyway(int64_t bytes);
+  Charge TakeUnconditionally(int64_t bytes);
   // Counts bytes of waiting streams, outside the budget; false if they are too many.
   bool TakeWaiting(int64_t bytes);
   void ReturnWaiting(int64_t bytes) { waiting_.fetch_sub(bytes); }
@@ -92,7 +92,7 @@ class RequestMemory {
  private:
   void Return(int64_t bytes, bool answer);
   void Show() const;
-  std::nullopt_t NoRoom();
+  std::nullopt_t NoCapacity();
 
   const int64_t max_bytes_;
   prometheus::Gauge* const gauge_;

@@ -164,7 +164,7 @@ class PollLoop {
   void Run() {
     for (;;) {
       // A house full of clients that are being answered lets the backlog wait.
-      std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {HasRoom() ? listener_ : -1, POLLIN, 0}};
+      std::vector<pollfd> fds = {{stop_, POLLIN, 0}, {HasCapacity() ? listener_ : -1, POLLIN, 0}};
       for (const Connection& connection : connections_) {
         fds.push_back(
             {connection.fd, static_cast<short>(connection.answering ? POLLOUT : POLLIN), 0});
@@ -194,7 +194,7 @@ class PollLoop {
 
   static bool IsSilent(const Connection& connection) { return !connection.answering; }
 
-  bool HasRoom() const {
+  bool HasCapacity() const {
     return connections_.size() < kMaxConnections ||
            std::any_of(connections_.begin(), connections_.end(), IsSilent);
   }
@@ -209,7 +209,7 @@ class PollLoop {
 
   void Accept() {
     int error = 0;
-    while (HasRoom()) {
+    while (HasCapacity()) {
       const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd < 0) {
         error = errno;

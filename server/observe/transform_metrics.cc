@@ -57,9 +57,9 @@ void TransformMetrics::PassComputed(int64_t requests, int64_t pass_rows) const {
   batch_rows->Observe(static_cast<double>(pass_rows));
 }
 
-void TransformMetrics::RequestComputed(int64_t request_rows, double pass_seconds) const {
+void TransformMetrics::RequestComputed(int64_t request_rows, double batch_seconds) const {
   rows->Increment(static_cast<double>(request_rows));
-  compute_seconds->Observe(pass_seconds);
+  compute_seconds->Observe(batch_seconds);
 }
 
 }  // namespace phimap

@@ -29,7 +29,7 @@ class TransformMetrics {
   // Records a batch of the engine: `requests` requests that have `rows` rows together.
   void PassComputed(int64_t requests, int64_t rows) const;
   // Records one request of the batch, which got its features.
-  void RequestComputed(int64_t rows, double pass_seconds) const;
+  void RequestComputed(int64_t rows, double batch_seconds) const;
 
   prometheus::Counter* const rows;
   prometheus::Histogram* const batch_rows;

@@ -14,7 +14,7 @@ namespace phimap {
 
 // Place of a load in the line: behind all others, as for readers, or before them, as for
 // administration.
-enum class LoadTurn { kLast, kFirst };
+enum class LoadPriority { kLast, kFirst };
 
 // A reference with its own text.
 struct LoadKey {
@@ -33,8 +33,8 @@ struct LoadKey {
 // Not thread-safe; the registry guards it.
 class LoadLine {
  public:
-  void Push(LoadKey key, LoadTurn turn) {
-    (turn == LoadTurn::kFirst ? first_ : last_).push_back(std::move(key));
+  void Push(LoadKey key, LoadPriority priority) {
+    (priority == LoadPriority::kFirst ? first_ : last_).push_back(std::move(key));
   }
   // Moves a key of readers to those of administration. A key that is being loaded is in no line.
   void Advance(const LoadKey& key);

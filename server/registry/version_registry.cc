@@ -55,11 +55,11 @@ VersionRegistry::VersionRegistry(Options options, Store& store, const RegistryMe
 
 VersionRegistry::~VersionRegistry() { StopWarming(); }
 
-void VersionRegistry::Acquire(absl::string_view reference, LoadTurn turn, Callback done) {
+void VersionRegistry::Acquire(absl::string_view reference, LoadPriority priority, Callback done) {
   Key key;
   std::optional<absl::StatusOr<VersionHandle>> at_hand = Resolve(reference, key);
   if (at_hand.has_value()) return done(*std::move(at_hand));
-  EnqueueLoad(key, turn, std::move(done));
+  EnqueueLoad(key, priority, std::move(done));
 }
 
 std::optional<absl::StatusOr<VersionHandle>> VersionRegistry::Resolve(absl::string_view text,
@@ -101,15 +101,16 @@ std::set<VersionName> VersionRegistry::TakeUses() {
   return std::exchange(uses_, {});
 }
 
-void VersionRegistry::EnqueueLoad(const Key& key, LoadTurn turn, Callback done) {
+void VersionRegistry::EnqueueLoad(const Key& key, LoadPriority priority, Callback done) {
   absl::Status refused;
   {
     MutexLock lock(&mutex_);
     const auto [waiting, added] = waiting_.try_emplace(key);
-    if (turn == LoadTurn::kLast && std::ssize(waiting->second.callbacks) >= options_.max_waiters) {
+    if (priority == LoadPriority::kLast &&
+        std::ssize(waiting->second.callbacks) >= options_.max_waiters) {
       refused = TooManyWaiters(key.mapping, options_.max_waiters);
     } else {
-      refused = LineUp(key, turn, /*waits=*/!added);
+      refused = LineUp(key, priority, /*waits=*/!added);
       if (refused.ok()) {
         waiting->second.for_readers = true;
         waiting->second.callbacks.push_back(std::move(done));
@@ -121,16 +122,16 @@ void VersionRegistry::EnqueueLoad(const Key& key, LoadTurn turn, Callback done) 
   done(refused);
 }
 
-absl::Status VersionRegistry::LineUp(const Key& key, LoadTurn turn, bool waits) {
+absl::Status VersionRegistry::LineUp(const Key& key, LoadPriority priority, bool waits) {
   if (waits) {
-    if (turn == LoadTurn::kFirst) load_line_.Advance(key);
+    if (priority == LoadPriority::kFirst) load_line_.Advance(key);
     return absl::OkStatus();
   }
-  if (turn == LoadTurn::kLast && load_line_.last_size() >= options_.max_queued_loads) {
+  if (priority == LoadPriority::kLast && load_line_.last_size() >= options_.max_queued_loads) {
     return TooManyLoads(options_.max_queued_loads);
   }
   PHIMAP_RETURN_IF_ERROR(loader_.Submit([this] { RunNextLoad(); }));
-  load_line_.Push(key, turn);
+  load_line_.Push(key, priority);
   return absl::OkStatus();
 }
 

@@ -72,11 +72,11 @@ class VersionRegistry {
   // thread. Errors: INVALID_ARGUMENT (not a reference), NOT_FOUND, DATA_LOSS, RESOURCE_EXHAUSTED
   // (too many wait; the version does not fit), and those of the store.
   void Acquire(absl::string_view reference, Callback done) {
-    Acquire(reference, LoadTurn::kLast, std::move(done));
+    Acquire(reference, LoadPriority::kLast, std::move(done));
   }
   // Acquires with a place in the queue: administration waits for one load of a reader at most, and
   // is not refused because many wait.
-  void Acquire(absl::string_view reference, LoadTurn turn, Callback done);
+  void Acquire(absl::string_view reference, LoadPriority priority, Callback done);
 
   // The version if it is in memory; empty otherwise. Never waits.
   VersionHandle FindLive(absl::string_view mapping, int64_t number);
@@ -142,9 +142,10 @@ class VersionRegistry {
   // Answers without the disk if possible; nullopt: load `key`.
   std::optional<absl::StatusOr<VersionHandle>> Resolve(absl::string_view text, Key& key)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  void EnqueueLoad(const Key& key, LoadTurn turn, Callback done) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EnqueueLoad(const Key& key, LoadPriority priority, Callback done)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Puts a key into the line, or moves it to the front of it. RESOURCE_EXHAUSTED if it is full.
-  absl::Status LineUp(const Key& key, LoadTurn turn, bool waits)
+  absl::Status LineUp(const Key& key, LoadPriority priority, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the loader thread: the next of the line.
   void RunNextLoad();

@@ -220,7 +220,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
     Advance();
   }
 
-  bool WindowHasRoom() const {
+  bool WindowIsOpen() const {
     if (slots_.empty()) return true;
     return waiting_ == nullptr && slots_.size() < kStreamWindow &&
            window_bytes_ < kStreamWindowBytes;
@@ -235,7 +235,7 @@ class RowStreamCall : public TypedStreamCall<Request> {
       this->Write(front.told != nullptr ? std::move(front.told) : front.answer.message().Release());
     }
     if (reads_done_ && slots_.empty()) return this->Finish(absl::OkStatus());
-    if (!reads_done_ && !this->reading() && !resolving_ && WindowHasRoom()) this->ReadNext();
+    if (!reads_done_ && !this->reading() && !resolving_ && WindowIsOpen()) this->ReadNext();
   }
 
   const RowCallEnvironment& environment_;

@@ -12,7 +12,7 @@ import grpc.aio
 from phimap import _wire
 from phimap._aio_connection import AioConnection, raise_if_cancelled
 from phimap._blocks import Block
-from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
+from phimap._build import BLOCK_LIMITS, CANCEL_TIMEOUT, QUEUED_MESSAGES, BuildSession
 from phimap._calls import Features
 from phimap._columns import in_order, refused_for_names
 from phimap._evaluate import EvaluationSession
@@ -150,7 +150,7 @@ async def _evaluate_once(connection: AioConnection, session: EvaluationSession, 
 
 
 async def _send_labeled(session: EvaluationSession, source: AsyncRows, writer: _Writer) -> None:
-    while (block := await source.next(ROOM)) is not None:
+    while (block := await source.next(BLOCK_LIMITS)) is not None:
         if not await writer.put(session.request(block)):
             return
         session.report_sent()
@@ -160,7 +160,7 @@ async def _send_labeled(session: EvaluationSession, source: AsyncRows, writer: _
 
 async def _send_rows(session: BuildSession, source: AsyncRows, writer: _Writer) -> None:
     if session.wants_rows(source):
-        while (block := await source.next(ROOM)) is not None:
+        while (block := await source.next(BLOCK_LIMITS)) is not None:
             if not await writer.put(session.request(block)):
                 return
             session.report_sent()
@@ -283,10 +283,10 @@ async def _stream_once(connection: AioConnection, session: TransformSession, sou
 
 
 async def _fill_window(session: TransformSession, source: AsyncRows) -> list[bytes]:
-    """The requests that there is room for."""
+    """Returns the requests that fit into the window."""
     requests = []
-    while (room := session.room()) is not None:
-        block = await source.next(room)
+    while (limits := session.limits()) is not None:
+        block = await source.next(limits)
         if block is None:
             session.end()
         else:

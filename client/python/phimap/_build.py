@@ -12,14 +12,14 @@ from phimap import _wire
 from phimap._blocks import Block
 from phimap._lifetime import Ttl, ttl_message
 from phimap._retry import Retries
-from phimap._rows import Room
+from phimap._rows import BlockLimits
 from phimap.errors import Aborted, DeadlineExceeded, Error, Internal, of_stream
 from phimap.progress import Observer, Progress
 from phimap.v1 import mapping_pb2 as mapping_pb
 from phimap.v1 import mapping_service_pb2 as service_pb
 
 # Large enough that the cost of a message does not count, small enough that a few of them are nothing.
-ROOM = Room(_wire.MAX_ROWS_PER_MESSAGE, 1 << 20)
+BLOCK_LIMITS = BlockLimits(_wire.MAX_ROWS_PER_MESSAGE, 1 << 20)
 # Messages that wait for the network.
 QUEUED_MESSAGES = 4
 # Telling the server of a cancelled build must not keep the user waiting.

@@ -10,7 +10,7 @@ import grpc
 import numpy as np
 
 from phimap import _wire
-from phimap._build import CANCEL_TIMEOUT, QUEUED_MESSAGES, ROOM, BuildSession
+from phimap._build import BLOCK_LIMITS, CANCEL_TIMEOUT, QUEUED_MESSAGES, BuildSession
 from phimap._columns import in_order, refused_for_names
 from phimap._connection import Connection
 from phimap._evaluate import EvaluationSession
@@ -72,7 +72,7 @@ def _build_once(connection: Connection, session: BuildSession, source: RowSource
 
 def _send_rows(session: BuildSession, source: RowSource, feed: Feed) -> None:
     if session.wants_rows(source):
-        while (block := source.next(ROOM)) is not None:
+        while (block := source.next(BLOCK_LIMITS)) is not None:
             if not feed.put(session.request(block)):
                 return
             session.report_sent()
@@ -140,7 +140,7 @@ def _evaluate_once(connection: Connection, session: EvaluationSession, source: R
 
 
 def _send_labeled(session: EvaluationSession, source: RowSource, feed: Feed) -> None:
-    while (block := source.next(ROOM)) is not None:
+    while (block := source.next(BLOCK_LIMITS)) is not None:
         if not feed.put(session.request(block)):
             return
         session.report_sent()
@@ -225,7 +225,7 @@ def _column_names(connection: Connection, reference: str) -> tuple[str, ...]:
 
 def _stream_once(connection: Connection, session: TransformSession, source: RowSource,
                  deadline: Deadline) -> Generator[tuple[Features, mapping_pb.VersionRef], None, None]:
-    """Opens a stream, sends what has no answer yet and what the window has room for, and yields what comes back."""
+    """Opens a stream, sends what has no answer yet and what fits into the window, and yields what comes back."""
     feed = Feed()
     for request in session.again():
         feed.put(request)
@@ -248,8 +248,8 @@ def _stream_once(connection: Connection, session: TransformSession, source: RowS
 
 
 def _fill_window(session: TransformSession, source: RowSource, feed: Feed) -> None:
-    while (room := session.room()) is not None:
-        block = source.next(room)
+    while (limits := session.limits()) is not None:
+        block = source.next(limits)
         if block is None:
             session.end()
             feed.close()

@@ -20,7 +20,7 @@ class Feed:
         self._over = False
 
     def put(self, message: bytes) -> bool:
-        """Waits for room. False if the call is over: then reading its answers says why."""
+        """Waits until a message fits into the queue. False if the call is over; reading its answers then says why."""
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._limit is None or len(self._messages) < self._limit)
             self._messages.append(message)

@@ -10,7 +10,7 @@ from phimap.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
-class Room:
+class BlockLimits:
     """How much the next block may hold."""
 
     rows: int
@@ -24,7 +24,7 @@ class RowSource:
     row_count: int | None = None
     rewinds = False
 
-    def next(self, room: Room) -> Block | None:
+    def next(self, limits: BlockLimits) -> Block | None:
         """The next rows, at least one; None at the end."""
         raise NotImplementedError
 
@@ -45,8 +45,8 @@ class MemoryRows(RowSource):
         self.row_count = block.rows
         self._cutter = _Cutter(block)
 
-    def next(self, room: Room) -> Block | None:
-        return self._cutter.take(room)
+    def next(self, limits: BlockLimits) -> Block | None:
+        return self._cutter.take(limits)
 
     def names(self) -> tuple[str, ...] | None:
         return self.block.names
@@ -68,8 +68,8 @@ class IteratorRows(RowSource):
         self._blocks = blocks
         self._gathered = _Gathered()
 
-    def next(self, room: Room) -> Block | None:
-        while (block := self._gathered.take(room)) is None:
+    def next(self, limits: BlockLimits) -> Block | None:
+        while (block := self._gathered.take(limits)) is None:
             if not self._refill():
                 return None
         return block
@@ -98,10 +98,10 @@ class AsyncRows:
         # All rows, if they are in memory.
         self.block = source.block if isinstance(source, MemoryRows) else None
 
-    async def next(self, room: Room) -> Block | None:
+    async def next(self, limits: BlockLimits) -> Block | None:
         if isinstance(self._source, RowSource):
-            return self._source.next(room)
-        while (block := self._gathered.take(room)) is None:
+            return self._source.next(limits)
+        while (block := self._gathered.take(limits)) is None:
             if not await self._refill(self._source):
                 return None
         return block
@@ -137,12 +137,12 @@ class _Cutter:
         self._block = block
         self._next = 0
 
-    def take(self, room: Room) -> Block | None:
+    def take(self, limits: BlockLimits) -> Block | None:
         """The next part; None at the end."""
         start, block = self._next, self._block
         if start == block.rows:
             return None
-        self._next = min(start + room.rows, start + block.fitting(start, room.bytes))
+        self._next = min(start + limits.rows, start + block.fitting(start, limits.bytes))
         return block if self._next - start == block.rows else block.part(start, self._next)
 
 
@@ -160,9 +160,9 @@ class _Gathered:
     def begun(self) -> bool:
         return self._blocks > 0
 
-    def take(self, room: Room) -> Block | None:
+    def take(self, limits: BlockLimits) -> Block | None:
         """The next rows of the block that came last; None if there are none left."""
-        return self._cutter.take(room) if self._cutter is not None else None
+        return self._cutter.take(limits) if self._cutter is not None else None
 
     def refill(self, values: Any) -> None:
         try:

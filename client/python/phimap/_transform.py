@@ -15,7 +15,7 @@ from phimap._blocks import Block
 from phimap._columns import in_order, refused_for_names
 from phimap._pins import Pins, elsewhere, nowhere, reference_to
 from phimap._retry import Retries
-from phimap._rows import Room
+from phimap._rows import BlockLimits
 from phimap.errors import Aborted, Error, FailedPrecondition, Internal, InvalidArgument, NotFound, ResourceExhausted
 from phimap.errors import moved_by
 from phimap.v1 import mapping_pb2 as mapping_pb
@@ -103,17 +103,17 @@ class TransformSession:
         # The version's columns, once it has refused others.
         self._names: tuple[str, ...] | None = None
 
-    def room(self) -> Room | None:
+    def limits(self) -> BlockLimits | None:
         """How much the next request may hold; None while the window is full or the input has ended."""
         known = self._feature_row_bytes is not None or self._rows_per_request is not None
         if self._ended or len(self._unanswered) >= (self._window if known else 1):
             return None
         if self._rows_per_request is not None:
-            return Room(self._rows_per_request, _wire.MAX_ROWS_PER_MESSAGE * MESSAGE_BYTES)
+            return BlockLimits(self._rows_per_request, _wire.MAX_ROWS_PER_MESSAGE * MESSAGE_BYTES)
         if self._feature_row_bytes is None:
-            return Room(FIRST_ROWS, MESSAGE_BYTES)
+            return BlockLimits(FIRST_ROWS, MESSAGE_BYTES)
         fitting = max(1, MESSAGE_BYTES // self._feature_row_bytes)
-        return Room(min(fitting, _wire.MAX_ROWS_PER_MESSAGE), MESSAGE_BYTES)
+        return BlockLimits(min(fitting, _wire.MAX_ROWS_PER_MESSAGE), MESSAGE_BYTES)
 
     def request(self, block: Block) -> bytes:
         block = in_order(block, self._names or (), self._target.reference)

@@ -8,9 +8,9 @@ import scipy.sparse
 
 import phimap
 from phimap._blocks import FLOAT32, FLOAT64, SparseBlock, block_of
-from phimap._rows import Room, async_source_of, source_of
+from phimap._rows import BlockLimits, async_source_of, source_of
 
-ALL = Room(rows=1 << 40, bytes=1 << 40)
+ALL = BlockLimits(rows=1 << 40, bytes=1 << 40)
 
 
 def values_of(block):
@@ -19,9 +19,9 @@ def values_of(block):
     return out
 
 
-def read(source, room):
+def read(source, limits):
     blocks = []
-    while (block := source.next(room)) is not None:
+    while (block := source.next(limits)) is not None:
         blocks.append(values_of(block))
     return blocks
 
@@ -80,15 +80,15 @@ def test_what_are_no_rows_is_refused_with_what_is_expected(values, message):
 @pytest.mark.parametrize("values", [
     np.arange(70.0).reshape(10, 7), pd.DataFrame(np.arange(70.0).reshape(10, 7)),
     scipy.sparse.csr_matrix(np.arange(70.0).reshape(10, 7))])
-@pytest.mark.parametrize("room", [ALL, Room(3, 1 << 40), Room(1 << 40, 4 * 7 * 8), Room(1 << 40, 1), Room(10, 10 * 7 * 8)])
-def test_cut_parts_are_the_rows_in_order_and_within_the_room(values, room):
+@pytest.mark.parametrize("limits", [ALL, BlockLimits(3, 1 << 40), BlockLimits(1 << 40, 4 * 7 * 8), BlockLimits(1 << 40, 1), BlockLimits(10, 10 * 7 * 8)])
+def test_cut_parts_are_the_rows_in_order_and_within_the_limits(values, limits):
     source = source_of(values)
     for _ in range(2):
-        blocks = read(source, room)
+        blocks = read(source, limits)
         assert np.concatenate(blocks).tolist() == np.arange(70.0).reshape(10, 7).tolist()
-        assert all(len(block) <= room.rows for block in blocks)
+        assert all(len(block) <= limits.rows for block in blocks)
         if not scipy.sparse.issparse(values):
-            assert all(block.nbytes <= room.bytes or len(block) == 1 for block in blocks)
+            assert all(block.nbytes <= limits.bytes or len(block) == 1 for block in blocks)
         assert source.rewind()
 
 
@@ -99,7 +99,7 @@ def test_sparse_rows_are_cut_by_what_they_take_as_csr():
     dense[100] = 1
     source = source_of(scipy.sparse.csr_matrix(dense))
     sizes = []
-    while (block := source.next(Room(1000, 320))) is not None:
+    while (block := source.next(BlockLimits(1000, 320))) is not None:
         assert isinstance(block, SparseBlock)
         sizes.append(block.rows)
     assert sizes == [10] * 10 + [1]
@@ -116,7 +116,7 @@ def test_an_iterator_is_a_stream_of_blocks_of_any_kind():
     blocks = [np.zeros((3, 2)), np.zeros((0, 2)), [[1, 1]], pd.DataFrame({"a": [2], "b": [2]}),
               scipy.sparse.csr_matrix([[3, 3]])]
     source = source_of(iter(blocks))
-    assert np.concatenate(read(source, Room(2, 1 << 20)))[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
+    assert np.concatenate(read(source, BlockLimits(2, 1 << 20)))[:, 0].tolist() == [0, 0, 0, 1, 2, 3]
     assert source.row_count is None and not source.rewinds
 
 
@@ -145,7 +145,7 @@ def test_asynchronous_iterators_are_cut_alike():
     async def rows_of(rows):
         source = async_source_of(rows)
         found = []
-        while (block := await source.next(Room(2, 1 << 20))) is not None:
+        while (block := await source.next(BlockLimits(2, 1 << 20))) is not None:
             found.append((block.rows, isinstance(block, SparseBlock)))
         return found
 

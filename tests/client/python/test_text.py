@@ -94,13 +94,13 @@ def test_what_are_no_texts_is_refused_by_row(values, message):
 def test_half_of_a_surrogate_pair_is_refused_by_row():
     source = _rows.source_of(["a", "\ud800"])
     with pytest.raises(phimap.InvalidArgument, match=r"rows\[1\]: expected text that UTF-8 can hold"):
-        source.next(_rows.Room(rows=10, bytes=100))
+        source.next(_rows.BlockLimits(rows=10, bytes=100))
 
 
 def test_blocks_are_cut_to_the_bytes_of_a_message():
     source = _rows.source_of(["ä" * 10] * 7)
     sizes = []
-    while (block := source.next(_rows.Room(rows=3, bytes=51))) is not None:
+    while (block := source.next(_rows.BlockLimits(rows=3, bytes=51))) is not None:
         message = mapping_service_pb.BuildRequest.FromString(_wire.build_request(block))
         assert list(message.examples.text.values) == ["ä" * 10] * block.rows
         sizes.append(block.rows)

@@ -52,7 +52,7 @@ TEST(RequestMemoryTest, RequestsThatHoldTheBudgetAreAnsweredOneByOne) {
 
 TEST(RequestMemoryTest, AnswersThatNobodyTakesDoNotStopTheOneBeyondTheBudget) {
   RequestMemory memory(100, nullptr);
-  const RequestMemory::Charge told = memory.TakeAnyway(10);
+  const RequestMemory::Charge told = memory.TakeUnconditionally(10);
   const std::optional<RequestMemory::Charge> unread = memory.TakeForAnswer(20);
   const std::optional<RequestMemory::Charge> requests = memory.Take(70);
   ASSERT_TRUE(unread.has_value() && requests.has_value());

@@ -126,7 +126,7 @@ TEST_F(AliasWarmthTest, ReadersComeBeforeWhatIsLoadedInTheBackground) {
   store_.read_gate.AwaitWaiting();  // a is being read
   Answer c, d;
   registry_->Acquire("c@1", c.Callback());
-  registry_->Acquire("d@1", LoadTurn::kFirst, d.Callback());
+  registry_->Acquire("d@1", LoadPriority::kFirst, d.Callback());
   EXPECT_THAT(States(), ElementsAre(0, 2, 0));
   store_.read_gate.Open();
   AwaitWarm();

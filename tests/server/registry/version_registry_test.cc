@@ -112,11 +112,11 @@ class LoadTurnTest : public RegistryFixture {
     for (const char* name : {"busy", "a", "b", "c"}) store_.Put(name, 1, SmallArtifact());
     store_.gate.Close();
     Start(options);
-    Ask("busy", LoadTurn::kLast);
+    Ask("busy", LoadPriority::kLast);
     store_.gate.AwaitWaiting();
   }
-  void Ask(const std::string& mapping, LoadTurn turn) {
-    registry_->Acquire(mapping + "@1", turn,
+  void Ask(const std::string& mapping, LoadPriority priority) {
+    registry_->Acquire(mapping + "@1", priority,
                        [this, mapping](absl::StatusOr<VersionHandle> version) {
                          answers_.push_back(version.ok() ? mapping : mapping + " refused");
                        });
@@ -134,34 +134,34 @@ class LoadTurnTest : public RegistryFixture {
 
 TEST_F(LoadTurnTest, AdministrationWaitsForTheLoadUnderWayAndNoOther) {
   Busy();
-  Ask("a", LoadTurn::kLast);
-  Ask("b", LoadTurn::kLast);
-  Ask("c", LoadTurn::kFirst);
+  Ask("a", LoadPriority::kLast);
+  Ask("b", LoadPriority::kLast);
+  Ask("c", LoadPriority::kFirst);
   EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "c", "a", "b"));
 }
 
 TEST_F(LoadTurnTest, AVersionThatReadersWaitForMovesToTheFront) {
   Busy();
-  Ask("a", LoadTurn::kLast);
-  Ask("b", LoadTurn::kLast);
-  Ask("b", LoadTurn::kFirst);
+  Ask("a", LoadPriority::kLast);
+  Ask("b", LoadPriority::kLast);
+  Ask("b", LoadPriority::kFirst);
   EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "b", "b", "a"));
 }
 
 TEST_F(LoadTurnTest, AVersionThatIsBeingLoadedIsLoadedOnce) {
   Busy();
-  Ask("busy", LoadTurn::kFirst);
-  Ask("a", LoadTurn::kLast);
+  Ask("busy", LoadPriority::kFirst);
+  Ask("a", LoadPriority::kLast);
   EXPECT_THAT(Answers(), ::testing::ElementsAre("busy", "busy", "a"));
   EXPECT_EQ(store_.reads(), 2);
 }
 
 TEST_F(LoadTurnTest, ManyReadersRefuseNoAdministration) {
   Busy({.max_queued_loads = 1, .max_waiters = 1});
-  Ask("a", LoadTurn::kLast);
-  Ask("b", LoadTurn::kLast);
-  Ask("b", LoadTurn::kFirst);
-  Ask("a", LoadTurn::kFirst);
+  Ask("a", LoadPriority::kLast);
+  Ask("b", LoadPriority::kLast);
+  Ask("b", LoadPriority::kFirst);
+  Ask("a", LoadPriority::kFirst);
   EXPECT_THAT(Answers(), ::testing::ElementsAre("b refused", "busy", "b", "a", "a"));
 }
 
