@@ -121,7 +121,7 @@ std::optional<Role> CertificateRole(const ServerOptions& options) {
   return options.client_certificate_role;
 }
 
-// Empty: those of the system.
+// An empty result means the authorities of the system.
 absl::StatusOr<std::string> KernelAuthorities(const ServerOptions& options) {
   if (options.kernel_service_ca.empty()) return std::string();
   return ReadAuthorities("kernel_service_ca", options.kernel_service_ca);

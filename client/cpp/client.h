@@ -159,7 +159,7 @@ using FeatureSink = std::function<absl::Status(RowBlock features)>;
 // Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
 // The bytes are not known to be right before Export returns OK.
 using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
-// The next bytes of an artifact, 1..max_bytes of them; empty at its end.
+// Returns the next bytes of an artifact, 1..max_bytes; an empty text at its end.
 using ArtifactSource = std::function<absl::StatusOr<std::string>(size_t max_bytes)>;
 
 struct ExportResult {

@@ -31,8 +31,8 @@ struct RowBlock {
   double At(int32_t row, int32_t column) const;
 };
 
-// A block of copies of `values`, row after row. REQUIRES: columns > 0 and values.size() is a
-// multiple of it.
+// Makes a block of copies of `values`, row after row. REQUIRES: columns > 0, and values.size() is a
+// multiple of columns.
 RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
 RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
 

@@ -35,7 +35,7 @@ namespace phimap::client {
 class Batch {
  public:
   enum class Kind { kDense, kSparse, kBytes, kText };
-  // A number of a sparse row; those of a row are in the order of their columns.
+  // A number of a sparse row. Entries of a row are in the order of their columns.
   struct Entry {
     int32_t column = 0;
     double value = 0;

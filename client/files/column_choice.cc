@@ -135,7 +135,8 @@ class ColumnChooser {
     const bool reordered = came.size() == choice_.of_version.size() &&
                            client::NamesNotAmong(came, choice_.of_version).empty();
     if (!reordered) {
-      // A column that is missing may be one of those that are left out, under another name.
+      // A column that is missing may be present under another name, among the columns that are left
+      // out.
       for (std::string& name : NamesAt(chosen_.left_out)) came.push_back(std::move(name));
     }
     return client::ColumnsDiffer(

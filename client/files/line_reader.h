@@ -14,10 +14,8 @@
 
 namespace phimap::cli {
 
-// Lines end with LF or CRLF, which are not part of them; the last may end with the file. A byte
-// order mark at the start is skipped. A line has at most 16 MiB.
-//
-// Thread-safety: one thread.
+// Reads lines that end with LF or CRLF, which are not part of the line. The last line may lack
+// them. Skips a byte order mark at the start. A line has at most 16 MiB. Not thread-safe.
 class LineReader {
  public:
   // REQUIRES: `file` outlives the reader.

@@ -27,8 +27,8 @@ enum class NpyType {
   kUint64
 };
 
-// The type of a descr, for instance '<f4' with its quotes. Another one is kInvalidArgument, with
-// the NumPy call that makes it one of these.
+// Parses a descr, for instance '<f4' with its quotes. Any other type is kInvalidArgument; the
+// message names the NumPy call that converts it.
 absl::StatusOr<NpyType> ParseNpyType(absl::string_view descr);
 
 int64_t StoredSizeBytes(NpyType type);

@@ -35,8 +35,8 @@ struct SvmlightOptions {
 // Thread-safety: as RowSource.
 class SvmlightReader : public client::LabeledRowSource {
  public:
-  // Errors beside those of the lines: no columns for an input that can be read only once. `cancel`
-  // ends the first reading.
+  // Errors in addition to the errors of lines: `columns` is not given for an input that can be read
+  // only once. `cancel` ends the first pass.
   static absl::StatusOr<std::unique_ptr<SvmlightReader>> Open(std::unique_ptr<InputFile> file,
                                                               const SvmlightOptions& options,
                                                               client::CancelToken& cancel);

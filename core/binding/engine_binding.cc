@@ -135,7 +135,8 @@ int32_t phimap_engine_transform_sparse(const phimap_engine* engine, const int64_
                                        void* features, char* error, int64_t error_bytes) {
   return phimap::Guarded(error, error_bytes, [&]() -> absl::Status {
     PHIMAP_RETURN_IF_ERROR(phimap::CheckCounts(number_bytes, rows, columns));
-    // CheckExamples holds offsets against the last of them, which only the caller knows to be true.
+    // CheckExamples compares offsets with the last one; only the caller knows whether that one is
+    // true.
     if (offsets[0] != 0 || offsets[rows] != entries) {
       return absl::InvalidArgumentError(absl::StrCat("offsets: expected 0 to ", entries, ", got ",
                                                      offsets[0], " to ", offsets[rows]));

@@ -1,4 +1,4 @@
-// Features of held-out rows by a plan, as certificates are made of them.
+// Computes the features of held-out rows that certificates are measured on.
 #ifndef PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
 #define PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
 
@@ -20,7 +20,7 @@ inline int64_t HeldOutTileCount(int64_t rows) {
   return (rows + kHeldOutTileRows - 1) / kHeldOutTileRows;
 }
 
-// Held-out rows as an engine takes them; for strings, those that the rows give as indices.
+// Held-out rows as examples of an engine. For strings, the rows hold indices of the strings.
 class HeldOutExamples {
  public:
   // REQUIRES: rows has no gaps, and outlives it, as `strings` do; null for rows of numbers.

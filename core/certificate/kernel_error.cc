@@ -87,8 +87,8 @@ void AddTile(const PairTile& pairs, const TileErrors& tile, KernelErrors& errors
   const auto [begin, end, first] = pairs;
   for (int64_t i = first; i < end; ++i) {
     errors.by_row.sums[i] += tile.row_sums[i - first];
-    // Counts the rows before it, if it is one of the tile's own rows, and those of the tile behind
-    // it.
+    // Counts the pairs of row i: with earlier rows, if it is one of the tile's own rows, and with
+    // later rows of the tile.
     errors.by_row.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
   }
   errors.error.max = std::max(errors.error.max, tile.max);

@@ -16,7 +16,7 @@
 namespace phimap {
 
 // Pairs of held-out rows that the kernel error is measured on: each row of begin .. end−1 with
-// those before it from `first` on.
+// every earlier row from `first` on.
 struct PairTile {
   int64_t begin = 0;
   int64_t end = 0;

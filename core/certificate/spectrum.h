@@ -13,7 +13,7 @@
 
 namespace phimap {
 
-// Most rows that a spectrum is measured on, and most eigenvalues that are kept of it.
+// Maximum number of rows that a spectrum is measured on, and of eigenvalues that are kept.
 inline constexpr int64_t kMaxSpectrumRows = 512;
 inline constexpr int64_t kMaxEigenvalues = 64;
 

@@ -1,4 +1,4 @@
-// Engines of plans: which backend runs a plan, and the loading of it.
+// Loads engines of plans, and chooses the backend that runs a plan.
 //
 // A backend is one way to execute plans, for instance with the vector unit of this machine
 // (panel_backend.h). To add another, derive a class from EngineBackend, with engines derived from

@@ -32,8 +32,8 @@ class FeatureRunner {
   // Whether a row's named numbers are all that is read, so that sparse rows need not become dense.
   virtual bool takes_sparse() const { return false; }
   virtual int64_t memory_bytes() const = 0;
-  // Multiplications for a dense row; the part of them that a sparse row needs only for the numbers
-  // that it names; and those for each byte of a string.
+  // Multiplications for a dense row; the share of them that a sparse row needs per number that it
+  // holds; and multiplications per byte of a string.
   virtual int64_t multiplications() const = 0;
   virtual int64_t multiplications_of_numbers() const { return 0; }
   virtual double multiplications_per_byte() const { return 0; }

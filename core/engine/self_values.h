@@ -1,4 +1,4 @@
-// Numbers of single rows that a kernel program reads beside those of pairs.
+// Values of single rows that a kernel program reads in addition to values of pairs.
 #ifndef PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 #define PHIMAP_CORE_ENGINE_SELF_VALUES_H_
 

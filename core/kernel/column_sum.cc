@@ -30,7 +30,8 @@ bool IsOfSquares(ColumnTerm term) {
   return term == ColumnTerm::kProduct || term == ColumnTerm::kSquaredDifference;
 }
 
-// Roundings of one weighted term beside those of the sum; a term is otherwise exact to first order.
+// Roundings of one weighted term, without those of the sum. The term is otherwise exact to first
+// order.
 double RoundingsOf(ColumnTerm term) {
   switch (term) {
     case ColumnTerm::kMinimum:

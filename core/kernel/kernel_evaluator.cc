@@ -226,7 +226,7 @@ void Evaluate(const KernelProgram& program, int factor, const KernelOperands<dou
   HWY_DYNAMIC_DISPATCH(EvaluateF64)(program, factor, operands, count, out);
 }
 
-// Operands for K(x, x) in place of those for K(x, a_j).
+// Operands for K(x, x) instead of K(x, a_j).
 template <typename T>
 KernelOperands<T> SelfOperands(const T* norms, const T* const* forms, const T* const* factors) {
   KernelOperands<T> operands;

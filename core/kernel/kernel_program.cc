@@ -185,7 +185,7 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
     if (!why.empty()) return BadProgram(0, why);
   }
   PHIMAP_RETURN_IF_ERROR(CheckStringKernels(parts));
-  // A factor may name those before it.
+  // A factor may refer to earlier factors.
   for (size_t i = 0; i < parts.factors.size(); ++i) {
     PHIMAP_RETURN_IF_ERROR(CheckOps(parts.factors[i], i, parts));
     for (const KernelOp& op : parts.factors[i]) {

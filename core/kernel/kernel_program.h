@@ -56,8 +56,8 @@ class KernelProgram {
   const std::vector<BilinearForm>& forms() const { return parts_->forms; }
   const std::vector<StringKernel>& strings() const { return parts_->strings; }
   const std::vector<ColumnSum>& sums() const { return parts_->sums; }
-  // Number of values per pair that the program reads besides products and distances: those of forms
-  // and then column sums, or of string kernels.
+  // Number of values per pair that the program reads in addition to products and distances:
+  // bilinear forms followed by column sums, or string kernels.
   size_t form_count() const {
     return parts_->forms.size() + parts_->sums.size() + parts_->strings.size();
   }

@@ -19,8 +19,8 @@ std::optional<int64_t> FeatureDimension(const KernelExpression& kernel, int64_t 
 struct ValueWork {
   // Products over the columns: 0 for a kernel that needs none, such as a Laplacian or delta().
   double products = 1;
-  // Operations of the kernel's program relative to those of an rbf, including L1 distances and
-  // bilinear forms.
+  // Cost of the operations of the kernel's program relative to an rbf kernel, including L1
+  // distances and bilinear forms.
   double elements = 1;
 };
 

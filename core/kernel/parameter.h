@@ -105,7 +105,7 @@ class ParameterValues {
   // Half open.
   int64_t FirstColumn(absl::string_view name) const;
   int64_t EndColumn(absl::string_view name) const;
-  // Whether the value is a call, and the values of that.
+  // Whether the value is a call, and the values of that call.
   bool IsCall(absl::string_view name) const { return Of(name).argument.is_call(); }
   ParameterValues CallValues(absl::string_view name) const;
   // Argument in the text, with its position, for errors. The column is 0 for defaults.

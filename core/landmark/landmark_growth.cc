@@ -39,7 +39,7 @@ struct NormalRows {
   int64_t count() const { return static_cast<int64_t>(places.size()); }
 
   bool is_finite = true;
-  // Among those they were taken from.
+  // Indices of the rows in `from`.
   std::vector<int64_t> places;
   Matrix<double> rows;
   std::vector<double> norms;
@@ -120,7 +120,8 @@ class Growing {
     const int64_t n = next_ - first;
     if (n == 0) return absl::OkStatus();
     const int64_t r = added_;
-    // Their rows of the factor: L⁻¹ of their values with those that were added before.
+    // Rows of the factor for the new candidates: L⁻¹ times their values with the landmarks added
+    // before.
     Matrix<double> before = Matrix<double>::Uninit(n, r);
     if (r > 0) {
       Values(candidates_, first, 0, before.view());
@@ -160,7 +161,7 @@ class Growing {
     return absl::OkStatus();
   }
 
-  // Moves candidate `from` to the end of those that were added.
+  // Moves candidate `from` behind the landmarks that have been added.
   void Keep(int64_t from) {
     if (from != added_) {
       std::copy_n(candidates_.rows.row(from), candidates_.rows.cols(),
@@ -211,7 +212,7 @@ class Growing {
 
   const CountTask& task_;
   const TileControl& control_;
-  // The first `added_` are those that were added; the next to look at is `next_`.
+  // The first `added_` rows have been added as landmarks. `next_` is the next row to try.
   NormalRows candidates_;
   const NormalRows deciding_;
   int64_t added_ = 0;

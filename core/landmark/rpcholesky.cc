@@ -326,8 +326,8 @@ Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
   const double d = static_cast<double>(landmarks);
   const double p = static_cast<double>(columns);
   const double block = static_cast<double>(BlockSize(landmarks));
-  // The columns of F; and of every block of proposals, twice d in all, its own kernel matrix, what
-  // F explains of it, and its elimination.
+  // The columns of F cost a block of n×d values. Every block of proposals, 2d proposals in all,
+  // costs its own kernel matrix, the part of it that F explains, and its elimination.
   Work work = WorkOfKernelBlock(n, d, p, value);
   work.product_flops += n * d * d + 2 * d * block * (2 * p * value.products + d);
   work.elements += 2 * d * block * value.elements;

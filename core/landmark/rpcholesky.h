@@ -18,7 +18,7 @@ namespace phimap {
 struct RandomPivots {
   // Rows of the pool, different ones, in the order in which they were chosen.
   std::vector<int64_t> rows;
-  // tr K over the pool, and what the chosen rows leave of it: tr(K − K̂).
+  // tr K over the pool, and tr(K − K̂), the part that the chosen rows leave unexplained.
   double trace = 0;
   double residual_trace = 0;
 };

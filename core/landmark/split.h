@@ -58,7 +58,7 @@ SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, in
 // Number of rows of a pool that decide.
 int64_t DecidingCount(int64_t pool_rows);
 
-// Takes the first rows of the pool for those that decide.
+// Moves the first rows of the pool to the deciding rows.
 void SetDecidingApart(SampleSplit& split);
 
 }  // namespace phimap

@@ -60,7 +60,8 @@ class Model {
   // n×class_count(). Each learner documents its scale.
   virtual absl::Status Scores(ConstMatrixView<double> rows, MatrixView<double> scores,
                               Checkpoint checkpoint) const = 0;
-  // The class of each row: the first of those with the highest score.
+  // Returns the class of each row: the class with the highest score, the first of several equal
+  // ones.
   absl::StatusOr<std::vector<int32_t>> Predict(ConstMatrixView<double> rows,
                                                Checkpoint checkpoint) const;
   // The weights of a model whose scores are linear in the rows; nullptr for others.

@@ -1,4 +1,4 @@
-// A kind of learner: all that is known of it, in one descriptor.
+// A kind of learner, described in one descriptor.
 #ifndef PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 #define PHIMAP_CORE_LEARN_LEARNER_TYPE_H_
 
@@ -30,7 +30,7 @@ struct TrainingShape {
   double rows = 0;
   // Columns of the rows that the learner takes.
   double columns = 0;
-  // Number of features that it makes of them, if it does.
+  // Number of features that the learner makes of the columns, if it makes any.
   double features = 0;
   double classes = 0;
 };

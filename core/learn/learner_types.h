@@ -16,7 +16,7 @@ absl::Span<const LearnerType* const> LearnerTypes();
 const LearnerType* FindLearnerType(absl::string_view name);
 // The learner type that is used if none is named.
 const LearnerType& DefaultLearnerType();
-// "perceptron, winnow or linear_svm", all of them.
+// All names, as "perceptron, winnow or linear_svm".
 std::string LearnerTypeNames();
 
 }  // namespace phimap

@@ -69,7 +69,8 @@ std::vector<double> Percentiles(absl::Span<const double> rising) {
 
 double MarginOfRows(absl::Span<const double> rising, double alpha) {
   PHIMAP_CHECK(!rising.empty() && alpha >= 0 && alpha < 1);
-  // A share such as 0.29 of 100 rows is 29 of them, and not the 28 of its rounded product.
+  // Counts a share such as 0.29 of 100 rows as 29 rows, not as the 28 that its rounded product
+  // gives.
   const double missing = alpha * static_cast<double>(rising.size()) * (1 + 1e-12);
   return rising[std::min(static_cast<size_t>(missing), rising.size() - 1)];
 }

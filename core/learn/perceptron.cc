@@ -40,8 +40,8 @@ class Weights {
     return true;
   }
 
-  // The last weights, or the mean of those after each step. A change at step t is in the weights
-  // after steps t … T: its share of the mean is 1 − (t − 1)/T.
+  // Returns the last weights, or the mean of the weights after each step. A change at step t is in
+  // the weights after steps t … T: its share of the mean is 1 − (t − 1)/T.
   Matrix<double> Result() const {
     Matrix<double> result = weights_.Clone();
     for (int64_t k = 0; k < weighted_.size(); ++k) {

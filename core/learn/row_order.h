@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Permutations of 0 … n−1, each uniform and independent of those before, drawn from
+// Permutations of 0 … n−1, each uniform and independent of earlier ones, drawn from
 // StreamId::kTrainingOrder of a seed. Not thread-safe.
 class RowOrder {
  public:

@@ -21,8 +21,8 @@ struct RowSplit {
 // many rows is equally likely, whatever their labels: rows that were drawn independently stay so.
 // REQUIRES: n >= 2, 0 < held_out < 1.
 RowSplit HeldOutSplit(int64_t n, double held_out, uint64_t seed);
-// Fold `fold` of `folds`: each row is tested in one of them, and their sizes differ by one at most.
-// REQUIRES: 2 <= folds <= n, 0 <= fold < folds.
+// Returns fold `fold` of `folds`. Each row is tested in exactly one fold, and the sizes of folds
+// differ by at most one. REQUIRES: 2 <= folds <= n, 0 <= fold < folds.
 RowSplit FoldSplit(int64_t n, int folds, int fold, uint64_t seed);
 
 // Moves the rows from the order `from` into the order `to`: row i was number from[i] and becomes

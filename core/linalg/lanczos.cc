@@ -27,7 +27,8 @@ void TakeOff(const std::vector<std::vector<double>>& basis, std::vector<double>&
   }
 }
 
-// The ends of the tridiagonal matrix, and what the next off-diagonal entry leaves of them.
+// The extreme eigenvalues of the tridiagonal matrix, and their residuals by the next off-diagonal
+// entry.
 absl::StatusOr<SpectrumEnds> EndsOf(const std::vector<double>& diagonal,
                                     const std::vector<double>& below, double next) {
   const int64_t steps = static_cast<int64_t>(diagonal.size());

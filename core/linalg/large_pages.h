@@ -16,7 +16,7 @@ inline constexpr size_t kLargePageBytes = size_t{2} << 20;
 // the request. Costs up to 2 MiB of memory.
 void PreferLargePages(void* begin, size_t bytes);
 
-// Asks so for an array of any size, for those of its pages of 2 MiB that lie within it as a whole.
+// Does the same for an array of any size, for the pages of 2 MiB that lie completely within it.
 // Costs no memory.
 void AskForLargePages(void* begin, size_t bytes);
 

@@ -176,7 +176,8 @@ double LargestResidual(const Matrix<double>& v, const Matrix<double>& av,
 constexpr int64_t kMaxDegree = 12;
 constexpr double kMaxGrowth = 1e6;
 
-// The degree of the polynomial T(A/c) of Ritz vectors with these values, c the least of them.
+// Degree of the polynomial T(A/c) for Ritz vectors with these values, where c is the smallest of
+// the values.
 int64_t DegreeFor(const std::vector<double>& values) {
   const double ratio = std::abs(values.front()) / std::abs(values.back());
   if (!(ratio < kMaxGrowth)) return 1;

@@ -339,8 +339,8 @@ void RunPanels(const PanelTask<T>& task) {
   const int64_t lines_a_step = 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<T>())) / kLine;
   for (int64_t block = 0, row = 0; block < blocks; ++block) {
     const int64_t rows = task.rows / blocks + (block < task.rows % blocks ? 1 : 0);
-    // The next panel comes during the first blocks, a line each step; otherwise its first block
-    // alone would wait for all of it, at d = 2,048 and 12 rows for 20 GB/s.
+    // Prefetches the next panel during the first blocks, one cache line per step. Otherwise its
+    // first block would wait for all of it: at d = 2,048 and 12 rows it would need 20 GB/s.
     const int64_t first_line = block < lines_a_step ? block * task.heights[0] * kLine : 0;
     RunBlock<Step, kBlockRows>(task, row, rows, task.ahead + first_line);
     row += rows;

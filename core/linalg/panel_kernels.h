@@ -18,7 +18,7 @@ struct PanelTask {
   const T* z;  // rows × depth
   int64_t z_stride;
   int64_t rows;
-  // y[i] + first_column is where row i's results go, whole panels of them.
+  // Row i's results go to y[i] + first_column, in whole panels.
   T* const* y;
   int64_t first_column;
   bool* finite;    // null, or finite[i] becomes false where row i has a result that is not

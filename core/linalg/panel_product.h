@@ -41,8 +41,8 @@ struct SparseRowsRef {
 // first_column … first_column + columns − 1.
 template <typename T>
 struct ProductBlock {
-  // rows × stride numbers, aligned to the machine's vectors. The numbers may be changed; those
-  // after `columns`, up to a whole number of vectors, are undefined.
+  // rows × stride numbers, aligned to the machine's vectors, which may be changed. Numbers after
+  // `columns`, up to a whole number of vectors, are undefined.
   T* values = nullptr;
   int64_t stride = 0;
   int64_t first_row = 0;
@@ -73,7 +73,7 @@ class PanelMatrix {
   int64_t columns() const { return columns_; }
   int64_t panels() const { return static_cast<int64_t>(offsets_.size()); }
   int64_t panel_columns() const { return panel_columns_; }
-  // Number of columns, including those that pad the last panel.
+  // Number of columns including the padding of the last panel.
   int64_t padded_columns() const { return panels() * panel_columns_; }
   int64_t memory_bytes() const { return elements_.size() * static_cast<int64_t>(sizeof(T)); }
   // Multiplications of one row, counting the stored elements of the panels.
@@ -94,8 +94,8 @@ class PanelMatrix {
   // finite: they are checked while they are in registers.
   void MultiplyAndCheck(const T* z, int64_t z_stride, int64_t rows, T* const* y,
                         bool* finite) const;
-  // Like Multiply, but hands every result to `finish` once, which writes its own value to y: memory
-  // that is requested in time. The block's values equal those of Multiply.
+  // Like Multiply, but passes every result once to `finish`, which writes its own value to y; the
+  // memory of y is prefetched. The results equal those of Multiply.
   void MultiplyAndFinish(const T* z, int64_t z_stride, int64_t rows, T* const* y,
                          ProductFinish<T> finish) const;
   // Multiplies sparse rows, with the bits of Multiply on their dense form: a chain has only the
@@ -175,8 +175,7 @@ void ChainSquaredNorms(const SparseRowsRef<double>& x, double* out);
 bool AllFinite(const float* values, int64_t count);
 bool AllFinite(const double* values, int64_t count);
 
-// Whether the vector unit in use has fused multiply-add, so that its bits are those of every other
-// that has.
+// Whether the vector unit in use has fused multiply-add. All units that have it give the same bits.
 bool VectorTargetFuses();
 // Name of the vector unit in use, for instance "AVX3", "AVX2" or "SSE4".
 const char* VectorTargetName();

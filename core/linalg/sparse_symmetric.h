@@ -29,8 +29,8 @@ class SparseSymmetric {
   void AddRow(int64_t i, float diagonal, const std::vector<uint16_t>& columns,
               const std::vector<float>& values);
 
-  // Copies the entries below the diagonal to those above. Errors: those of `control`. REQUIRES: all
-  // rows were added.
+  // Copies the entries below the diagonal to the mirrored positions above it. Errors: those of
+  // `control`. REQUIRES: all rows were added.
   absl::Status Mirror(const TileControl& control);
 
   int64_t rows() const { return rows_; }

@@ -151,7 +151,8 @@ absl::Status ReadTable(ByteReader& reader, int64_t size_limit, Header& header) {
   return absl::OkStatus();
 }
 
-// Header and table of an artifact that begins with `bytes` and has at most `size_limit` of them.
+// Decodes header and table of an artifact that begins with `bytes` and is `size_limit` bytes long
+// or shorter.
 absl::StatusOr<Header> DecodeHeader(absl::string_view bytes, int64_t size_limit) {
   if (bytes.size() < kHeaderBytes || bytes.substr(0, kMagic.size()) != kMagic) {
     return DamagedArtifact(0, "this is not a phimap artifact (no magic)");

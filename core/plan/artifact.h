@@ -16,9 +16,9 @@
 
 namespace phimap {
 
-// Versions of the byte format (docs/formats.md): an artifact without column names is written as the
-// first, so that its bytes are those of every release; one with them as the second, the newest that
-// is read.
+// Versions of the byte format (docs/formats.md). An artifact without column names is written in the
+// first format, so that its bytes are the same in every release. An artifact with column names is
+// written in the second, the newest that can be read.
 inline constexpr uint32_t kFormatWithoutNames = 1;
 inline constexpr uint32_t kArtifactFormat = 2;
 

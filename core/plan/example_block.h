@@ -1,4 +1,4 @@
-// Examples of one kind that own their memory, and the bytes that a plan keeps of one.
+// Examples of one kind that own their memory, and the size of an example in a plan.
 #ifndef PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
 #define PHIMAP_CORE_PLAN_EXAMPLE_BLOCK_H_
 

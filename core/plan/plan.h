@@ -72,8 +72,8 @@ struct ExpansionFeatures {
   std::vector<T> coefficients;
 };
 
-// Maximum bytes of the strings of a plan, counted once for each unit and n of its kernels: an
-// engine holds up to StringIndex::kBytesPerUnit times as much of them.
+// Maximum bytes of the strings of a plan, counted once for each unit and n of its kernels. An
+// engine holds up to StringIndex::kBytesPerUnit times as much.
 inline constexpr int64_t kMaxIndexedBytes = int64_t{8} << 20;
 
 // Kernels of strings with fixed ones, then an elementwise map. There is no input stage: the plan

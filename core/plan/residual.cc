@@ -120,7 +120,7 @@ std::optional<Residual::Rounding> StringRounding(const ServingStages<T>& stages,
   return rounding;
 }
 
-// Parts of η, or nothing for stages that are not those of an F2.
+// Parts of η; nullopt for a plan that is not of an F2.
 template <typename T>
 std::optional<Residual::Rounding> RoundingOf(const ServingStages<T>& stages,
                                              const KernelProgram& kernel, double linear_factor) {
@@ -166,7 +166,7 @@ bool IsZeroRow(const double* x, int64_t columns) {
 // holds.
 constexpr double kLeastSelf = 0x1p-900;
 
-// Whether a row that is not 0 has so small a K(x, x) that nothing can be said of it.
+// Whether the K(x, x) of a nonzero row is too small for any bound.
 bool IsLostToUnderflow(const double* x, int64_t columns, double self) {
   return self < kLeastSelf && !IsZeroRow(x, columns);
 }

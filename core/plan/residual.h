@@ -70,8 +70,8 @@ class Residual {
   // For F2; nullopt for another mapping, and for a plan that no builder of F2 makes.
   static std::optional<Residual> Of(const Plan& plan, const Provenance& provenance);
 
-  // Whether it is of values of a remote kernel: then rows are those of the engine, with K(x,
-  // x) as their last number.
+  // Whether the kernel is remote: the rows are then rows of the engine, with K(x, x) as their last
+  // number.
   bool is_remote() const { return is_remote_; }
 
   // out[i] of row i, in float64; ∞ if its K(x, x) came and is less than ‖F(x)‖², or if underflow

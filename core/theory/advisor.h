@@ -34,7 +34,7 @@ namespace phimap {
 // margins most; not on an RPC thread. Pure.
 absl::StatusOr<Advice> Advise(const AdviceQuery& query);
 
-// The parts of it; REQUIRE a valid query.
+// The parts of the advice. REQUIRES: a valid query.
 std::vector<AdviceLine> LandmarkAdvice(const AdviceQuery& query);    // F1, F2, F3
 std::vector<AdviceLine> ProjectionAdvice(const AdviceQuery& query);  // the rest
 // Fills in verdict, proposal and when F3 helps.

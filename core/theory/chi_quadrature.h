@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// The density is log-concave and falls from the mode at least as fast as exp(−u²/2): beyond this
-// distance it is under 1e-17 of it.
+// The density is log-concave and falls from the mode at least as fast as exp(−u²/2): its mass
+// beyond this distance is less than 1e-17.
 inline constexpr double kChiReach = 9;
 
 // REQUIRES: degrees >= 1, a whole number.

@@ -32,8 +32,8 @@ double Mills(double z) {
 }
 
 // P[Z < a·Y − b·X] for chi variables X and Y. The integrand is log-concave and falls from its peak
-// at least as fast as exp(−u²/2) in each chi variable: what lies further than kChiReach from the
-// peak is under 1e-17 of it.
+// at least as fast as exp(−u²/2) in each chi variable, so its mass further than kChiReach from the
+// peak is less than 1e-17 of the whole.
 class Orthant {
  public:
   Orthant(int64_t n, double a, double b)

@@ -11,8 +11,8 @@
 
 namespace phimap {
 
-// Length of the artifact that begins with these bytes (kArtifactStartBytes of them), so that
-// anything else is refused before more is read. Errors: those of DescribeArtifact.
+// Number of leading bytes that state the length of an artifact, so that other data are refused
+// before more is read.
 inline constexpr size_t kArtifactStartBytes = 176;
 absl::StatusOr<int64_t> DescribeSize(absl::string_view start);
 

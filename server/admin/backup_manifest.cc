@@ -15,7 +15,7 @@
 namespace phimap {
 namespace {
 
-// 100 bytes for each artifact: a hundred million of them.
+// Enough for a hundred million artifacts of 100 bytes each.
 constexpr int64_t kManifestLimitBytes = int64_t{10} << 30;
 constexpr int64_t kDigestPieceBytes = int64_t{1} << 20;
 

@@ -52,7 +52,7 @@ class BuildManager {
   using Clock = BuildJob::Clock;
 
   struct Options {
-    // Builds that are not finished, including those that still receive rows.
+    // Maximum number of unfinished builds, including builds that still receive rows.
     int max_builds = 16;
     int64_t memory_bytes = int64_t{4} << 30;
     // Time for which a client may be silent before `finish`.
@@ -116,10 +116,10 @@ class BuildManager {
   // Memory that unfinished builds may take together.
   int64_t memory_limit_bytes() const { return options_.memory_bytes; }
   int compute_threads() const { return options_.compute_threads; }
-  // Builds in memory, newest first; only those of `mapping`, unless it is empty.
+  // Returns the builds in memory, newest first; only builds of `mapping`, unless it is empty.
   std::vector<BuildSnapshot> List(absl::string_view mapping) const;
 
-  // Builds of this server, followed by those that other servers run. Blocking.
+  // Returns the builds of this server, followed by the builds that other servers run. Blocking.
   absl::StatusOr<std::vector<BuildSnapshot>> ListAll(absl::string_view mapping) const;
 
   // Version `number` of a mapping was deleted, or all of them (nullopt): the builds that made them
@@ -134,9 +134,10 @@ class BuildManager {
   // Ends builds whose client has been silent for idle_timeout: DEADLINE_EXCEEDED. A thread of the
   // manager calls it; so do tests, after moving the clock.
   void EndIdleBuilds();
-  // Renews the claims of this server's builds, ends those that another server took over (ABORTED)
-  // or was asked to cancel, and refreshes the progress of builds that clients follow from here. A
-  // thread of the manager calls it, and so may tests. Blocking. REQUIRES: the store has claims.
+  // Renews the claims of this server's builds, ends builds that another server took over (ABORTED)
+  // or that were cancelled there, and refreshes the progress of builds that clients follow from
+  // here. Called by a thread of the manager, and by tests. Blocking. REQUIRES: the store has
+  // claims.
   void RenewClaims() ABSL_LOCKS_EXCLUDED(mutex_);
   // Records the end of builds whose server has been gone for two leases and whose client has left:
   // BUILD_INTERRUPTED. Errors as above.

@@ -44,8 +44,7 @@ class Call : public StreamHandler, public std::enable_shared_from_this<Call> {
   static void EndSilentCalls(absl::Duration silent);
   static void EndAllCalls();
 
-  // From any thread, all of these.
-  // When the request's head was there.
+  // The following may be called from any thread. Time at which the request's headers had arrived.
   absl::Time started() const { return started_; }
   // InfiniteFuture when the client set none.
   absl::Time deadline() const { return deadline_; }

@@ -12,7 +12,7 @@ namespace {
 using Kind = FieldLayout::Kind;
 
 constexpr int kMaxDepth = 100;  // google::protobuf's own limit
-// UnknownFieldSet is an array of these, in a container beside the message.
+// Size of an element of UnknownFieldSet, which is an array in a container beside the message.
 constexpr int64_t kUnknownFieldBytes = 16;
 constexpr int64_t kFirstUnknownBytes = HeapBytes(4 * 8) + HeapBytes(7 * 8);
 
@@ -82,8 +82,8 @@ class Walk {
 
   const std::vector<TypeLayout>& types_;
   int64_t cost_;
-  // Arrays of numbers whose length was known, and which have no capacity to spare: until another
-  // array grows, which may be one of them.
+  // Bytes of arrays of numbers whose length was known, so that they have no spare capacity until
+  // another array grows, possibly one of them.
   int64_t exact_ = 0;
   bool grown_ = false;
 };

@@ -33,10 +33,10 @@ class Revisions {
   // Whether `revision`, from metadata, is known here. Never waits. INVALID_ARGUMENT
   // (REVISION_INVALID).
   virtual absl::StatusOr<bool> Knows(absl::string_view revision) const = 0;
-  // Finds it out, and calls `done` once, later, on another thread: OK when it is known. Errors:
-  // FAILED_PRECONDITION (REVISION_HISTORY_MISMATCH: a failover or a restored backup came
-  // between), UNAVAILABLE (REVISION_NOT_REACHED, and those of the store). REQUIRES: Knows(revision)
-  // is false.
+  // Finds out whether the revision is known, and calls `done` once, later, on another thread: OK
+  // when it is known. Errors: FAILED_PRECONDITION (REVISION_HISTORY_MISMATCH: a failover or a
+  // restored backup happened since), UNAVAILABLE (REVISION_NOT_REACHED, and those of the store).
+  // REQUIRES: Knows(revision) is false.
   virtual void Find(absl::string_view revision, std::function<void(absl::Status)> done) = 0;
 };
 

@@ -61,9 +61,9 @@ class EvaluationJob {
   absl::Status Add(const ExamplesView& rows, absl::FunctionRef<absl::string_view(int64_t)> label,
                    EvaluationRows::Checkpoint checkpoint);
 
-  // Once, after all rows. Errors name fields of the request: those of Evaluate, of the store (a
-  // learner on the kernel needs the artifact), RESOURCE_EXHAUSTED (BUILD_MEMORY_FULL,
-  // MACHINE_MEMORY_FULL). After an error the job holds nothing. Calls BLAS.
+  // Trains and tests; call once, after all rows. Errors name fields of the request: those of
+  // Evaluate, of the store (a learner on the kernel needs the artifact), RESOURCE_EXHAUSTED
+  // (BUILD_MEMORY_FULL, MACHINE_MEMORY_FULL). After an error the job holds nothing. Calls BLAS.
   absl::StatusOr<EvaluationOutcome> Run(Store& store, EvaluationMonitor monitor);
 
  private:

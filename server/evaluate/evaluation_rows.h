@@ -36,8 +36,7 @@ class EvaluationRows {
   // the version takes them; rows of numbers, if rows are kept. Calls no BLAS.
   absl::Status Add(const ExamplesView& block, Checkpoint checkpoint);
 
-  // All rows in one matrix; none are left here. Returns all rows in one matrix, and keeps none. No
-  // row is in memory twice, except those of one block.
+  // Moves all rows out, as one matrix. No row is in memory twice, except for the rows of one block.
   Matrix<double> TakeRows();
   // Frees all rows and the data kept about them.
   void Drop();

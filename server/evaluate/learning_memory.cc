@@ -5,7 +5,7 @@
 namespace phimap {
 namespace {
 
-// Scores of so many rows are there at one time, beside those of kernel blocks.
+// Number of rows whose scores are in memory at a time, in addition to kernel blocks.
 constexpr double kScoredRows = 1024;
 
 }  // namespace

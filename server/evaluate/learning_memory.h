@@ -12,7 +12,7 @@ struct LearningSize {
   int64_t rows = 0;
   // Columns of the rows that the learner takes.
   int64_t columns = 0;
-  // Number of features that the learner makes of them, if it does.
+  // Number of features that the learner makes of the columns, if it makes any.
   int64_t features = 0;
   int64_t classes = 0;
 };

@@ -35,9 +35,9 @@ class HealthStatus {
   HealthStatus(const HealthStatus&) = delete;
   HealthStatus& operator=(const HealthStatus&) = delete;
 
-  // For all of them.
+  // Sets the status of all services.
   void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
-  // For one. REQUIRES: it is one of them.
+  // Sets the status of one service. REQUIRES: the service is known.
   void SetServing(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // SERVICE_UNKNOWN for any other service.

@@ -20,8 +20,8 @@ struct IndexedVersion {
   std::string unavailable_because = {};
 };
 
-// The versions in the given order; without those that cannot be served if the request is for ready
-// ones. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED) if it names a repository. Pure.
+// Lists the versions in the given order, without versions that cannot be served if the request asks
+// for ready ones. INVALID_ARGUMENT (PARAMETER_NOT_SUPPORTED) if it names a repository. Pure.
 absl::StatusOr<inference::RepositoryIndexResponse> RepositoryIndexOf(
     const inference::RepositoryIndexRequest& request, absl::Span<const IndexedVersion> versions);
 

@@ -43,9 +43,9 @@ class VersionLifetimes {
   // Does both from now on, each in its period.
   void Start();
 
-  // Records the uses since the last time that this succeeded. Blocking. Errors: those of the store.
+  // Records the uses since the last successful call. Blocking. Errors: those of the store.
   absl::Status RecordUses() ABSL_LOCKS_EXCLUDED(recording_);
-  // Blocking. Errors: those of the store.
+  // Deletes expired versions. Blocking. Errors: those of the store.
   absl::Status DeleteExpired();
 
  private:

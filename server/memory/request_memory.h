@@ -98,7 +98,8 @@ class RequestMemory {
   prometheus::Gauge* const gauge_;
   CapacityWatch capacity_;
   std::atomic<int64_t> held_{0};
-  // Part of the bytes that answers over 64 KiB hold, and those of them that found no capacity.
+  // Bytes of held_ that belong to answers over 64 KiB, and to small answers that exceeded the
+  // budget.
   std::atomic<int64_t> answers_{0};
   std::atomic<int64_t> waiting_{0};
   // Time of the last refusal for lack of capacity, in steady nanoseconds.

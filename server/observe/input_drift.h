@@ -28,7 +28,8 @@ class InputDrift {
   };
   explicit InputDrift(const Counters& counters) : counters_(counters) {}
 
-  // A request was computed: `features` are those of `rows`. `residual`: of F2, null otherwise.
+  // Samples a computed request: `features` are the features of `rows`. `residual` is null unless
+  // the mapping is F2.
   void Sample(const ExamplesView& rows, const RowsView& features, const Residual* residual) const {
     if (requests_.fetch_add(1, std::memory_order_relaxed) % kEvery != 0) return;
     Add(rows.Slice(0, 1), features.Slice(0, 1), residual);

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kOldestServer = 130000;  // gen_random_uuid is built in since 13.
 
-// From half of `longest` to all of it.
+// Returns a random duration from half of `longest` to `longest`.
 absl::Duration RandomUpTo(absl::Duration longest) {
   thread_local std::minstd_rand generator{std::random_device()()};
   return longest * std::uniform_real_distribution<double>(0.5, 1.0)(generator);

@@ -64,8 +64,8 @@ class PostgresPool {
   absl::StatusOr<Lease> Acquire();
   // Like Acquire; while the database is away it waits until it is back, or `deadline`.
   absl::StatusOr<Lease> AcquireUntil(Deadline deadline);
-  // Called when a connection was lost, or leads to a standby: closes idle connections, and those in
-  // use as they come back. Others were probably lost with it, and some not noticed.
+  // Call when a connection was lost or leads to a standby. Closes idle connections, and busy ones
+  // when they are returned: others were probably lost as well, perhaps unnoticed.
   void Renew();
 
   const PostgresPoolOptions& options() const { return options_; }

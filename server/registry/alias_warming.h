@@ -19,8 +19,8 @@ std::vector<int64_t> AliasedVersions(const MappingNames& names);
 // When each alias was moved, as the store says; empty for what it does not answer. Blocking.
 WarmLine::MoveTimes AliasMoveTimes(Store& store);
 
-// A line of versions, and the one that is being loaded out of it. Whoever loads has one task for
-// the line at most, while there is something in it. Not thread-safe; the registry guards it.
+// Versions that wait to be loaded, and the one that is being loaded. The caller runs at most one
+// loading task at a time while any version waits. Not thread-safe; the registry guards it.
 class AliasWarming {
  public:
   // Begins with these versions. False, and nothing is done, if it began before.

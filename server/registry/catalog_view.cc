@@ -111,8 +111,7 @@ bool CatalogView::Apply(const Revision& since, NameChanges changes) {
   MutexLock lock(&applying_);
   const Revision seen = revision();
   if (seen.epoch != since.epoch) return false;
-  // A later answer for another caller was here first. It has these changes and perhaps more of
-  // them.
+  // Another caller has already applied a later answer, which includes these changes.
   if (!changes.whole && changes.revision.number <= seen.number) return true;
   if (changes.whole) AddGone(changes);
   for (const MappingNames& now : changes.mappings) {

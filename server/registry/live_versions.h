@@ -43,13 +43,13 @@ class LiveVersions {
   // afterwards it is the first to be unloaded.
   void Retire(absl::string_view mapping, int64_t number);
 
-  // From now on these versions of the mapping are pinned, here or not, and no others of it.
-  // REQUIRES: `numbers` ascend.
+  // Pins these versions of the mapping, loaded or not, and unpins all others of it. REQUIRES:
+  // `numbers` ascend.
   void Pin(absl::string_view mapping, std::vector<int64_t> numbers);
   bool IsPinned(absl::string_view mapping, int64_t number) const;
   // Every pinned version that is not here.
   std::vector<VersionName> MissingPinned() const;
-  // Pinned versions, here or not; those of them that are here.
+  // Number of pinned versions, loaded or not; number of pinned versions that are loaded.
   int64_t pinned() const { return pinned_count_; }
   int64_t pinned_here() const { return pinned_here_; }
 
@@ -67,7 +67,7 @@ class LiveVersions {
   void DropUntilFits(int64_t bytes, bool pinned);
   // Makes the version impossible to find.
   void Unindex(Recent::iterator version);
-  // Lets go of it, found or not.
+  // Releases the version, whether it can be found or not.
   Recent::iterator Drop(Recent::iterator version);
 
   const int64_t max_bytes_;

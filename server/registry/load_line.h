@@ -36,7 +36,8 @@ class LoadLine {
   void Push(LoadKey key, LoadPriority priority) {
     (priority == LoadPriority::kFirst ? first_ : last_).push_back(std::move(key));
   }
-  // Moves a key of readers to those of administration. A key that is being loaded is in no line.
+  // Moves a key to the front part of the line, that of administration. No effect on a key that is
+  // being loaded.
   void Advance(const LoadKey& key);
   // The next key, which leaves the line; empty if there is none.
   std::optional<LoadKey> Take();

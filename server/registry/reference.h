@@ -16,10 +16,10 @@ namespace phimap {
 // Points into the text it was parsed from.
 struct Reference {
   absl::string_view mapping;
-  // At most one of these; none means the newest version.
+  // At most one of the following is set; if none is, the newest version is meant.
   std::optional<int64_t> number;
   absl::string_view alias;
-  // The first digits of a version's digest, kLeastDigestDigits to all of them.
+  // A prefix of a version's digest, of at least kLeastDigestDigits digits.
   absl::string_view digest;
 };
 

@@ -88,12 +88,13 @@ class VersionRegistry {
 
   // Called by users of a version that do not count requests of it (VersionTally).
   void NoteUse(const VersionHandle& version) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The versions of NoteUse, and those that were loaded for callers, since the last TakeUses.
+  // Returns the versions that were used since the last TakeUses: those of NoteUse, and those that
+  // were loaded for callers.
   std::set<VersionName> TakeUses() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Asks the store for changes of names: call it after each change, and before the first question.
+  // Reads changes of names from the store; call after each change and before the first Acquire.
   // Holders of a deleted version keep it. Blocking. Errors: those of the store, which are logged;
-  // names then keep their meaning until the next call, or until a caller asks for an unknown name.
+  // names keep their meaning until the next call, or until a caller asks for an unknown name.
   absl::Status CatchUp() {
     return CatchUp([this](const Revision& since) { return store_.ChangesSince(since); });
   }
@@ -144,7 +145,8 @@ class VersionRegistry {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void EnqueueLoad(const Key& key, LoadPriority priority, Callback done)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Puts a key into the line, or moves it to the front of it. RESOURCE_EXHAUSTED if it is full.
+  // Appends a key to the line, or moves it to the front part. RESOURCE_EXHAUSTED if the line is
+  // full.
   absl::Status LineUp(const Key& key, LoadPriority priority, bool waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // On the loader thread: the next of the line.

@@ -40,8 +40,8 @@ absl::Duration ExpectedTime(double multiplications, double multiplications_per_s
 // four times as much is staged.
 inline constexpr absl::Duration kLoopQuantum = absl::Microseconds(250);
 
-// Rows of a batch from which a sleeping worker is woken for half of it, even for a fast version:
-// fewer may be computed before it is awake.
+// Number of rows from which half of a batch is handed to a sleeping worker, even for a fast
+// version. A smaller batch may be finished before the worker is awake.
 inline constexpr int64_t kHandOverRows = 8;
 
 // Whether a request that an event loop could compute is left to a worker that sleeps: one of as
@@ -59,7 +59,7 @@ bool WorthHalving(int64_t rows, absl::Duration expected);
 // before it are.
 inline constexpr absl::Duration kWorkerQuantum = absl::Milliseconds(10);
 
-// Whether a request of several tiles gives its worker back after one of them.
+// Whether a request of several tiles returns its worker after the current tile.
 bool EndsTurn(bool others_wait, absl::Duration computed_this_turn);
 
 // Rows of a tile, after which cancellation and deadline are checked again: about 64 million

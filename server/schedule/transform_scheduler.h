@@ -69,7 +69,8 @@ class TransformScheduler {
   // server that is never idle would never finish a build.
   void WaitWhilePending(absl::Duration max_wait);
 
-  // A worker's loop: takes batches and computes until Drain, including those that are queued then.
+  // Runs a worker: takes batches and computes until Drain, including the requests that are queued
+  // then.
   void RunWorker();
   // Takes and computes the next batch of a worker; false if there is none.
   bool RunOne(EngineScratch& scratch);
@@ -148,7 +149,8 @@ class TransformScheduler {
   std::atomic<int64_t> pending_requests_ = 0;
   ComputeSpeed speed_ ABSL_GUARDED_BY(mutex_);
   int workers_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Sleeping workers, and those of them that were woken and have not noticed yet.
+  // Number of sleeping workers, and of sleeping workers that have been notified but are not awake
+  // yet.
   int sleeping_ ABSL_GUARDED_BY(mutex_) = 0;
   int waking_ ABSL_GUARDED_BY(mutex_) = 0;
   // Threads that are in a function of this class with work of theirs: Drain waits for them, since

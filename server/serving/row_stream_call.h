@@ -27,7 +27,7 @@ namespace phimap {
 
 // Requests of one stream that are read and not answered yet.
 inline constexpr size_t kStreamWindow = 32;
-// Their bytes and those of their answers; one request is always let in.
+// Limit for the bytes of the window's requests and answers. One request is always admitted.
 inline constexpr int64_t kStreamWindowBytes = int64_t{16} << 20;
 
 // Invariants:

@@ -43,7 +43,7 @@ class Stage final : public StagedWork {
   TransformScheduler& scheduler_;
   EngineScratch scratch_;
   std::vector<QueuedWork> staged_;
-  // Expected time of all of it.
+  // Expected time of all the work.
   absl::Duration expected_ = absl::ZeroDuration();
 };
 

@@ -15,9 +15,9 @@ inline constexpr int64_t kSchemaVersion = 5;
 // In the file's application_id: "phim". Tells our files from any other SQLite database.
 inline constexpr int64_t kApplicationId = 0x7068696d;
 
-// Makes `database` ready for use: refuses a newer schema or a foreign file (FAILED_PRECONDITION)
-// and a damaged one (DATA_LOSS) before it writes anything, sets the connection's pragmas, creates
-// the tables in an empty file, and changes those of an older schema, in one transaction.
+// Prepares `database` for use. Refuses a newer schema or a foreign file (FAILED_PRECONDITION) and a
+// damaged one (DATA_LOSS) before it writes anything. Then sets the connection's pragmas, and
+// creates or migrates the tables in one transaction.
 absl::Status PrepareSchema(SqliteConnection* database);
 
 }  // namespace phimap

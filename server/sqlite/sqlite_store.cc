@@ -49,7 +49,7 @@ absl::StatusOr<std::shared_ptr<SqlDatabase>> OpenDatabase(const SqliteStoreOptio
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<SqliteDatabase> database,
                           SqliteDatabase::Open(path, options.busy_timeout));
   database->Keep(std::move(lock));
-  // The database's own entry in the directory; SQLite syncs those of its logs.
+  // Syncs the database's own directory entry; SQLite syncs the entries of its logs.
   PHIMAP_RETURN_IF_ERROR(file_system->SyncDir(options.data_dir));
   return std::shared_ptr<SqlDatabase>(std::move(database));
 }

@@ -80,8 +80,8 @@ class CatalogTables {
   absl::StatusOr<Revision> CurrentRevision();
   // The digests of one version, or of all.
   absl::StatusOr<SqlRows> DigestsOf(absl::string_view mapping, std::optional<int64_t> number);
-  // Mappings whose names changed after revision `since`; with `living`, only those that were not
-  // deleted.
+  // Returns the mappings whose names changed after revision `since`; with `living`, without deleted
+  // mappings.
   absl::StatusOr<std::vector<MappingNames>> NamesSince(int64_t since, bool living);
   SqlSession& session_;
 };

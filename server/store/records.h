@@ -74,7 +74,7 @@ struct AliasRecord {
 // In the place of an etag: any alias that exists; none that does.
 inline constexpr absl::string_view kAnyEtag = "*";
 inline constexpr absl::string_view kNoEtag = "none";
-// Maximum number of aliases of a mapping: it is shown with all of them.
+// Maximum number of aliases of a mapping. A mapping is always shown with all of them.
 inline constexpr int kMaxAliases = 100;
 
 // Whether a version may be deleted that aliases would be rolled back to.

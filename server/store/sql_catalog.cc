@@ -95,7 +95,8 @@ absl::Status CheckUnused(CatalogTables& tables, absl::string_view mapping, int64
   return absl::OkStatus();
 }
 
-// Points `moved` at its version, and fills in the rest of it, unless it is there already.
+// Points `moved` at its version and fills in its other fields, unless the alias already points
+// there.
 absl::Status MoveAlias(SqlSession& session, absl::string_view etag, AliasRecord& moved) {
   CatalogTables tables(session);
   PHIMAP_ASSIGN_OR_RETURN(const VersionRecord aimed_at,

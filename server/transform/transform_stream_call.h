@@ -12,7 +12,8 @@
 
 namespace phimap {
 
-// The first request names the version for all of them. An error ends the stream.
+// Transforms a stream of requests. The first request names the version for all of them. An error
+// ends the stream.
 class TransformStreamCall final
     : public RowStreamCall<v1::TransformStreamRequest, TransformAnswer> {
  public:

@@ -145,7 +145,7 @@ void Connection::ReadShare() {
     }
     input_.clear();
     input_used_ = 0;
-    // A client that does not read its answers gets no more of them.
+    // Stops producing answers for a client that does not read them.
     if (OutputFull() || nghttp2_session_get_outbound_queue_size(session_) > kMaxQueuedFrames) {
       WantFlush();
       return;
@@ -214,7 +214,7 @@ bool Connection::SendShare() {
     stall_watch_.NoteWritten(static_cast<int64_t>(unsent - output_.size()));
     write_blocked_ = sent == Channel::State::kWantsWrite;
     if (!full || write_blocked_) return true;
-    // There is capacity again, for answers and for input that was not read for lack of it.
+    // Capacity is free again, for answers and for input that was left unread.
     loop_.Again(*this);
     if (std::chrono::steady_clock::now() >= until) return true;
   }

@@ -38,8 +38,8 @@ struct ConnectionLimits {
   // Header fields of a second beyond max_header_bytes, counted as those are: a byte may name a
   // field of 4 KiB repeatedly, and each time its bytes are processed, a nanosecond each.
   size_t max_dropped_header_bytes = 1 << 20;
-  // Time for which a client may leave an answer unread, on a stream or on all of them: it takes
-  // memory from others.
+  // Time for which a client may leave answers unread, on one stream or on all: they take memory
+  // from other clients.
   absl::Duration max_stall = absl::Minutes(5);
   // Within each such time it must read so much, or the bytes that waited when the time began: a
   // client that reads a byte now and then occupies as much memory as one that reads nothing.

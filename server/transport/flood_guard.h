@@ -10,7 +10,8 @@
 
 namespace phimap {
 
-// Frames and headers are counted by seconds that begin with the first of them. Not thread-safe.
+// Counts frames and headers in periods of a second, each of which begins with its first frame. Not
+// thread-safe.
 class FloodGuard {
  public:
   // `limits` outlive it.

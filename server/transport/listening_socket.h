@@ -18,8 +18,8 @@ class ListeningSocket {
   // both families. Port 0 picks a free one. FAILED_PRECONDITION (reason ADDRESS_NOT_AVAILABLE) with
   // the system's reason.
   static absl::StatusOr<std::vector<ListeningSocket>> Tcp(const std::string& address);
-  // On a path, for this user alone (mode 0600). A socket that a dead server left there is replaced.
-  // Errors: as above, and those of CheckSocketPath.
+  // Listens on a path that only this user may open (mode 0600). Replaces a socket left by a dead
+  // server. Errors: as above, and those of CheckSocketPath.
   static absl::StatusOr<ListeningSocket> Unix(const std::string& path);
 
   ListeningSocket(ListeningSocket&& other) noexcept;

@@ -48,15 +48,15 @@ class StallWatch {
   void OnIdleTime();
   void OnLingerTime();
   void EndStalledStreams();
-  // Gives the client max_stall from now to read the bytes that it owes.
+  // Gives the client max_stall from now to read the bytes that are waiting for it.
   void AwaitProgress();
-  // Bytes that the socket holds yet: the client's system has not acknowledged them.
+  // Bytes in the socket that the client's system has not acknowledged.
   int64_t Unacknowledged() const;
-  // All that the client's has, counted from somewhere.
+  // Bytes that the client's system has acknowledged, counted from an arbitrary start.
   int64_t Taken() const { return written_ - Unacknowledged(); }
   int64_t UnsentBytes() const;
-  // Whether the client's window is closed for the output of all streams, or of one. A stream whose
-  // own is open waits for others.
+  // Whether the client's flow-control window is closed: for the connection, or for one of the
+  // streams with output. A stream whose own window is open waits for the connection's.
   bool IsShut() const;
   bool IsShut(const Http2Stream& stream) const;
 

@@ -42,11 +42,12 @@ struct InputArguments {
   std::shared_ptr<PassthroughCells> passthrough = nullptr;
 };
 
-// Fills `paths` with all named files, including those that match patterns. kInvalidArgument if
-// there is none.
+// Fills `paths` with all named files, patterns expanded. kInvalidArgument if no file is named or
+// found.
 absl::StatusOr<InputArguments> WithFiles(InputArguments input);
 
-// The format of all its files; kInvalidArgument if they are not of one. REQUIRES: WithFiles.
+// Returns the common format of all input files; kInvalidArgument if they differ. REQUIRES:
+// WithFiles.
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
 
 // kInvalidArgument if one of the files is the output, in RefuseOverwritingInput's words.

@@ -51,7 +51,7 @@ struct LoadResult {
   std::string version;
   int64_t feature_columns = 0;
   double seconds = 0;
-  // Calls that ended within the window: all, and those that were answered with features.
+  // Calls that ended within the window: all calls, and the calls that were answered with features.
   int64_t calls = 0;
   int64_t answered = 0;
   // Calls that ended within the window with an error, by name of the code.

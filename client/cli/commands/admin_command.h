@@ -1,5 +1,5 @@
-// `phimap admin`: for those who look after a store. Asks no server: it opens the store itself,
-// beside the servers that have it, or when none runs.
+// `phimap admin`, for operators of a store. It asks no server: it opens the store itself, while
+// servers use the store or while none runs.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_ADMIN_COMMAND_H_
 

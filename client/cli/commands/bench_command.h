@@ -10,7 +10,7 @@
 namespace phimap::cli {
 
 struct BenchArguments {
-  // `target` and `connect` are those of the context; `columns` 0 asks the server.
+  // `target` and `connect` are taken from the context; 0 `columns` means that the server is asked.
   LoadOptions load;
   bool json = false;
 };

@@ -32,7 +32,7 @@ absl::Status ReadUpTo(size_t size, InputFile& file, std::string& bytes) {
   return absl::OkStatus();
 }
 
-// Reads the whole file, if its first bytes are those of an artifact, which also state its size.
+// Reads the whole file if it begins like an artifact, whose head also states its size.
 absl::StatusOr<std::string> ReadArtifact(const std::string& path) {
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file, InputFile::Open(path));
   std::string bytes;

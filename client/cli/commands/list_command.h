@@ -16,8 +16,8 @@ struct ListArguments {
   bool json = false;
 };
 
-// Prints all mappings by name, or the versions of one, newest first: a table, or a
-// ListMappingsResponse or ListVersionsResponse of one page as JSON.
+// Prints all mappings by name, or the versions of one mapping, newest first: as a table, or as
+// JSON, one page of ListMappingsResponse or ListVersionsResponse.
 absl::Status RunList(const ListArguments& arguments, CommandContext& context);
 
 // `phimap list` with its flags.

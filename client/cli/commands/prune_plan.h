@@ -29,7 +29,8 @@ struct PrunePlan {
   std::vector<std::string> emptied;
 };
 
-// A shell's pattern for mapping names: * any letters, ? one, [ab] one of these. Pure.
+// Matches a shell pattern against a mapping's name: * stands for any letters, ? for one letter,
+// [ab] for one of the letters given. Pure.
 bool MatchesName(const std::string& pattern, const std::string& mapping);
 
 // Adds the versions to delete of a mapping; `versions` are all of its versions. Pure.

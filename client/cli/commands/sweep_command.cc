@@ -70,7 +70,7 @@ std::string TemporaryName() {
   return absl::StrFormat("sweep-%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
-// Deletes the mapping that a point was measured on, whatever became of it.
+// Deletes the mapping of a point after its measurement, also if that failed.
 class TemporaryMapping {
  public:
   explicit TemporaryMapping(client::Client& client) : client_(client), name_(TemporaryName()) {}

@@ -156,7 +156,7 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
                                                              output_format, arguments.residual));
     PHIMAP_ASSIGN_OR_RETURN(resumed, Resume(arguments, std::move(origin), context.client));
   }
-  // The columns are those of the version that answers, also if an alias moves meanwhile.
+  // Compares with the columns of the pinned version, even if an alias moves meanwhile.
   const std::string& reference =
       resumed.has_value() ? resumed->origin.version : arguments.reference;
   PHIMAP_ASSIGN_OR_RETURN(

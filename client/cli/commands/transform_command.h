@@ -21,7 +21,7 @@ struct TransformArguments {
   std::string output_format;
   // One column more in the output, the last: the residual of each row.
   bool residual = false;
-  // For all of it; 0: no limit.
+  // Limit for the whole command; 0: no limit.
   double timeout_seconds = 0;
   // Keep the written rows if it is stopped, and continue from them.
   bool resume = false;

@@ -61,7 +61,7 @@ std::vector<std::pair<std::string, std::string>> LinesOf(const std::string& text
   return lines;
 }
 
-// Rows without those that were mapped before.
+// The rows that an earlier run has not mapped yet.
 class RemainingRows : public client::RowSource {
  public:
   RemainingRows(std::unique_ptr<client::RowSource> source, client::ExampleBlock first,

@@ -49,7 +49,7 @@ class TransformProgress {
   // Request of an earlier run and the version that it pinned; none if there was no such run.
   // kInvalidArgument, naming the line that differs, if its request was not `origin`'s.
   absl::StatusOr<std::optional<TransformOrigin>> Earlier(const TransformOrigin& origin) const;
-  // Notes the origin of the following rows, and drops those of OUTPUT.partial.
+  // Records the origin of the following rows, and drops the rows of OUTPUT.partial.
   absl::Status Begin(const TransformOrigin& origin);
 
   struct Opened {

@@ -36,7 +36,7 @@ RowBlock OneRow(const RowBlock& block, int32_t row) {
           .values_le = block.values_le.substr(row * bytes, bytes)};
 }
 
-// `rows` rows: those of `block` in turn.
+// Returns `rows` rows, which repeat the rows of `block` in order.
 RowBlock InTurn(const RowBlock& block, int32_t rows) {
   RowBlock repeated{.type = block.type, .rows = rows, .columns = block.columns, .values_le = {}};
   for (int32_t i = 0; i < rows; ++i) {

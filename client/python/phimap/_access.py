@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 
 _ADDRESS = re.compile(r"(?!https?:)[^,]+:(\d{1,5})")
-# Targets that may stand for several servers, in gRPC's own form: their addresses, and a name of them.
+# Targets that may stand for several servers, in gRPC's syntax: a list of addresses, or a name that resolves to several.
 _LISTS = ("ipv4:", "ipv6:")
 _DNS = "dns:///"
 # Characters that a header may carry (RFC 6750, section 2.1).

@@ -43,7 +43,7 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
   static RoundedValue Round(const KernelOp& op, const RoundedValue& t, const RoundingUnit& in) {
     const double low = std::sqrt(std::max(0.0, t.low));
     const double high = std::sqrt(std::max(0.0, t.high));
-    // Roundings of the polynomial, of its product with the exponential, and of that.
+    // Roundings of the polynomial, of the exponential, and of their product.
     const double own = kFunctionRoundings + (op.n == 1 ? 0 : op.n == 3 ? 2 : 4);
     return {ValueAt(op.n, high), ValueAt(op.n, low),
             (t.relative / 2 + 1) * LargestCost(op.n, low, high) +

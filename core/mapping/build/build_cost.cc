@@ -30,7 +30,7 @@ constexpr double kWeightOfRemoteValue = 1000;
 // Minimum work of every build: 0.3 ms.
 constexpr double kFixedElements = 1e5;
 
-// A string, for forecasts: nobody knows how long those of a stream will be.
+// Assumed length of a string in forecasts, since the lengths of a stream's strings are unknown.
 constexpr int64_t kLikelyStringBytes = 256;
 
 // A stream as a build sees it.
@@ -76,7 +76,7 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
   cost.row.product_flops += 2 * static_cast<double>(projection);
   cost.work.product_flops += 2 * static_cast<double>(projection * spec.mapping.landmarks);
   cost.work.elements += 5 * static_cast<double>(projection);
-  // In both plans, in the task and in a copy of it.
+  // The projection is kept in both plans, in the task and in a copy of the task.
   cost.kept_bytes += 2 * kDouble * projection;
   cost.build_bytes += 4 * kDouble * projection;
   return cost;
@@ -104,7 +104,8 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
   return numbers + input + check;
 }
 
-// An engine's index of the landmarks' n-grams, and those that each thread makes of a block's.
+// Memory of an engine's index of the landmarks' n-grams, and of the n-grams that each thread makes
+// of a block of strings.
 int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
   if (!OfStrings(spec)) return 0;
   return StringIndex::kBytesPerUnit * (kMaxIndexedBytes + threads * kMaxBlockIndexedBytes);

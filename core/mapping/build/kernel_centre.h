@@ -11,9 +11,9 @@
 
 namespace phimap {
 
-// The mean of K(x, z_j) over all z_j, of each row x. Shapes: x n×p, z m×p. The bits do not depend
-// on the number of threads. Cost: an n×m kernel block; 256·m·8 bytes a thread. Errors: those of
-// `control`. Calls BLAS. REQUIRES: z has rows.
+// Returns the mean of K(x, z_j) over all z_j, for each row x. Shapes: x n×p, z m×p. The bits do not
+// depend on the number of threads. Cost: an n×m kernel block; 256·m·8 bytes per thread. Errors:
+// those of `control`. Calls BLAS. REQUIRES: z has rows.
 absl::StatusOr<std::vector<double>> MeanValues(const KernelProgram& program,
                                                ConstMatrixView<double> x, ConstMatrixView<double> z,
                                                const TileControl& control);

@@ -58,7 +58,7 @@ class RemoteBuildKernel final : public BuildKernel {
   const BuildSpec& spec_;
   const BuildSample& sample_;
   RemoteValues values_;
-  // Input of the builders: the values of the landmarks, and the stage with all of them.
+  // Input of the builders: the values of the landmarks, and the remote stage with all of them.
   RemoteLandmarks landmarks_;
   // For a Gram matrix: positions of the landmarks.
   std::vector<int64_t> landmark_rows_;

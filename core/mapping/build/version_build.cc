@@ -27,8 +27,8 @@ namespace {
 // Features under this share of √K(x, x) say next to nothing.
 constexpr double kLeastFeature = 1e-4;
 
-// Feature scale floor of features that are bounded by √K(x, x): those of rows far from all
-// landmarks are only round-off, and float64 would not improve them.
+// Feature scale floor for features that are bounded by √K(x, x): rows far from all landmarks have
+// features of round-off alone, which float64 would not improve.
 double LeastScale(const MappingSpec& mapping, const BuildKernel& kernel) {
   if (!mapping.kind->bounded_by_kernel) return 0;
   double largest = 0;
@@ -45,8 +45,8 @@ absl::Status Imprecise(double error, absl::string_view of_what) {
                    {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
 }
 
-// float32 must hold what float64 says: of the largest feature, and, where rows have a K(x, x), of
-// each row's own length but for a twentieth of them.
+// Checks that float32 is precise enough: relative to the largest feature and, for rows with a K(x,
+// x), relative to each row's own length, except for a twentieth of the rows.
 absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
                             const Certificate& certificate) {
   if (!certificate.serving_error.has_value()) return absl::OkStatus();

@@ -54,7 +54,8 @@ Matrix<double> RowsAt(const Matrix<double>& rows, const std::vector<int64_t>& pl
   return out;
 }
 
-// One factorization: Gram matrix, what is nothing of it, what it errs by, its factor.
+// One factorization: the Gram matrix, the landmarks whose K(x, x) is only rounding, the error of
+// the values, and the factor.
 class Factoring {
  public:
   explicit Factoring(const LandmarkTask& task)

@@ -53,7 +53,7 @@ struct LandmarkFactor {
   double tolerance = 0;
   // Landmarks whose K(x, x) is nothing but rounding (kZeroRoundings); they are among no others.
   int64_t zero_landmarks = 0;
-  // tr K over the landmarks, and what the pivots leave of it.
+  // tr K over the landmarks, and the part of it that the pivots leave unexplained.
   double trace = 0;
   double residual_trace = 0;
   // The pivots' rows, r×p, as served (none of values of a remote kernel), and K(x, x) of each.

@@ -31,7 +31,7 @@ struct StageNumbers {
   std::optional<RemoteFeatures> remote;
   // One for each feature, or empty.
   std::vector<double> centre;
-  // At most one of these; both empty: no projection.
+  // At most one of the two is set. If both are empty there is no projection.
   Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
   Matrix<double> dense;           // features × outputs
   // With `upper_triangle`: K(a, a) of each row, which bounds of the features' rounding go by.

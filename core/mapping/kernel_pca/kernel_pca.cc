@@ -95,8 +95,9 @@ absl::StatusOr<Eigenpairs> ExactPairs(const PcaGram& gram, const KernelPcaTask& 
   return FactorEigenpairs(gram.Exact(), pca.components);
 }
 
-// Eigenpairs of largest value, of the shifted matrix if necessary. Pairs of largest modulus that
-// are all positive are those of largest value, and without a shift the iteration is faster.
+// Finds the eigenpairs with the largest values, of the shifted matrix if necessary. If the pairs of
+// largest modulus are all positive, they are the pairs of largest value; without a shift the
+// iteration is faster.
 absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double& shift, const TileControl& control) {
   shift = 0;

@@ -113,9 +113,9 @@ std::vector<std::string> WarningsOf(const KernelPca& pca, int64_t components);
 int64_t PcaVectors(int64_t components, int64_t landmarks);
 
 // Whether LAPACK finds the components in one call, which cannot be cancelled and takes some seconds
-// at most: where a Gram matrix in float64 is small and they are a large part of it. In a small
-// matrix it also takes over if the iteration has not converged after kProductsBeforeLapack
-// products.
+// at most. It does so if the Gram matrix is small, in float64, and the components are a large part
+// of it. In a small matrix it also takes over if the iteration has not converged after
+// kProductsBeforeLapack products.
 bool PcaByLapack(const KernelPcaTask& pca, int64_t landmarks);
 inline constexpr int64_t kMaxLapackLandmarks = 2048;
 inline constexpr int64_t kProductsBeforeLapack = 80;

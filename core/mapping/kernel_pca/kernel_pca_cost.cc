@@ -35,7 +35,8 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
   // LAPACK does half of it in products of matrices and vectors, which take twice as long.
   if (PcaByLapack(pca, landmarks)) work.vectors.product_flops = 18 * rows * rows * rows;
   if (!pca.gram.any()) return work;
-  // Entries kept cost ten times those that come by tiles, a sign that is drawn about as much.
+  // An entry that is kept costs ten times as much as one that is computed in tiles; drawing a sign
+  // costs about the same.
   work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
   // The loss takes all of K once more, and the steps of Lanczos.
   work.loss = block;
@@ -52,8 +53,9 @@ int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
   return static_cast<int64_t>(12 * 1.1 * entries) + m * m / 8 + 4 * m * m;
 }
 
-// While the Gram matrix is computed: of each thread a tile of it, or the rows that entries are kept
-// for. While it is multiplied with: the vectors side by side, or of each thread some of its rows.
+// While the Gram matrix is computed, each thread has a tile of it, or the rows that its entries are
+// kept for. While the matrix is used in products, the vectors are side by side, or each thread has
+// some of its rows.
 int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
   constexpr int64_t kWideRowBytes = 128;
   const int64_t m = shape.landmarks;

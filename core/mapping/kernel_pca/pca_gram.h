@@ -34,7 +34,7 @@ class PcaGram {
   // Uses the lower triangle of a given matrix. Errors: those of `control`.
   static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
 
-  // From here on it is (I − 11ᵀ/m) K (I − 11ᵀ/m). Errors: those of `control`.
+  // Replaces the matrix by (I − 11ᵀ/m) K (I − 11ᵀ/m). Errors: those of `control`.
   absl::Status Centre(const TileControl& control);
 
   // out = v·K. Shapes: v and out b×m; out aliases not v. Errors: those of `control`. Calls BLAS.

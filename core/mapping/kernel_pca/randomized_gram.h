@@ -66,7 +66,7 @@ class RandomizedGram {
   bool in_bits() const { return law_.sampling == GramSampling::kQuantise; }
 
   GramLaw law_;
-  // Sparsified: all of it. Quantised alone: the diagonal.
+  // The whole matrix if it is sparsified; the diagonal if it is only quantised.
   SparseSymmetric sparse_;
   // Quantised alone: bit j of row i, from the lowest of byte j/8 on, is 1 for +b.
   int64_t row_bytes_ = 0;

@@ -37,7 +37,7 @@ int64_t FactoringBytes(const LandmarkShape& shape) {
 void SetPlan(const LandmarkShape& shape, int64_t weights, int64_t outputs, MappingCost& cost) {
   cost.output_columns = outputs;
   cost.plan_numbers = shape.linear ? outputs * shape.columns : shape.rank * shape.columns + weights;
-  // For a kernel without products those with the pivots fall away.
+  // A kernel without products has no products with the pivots.
   const double products = shape.linear ? 1 : shape.value.products;
   cost.row.product_flops =
       2 * static_cast<double>(cost.plan_numbers) -

@@ -40,7 +40,7 @@ bool Advance(int32_t last, std::vector<int32_t>& columns) {
 }  // namespace
 
 std::optional<int64_t> PolynomialKernel::Monomials(int64_t columns) const {
-  // C(n + q − 1, q) of n columns, the constant one of them.
+  // C(n + q − 1, q) for n columns, including the constant one.
   const int64_t n = columns + (coef0 > 0 ? 1 : 0);
   int64_t count = 1;
   for (int64_t i = 1; i <= degree; ++i) {

@@ -20,8 +20,8 @@ struct PolynomialKernel {
   double coef0 = 0;
   int degree = 1;
 
-  // Monomials of `columns` columns: those of the degree alone where coef0 is 0, else all up to it.
-  // nullopt over kMaxPlanDimension.
+  // Number of monomials of `columns` columns: of the given degree if coef0 is 0, else of all
+  // degrees up to it. nullopt if it exceeds kMaxPlanDimension.
   std::optional<int64_t> Monomials(int64_t columns) const;
 };
 

@@ -73,7 +73,7 @@ struct StreamSample::State {
   std::optional<GramSample> gram;
   // Rows on their way, widened to float64.
   Matrix<double> block;
-  // By slot of the reservoir, and those that are given after them.
+  // Strings by slot of the reservoir, followed by the given ones.
   std::shared_ptr<std::vector<std::string>> strings = std::make_shared<std::vector<std::string>>();
   int64_t string_bytes = 0;
 };

@@ -1,4 +1,4 @@
-// A mapping that phimap can build: all that is known of it, in one descriptor.
+// A mapping that phimap can build, described in one descriptor.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 
@@ -78,8 +78,8 @@ struct Mapping {
   bool takes_similarities = false;
   // Sees only differences of rows: the input stage may centre dense ones for more digits.
   bool sees_differences = false;
-  // Whether a rule may find the number of landmarks (MappingSpec::count_rule): each landmark's
-  // features depend on it and those before it alone.
+  // Whether a rule may find the number of landmarks (MappingSpec::count_rule). The features of the
+  // first landmarks must not depend on later ones.
   bool takes_count_rule = false;
   // The theorem is proven for uniform landmarks: another policy prints its own theorem.
   bool theorem_is_of_uniform = false;

@@ -1,4 +1,4 @@
-// The parameters of mappings, each described once: a mapping names those that it has.
+// The parameters of mappings, each described once. A mapping lists the names of its parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 
