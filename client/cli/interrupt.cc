@@ -14,7 +14,7 @@ namespace {
 constexpr char kSignal = 's';
 constexpr char kStop = 'q';
 
-// The handler may do next to nothing: it wakes a thread through this pipe.
+// A signal handler may do almost nothing: it wakes a thread through this pipe.
 int wake_pipe[2] = {-1, -1};
 
 void OnSignal(int) {
@@ -38,7 +38,7 @@ Interrupt::Interrupt(client::CancelToken& token) {
   });
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  // The next signal of the kind has its default effect.
+  // Restores the default effect for the next signal of this kind.
   action.sa_flags = SA_RESETHAND | SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

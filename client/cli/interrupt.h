@@ -8,10 +8,8 @@
 
 namespace phimap::cli {
 
-// While it lives, the first SIGINT or SIGTERM cancels `token`; a second one ends the process as if
-// nobody listened.
-//
-// At most one lives at a time.
+// While an Interrupt exists, the first SIGINT or SIGTERM cancels `token`; a second one ends the
+// process by default. At most one may exist at a time.
 class Interrupt {
  public:
   // REQUIRES: `token` outlives this.

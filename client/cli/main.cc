@@ -99,7 +99,7 @@ absl::Status RunCommand(const Command& command, const Globals& globals, const CL
 }
 
 void SayError(const absl::Status& status, const Command& command, const Globals& globals) {
-  // A caller that asks for JSON is a program, and compares the API's names.
+  // A caller that asks for JSON is a program, which compares the API's names.
   const bool json = command.json != nullptr && *command.json;
   std::string text = ErrorText(status, globals.server, json ? "" : command.app->get_name());
   const bool color = UsesColor(ParseColorChoice(globals.color), STDERR_FILENO);
@@ -139,15 +139,13 @@ int Run(int argc, char** argv) {
 }  // namespace phimap::cli
 
 int main(int argc, char** argv) {
-  // Debian's Abseil looks for cycles of locks at every lock that gRPC takes, as if it were
-  // debugged.
+  // Debian's Abseil checks for lock cycles at every lock that gRPC takes, as in a debug build.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // Answers of half a MiB are freed and allocated repeatedly: returning them to the system each
   // time would cost 600,000 page faults in 500,000 rows of 8 KiB, a third of the time.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  // A closed descriptor 0, 1 or 2 would become gRPC's, and be read or written as if it were the
-  // user's.
+  // gRPC would reuse a closed descriptor 0, 1 or 2, and it would be read or written as the user's.
   while (true) {
     const int descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (descriptor > 2) close(descriptor);
@@ -156,8 +154,8 @@ int main(int argc, char** argv) {
   // While idle, gRPC checks this often whether a connection is back. Its default, 5 seconds, is
   // longer than any wait before a retry.
   setenv("GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS", "200", /*overwrite=*/0);
-  // Without a reader a write fails, which ends the command if it was a write of data; messages to a
-  // closed standard error are dropped.
+  // Without a reader a write fails with an error. A failed write of data ends the command; messages
+  // to a closed standard error are dropped.
   std::signal(SIGPIPE, SIG_IGN);
   return phimap::cli::Run(argc, argv);
 }

@@ -25,7 +25,7 @@ struct LongFlag {
   bool takes_value = false;
 };
 
-// The long flags of all commands, each by its name with dashes alone.
+// Collects the long flags of all commands, by name with dashes.
 void CollectFlags(const CLI::App& app, std::map<std::string, LongFlag>& flags) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
@@ -37,7 +37,7 @@ void CollectFlags(const CLI::App& app, std::map<std::string, LongFlag>& flags) {
   }
 }
 
-// The flag in a word, with or without a value; null if there is none.
+// Returns the flag in a word, with or without a value; null if the word is not a flag.
 const LongFlag* FlagOf(const std::string& word, const std::map<std::string, LongFlag>& flags) {
   if (!absl::StartsWith(word, "--")) return nullptr;
   const auto found = flags.find(WithDashes(absl::string_view(word).substr(2, word.find('=') - 2)));
@@ -68,8 +68,8 @@ std::vector<std::string> CommandsOf(const CLI::App& app) {
   return names;
 }
 
-// A flag that there is not is the error to be named, whatever else is missing or left over for it.
-// Its text; empty if there is none.
+// Returns the first unknown flag; empty if there is none. It is reported before any other error,
+// since other words may look missing or superfluous because of it.
 std::string UnknownFlag(const CLI::App& app) {
   std::vector<std::string> known;
   const std::vector<const CLI::App*> commands = CommandsNamed(app);
@@ -87,8 +87,8 @@ std::string UnknownFlag(const CLI::App& app) {
   return "";
 }
 
-// The command that was begun but not completed, such as `phimap` and `phimap alias`; null if there
-// is none.
+// Returns the command that lacks a subcommand, such as `phimap` or `phimap alias`; null if there is
+// none.
 const CLI::App* Unfinished(const CLI::App& app) {
   const CLI::App* const last = CommandsNamed(app).back();
   return CommandsOf(*last).empty() ? nullptr : last;
@@ -135,7 +135,7 @@ absl::StatusOr<std::vector<std::string>> WithKnownFlags(const CLI::App& app, int
     const bool alone = end == words[i].size();
     words[i].replace(2, end - 2, flag->name);
     if (!alone || !flag->takes_value || i + 1 == words.size()) continue;
-    // The library would take the flag behind it for the value.
+    // CLI11 would take the following flag for the value.
     if (FlagOf(words[i + 1], flags) == nullptr) continue;
     return absl::InvalidArgumentError(absl::StrCat(words[i], " takes a value, such as ", words[i],
                                                    "=VALUE; what follows it, ", words[i + 1],

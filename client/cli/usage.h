@@ -1,4 +1,4 @@
-// The words of a command line, and their errors.
+// Parses the words of a command line and reports errors in them.
 #ifndef PHIMAP_CLIENT_CLI_USAGE_H_
 #define PHIMAP_CLIENT_CLI_USAGE_H_
 

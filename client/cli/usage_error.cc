@@ -9,8 +9,8 @@
 namespace phimap::cli {
 namespace {
 
-// Letters to add, leave out, exchange or swap with their neighbour, to get from one to the other
-// (optimal string alignment).
+// Number of letters to insert, delete, replace or swap with a neighbour to turn one word into the
+// other (optimal string alignment).
 size_t Distance(absl::string_view from, absl::string_view to) {
   std::vector<size_t> before_last(to.size() + 1);
   std::vector<size_t> last(to.size() + 1);

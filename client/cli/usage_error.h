@@ -9,18 +9,17 @@
 
 namespace phimap::cli {
 
-// "unknown flag --lable; did you mean --label?" for `word` "--lable" or "--lable=a". The flag that
-// is meant is the one of `known` with the fewest letters added, left out, exchanged or swapped with
-// their neighbour; the first of several. The question is left out if all flags differ from `word`
-// by more than a third of its letters. Pure.
+// Returns "unknown flag --lable; did you mean --label?" for `word` "--lable" or "--lable=a". The
+// suggestion is the flag of `known` with the smallest distance, the first of several; there is none
+// if all flags differ by more than a third of the letters of `word`. Pure.
 std::string UnknownFlagText(absl::string_view word, const std::vector<std::string>& known);
 
-// "phimap has no command 'bulid'; did you mean build? the commands are build, list" for `word`
-// "bulid". `outer` is the parent command. Pure.
+// Returns "phimap has no command 'bulid'; did you mean build? the commands are build, list" for
+// `word` "bulid". `outer` is the parent command. Pure.
 std::string UnknownCommandText(absl::string_view outer, absl::string_view word,
                                const std::vector<std::string>& known);
 
-// "a command of phimap is missing; the commands are build, list". Pure.
+// Returns "a command of phimap is missing; the commands are build, list". Pure.
 std::string MissingCommandText(absl::string_view outer, const std::vector<std::string>& known);
 
 }  // namespace phimap::cli

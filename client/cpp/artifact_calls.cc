@@ -15,7 +15,7 @@ namespace {
 
 using ChunkReader = grpc::ClientReaderInterface<v1::ArtifactChunk>;
 
-// Takes chunks until the stream ends or one is refused, here or by the sink.
+// Receives chunks until the stream ends, or this function or the sink rejects one.
 absl::Status Receive(ChunkReader& reader, const ArtifactSink& sink, ExportResult& result,
                      Sha256& hash, int64_t& received) {
   v1::ArtifactChunk chunk;

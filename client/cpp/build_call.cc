@@ -56,7 +56,7 @@ BuildCall::BuildCall(v1::MappingService::StubInterface& stub, RevisionMemory& re
 absl::StatusOr<v1::Version> BuildCall::Run() {
   for (int attempt = 1;; ++attempt) {
     const Outcome outcome = RunAttempt();
-    // A version that was sent is stored for good, however the stream ended after it.
+    // A version that the server has sent is stored, however the stream ended afterwards.
     if (version_.has_value()) return *std::move(version_);
     if (cancel_.cancelled()) return absl::CancelledError("the build was cancelled");
     const std::optional<absl::Duration> wait = WaitAfter(outcome, attempt);
@@ -75,10 +75,11 @@ std::optional<absl::Duration> BuildCall::WaitAfter(const Outcome& outcome, int a
   if (absl::Now() + wait >= deadline_) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!ever_sent_ && source_used_ && !source_.CanRewind()) return std::nullopt;
-  // A server that never accepted may be the wrong one, unless it reports that it only restarts.
+  // A server that never accepted the build may be the wrong one, unless it reports that it is
+  // restarting.
   if (WasNotBegun(outcome.status)) return wait;
   if (!ever_accepted_) return std::nullopt;
-  // The server may notice a broken stream later than we do and hold the id for it until then.
+  // The server may notice a broken stream later than the client, and hold the id until then.
   const bool still_held = attempt > 1 && absl::IsAborted(outcome.status);
   return IsBrokenConnection(outcome.status) || still_held ? std::optional(wait) : std::nullopt;
 }
@@ -160,7 +161,8 @@ void BuildCall::ReadEvents(Stream& stream) {
     in_use = accepted_;
   }
   changed_.notify_all();
-  // A source that cannot rewind would not forget it, and another attempt may need it whole.
+  // Interrupts only a source that is in use: a source that cannot rewind stays interrupted, and
+  // another attempt may need it.
   if (in_use) source_.Interrupt();
 }
 

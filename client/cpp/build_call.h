@@ -23,15 +23,14 @@ void ToProto(absl::Duration duration, google::protobuf::Duration& out);
 // The options as the API has them.
 void ToSpec(const BuildOptions& options, v1::BuildSpec& spec);
 
-// Rows are sent from the caller's thread while a second thread reads events, so that an error of
-// the server is noticed while rows are still being sent: it ends the stream, which makes a blocked
-// Write fail, and interrupts the source.
+// Rows are sent from the caller's thread while a second thread reads events. An error of the server
+// is thus noticed while rows are being sent: it ends the stream, which makes a blocked Write fail,
+// and interrupts the source.
 //
 // Each attempt sends the spec and waits for `accepted`, so that a server that refuses the build
-// costs no row of an input that is read only once:
-//   attached      the server has the build with all its rows; follow it
-//   not attached  the server knows nothing of it; send all rows, after a rewind if some were
-//                 taken from the source before, or give up
+// costs no row of an input that can be read only once. If the server reports `attached`, it has the
+// build with all its rows, and the call follows it. Otherwise the call sends all rows, after a
+// rewind if an earlier attempt took some, or gives up.
 //
 // Used once, by one thread.
 class BuildCall {
@@ -49,19 +48,20 @@ class BuildCall {
   // End of one attempt.
   struct Outcome {
     absl::Status status;
-    // The error is the input's or of our own making: another attempt cannot help.
+    // The error is the input's or the client's own, so another attempt cannot help.
     bool final = false;
   };
 
   Outcome RunAttempt();
-  // Sends rows and finish, unless the server says it needs no more.
+  // Sends the rows and the finish, unless the server needs no more.
   absl::Status Send(Stream& stream);
   absl::Status SendRows(Stream& stream);
   void ReadEvents(Stream& stream);
   void HandleEvent(v1::BuildResponse event);
   // Waits until the server accepted this attempt or ended it; true if it accepted.
   bool WaitUntilAccepted();
-  // Whether the server wants no (more) rows: the stream is over, or follows a build that has them.
+  // Whether the server wants no more rows: the stream is over, or follows a build that has all
+  // rows.
   bool WantsNoRows();
   // Time to wait before the next attempt; nullopt if there is none.
   std::optional<absl::Duration> WaitAfter(const Outcome& outcome, int attempt);
@@ -85,8 +85,8 @@ class BuildCall {
   // State of the whole call; under mutex_.
   bool ever_accepted_ = false;
   bool ever_sent_ = false;
-  // An attempt was accepted, so rows may have been taken from the source, or it was interrupted.
-  // This member and the following ones belong to the caller's thread.
+  // Rows may have been taken from the source, or it was interrupted. This member and the following
+  // ones belong to the caller's thread.
   bool source_used_ = false;
   BuildProgress progress_;
   std::optional<v1::Version> version_;

@@ -1,4 +1,4 @@
-// Stopping a call from outside.
+// Cancels a call from another thread.
 #ifndef PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
 #define PHIMAP_CLIENT_CPP_CANCEL_TOKEN_H_
 
@@ -12,9 +12,10 @@
 
 namespace phimap::client {
 
-// A switch from "running" to "cancelled" that stays there; calls that were given it stop soon.
+// A switch from "running" to "cancelled", which is final. Calls that were given the token end soon
+// after.
 //
-// Thread-safe; Cancel takes a lock, so it must not be called from a signal handler.
+// Thread-safe. Cancel takes a lock, so it must not be called from a signal handler.
 class CancelToken {
  public:
   // Keeps a callback registered. When its destructor returns the callback is not running and will
@@ -33,10 +34,10 @@ class CancelToken {
 
   void Cancel();
   bool cancelled() const;
-  // Waits for Cancel, at most that long. True if it is cancelled.
+  // Waits for Cancel, at most for `duration`. True if cancelled.
   bool WaitFor(absl::Duration duration) const;
-  // Runs `callback` once when Cancel is called, or now if it was. The callback runs under the
-  // token's lock: it must not wait and must not use the token.
+  // Runs `callback` once when Cancel is called, or at once if it already was. The callback runs
+  // under the token's lock: it must not wait and must not use the token.
   [[nodiscard]] Registration OnCancel(std::function<void()> callback);
 
  private:

@@ -26,7 +26,7 @@ class ChannelFactory {
   static absl::StatusOr<ChannelFactory> Create(absl::string_view target,
                                                const ConnectOptions& options);
 
-  // A channel with its own connection, made when it is first needed.
+  // Returns a channel with a connection of its own, made when it is first needed.
   std::shared_ptr<grpc::Channel> Make() const;
 
  private:

@@ -35,7 +35,7 @@ namespace {
 
 constexpr int kPageSize = 1000;  // The API's limit.
 constexpr int kMaxChannels = 64;
-// Telling the server of a cancelled build must not keep the user waiting.
+// Time limit for cancelling the server's build, which the user waits for.
 constexpr absl::Duration kCancelTimeout = absl::Seconds(5);
 
 absl::Status NeverMoved(absl::string_view mapping, const v1::Alias& alias) {
@@ -307,12 +307,12 @@ class GrpcClient final : public Client {
     if (!version.ok()) return status;
     const std::vector<std::string> expected(version->column_names().begin(),
                                             version->column_names().end());
-    // An alias may have moved since.
+    // An alias may have moved since the call.
     if (expected == came) return status;
     return ColumnsDiffer(reference, expected, came, "");
   }
 
-  // One unary call of the mapping service that changes nothing, or the same if it is repeated.
+  // Makes a unary call of the mapping service that may be repeated without effect.
   template <typename Response, typename Request>
   absl::StatusOr<Response> Call(Method<Response, Request> method, const Request& request) {
     return CallWithin<Response>(options_.call_timeout, CallEffect::kNone, method, request);
@@ -355,8 +355,8 @@ class GrpcClient final : public Client {
     return CallWithin<v1::BuildJob>(timeout, CallEffect::kNone, &Stub::CancelBuild, request);
   }
 
-  // Cancels the server's build and reports the result. NOT_FOUND is the normal case before
-  // `finish`: the broken stream left no trace.
+  // Cancels the server's build and reports the result. NOT_FOUND is normal before `finish`: the
+  // server has dropped the build with the stream.
   absl::Status AfterCancel(const BuildOptions& options, const absl::Status& status) {
     absl::StatusOr<v1::BuildJob> job =
         CancelWithin(kCancelTimeout, options.mapping, options.build_id);

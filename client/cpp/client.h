@@ -33,28 +33,28 @@ namespace phimap::client {
 
 // Paths of PEM files.
 struct TlsOptions {
-  // Authorities that may sign the server's certificate; empty: the connection is not encrypted.
-  // Debian's are in /etc/ssl/certs/ca-certificates.crt.
+  // Authorities that may sign the server's TLS certificate; if empty, the connection is not
+  // encrypted. Debian's are in /etc/ssl/certs/ca-certificates.crt.
   std::string ca_file = {};
   // The client's own TLS certificate and key, for a server that requires one.
   std::string certificate_file = {};
   std::string key_file = {};
-  // The name that the server's certificate must hold for, when it is not the host of the target.
+  // Name that the server's TLS certificate must have, if it is not the host of the target.
   std::string server_name = {};
 };
 
 struct ConnectOptions {
-  // Connections, 1..64. One is a core's worth of work at either end, enough for any one stream or
-  // caller; more let many concurrent Transform calls use more cores.
+  // Number of connections, 1..64. One connection takes about a core at either end, enough for any
+  // one stream or caller. More connections let concurrent Transform calls use more cores.
   int channels = 1;
-  // Policy for repeating calls, within what Client says of each call; max_attempts = 1 turns off
-  // all repetition but gRPC's own, of calls that left no trace on any server.
+  // Policy for retries, within the rules of each call (see Client). max_attempts = 1 turns off all
+  // retries except gRPC's own, of calls that reached no server.
   RetryPolicy retry;
-  // The time that a call which is not a stream may take, with all its attempts.
+  // Limit for a call other than a stream, with all its attempts.
   absl::Duration call_timeout = absl::InfiniteDuration();
   TlsOptions tls;
-  // Sent with every call to a server that asks who calls; empty: none. Only over TLS, or to this
-  // machine: Connect refuses a token that others could read on its way.
+  // Token that is sent with every call; empty: none. Sent only over TLS or within this machine:
+  // Connect refuses a token that others could read in transit.
   std::string token = {};
 };
 
@@ -67,24 +67,24 @@ struct BuildOptions {
   std::string kernel_text = {};
   bool standardize = false;
   uint64_t seed = 0;
-  // Time for which the version lives after its last use, from a minute on; infinite: for ever.
+  // Time for which the version lives after its last use, at least a minute; infinite: for ever.
   absl::Duration ttl = absl::InfiniteDuration();
   // A UUID; empty draws one. A known id attaches to its build.
   std::string build_id = {};
-  // For the whole build with all its attempts.
+  // Limit for the whole build with all its attempts.
   absl::Duration timeout = absl::InfiniteDuration();
 };
 
 struct BuildProgress {
   // Rows that this client has sent. Restarts at 0 if the rows are sent again.
   int64_t rows_sent = 0;
-  // True once all rows and the finish are sent, or this client follows a build that is known.
+  // True once all rows and the finish are sent, or if this client follows an existing build.
   bool sent = false;
   // Last report of the server; empty at first.
   v1::BuildJob job;
 };
 
-// Called one at a time, but from more than one thread; must not wait and must not call the client.
+// Called from several threads, but never concurrently. Must not block and must not call the client.
 using BuildObserver = std::function<void(const BuildProgress&)>;
 
 struct EvaluateOptions {
@@ -112,7 +112,7 @@ struct EvaluateProgress {
   v1::EvaluateProgress server;
 };
 
-// Called one at a time, but from more than one thread; must not wait and must not call the client.
+// Called from several threads, but never concurrently. Must not block and must not call the client.
 using EvaluateObserver = std::function<void(const EvaluateProgress&)>;
 
 struct TransformOptions {
@@ -134,15 +134,15 @@ struct TransformStreamOptions {
   std::string expected_digest = {};
   // Adds one column to the features, the last: the residual ρ(x) of each row. For F2 only.
   bool residual = false;
-  // Requests that may be unanswered at the same time, >= 1.
+  // Maximum number of unanswered requests, >= 1.
   int window = 8;
-  // Rows of a request, 1..65536; 0 sends a few first and then chooses so that a request and its
-  // answer are about 512 KiB.
+  // Rows per request, 1..65536. 0 sends few rows first and then chooses requests whose size, with
+  // their answer, is about 512 KiB.
   int32_t rows_per_request = 0;
-  // For all rows with all attempts, however long the source takes.
+  // Limit for all rows with all attempts, including the time that the source takes.
   absl::Duration timeout = absl::InfiniteDuration();
-  // Called with the error before the stream is opened again, and how long that waits; from the
-  // thread that calls the sink.
+  // Called before the stream is retried, with the error and the time until then, on the thread that
+  // calls the sink.
   std::function<void(const absl::Status& error, absl::Duration wait)> on_retry = {};
 };
 
@@ -157,7 +157,7 @@ struct TransformStreamResult {
 using FeatureSink = std::function<absl::Status(RowBlock features)>;
 
 // Takes the next bytes of an artifact, in order. An error ends the export and is returned from it.
-// The bytes are not known to be right before Export returns OK.
+// The bytes are verified only when Export returns OK.
 using ArtifactSink = std::function<absl::Status(absl::string_view bytes)>;
 // Returns the next bytes of an artifact, 1..max_bytes; an empty text at its end.
 using ArtifactSource = std::function<absl::StatusOr<std::string>(size_t max_bytes)>;
@@ -168,22 +168,21 @@ struct ExportResult {
   int64_t size_bytes = 0;
 };
 
-// Connections to a server, each made when it is first needed and again when it broke. Transform
-// calls take them in turn, a TransformStream stays on the next of them, everything else uses the
-// first. Proxies of the
-// environment are ignored; messages may have 64 MiB each way.
+// Connections to a server, each made when first needed and again after it broke. Transform calls
+// rotate through them, a TransformStream stays on the next one, and everything else uses the first.
+// Proxies of the environment are ignored; messages may have 64 MiB each way.
 //
-// A call that fails with kUnavailable, or with a retry delay, is made again: reads and Transform up
-// to 5 times, which takes about 3 seconds unless the server asks for more and never goes beyond the
-// call's deadline; Build and TransformStream as described there. A call that changes something
-// (SetAlias, DeleteAlias, DeleteVersion, DeleteMapping) is made again only if the server reports
-// that it did not begin it (reason SERVER_SHUTTING_DOWN): between two attempts another client may
-// have changed the alias or version. Export is made again as long as nothing has come; Import,
-// Evaluate and CheckHealth are made once.
+// A call that fails with kUnavailable, or with a retry delay, is retried: reads and Transform up to
+// 5 times, which takes about 3 seconds unless the server asks for more, and never beyond the call's
+// deadline; Build and TransformStream as described there. A call that changes something (SetAlias,
+// DeleteAlias, DeleteVersion, DeleteMapping) is retried only if the server reports that it did not
+// begin it (reason SERVER_SHUTTING_DOWN): between two attempts another client may have changed the
+// alias or version. Export is retried as long as no bytes have arrived. Import, Evaluate and
+// CheckHealth are not retried.
 //
 // Rows whose columns have names (RowSource::column_names, TransformOptions) are mapped only by a
-// version whose columns have none, or the same in the same order: any other is kInvalidArgument
-// (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
+// version whose columns have no names, or the same names in the same order. Otherwise the call is
+// kInvalidArgument (reason COLUMN_NAMES_MISMATCH), with both lists in the message.
 //
 // Errors are the server's: its code, message and details (DetailOf). A server that cannot be
 // reached is kUnavailable. A cancelled token makes a call return kCancelled.
@@ -205,12 +204,12 @@ class Client {
   // Builds a version from all rows of `source`, in bounded memory. A build that the server refuses
   // while rows are still being sent returns that error at once.
   //
-  // A connection that breaks after the server accepted the build is tried again with the same
-  // build_id (ConnectOptions::retry): a build that got all its rows continues. If the server has
-  // lost it, the rows are sent again when the source can rewind; otherwise the error is kAborted.
+  // A connection that breaks after the server accepted the build is retried with the same build_id
+  // (ConnectOptions::retry), and a build that has all its rows continues. If the server has lost
+  // the build, the rows are sent again if the source can rewind; otherwise the error is kAborted.
   //
-  // On cancel the server's build is cancelled too. If it was already published the error names the
-  // version.
+  // On cancellation the server's build is cancelled too. If it was already published the error
+  // names the version.
   virtual absl::StatusOr<v1::Version> Build(const BuildOptions& options, RowSource& source,
                                             const BuildObserver& observer = nullptr,
                                             CancelToken* cancel = nullptr) = 0;
@@ -218,14 +217,14 @@ class Client {
   // Maps the examples of one block in one call.
   virtual absl::StatusOr<TransformResult> Transform(absl::string_view reference, ExampleBlock rows,
                                                     const TransformOptions& options = {}) = 0;
-  // Maps all rows of `source` over one stream, `window` requests in flight. The reference is
-  // resolved once: all rows are mapped by one version. A source of no rows is kInvalidArgument.
+  // Maps all rows of `source` over one stream, with `window` requests in flight. The reference is
+  // resolved once: one version maps all rows. A source without rows is kInvalidArgument.
   //
-  // If the connection breaks, or cannot be made, it is made again until as many attempts in a row
-  // have brought no answer as the options of the client allow; before the first answer at most 5,
-  // which is about 3 seconds. Only unanswered requests are sent again, to the same version: by its
-  // number or, if that is gone or has another digest now, by its digest. A reference by number with
-  // an expected_digest falls back the same way. If the digest does not exist either, it is
+  // If the connection breaks or cannot be made, it is retried until a number of consecutive
+  // attempts (ConnectOptions::retry) has brought no answer; before the first answer at most 5,
+  // about 3 seconds. Only unanswered requests are sent again, to the same version: by its number
+  // or, if that was deleted or has another digest now, by its digest. A reference by number with an
+  // expected_digest falls back in the same way. If no version has the digest, the error is
   // kNotFound or kFailedPrecondition.
   virtual absl::StatusOr<TransformStreamResult> TransformStream(
       absl::string_view reference, RowSource& source, const FeatureSink& sink,
@@ -252,9 +251,9 @@ class Client {
   virtual absl::StatusOr<v1::BuildJob> CancelBuild(absl::string_view mapping,
                                                    absl::string_view build_id) = 0;
 
-  // Points an alias at a version. `etag`: empty is unconditional, "*" wants an alias that exists,
-  // "none" one that does not, anything else the etag it must have; otherwise kAborted, with the
-  // current one in DetailOf(status)->metadata["etag"].
+  // Points an alias at a version. `etag`: empty is unconditional, "*" requires that the alias
+  // exists, "none" that it does not, and any other text that it has this etag. Otherwise kAborted,
+  // with the current etag in DetailOf(status)->metadata["etag"].
   virtual absl::StatusOr<v1::Alias> SetAlias(absl::string_view mapping, absl::string_view alias,
                                              int64_t version, absl::string_view etag = "") = 0;
   // Points an alias at the version whose digest begins with `digest`, which has at least 7 digits.
@@ -264,19 +263,20 @@ class Client {
                                                      absl::string_view etag = "") = 0;
   // Points an alias back at its previous version, unless another client moves it meanwhile
   // (kAborted). A second call undoes the first. kFailedPrecondition if it has never moved, or if
-  // that version was deleted.
+  // the previous version was deleted.
   virtual absl::StatusOr<v1::Alias> RollBackAlias(absl::string_view mapping,
                                                   absl::string_view alias) = 0;
   virtual absl::Status DeleteAlias(absl::string_view mapping, absl::string_view alias,
                                    absl::string_view etag = "") = 0;
-  // kFailedPrecondition while an alias points there, and while one would be rolled back to it,
-  // unless that is given up.
+  // kFailedPrecondition while an alias points at the version, or would be rolled back to it, unless
+  // that rollback is given up.
   virtual absl::Status DeleteVersion(absl::string_view mapping, int64_t version,
                                      bool give_up_rollback = false) = 0;
   // With `only_if_empty` a mapping that has versions is kFailedPrecondition.
   virtual absl::Status DeleteMapping(absl::string_view mapping, bool only_if_empty = false) = 0;
-  // Lets a version live for ever (infinite), or for `ttl` after its last use, beginning now;
-  // kFailedPrecondition if it would expire sooner. Answers without the certificate.
+  // Lets a version live for ever (infinite), or for `ttl` after its last use, starting now;
+  // kFailedPrecondition if that would shorten its life. Returns the version without its
+  // certificate.
   virtual absl::StatusOr<v1::Version> KeepVersion(absl::string_view reference,
                                                   absl::Duration ttl) = 0;
 
@@ -289,17 +289,18 @@ class Client {
                                              const ArtifactSource& source,
                                              CancelToken* cancel = nullptr) = 0;
 
-  // All that the server can build and learn, with parameters and a line of text each.
+  // Returns everything that the server can build and learn, with parameters and a line of text
+  // each.
   virtual absl::StatusOr<v1::ListCapabilitiesResponse> ListCapabilities() = 0;
   // Dimensions that suffice for a margin, an error and a confidence.
   virtual absl::StatusOr<v1::AdviseResponse> Advise(const v1::AdviseRequest& request) = 0;
-  // Estimates the cost of a Build with these options for so many rows of so many columns.
+  // Estimates the cost of a Build with these options for `rows` rows of `columns` columns.
   virtual absl::StatusOr<v1::EstimateBuildResponse> EstimateBuild(const BuildOptions& options,
                                                                   int64_t rows,
                                                                   int32_t columns) = 0;
-  // Whether the server reports that it serves `service` ("phimap.v1.TransformService"; empty: the
-  // server as a whole), by the standard health protocol. False while it drains. NOT_FOUND: it has
-  // no such service.
+  // Asks the standard health protocol whether the server serves `service`
+  // ("phimap.v1.TransformService"; empty: the server as a whole). False while it drains. NOT_FOUND
+  // for an unknown service.
   virtual absl::StatusOr<bool> CheckHealth(absl::string_view service, absl::Duration timeout) = 0;
 
  protected:

@@ -7,11 +7,11 @@
 
 namespace phimap::client {
 
-// The status of a call that ended with this canonical code, message and value of the trailing
-// metadata "grpc-status-details-bin". BadRequest (its first violation), ErrorInfo and RetryInfo are
-// attached as a phimap::ErrorDetail, which DetailOf reads. Details that are missing, unknown or
-// malformed are left out: the code and the message are never lost. A code that is not canonical is
-// kUnknown. Pure, thread-safe.
+// Builds the status of a call that ended with this canonical code, message and value of the
+// trailing metadata "grpc-status-details-bin". BadRequest (its first violation), ErrorInfo and
+// RetryInfo are attached as a phimap::ErrorDetail, which DetailOf reads. Details that are missing,
+// unknown or malformed are dropped; the code and the message are never lost. A code that is not
+// canonical becomes kUnknown. Pure, thread-safe.
 absl::Status DecodeError(int code, absl::string_view message, absl::string_view details);
 
 }  // namespace phimap::client

@@ -77,8 +77,8 @@ class EvaluateCall {
     return absl::OkStatus();
   }
 
-  // Waits for the server to accept the call: a refusal because of a revision comes before any rows
-  // are sent, so another call can send them all, also from a source that is read only once.
+  // Waits for the server to accept the call. A refusal because of a revision arrives before any
+  // rows are sent, so a retry can send them all, even from a source that can be read only once.
   bool WaitUntilAccepted() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return accepted_ || ended_; });
@@ -127,7 +127,7 @@ class EvaluateCall {
       in_use = accepted_;
     }
     changed_.notify_all();
-    // A source that cannot rewind would not forget it.
+    // Interrupts only a source that is in use: one that cannot rewind stays interrupted.
     if (in_use) source_.Interrupt();
   }
 

@@ -1,5 +1,5 @@
-// Examples on their way to the server, and features on their way back, in the bytes of the wire:
-// they move into a message uncopied.
+// Examples on their way to the server and features on their way back, in wire format, so that they
+// move into a message without a copy.
 #ifndef PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
 #define PHIMAP_CLIENT_CPP_EXAMPLE_BLOCK_H_
 
@@ -36,13 +36,13 @@ struct RowBlock {
 RowBlock MakeRowBlock(absl::Span<const float> values, int32_t columns);
 RowBlock MakeRowBlock(absl::Span<const double> values, int32_t columns);
 
-// Rows in compressed sparse row form: numbers that are not named are 0. Little-endian.
+// Rows in compressed sparse row form: absent entries are 0. Little-endian.
 struct SparseBlock {
   FloatType type = FloatType::kFloat64;
   int32_t columns = 0;
   // rows + 1 int64 offsets into the entries, from 0 on.
   std::string row_offsets_le = {};
-  // int32, from 0, rising within a row.
+  // int32, counted from 0, rising within a row.
   std::string column_indices_le = {};
   // Values of type `type`.
   std::string values_le = {};
@@ -77,18 +77,18 @@ class ExampleBlock {
 
   int32_t rows() const;
   bool empty() const { return rows() == 0; }
-  // Numbers of a row; 0 of strings.
+  // Columns of a row; 0 for strings.
   int32_t columns() const;
   // Size of all examples on the wire.
   int64_t bytes() const;
-  // Null unless it is of that kind.
+  // Null unless the block is of that kind.
   const RowBlock* dense() const { return std::get_if<RowBlock>(&block_); }
   const SparseBlock* sparse() const { return std::get_if<SparseBlock>(&block_); }
   const StringBlock* strings() const { return std::get_if<StringBlock>(&block_); }
   RowBlock* dense() { return std::get_if<RowBlock>(&block_); }
   SparseBlock* sparse() { return std::get_if<SparseBlock>(&block_); }
   StringBlock* strings() { return std::get_if<StringBlock>(&block_); }
-  // Copies of rows first .. first + count - 1. REQUIRES: they are there.
+  // Copies rows first .. first + count - 1. REQUIRES: they exist.
   ExampleBlock Slice(int32_t first, int32_t count) const;
 
  private:

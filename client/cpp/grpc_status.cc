@@ -15,8 +15,7 @@ absl::Status FromGrpc(const grpc::Status& status) {
 
 bool IsBrokenConnection(const absl::Status& status) {
   if (status.code() == absl::StatusCode::kUnavailable) {
-    // The server itself speaks here, about a service behind it that it has already tried
-    // repeatedly.
+    // The server itself reports a failure of a service behind it, which it has already retried.
     const std::optional<ErrorDetail> detail = DetailOf(status);
     return !detail.has_value() || !absl::StartsWith(detail->reason, "KERNEL_SERVICE_");
   }

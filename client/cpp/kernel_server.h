@@ -30,8 +30,8 @@
 
 namespace phimap::client {
 
-// Examples of one kind, in the form in which they were streamed to Build. Views of a message:
-// nothing of it outlives the call.
+// Examples of one kind, as they were streamed to Build. A view of a message that is valid only
+// during the call.
 class Batch {
  public:
   enum class Kind { kDense, kSparse, kBytes, kText };
@@ -55,7 +55,7 @@ class Batch {
   absl::string_view operator[](size_t i) const { return examples_[i]; }
   // Entries of sparse row i that are not 0.
   absl::Span<const Entry> entries(size_t i) const { return rows_[i]; }
-  // Number j of row i, dense or sparse (which takes a search).
+  // Number j of row i, dense or sparse (by a binary search).
   double number(size_t i, int64_t j) const;
   // Example i alone.
   Batch Only(size_t i) const;
@@ -67,9 +67,9 @@ class Batch {
   const std::vector<absl::Span<const Entry>> rows_;
 };
 
-// Writes K(left_i, right_j) to block[i · right.size() + j]. A pure function of its arguments,
-// called by several threads at a time. An error ends the call with it: INVALID_ARGUMENT for
-// examples that the kernel does not know, say. phimapd refuses values that are not finite.
+// Writes K(left_i, right_j) to block[i · right.size() + j]. Must be a pure function of its
+// arguments; called by several threads at a time. An error ends the call, for instance
+// INVALID_ARGUMENT for unsupported examples. phimapd refuses values that are not finite.
 using KernelFunction =
     std::function<absl::Status(const Batch& left, const Batch& right, double* block)>;
 
@@ -77,17 +77,19 @@ using KernelFunction =
 class KernelServer {
  public:
   struct Options {
-    // "HOST:PORT" or "unix:PATH"; port 0 picks a free one. There is no token: every client that can
-    // connect can call.
+    // "HOST:PORT" or "unix:PATH"; port 0 picks a free port. There is no token: every client that
+    // can connect may call.
     std::string listen = "127.0.0.1:0";
     // PEM; both empty: not encrypted.
     std::string certificate;
     std::string key;
     std::map<std::string, KernelFunction> kernels;
-    // K(x, x) of each example, where that is cheaper than the function on x and x; by kernel.
+    // By kernel: a function for K(x, x) of each example, if that is cheaper than the kernel on x
+    // and x.
     std::map<std::string, std::function<absl::Status(const Batch& examples, double* values)>>
         diagonals;
-    // Columns of blocks that are kept for calls that name them; the longest unused make room.
+    // Memory for columns of earlier blocks, to which later calls may refer. The least recently used
+    // are dropped.
     int64_t remembered_bytes = int64_t{256} << 20;
     int max_threads = 16;
     int max_message_bytes = 64 << 20;
@@ -101,14 +103,14 @@ class KernelServer {
   KernelServer(const KernelServer&) = delete;
   KernelServer& operator=(const KernelServer&) = delete;
 
-  // With the port that port 0 became.
+  // The address with the actual port.
   const std::string& address() const { return address_; }
   // Number of answered calls, errors included.
   int64_t calls() const;
   // Waits until Stop is called on another thread.
   void Wait();
   void Stop();
-  // Forgets the columns that were sent: the next call that names them gets NOT_FOUND.
+  // Drops all remembered columns: the next call that refers to them gets NOT_FOUND.
   void Forget();
 
  private:

@@ -22,24 +22,24 @@ enum class CallEffect {
   kChange,
 };
 
-// Attempts at most while no server has answered: one that never spoke is more likely the wrong one
-// than one that restarts, and the user waits for being told so.
+// Maximum number of attempts until a server has answered for the first time. A server that never
+// answered is more likely the wrong one than one that restarts, and the user should learn so soon.
 inline constexpr int kAttemptsToBegin = 5;
 
 // True if the server reports that it did not begin the call: UNAVAILABLE with the reason
 // SERVER_SHUTTING_DOWN or REVISION_NOT_REACHED.
 bool WasNotBegun(const absl::Status& status);
 
-// Time that the server asks to wait before another attempt; nullopt if none can help or none is
-// safe. With kNone: UNAVAILABLE, a broken connection, and a refusal with a delay; with kChange:
-// only a call that was not begun.
+// Returns the time that the server asks to wait before a retry; nullopt if a retry cannot help or
+// is not safe. With kNone a retry follows UNAVAILABLE, a broken connection, and a refusal with a
+// delay; with kChange only a call that was not begun.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, CallEffect effect);
 
-// Makes a unary call until it succeeds, fails for good, has been made min(policy.max_attempts,
-// kAttemptsToBegin) times, or until the next attempt would come after `deadline`; returns the last
-// attempt's status. Waits on this thread: the policy's backoff, spread by a fifth so that the
-// clients of a server that restarts do not come back together, or longer if the server asks for it.
-// A call that was refused for its revision (revision_memory.h) is made again at once.
+// Retries a unary call until it succeeds, fails for good, has been made min(policy.max_attempts,
+// kAttemptsToBegin) times, or until the next attempt would come after `deadline`. Returns the last
+// attempt's status. Waits on this thread: the policy's backoff, randomised by a fifth so that the
+// clients of a restarting server do not return together, or longer if the server asks for it. A
+// call that was refused for its revision (revision_memory.h) is retried at once.
 absl::Status CallWithRetries(const RetryPolicy& policy, CallEffect effect, absl::Time deadline,
                              const std::function<absl::Status()>& attempt);
 

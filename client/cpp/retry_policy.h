@@ -9,8 +9,9 @@
 
 namespace phimap::client {
 
-// Exponential backoff without jitter: a long call is one client's, so no herd comes back at once.
-// The defaults wait about 16 seconds in all, long enough for a supervisor to restart a server.
+// Exponential backoff without jitter: a long call belongs to one client, so clients do not retry in
+// step. The defaults wait about 16 seconds in all, long enough for a supervisor to restart a
+// server.
 struct RetryPolicy {
   // Attempts in all, the first included.
   int max_attempts = 8;

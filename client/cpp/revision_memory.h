@@ -1,6 +1,6 @@
-// The revisions of names that a client knows: servers that share a store report them, and calls ask
-// for as much. After a change every server shows it, and nothing older, to this client. Includes
-// gRPC: for .cc files only.
+// Remembers revisions of names, which servers of a shared store report and later calls ask for.
+// After a change this client sees it on every server, and never an older state. Includes gRPC: for
+// .cc files only.
 #ifndef PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 #define PHIMAP_CLIENT_CPP_REVISION_MEMORY_H_
 
@@ -16,16 +16,16 @@
 
 namespace phimap::client {
 
-// Thread-safe. Costs a call nothing before the first change.
+// Thread-safe. Costs nothing before the client's first change.
 class RevisionMemory {
  public:
   // Makes the call that `context` belongs to ask for the newest known revision. Returns the epoch
   // of that revision, for Note; "" if no revision is known.
   std::string AddTo(grpc::ClientContext& context) const;
-  // After a call that asked for a revision of the epoch `asked`: learns the revision that its
-  // trailing metadata tell. In one epoch the larger number wins; another epoch wins unless it is
-  // `asked`, which was forgotten or replaced while the call was under way. A revision of another
-  // history is forgotten.
+  // To be called after a call that asked for a revision of the epoch `asked`: learns the revision
+  // in the trailing metadata. Within an epoch the larger number wins. Another epoch replaces the
+  // present one, unless it is `asked`, which was dropped or replaced during the call. A revision
+  // that the server reports to be of another history is dropped.
   void Note(const grpc::ClientContext& context, const absl::Status& status,
             absl::string_view asked);
 

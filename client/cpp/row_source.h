@@ -19,16 +19,16 @@ namespace phimap::client {
 struct BlockLimits {
   // > 0.
   int32_t rows = 65'536;  // The API's limit.
-  // About; one example is always taken.
+  // Approximate limit; a block always has at least one example.
   int64_t bytes = 1 << 20;
 
-  // Rows of so many bytes each that fit, at least one.
+  // Number of rows of `row_bytes` bytes that fit, at least one.
   int32_t RowsOf(int64_t row_bytes) const {
     return static_cast<int32_t>(std::clamp<int64_t>(bytes / row_bytes, 1, rows));
   }
 };
 
-// A stream of examples of one kind, of rows of one width and type, that is read once, in order, in
+// A stream of examples of one kind; rows all have the same width and type. Read once, in order, in
 // blocks. Each example counts as a row.
 //
 // Thread-safety: all functions are called from one thread, except Interrupt and share_read, which
@@ -37,10 +37,10 @@ class RowSource {
  public:
   virtual ~RowSource() = default;
 
-  // Numbers of each row, > 0; 0 of strings.
+  // Columns of each row, > 0; 0 for strings.
   virtual int32_t columns() const = 0;
-  // Names of the columns, one for each; empty if they have none. A build keeps them with the
-  // version, and everything that maps rows has the server compare them.
+  // Names of all columns; empty if they have none. A build stores them with the version, and the
+  // server compares them with the names of later rows.
   virtual std::vector<std::string> column_names() const { return {}; }
   // Returns the next rows, as many as the limits allow; at the end an empty block, also from every
   // later call. Errors: faults of the input; kCancelled after Interrupt.
@@ -53,10 +53,10 @@ class RowSource {
 
   // Whether Rewind can succeed.
   virtual bool CanRewind() const { return false; }
-  // Starts again at the first row and forgets an Interrupt.
+  // Restarts at the first row and clears an Interrupt.
   virtual absl::Status Rewind() { return absl::UnimplementedError("this input is read only once"); }
-  // Makes a Next that waits for input, and each later one, return kCancelled soon. A source that
-  // never waits need not.
+  // Makes the current Next, if it waits for input, and all later ones return kCancelled soon.
+  // Optional for a source that never waits.
   virtual void Interrupt() {}
 };
 

@@ -19,17 +19,16 @@
 namespace phimap::client {
 namespace {
 
-// A request and its answer aim at this size, which hides the cost of a message, and of which the
-// few that are on their way stay in the cores' caches. Streams to 2,048 features cost both ends a
-// third more CPU with messages of 256 KiB, a sixth more with 1 MiB, and the server twice as much
-// with 2 MiB.
+// Target size of a request with its answer. It hides the cost of a message, and the few messages in
+// flight stay in the cores' caches. Streams to 2,048 features cost both ends a third more CPU with
+// messages of 256 KiB, a sixth more with 1 MiB, and the server twice as much with 2 MiB.
 constexpr int64_t kMessageSizeBytes = 512 << 10;
 constexpr int64_t kMaxRowsPerRequest = 65'536;  // The API's limit.
-// Sent before the width of the features is known: few enough that even 65,536 doubles a row stay
-// under a quarter of the message limit.
+// Number of rows of the first request, before the width of the features is known: so few that even
+// 65,536 doubles per row stay under a quarter of the message limit.
 constexpr int32_t kFirstRows = 16;
-// Whether a version that was asked for by its digest is not there, or the server knows no such
-// references.
+// Whether the server has no version of the requested digest, or does not support references by
+// digest.
 bool IsNowhere(const absl::Status& error) {
   const std::optional<ErrorDetail> detail = DetailOf(error);
   return detail.has_value() &&
@@ -139,7 +138,7 @@ BlockLimits TransformStreamCall::LimitsOfRequest() const {
 }
 
 absl::Status TransformStreamCall::RunStreams() {
-  // Reason for which the version was asked for by its digest; OK if it was not.
+  // Error for which the number was replaced by the digest; OK if it was not.
   absl::Status refused;
   while (WaitForRequest()) {
     const Outcome outcome = RunStream();
@@ -148,7 +147,7 @@ absl::Status TransformStreamCall::RunStreams() {
       refused = outcome.status;
       continue;
     }
-    // The digest does not exist either: the reason why the number was refused is reported.
+    // No version has the digest either: report why the number was refused.
     if (!refused.ok() && IsNowhere(outcome.status)) return refused;
     if (!WaitToRetry(outcome)) return outcome.status;
   }

@@ -18,16 +18,16 @@
 
 namespace phimap::client {
 
-// The caller's thread reads the source and puts requests into a window. A second thread runs one
-// stream after the other until all are answered: it reads the answers and feeds the sink, while a
-// third, one for each stream, sends the requests of the window. The caller's thread waits while
-// `window` requests are unanswered, so memory is bounded by the window even if the sink is slow.
+// The caller's thread reads the source and puts requests into a window; it waits while `window`
+// requests are unanswered, so memory is bounded even if the sink is slow. A second thread runs one
+// stream after another until all requests are answered: it reads the answers and feeds the sink. A
+// third thread, one for each stream, sends the requests of the window.
 //
-// A request stays in the window until it is answered. A stream that breaks is opened again and
-// begins with the first request without an answer, on the version that answered before, by its
-// number and digest: a transform changes nothing, so this is always safe. A refusal with a retry
-// delay is treated alike. Each answer starts the count of attempts again. The source is not
-// interrupted by a retry, so it may be a pipe.
+// A request stays in the window until it is answered. After a stream breaks, the next one begins
+// with the first unanswered request, on the version that answered before, by its number and digest:
+// a transform changes nothing, so this is always safe. A refusal with a retry delay is treated in
+// the same way. Each answer resets the count of attempts. A retry does not interrupt the source,
+// which may be a pipe.
 //
 // Used once, by one thread.
 class TransformStreamCall {
@@ -51,37 +51,38 @@ class TransformStreamCall {
   // End of one stream.
   struct Outcome {
     absl::Status status;
-    // The error is the sink's or of our own making: another attempt cannot help.
+    // The error is the sink's or the client's own, so another attempt cannot help.
     bool final = false;
   };
 
-  // The caller's thread. Fills the window until the source ends; its error, if any.
+  // Runs on the caller's thread. Fills the window until the source ends; returns its error, if any.
   absl::Status ReadSource();
   // Waits for capacity in the window and returns the limits of the next request; 0 rows if no more
   // are wanted.
   BlockLimits WaitForCapacity();
   BlockLimits LimitsOfRequest() const;
 
-  // The second thread. Streams until all rows are answered, or as long as it helps.
+  // Runs on the second thread. Opens streams until all rows are answered or retries cannot help.
   absl::Status RunStreams();
-  // False if nothing is left to be sent.
+  // Waits for a request to send. False if none is left.
   bool WaitForRequest();
   Outcome RunStream();
-  // If the pinned number was refused with this error, asks for the digest from now on.
+  // If the pinned number was refused with this error, switches to the digest.
   bool LookElsewhere(const absl::Status& error);
   // Waits until another stream may be opened. False if none may.
   bool WaitToRetry(const Outcome& outcome);
-  // Reads all answers. On an error of the sink or a wrong answer it cancels the stream and reads on
-  // to its end.
+  // Reads all answers. After an error of the sink or a wrong answer, cancels the stream and drains
+  // it.
   absl::Status Receive(Stream& stream, grpc::ClientContext& context);
   absl::Status HandleAnswer(v1::TransformStreamResponse answer);
 
-  // The third thread. Sends the present and future contents of the window, until the stream ends.
+  // Runs on the third thread. Sends the requests of the window, also those added later, until the
+  // stream ends.
   void Send(Stream& stream);
   // The next request of this stream; null if there is none left.
   std::shared_ptr<const v1::TransformStreamRequest> NextToSend();
 
-  // No further stream is opened, and the one that is open ends.
+  // Ends the open stream; no further stream is opened.
   void Abandon();
 
   v1::TransformService::StubInterface& stub_;
@@ -101,8 +102,7 @@ class TransformStreamCall {
   bool abandoned_ = false;
   // Set when no further stream will be opened.
   bool over_ = false;
-  // Requests without an answer, in their order; the first sent_ of them were sent on the open
-  // stream.
+  // Requests without an answer, in order. The first sent_ of them were sent on the open stream.
   std::deque<Request> window_;
   size_t sent_ = 0;
   bool first_of_stream_ = true;
@@ -115,10 +115,11 @@ class TransformStreamCall {
   grpc::ClientContext* context_ = nullptr;
   // Size of a row of features, 0 until the first answer.
   int64_t feature_row_bytes_ = 0;
-  // Streams since the last answer. The second thread's, as is the result until it has ended.
+  // Streams since the last answer. Belongs to the second thread, as does the result until that
+  // thread has ended.
   int attempt_ = 1;
-  // Whether a revision of another history was forgotten since the last answer. Without that
-  // revision no server can refuse again.
+  // Whether a revision of another history was dropped since the last answer. No server can refuse
+  // the call again for that revision.
   bool forgot_ = false;
   TransformStreamResult result_;
 };

@@ -10,13 +10,13 @@ namespace phimap::cli {
 
 enum class NumberError { kNone, kEmpty, kNotNumber, kNotFinite, kRange };
 
-// Blanks around it and a plus sign are allowed. Pure.
+// Parses a number, with optional blanks around it and an optional plus sign. Pure.
 NumberError ParseNumber(absl::string_view text, double& value);
 
 // Explains the error: the expected number and the actual text. REQUIRES: an error.
 std::string ExplainNumber(NumberError error, absl::string_view text);
 
-// A text in a message: in quotes, and not longer than a person reads.
+// Quotes a text for a message and shortens it.
 std::string QuotedCell(absl::string_view text);
 
 }  // namespace phimap::cli

@@ -23,7 +23,7 @@ bool IsFeatureName(absl::string_view name) {
          std::all_of(name.begin(), name.end(), absl::ascii_isdigit);
 }
 
-// Gives each column of a header at most one meaning.
+// Assigns each column of a header at most one role.
 class ColumnChooser {
  public:
   ColumnChooser(const std::vector<std::string>& header, const ColumnChoice& choice,
@@ -45,7 +45,7 @@ class ColumnChooser {
   }
 
  private:
-  // The places of `names`, which `option` gave a meaning.
+  // Returns the positions of `names`, to which `option` assigns a role.
   absl::StatusOr<std::vector<int>> Take(const char* option, const std::vector<std::string>& names) {
     std::vector<int> places;
     for (const std::string& name : names) {
@@ -67,7 +67,7 @@ class ColumnChooser {
     return places;
   }
 
-  // A column that is carried along may be an input or the label too.
+  // A passthrough column may also be an input or the label.
   absl::Status TakePassthrough() {
     for (const std::string& name : choice_.passthrough) {
       const std::vector<const char*> before = option_of_;
@@ -88,7 +88,7 @@ class ColumnChooser {
                      static_cast<int>(place)) != chosen_.passthrough.end();
   }
 
-  // The version's columns, in its order; CompareWithVersion says which are missing.
+  // Takes the version's columns, in its order. CompareWithVersion reports missing ones.
   void TakeInputsByName() {
     for (const std::string& name : choice_.of_version) {
       const auto found = places_.find(name);

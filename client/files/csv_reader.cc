@@ -164,7 +164,8 @@ absl::Status CsvReader::PassCellsThrough() {
   std::string cells;
   for (const int i : chosen_.passthrough) {
     const absl::string_view cell = record_.cell(i);
-    // A line of the output is a row: a continued transform counts the lines.
+    // Refuses line ends in a cell: each line of the output is a row, and a continued transform
+    // counts lines.
     if (cell.find_first_of("\r\n") != absl::string_view::npos) {
       return CellError(i, "expected one line in a cell for --passthrough");
     }

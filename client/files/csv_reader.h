@@ -28,9 +28,9 @@ namespace phimap::cli {
 // Thread-safety: as RowSource.
 class CsvReader : public client::LabeledRowSource {
  public:
-  // Reads the header. `passthrough` gets the cells of the columns that the choice carries along;
-  // null if it carries none. A header whose cells are all numbers is refused: it is a first row,
-  // and dropping it silently would be worse.
+  // Reads the header. `passthrough` gets the cells of passthrough columns; null if there are none.
+  // A header whose cells are all numbers is refused: it is probably a first row, which would be
+  // lost silently.
   static absl::StatusOr<std::unique_ptr<CsvReader>> Open(
       std::unique_ptr<InputFile> file, ColumnChoice choice, char delimiter,
       std::shared_ptr<PassthroughCells> passthrough = nullptr);
@@ -65,7 +65,7 @@ class CsvReader : public client::LabeledRowSource {
   absl::Status ReadHeader();
   absl::Status CheckNamesDiffer() const;
   absl::Status Choose();
-  // The next record that is a row; false at the end.
+  // Reads the next record that is a row; false at the end.
   absl::StatusOr<bool> NextRow();
   // A blank line was read: only blank lines may follow.
   absl::StatusOr<bool> SkipBlankEnd();

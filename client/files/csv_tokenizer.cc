@@ -34,7 +34,7 @@ absl::Status CsvTokenizer::Fill() {
 
 absl::Status CsvTokenizer::SkipByteOrderMark() {
   started_ = true;
-  // A pipe may deliver the mark byte by byte.
+  // A pipe may deliver the byte order mark byte by byte.
   size_t held = 0;
   do {
     PHIMAP_ASSIGN_OR_RETURN(const size_t size,

@@ -1,4 +1,4 @@
-// CSV as records of cells: RFC 4180 without a meaning of the cells.
+// Splits CSV (RFC 4180) into records of cells, without interpreting the cells.
 #ifndef PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
 #define PHIMAP_CLIENT_FILES_CSV_TOKENIZER_H_
 
@@ -14,7 +14,7 @@
 
 namespace phimap::cli {
 
-// One record. Cells have lost their quotes.
+// One record, with quotes removed from its cells.
 class CsvRecord {
  public:
   int size() const { return static_cast<int>(ends_.size()); }
@@ -35,11 +35,11 @@ class CsvRecord {
   bool quoted_ = false;
 };
 
-// Reads records: cells parted by a delimiter, lines ended by LF or CRLF, cells in "…" with "" for a
-// quote, which may hold delimiters and line ends. A byte order mark at the start is skipped. A
-// record has at most 16 MiB, so that a quote that is never closed does not swallow a large file.
+// Reads records: cells separated by a delimiter, lines ended by LF or CRLF. A cell in "…" may
+// contain delimiters, line ends, and quotes as "". Skips a byte order mark at the start. A record
+// has at most 16 MiB, so that a missing closing quote does not swallow a large file.
 //
-// Thread-safety: one thread.
+// Not thread-safe.
 class CsvTokenizer {
  public:
   // REQUIRES: `file` outlives the tokenizer.
@@ -58,7 +58,7 @@ class CsvTokenizer {
   absl::StatusOr<int> NextByte();
   absl::Status Fill();
   absl::Status SkipByteOrderMark();
-  // Takes the buffered part of a cell without quotes, up to the first character that ends it.
+  // Reads the buffered part of an unquoted cell, up to the first character that ends it.
   void TakePlain(CsvRecord& record);
   absl::StatusOr<Step> Take(char c, CsvRecord& record);
   absl::StatusOr<Step> TakeUnquoted(char c, CsvRecord& record);

@@ -15,8 +15,8 @@ namespace phimap::cli {
 // same float32 or float64. Lines end with LF.
 class CsvWriter : public RowWriter {
  public:
-  // Each line begins with the cells that `passthrough` has for its row; null: with its features.
-  // `started`: the file has the header already, and is positioned after its last row.
+  // With `passthrough` each line begins with the cells of its row. `started`: the file already has
+  // a header, and is positioned after its last row.
   explicit CsvWriter(std::unique_ptr<OutputFile> file,
                      std::shared_ptr<PassthroughCells> passthrough = nullptr, bool started = false)
       : file_(std::move(file)), passthrough_(std::move(passthrough)), started_(started) {}

@@ -17,7 +17,7 @@ constexpr absl::string_view kZstdMagic("\x28\xb5\x2f\xfd", 4);
 class GzipDecompressor : public Decompressor {
  public:
   GzipDecompressor() {
-    // 16 is for the header of gzip; 15 is the largest window that it has, 32 KiB.
+    // 16 selects the header of gzip; 15 is the largest window of the format, 32 KiB.
     PHIMAP_CHECK(inflateInit2(&stream_, 16 + 15) == Z_OK);
   }
   ~GzipDecompressor() override { inflateEnd(&stream_); }
@@ -58,7 +58,7 @@ class ZstdDecompressor : public Decompressor {
   bool AtEnd() const override { return at_end_; }
 
   absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) override {
-    // Without input the library would begin a frame that nobody wrote.
+    // Without input the library would begin a new frame.
     if (at_end_ && in.empty()) return Step{};
     ZSTD_inBuffer input = {in.data(), in.size(), 0};
     ZSTD_outBuffer output = {out, capacity, 0};

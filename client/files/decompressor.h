@@ -14,10 +14,8 @@ namespace phimap::cli {
 // compressed.
 inline constexpr size_t kMagicSizeBytes = 4;
 
-// Decodes a stream piece by piece, in memory that does not grow with it. Streams that were written
-// one after the other (gzip's members, zstd's frames) are one.
-//
-// Thread-safety: one thread.
+// Decodes a stream piece by piece, in bounded memory. Concatenated streams (gzip's members, zstd's
+// frames) count as one. Not thread-safe.
 class Decompressor {
  public:
   struct Step {
@@ -28,8 +26,8 @@ class Decompressor {
   virtual ~Decompressor() = default;
   // "gzip" or "zstd".
   virtual absl::string_view name() const = 0;
-  // Takes bytes of `in` and writes at most `capacity` bytes to `out`. A step that fills `out` may
-  // have more to give without more input. Bytes that are not of the format are kInvalidArgument.
+  // Consumes bytes of `in` and writes at most `capacity` bytes to `out`. A step that fills `out`
+  // may have more output without more input. Bytes of another format are kInvalidArgument.
   virtual absl::StatusOr<Step> Decode(absl::string_view in, char* out, size_t capacity) = 0;
   // Whether the stream may end after the input taken so far.
   virtual bool AtEnd() const = 0;

@@ -16,22 +16,22 @@ namespace phimap::cli {
 
 enum class FileFormat { kCsv, kNpy, kSvmlight, kText };
 
-// The format of `path`: `named` ("csv", "npy", "svmlight" or "text") if it is given, else by the
-// extension in any case of letters. "-" has no extension: kInvalidArgument, saying which `option`
-// to give; so has another extension. Pure.
+// Returns the format of `path`: `named` ("csv", "npy", "svmlight" or "text") if it is given, else
+// the format of the extension, in upper or lower case. "-" and unknown extensions are
+// kInvalidArgument; the message says which `option` to give. Pure.
 absl::StatusOr<FileFormat> FormatOf(absl::string_view path, absl::string_view named,
                                     absl::string_view option);
 
-// The format of features written to `path`: `named` ("csv" or "npy") if it is given, else by the
-// extension, else that of the rows they were computed from, or csv where that is no format of dense
-// rows. "-", devices, pipes and names without an extension have none. kInvalidArgument for an
-// extension of no known format (o.parquet, o.npy.gz) or of one that features have not (o.svmlight).
-// Checks the file that `path` leads to and changes nothing.
+// Returns the format of features written to `path`: `named` ("csv" or "npy") if it is given; else
+// the format of the extension; else, for "-", devices, pipes and names without an extension, the
+// format of the input rows, or csv if that is not a format of dense rows. kInvalidArgument for an
+// unknown extension (o.parquet, o.npy.gz) and for a format without features (o.svmlight). Looks at
+// the file that `path` leads to and changes nothing.
 absl::StatusOr<FileFormat> OutputFormatOf(const std::string& path, absl::string_view named,
                                           FileFormat input);
 
-// A writer of dense rows; `row_count` as for NpyWriter, `passthrough` as for CsvWriter.
-// kInvalidArgument for another format, and for npy with cells that are passed through.
+// Opens a writer of dense rows; `row_count` as for NpyWriter, `passthrough` as for CsvWriter.
+// kInvalidArgument for another format, and for npy with passthrough cells.
 absl::StatusOr<std::unique_ptr<RowWriter>> OpenWriter(
     const std::string& path, FileFormat format, std::optional<int64_t> row_count,
     std::shared_ptr<PassthroughCells> passthrough = nullptr);

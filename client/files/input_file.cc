@@ -57,7 +57,7 @@ InputFile::~InputFile() {
 }
 
 void InputFile::Interrupt() {
-  // A full pipe is as readable as one byte, so a failure does not matter.
+  // A failed write is harmless: a full pipe wakes the reader as well.
   [[maybe_unused]] const ssize_t written = write(wake_write_, "x", 1);
 }
 

@@ -16,15 +16,14 @@
 
 namespace phimap::cli {
 
-// Reads in order; waits for a pipe or a terminal until bytes come or Interrupt is called. Input
-// compressed with gzip or zstd is recognised by its first bytes, whatever its name, and
-// decompressed.
+// Reads in order. Blocks on a pipe or a terminal until bytes arrive or Interrupt is called.
+// Recognises gzip and zstd by the first bytes, whatever the name, and decompresses them.
 //
 // Thread-safety: one thread, except Interrupt and share_read, which any thread may call.
 class InputFile {
  public:
-  // "-" is standard input. A file that cannot be opened, or a folder, is kInvalidArgument with its
-  // name.
+  // Opens a path; "-" is standard input. kInvalidArgument, with the name, for a folder or a file
+  // that cannot be opened.
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -35,26 +34,25 @@ class InputFile {
   // Reads 1..capacity bytes into `buffer` and returns how many; 0 at the end. kCancelled after
   // Interrupt. A compressed file that is damaged or cut off is kInvalidArgument.
   absl::StatusOr<size_t> Read(char* buffer, size_t capacity);
-  // Reads so many bytes of a file that CanSeek, from `offset` on; fewer at its end. Does not change
-  // the position of Read.
+  // Reads `capacity` bytes from `offset` on of a file for which CanSeek holds; fewer at its end.
+  // Does not change the position of Read.
   absl::StatusOr<size_t> ReadAt(int64_t offset, char* buffer, size_t size);
-  // Whether any byte can be reached by its place: of regular files that are not compressed, once
-  // a byte was read.
+  // Whether any position can be read: true for regular, uncompressed files, once a byte was read.
   bool CanSeek() const { return regular_ && looked_ && decompressor_ == nullptr; }
-  // Share of the file's bytes that was read, 0..1; none of a pipe, whose size nobody knows.
+  // Share of the file's bytes that was read, 0..1; nullopt for a pipe, whose size is unknown.
   std::optional<double> share_read() const;
   // Regular files can be read again; pipes cannot.
   bool CanRewind() const { return regular_; }
-  // Back to the first byte; forgets an Interrupt.
+  // Returns to the first byte and clears an Interrupt.
   absl::Status Rewind();
   void Interrupt();
 
  private:
   InputFile(int fd, bool owned, std::string name);
   absl::Status WaitForBytes();
-  // Reads bytes as they lie in the file.
+  // Reads bytes as stored, without decompression.
   absl::StatusOr<size_t> ReadStored(char* buffer, size_t capacity);
-  // Reads the first bytes, which tell whether it is compressed.
+  // Reads the first bytes and detects compression.
   absl::Status Look();
   absl::StatusOr<size_t> ReadDecompressed(char* buffer, size_t capacity);
   absl::Status Damaged(absl::string_view what) const;
@@ -69,7 +67,7 @@ class InputFile {
   bool looked_ = false;
   // Null if the file is not compressed.
   std::unique_ptr<Decompressor> decompressor_;
-  // Bytes that were read and not yet handed on, from taken_ on.
+  // Stored bytes that were read but not yet consumed begin at taken_.
   std::string stored_;
   size_t taken_ = 0;
   bool more_without_input_ = false;

@@ -13,7 +13,7 @@
 namespace phimap::cli {
 namespace {
 
-// Matches of a pattern in the order of bytes, whatever the locale.
+// Expands a pattern. The matches are in byte order, whatever the locale.
 absl::StatusOr<std::vector<std::string>> Matches(const std::string& pattern) {
   glob_t found = {};
   const int result = glob(pattern.c_str(), GLOB_NOSORT, /*errfunc=*/nullptr, &found);

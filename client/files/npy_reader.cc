@@ -20,13 +20,13 @@ constexpr absl::string_view kMagic("\x93NUMPY", 6);
 // NumPy's own headers have 64 to 128 bytes; more than this is not an array of numbers.
 constexpr size_t kMaxHeaderSizeBytes = 64 << 10;
 constexpr int64_t kMaxNpyColumns = 65'536;  // The API's limit.
-// Rows of Fortran order that are read together: long runs of each column, even of many.
+// Bytes of a stripe: rows in Fortran order that are read together, in long runs of each column.
 constexpr int64_t kStripeSizeBytes = 16 << 20;
 
 absl::Status BadHeader(absl::string_view message) { return absl::InvalidArgumentError(message); }
 
-// The text of the value of 'key': from behind the colon to the comma that ends it, parentheses
-// respected.
+// Returns the text of the value of 'key': from after the colon to the comma that ends it, outside
+// of parentheses.
 absl::StatusOr<absl::string_view> ValueOf(absl::string_view dictionary, absl::string_view key) {
   const std::string quoted = absl::StrCat("'", key, "'");
   const size_t found = dictionary.find(quoted);

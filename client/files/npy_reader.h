@@ -26,16 +26,16 @@ struct NpyHeader {
 };
 
 // Parses the dictionary of a header, for instance {'descr': '<f4', 'fortran_order': False, 'shape':
-// (3, 2), }. An array that is not two-dimensional, little-endian and of numbers is
-// kInvalidArgument, with the NumPy call that makes it so. Pure.
+// (3, 2), }. kInvalidArgument for an array that is not two-dimensional, little-endian and of
+// numbers; the message names the NumPy call that converts it. Pure.
 absl::StatusOr<NpyHeader> ParseNpyDictionary(absl::string_view text);
 
-// Reads format versions 1.0 and 2.0, block by block, as float32 where that holds every value of the
-// file's type and as float64 elsewhere. A value that is not finite, or is an integer that float64
-// does not hold exactly, is kInvalidArgument with its row and column, counted from 0 as in NumPy;
-// so is a file that is shorter or longer than its header states, and one in Fortran order that
-// cannot be read at any position, such as a pipe or a compressed file. Memory: a block of rows; 16
-// MiB more for Fortran order.
+// Reads format versions 1.0 and 2.0, block by block, as float32 if that holds every value of the
+// file's type, else as float64. kInvalidArgument, with row and column counted from 0 as in NumPy,
+// for a value that is not finite and for an integer that float64 does not hold exactly; also for a
+// file that is shorter or longer than its header states, and for Fortran order in a pipe or a
+// compressed file, which cannot be read at any position. Memory: a block of rows, and 16 MiB for
+// Fortran order.
 //
 // Thread-safety: as RowSource.
 class NpyReader : public client::RowSource {
@@ -60,7 +60,7 @@ class NpyReader : public client::RowSource {
   explicit NpyReader(std::unique_ptr<InputFile> file) : file_(std::move(file)) {}
 
   absl::Status ReadHeader();
-  // Reads until `buffer` is full or the file ends; how many bytes were read.
+  // Reads until `buffer` is full or the file ends. Returns the number of bytes.
   absl::StatusOr<size_t> ReadUpTo(char* buffer, size_t size);
   // Returns the next rows as stored, row by row; fewer than `rows` at the end of the file.
   absl::StatusOr<std::string> ReadRows(int64_t rows);
@@ -77,7 +77,7 @@ class NpyReader : public client::RowSource {
   NpyHeader header_;
   int64_t header_size_bytes_ = 0;
   int64_t next_row_ = 0;
-  // Some rows of an array in Fortran order, column by column, and which.
+  // A stripe of rows in Fortran order, column by column, and its position.
   std::string stripe_;
   int64_t stripe_begin_ = 0;
   int64_t stripe_rows_ = 0;

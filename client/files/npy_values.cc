@@ -50,7 +50,8 @@ float FromFloat16(uint16_t bits) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-// Whether float64 holds the integer. Rounding may have led to 2^63 or 2^64, which do not fit back.
+// Whether float64 holds the integer exactly. A value that was rounded to 2^63 or 2^64 does not
+// convert back.
 template <typename Stored>
 bool IsExact(Stored value) {
   if constexpr (sizeof(Stored) < sizeof(int64_t)) return true;

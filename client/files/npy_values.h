@@ -1,4 +1,4 @@
-// The values of a .npy file as numbers that are sent: float32 or float64.
+// Converts the values of a .npy file to the numbers that are sent, float32 or float64.
 #ifndef PHIMAP_CLIENT_FILES_NPY_VALUES_H_
 #define PHIMAP_CLIENT_FILES_NPY_VALUES_H_
 
@@ -37,8 +37,8 @@ int64_t StoredSizeBytes(NpyType type);
 // bits, which it holds up to 2^53.
 client::FloatType SentType(NpyType type);
 
-// Writes the values of `stored`, in bytes of type SentType, to `sent`. The place of the first that
-// cannot be written exactly, and nothing about `sent` then.
+// Converts the values of `stored` to type SentType, in `sent`. Returns the position of the first
+// value that cannot be converted exactly, in which case `sent` is unspecified.
 std::optional<int64_t> CastExactly(NpyType type, const std::string& stored, std::string& sent);
 
 // Value `place` of an integer type, as text.

@@ -14,21 +14,21 @@
 
 namespace phimap::cli {
 
-// A multiple of 64, as the format asks; room for the longest shape.
+// A multiple of 64, as the format requires, with space for the longest shape.
 inline constexpr int64_t kNpyHeaderSizeBytes = 128;
 
 // The header of a version 1.0 file.
 std::string NpyHeaderBytes(client::FloatType type, int64_t rows, int32_t columns);
 
-// A two-dimensional array, little-endian f4 or f8, row by row.
+// Writes a two-dimensional array, little-endian f4 or f8, row by row.
 //
-// The header holds the number of rows. If it is not known before the rows are, the header is
-// written again by Finish, which needs a file that can go back: Open refuses a pipe then.
+// The header contains the number of rows. If the number is not known in advance, Finish rewrites
+// the header, which needs a seekable file: Open refuses a pipe then.
 class NpyWriter : public RowWriter {
  public:
   static absl::StatusOr<std::unique_ptr<NpyWriter>> Open(std::unique_ptr<OutputFile> file,
                                                          std::optional<int64_t> row_count);
-  // Continues a file that holds a header and so many rows, after these.
+  // Continues a file that has a header and `row_count` rows.
   static std::unique_ptr<NpyWriter> Continue(std::unique_ptr<OutputFile> file,
                                              std::optional<int64_t> row_count,
                                              const NpyHeader& header, int64_t rows);

@@ -25,7 +25,7 @@ absl::Status CannotWrite(const std::string& path) {
       absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
 }
 
-// Whether the path, or `standard` for "-", leads to a regular file, and to which.
+// Whether the path, or descriptor `standard` for "-", leads to a regular file. Fills in which one.
 bool IsRegularFile(const std::string& path, int standard, struct stat& info) {
   const int result = path == "-" ? fstat(standard, &info) : stat(path.c_str(), &info);
   return result == 0 && S_ISREG(info.st_mode);
@@ -35,7 +35,7 @@ bool IsRegularFile(const std::string& path, int standard, struct stat& info) {
 int64_t StartOf(int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return -1;
-  // pwrite appends to such a file, whatever offset it is given.
+  // pwrite appends to a file opened with O_APPEND, whatever the offset.
   if (fcntl(fd, F_GETFL) & O_APPEND) return -1;
   return lseek(fd, 0, SEEK_CUR);
 }
@@ -106,7 +106,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
         absl::StrCat("cannot write ", path, ": descriptor ", path.substr(folder.size()),
                      " is not open; a shell opens it with ", path.substr(folder.size()), ">FILE"));
   }
-  // A symbolic link stays one: its target is replaced.
+  // Keeps a symbolic link and replaces its target.
   std::error_code error;
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
   target_ = error ? path : real.string();
@@ -118,7 +118,7 @@ absl::Status OutputFile::OpenTemporary(const std::string& path) {
   }
   owned_ = true;
   start_ = 0;
-  // mkstemp's files are private; this one gets the rights of any new file.
+  // mkstemp creates private files; this one gets the permissions of any new file.
   const mode_t mask = umask(0);
   umask(mask);
   return fchmod(fd_, 0666 & ~mask) == 0 ? absl::OkStatus() : CannotWrite(path);

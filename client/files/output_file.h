@@ -20,9 +20,9 @@ class OutputFile {
  public:
   // "-" is standard output. A path that cannot be written is kInvalidArgument.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& path);
-  // A file that may be gone on with if it is not committed: `partial` is made unless it is there,
-  // becomes `path` with Commit, and stays without if it is to be kept. kFailedPrecondition while
-  // another process has it open so.
+  // Opens a file that can be continued later if it is not committed: creates or opens `partial`,
+  // which Commit renames to `path`. Without Commit it is removed, unless Keep was called.
+  // kFailedPrecondition while another process has it open in this way.
   static absl::StatusOr<std::unique_ptr<OutputFile>> OpenPartial(const std::string& partial,
                                                                  const std::string& path,
                                                                  bool keep);
@@ -37,7 +37,7 @@ class OutputFile {
   bool seekable() const { return start_ >= 0; }
   // Replaces the first bytes that were appended. REQUIRES: seekable().
   absl::Status WriteAtStart(absl::string_view bytes);
-  // From now on the file stays without a Commit. REQUIRES: of OpenPartial, as CutOff.
+  // Keeps the file even without a Commit. REQUIRES: opened with OpenPartial; so does CutOff.
   void Keep() { kept_ = true; }
   // Keeps the first `size` bytes, and continues after them.
   absl::Status CutOff(int64_t size);
@@ -61,9 +61,9 @@ class OutputFile {
   std::string target_;
 };
 
-// kInvalidArgument if both paths lead to one regular file, by whatever names and links: the output
-// would take the place of the rows it was computed from. "-" is standard input and output. Reads
-// and creates nothing.
+// kInvalidArgument if both paths lead to the same regular file, by whatever names and links: the
+// output would replace the rows it is computed from. "-" is standard input and output. Reads and
+// creates nothing.
 absl::Status RefuseOverwritingInput(const std::string& input, const std::string& output);
 
 }  // namespace phimap::cli

@@ -1,4 +1,4 @@
-// Cells that go from the input to the output beside the rows that are mapped.
+// Cells that are copied from the input to the output, beside the mapped rows.
 #ifndef PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
 #define PHIMAP_CLIENT_FILES_PASSTHROUGH_CELLS_H_
 
@@ -24,8 +24,8 @@ inline void AppendCsvCell(absl::string_view cell, std::string& line) {
   line.push_back(',');
 }
 
-// A reader puts in the cells of each row, a writer takes them out in the same order; between the
-// two are the rows that a transform has in flight. Thread-safe.
+// The reader pushes the cells of each row, and the writer takes them out in the same order. In
+// between are the rows that a transform has in flight. Thread-safe.
 class PassthroughCells {
  public:
   // Sets the names of the columns, as the start of a line: "id,name,".
@@ -38,7 +38,7 @@ class PassthroughCells {
     return header_;
   }
 
-  // The next `rows` are not mapped: nobody takes out their cells.
+  // Drops the cells of the next `rows` rows, which are not mapped.
   void Skip(int64_t rows) {
     const std::lock_guard<std::mutex> lock(mutex_);
     skipped_ = rows;

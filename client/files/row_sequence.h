@@ -20,7 +20,7 @@ namespace phimap::cli {
 // A reader of one file.
 struct OpenedRows {
   std::unique_ptr<client::RowSource> rows;
-  // `rows` itself where it has labels.
+  // `rows` itself if it has labels; otherwise null.
   client::LabeledRowSource* labels = nullptr;
   // Names of all columns of CSV; other formats have none.
   std::vector<std::string> header = {};
@@ -32,14 +32,15 @@ struct OpenedRows {
 
 using RowsOpener = std::function<absl::StatusOr<OpenedRows>(const std::string& path)>;
 
-// The rows of the files, one file after the other; one is open at a time. All must agree with the
-// first: the header of CSV, the number of columns, the type of npy. Errors show both.
+// The rows of several files, one file after the other; one file is open at a time. All must agree
+// with the first file: in the header of CSV, the number of columns, the type of npy. Errors show
+// both.
 //
 // Thread-safety: as RowSource.
 class RowSequence : public client::LabeledRowSource {
  public:
-  // Opens each regular file once, so that one that does not fit is an error before any row is read;
-  // pipes are looked at when their turn comes. REQUIRES: there is a path.
+  // Opens each regular file once, so that a file that does not fit is an error before any row is
+  // read. Pipes are checked when they are reached. REQUIRES: at least one path.
   static absl::StatusOr<std::unique_ptr<RowSequence>> Open(std::vector<std::string> paths,
                                                            RowsOpener opener);
 
@@ -64,7 +65,7 @@ class RowSequence : public client::LabeledRowSource {
   absl::Status LookAtAll();
   // Opens the file `next_`.
   absl::Status OpenNext();
-  // Compares a file with the first one, whose properties it notes.
+  // Compares a file with the first one. For the first file, records its properties.
   absl::Status CheckFits(const OpenedRows& opened, const std::string& path);
   void CloseCurrent();
   void NoteShare();

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMaxSvmlightColumns = 65'536;  // The API's limit.
 constexpr absl::string_view kBlanks = " \t\v\f\r";
 
-// The next word of `rest`, which is then cut off; empty at the end.
+// Cuts the next word off `rest` and returns it; empty at the end.
 absl::string_view NextToken(absl::string_view& rest) {
   const size_t begin = rest.find_first_not_of(kBlanks);
   if (begin == absl::string_view::npos) {
@@ -32,7 +32,7 @@ absl::string_view NextToken(absl::string_view& rest) {
 std::string LabelText(absl::string_view token) {
   double number = 0;
   if (ParseNumber(token, number) != NumberError::kNone) return std::string(token);
-  // No minus before 0, and 17 digits only where they are needed.
+  // Writes no minus before 0, and 17 digits only if they are needed.
   if (number == 0) return "0";
   const std::string six = absl::StrCat(number);
   double back = 0;

@@ -19,16 +19,15 @@
 namespace phimap::cli {
 
 struct SvmlightOptions {
-  // Numbers of a row, the same for all; 0: the largest index of the file, which is then read twice.
+  // Columns of every row. 0: the largest index of the file, which is then read twice.
   int32_t columns = 0;
   // The file's indices begin with 0; by the format, with 1.
   bool zero_based = false;
 };
 
-// A line is a row: `LABEL INDEX:VALUE INDEX:VALUE …`, separated by blanks, with rising indices;
-// other columns are 0. `qid:N` after the label, blank lines and text after a # are skipped. The
-// label may be left out where nobody asks for it. Numbers are read as float64. Memory: one block of
-// rows.
+// Reads lines `LABEL INDEX:VALUE INDEX:VALUE …`, separated by blanks, with rising indices; absent
+// columns are 0. `qid:N` after the label, blank lines and text after a # are skipped. The label may
+// be missing if labels are not kept. Numbers are read as float64. Memory: one block of rows.
 //
 // Every error is kInvalidArgument and names file, line, and the expected and actual value.
 //
@@ -48,8 +47,8 @@ class SvmlightReader : public client::LabeledRowSource {
   void Interrupt() override { file_->Interrupt(); }
   std::optional<double> share_read() const override { return file_->share_read(); }
 
-  // Kept only after KeepLabels, which makes a row without one an error. A label that is a number is
-  // written in one way: "+1" and "1.0" are "1".
+  // Empty unless KeepLabels was called, which makes a row without a label an error. A numeric label
+  // is normalised: "+1" and "1.0" become "1".
   std::vector<std::string> TakeLabels() override;
   void KeepLabels() { keep_labels_ = true; }
 
@@ -63,15 +62,15 @@ class SvmlightReader : public client::LabeledRowSource {
 
   SvmlightReader(std::unique_ptr<InputFile> file, const SvmlightOptions& options);
 
-  // The largest index of the file, as a column from 0; -1 of none.
+  // Returns the largest index of the file, as a column from 0; -1 if the file has none.
   absl::StatusOr<int64_t> LargestColumn();
   absl::Status CountColumns(client::CancelToken& cancel);
-  // The next line that is a row, without its comment; false at the end.
+  // Reads the next line that is a row, without its comment; false at the end.
   absl::StatusOr<bool> NextLine();
   absl::Status TakeRow(Entries& entries);
   absl::Status TakeLabel(absl::string_view& rest);
   absl::Status TakeEntry(absl::string_view token, Entries& entries);
-  // The column of "INDEX:", from 0.
+  // Parses "INDEX:" into a column, from 0.
   absl::StatusOr<int32_t> ColumnOf(absl::string_view index) const;
 
   const std::unique_ptr<InputFile> file_;

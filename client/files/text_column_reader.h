@@ -16,9 +16,9 @@
 
 namespace phimap::cli {
 
-// The first record is the header; in each later record the cell of one column is a text, another's
-// its label, and all others are passed over. Blank lines are no records. In UTF-8; errors are
-// kInvalidArgument and name file, line and what was expected. Memory: one block of texts.
+// Reads records after a header. The cell of one column is a text, that of another may be its label;
+// other cells are ignored. Blank lines are skipped. UTF-8. Errors are kInvalidArgument and name
+// file, line and the expected text. Memory: one block of texts.
 //
 // Thread-safety: as RowSource.
 class TextColumnReader : public client::LabeledRowSource {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kReadSizeBytes = 1 << 20;
 
-// A cell of features holds no line end, so each ends a row, or the header.
+// Cells of features contain no line ends, so each line end completes the header or a row.
 absl::StatusOr<WholeRows> FindWholeLines(InputFile& file) {
   WholeRows whole{.rows = -1};
   std::vector<char> buffer(kReadSizeBytes);

@@ -1,4 +1,4 @@
-// Number of rows in a file of features that was not finished.
+// Counts the rows in an unfinished file of features.
 #ifndef PHIMAP_CLIENT_FILES_WHOLE_ROWS_H_
 #define PHIMAP_CLIENT_FILES_WHOLE_ROWS_H_
 
@@ -13,14 +13,14 @@ namespace phimap::cli {
 
 struct WholeRows {
   int64_t rows = 0;
-  // Bytes up to the end of the last; 0 if not even the header is whole.
+  // Bytes up to the end of the last whole row; 0 if the header is incomplete.
   int64_t end = 0;
   // Header of an npy file.
   NpyHeader npy;
 };
 
-// Counts the rows of a file that CsvWriter or NpyWriter (`format`) began. kInvalidArgument if it is
-// not one of theirs. Reads a CSV file once, of npy the header alone.
+// Counts the whole rows of a file that CsvWriter or NpyWriter (`format`) began. kInvalidArgument
+// for any other file. Reads all of a CSV file, and only the header of npy.
 absl::StatusOr<WholeRows> FindWholeRows(const std::string& path, FileFormat format);
 
 }  // namespace phimap::cli

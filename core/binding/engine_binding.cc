@@ -38,7 +38,7 @@ int32_t Answer(const absl::Status& status, char* error, int64_t error_bytes) {
   return static_cast<int32_t>(status.code());
 }
 
-// Calls `work`, whose bad_alloc is an error like others: no exception passes the boundary.
+// Calls `work` and turns bad_alloc into an error code: no exception crosses the C boundary.
 template <typename Work>
 int32_t Guarded(char* error, int64_t error_bytes, const Work& work) {
   try {

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct phimap_engine phimap_engine;
 
-// Number of this interface; another number is another library.
+// Version of this interface. A caller must refuse a library with another version.
 PHIMAP_EXPORT int32_t phimap_engine_interface(void);
 
 // Loads an artifact, which is not needed afterwards. Errors: those of DecodeArtifact and
@@ -41,8 +41,8 @@ PHIMAP_EXPORT int32_t phimap_engine_transform_dense(const phimap_engine* engine,
                                                     int32_t number_bytes, int64_t rows,
                                                     int64_t columns, void* features, char* error,
                                                     int64_t error_bytes);
-// Maps rows in compressed sparse row form: row i has entries offsets[i] .. offsets[i+1]−1,
-// their columns rising. `entries` is how many `indices` and `values` have.
+// Maps rows in compressed sparse row form: row i has entries offsets[i] .. offsets[i+1]−1, in the
+// order of their columns. `entries` is the length of `indices` and `values`.
 PHIMAP_EXPORT int32_t phimap_engine_transform_sparse(const phimap_engine* engine,
                                                      const int64_t* offsets, const int32_t* indices,
                                                      const void* values, int64_t entries,

@@ -67,7 +67,7 @@ absl::Status CheckCount(absl::string_view what, int64_t count, int64_t most) {
 absl::Status CheckError(absl::string_view what, const std::optional<MeasuredError>& error) {
   if (!error.has_value()) return absl::OkStatus();
   PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the mean ", what), error->mean, 0));
-  // A mean of equal errors may be rounded up.
+  // Allows for rounding up in the mean of equal errors.
   PHIMAP_RETURN_IF_ERROR(
       CheckNumber(absl::StrCat("the largest ", what), error->max, error->mean * (1 - kRoundOff)));
   PHIMAP_RETURN_IF_ERROR(CheckNumber(absl::StrCat("the scale of the ", what), error->scale, 0));
@@ -121,8 +121,7 @@ absl::Status CheckLandmarks(const Certificate& certificate) {
   return absl::OkStatus();
 }
 
-// Refuses numbers that no build can have measured: they would spoil the alerts and the charts that
-// compare them.
+// Refuses numbers that no build can have measured: they would distort alerts and charts.
 absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("the stream's rows", certificate.stream_rows, kMaxCount));
   PHIMAP_RETURN_IF_ERROR(

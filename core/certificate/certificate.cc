@@ -7,8 +7,8 @@
 #include "core/plan/byte_codec.h"
 #include "core/status/status_macros.h"
 
-// The byte table is docs/formats.md: a count, then that many fields of tag (u16), length (u32) and
-// bytes, tags rising.
+// docs/formats.md has the byte table: a count, then that many fields of tag (u16), length (u32) and
+// bytes, with rising tags.
 namespace phimap {
 namespace {
 
@@ -64,7 +64,7 @@ class FieldWriter {
   void Number(Tag tag, const std::optional<T>& value) {
     if (value.has_value()) Number(tag, *value);
   }
-  // The bytes of a value that is there.
+  // Encodes a value that is present.
   template <typename T>
   void Encoded(Tag tag, const std::optional<T>& value, std::string (*encode)(const T&)) {
     if (value.has_value()) Field(tag, encode(*value));
@@ -126,7 +126,7 @@ void Read(ByteReader& field, std::optional<PairBound>& out) {
   out = bound;
 }
 
-// All that is left of the field.
+// Reads the rest of the field.
 template <typename T>
 void ReadList(ByteReader& field, std::vector<T>& out) {
   const int64_t count = field.left() / static_cast<int64_t>(sizeof(T));

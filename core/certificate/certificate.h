@@ -22,14 +22,14 @@ namespace phimap {
 struct MeasuredError {
   double mean = 0;
   double max = 0;
-  // The scale to compare it with: the largest K(x, x), or the largest ‖F(x)‖.
+  // The scale of the errors: the largest K(x, x), or the largest ‖F(x)‖.
   double scale = 0;
   int64_t count = 0;
 };
 
-// Rows made up from the stream's moments, moved towards a landmark where their features would
-// vanish or overflow, and their features as this version answered them when it was built: any
-// replica, on any machine with fused multiply-add, must answer the same bits.
+// Reference vectors: rows generated from the stream's moments, and their features as this version
+// computed them when it was built. Rows whose features would vanish or overflow are moved towards a
+// landmark. Every replica, on any machine with fused multiply-add, must give the same bits.
 struct SelfCheck {
   int64_t rows = 0;
   // rows × input columns, float32, little-endian.
@@ -43,13 +43,13 @@ struct SelfCheck {
 struct ResidualShare {
   double median = 0;
   double quantile_95 = 0;
-  // Rows that it is of, and those left out because their K(x, x) is nothing but rounding.
+  // Number of rows measured, and of rows left out because their K(x, x) is only rounding.
   int64_t rows = 0;
   int64_t zero_rows = 0;
 };
 
-// A member that does not apply to the mapping, or was not measured, is absent. Meanings:
-// mapping.proto, Certificate.
+// A member is absent if it does not apply to the mapping or was not measured. mapping.proto,
+// Certificate, has the meanings.
 struct Certificate {
   int64_t stream_rows = 0;
   int64_t pool_rows = 0;
@@ -71,21 +71,21 @@ struct Certificate {
   std::optional<SelfCheck> self_check;
   std::optional<double> pool_trace_residual;
   std::optional<Spectrum> spectrum;
-  // Artifacts of before the interval and the bound have this in their place.
+  // Artifacts older than the interval and the bound have this instead.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
-  // Places of the plan's landmarks in the stream, from 0, in its order; empty where the caller need
-  // not know them.
+  // Positions in the stream, from 0, of the plan's landmarks, in its order; empty if the caller
+  // need not know them.
   std::vector<int64_t> landmark_rows;
   std::optional<MeanInterval> kernel_error_interval;
   std::optional<PairBound> kernel_error_bound;
   std::optional<ResidualShare> residual_share;
-  // Landmarks whose K(x, x) is nothing but rounding, which were left out.
+  // Landmarks that were left out because their K(x, x) is only rounding.
   std::optional<int64_t> zero_landmarks;
   // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x): the serving error of
   // a row as a share of its length in φ-space.
   std::optional<double> serving_share;
-  // The rows that the theorem speaks of, and the part of the kernel that was cut; empty where no
+  // The rows to which the theorem applies, and the part of the kernel that was cut; empty if no
   // theorem applies.
   std::string theorem_scope;
 };

@@ -62,9 +62,9 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
                                   "standardize the inputs or rescale the kernel"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));
-  // A kernel value errs by some units in the last place of what it is made of, and n of them add up
-  // in an eigenvalue; LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. By β·√(K(x, x)·
-  // K(y, y)) each, values move zᵀKz by no more than β(Σ|z|√K(x, x))² ≤ β·tr K for a unit z.
+  // A kernel value errs by some units in the last place of its terms, and n of them add up in an
+  // eigenvalue; LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. Errors of β·√(K(x,
+  // x)·K(y, y)) in each value change zᵀKz by at most β(Σ|z|√K(x, x))² ≤ β·tr K for a unit z.
   return DefinitenessProbe{
       .rows = n,
       .smallest = values.front(),

@@ -12,7 +12,7 @@
 
 namespace phimap {
 
-// Most rows that are looked at: the eigenvalues of 256 take about 10 ms.
+// Maximum number of rows that are probed: the eigenvalues of 256 take about 10 ms.
 inline constexpr int64_t kMaxProbeRows = 256;
 
 // The extreme eigenvalues of a Gram matrix, and how far below 0 round-off can put the smallest.
@@ -22,16 +22,16 @@ struct DefinitenessProbe {
   double largest = 0;
   double round_off = 0;
 
-  // One negative eigenvalue proves that the kernel is not positive semidefinite; none proves
-  // nothing about other rows.
+  // Whether a negative eigenvalue proves that the kernel is not positive semidefinite. The absence
+  // of one proves nothing about other rows.
   bool indefinite() const { return smallest < -round_off; }
-  // "its Gram matrix on 256 landmarks has the eigenvalue -3.1, the largest is 40", or that none is
-  // negative.
+  // Returns "its Gram matrix on 256 landmarks has the eigenvalue -3.1, the largest is 40", or that
+  // no eigenvalue is negative.
   std::string ToText() const;
 };
 
-// Looks at the first kMaxProbeRows of `rows`, n×p after the input stage. INVALID_ARGUMENT
-// (VALUE_NOT_FINITE, field "kernel") when a kernel value is not a finite number.
+// Probes the first kMaxProbeRows of `rows`, n×p after the input stage. INVALID_ARGUMENT
+// (VALUE_NOT_FINITE, field "kernel") if a kernel value is not finite.
 absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program,
                                                     ConstMatrixView<double> rows,
                                                     Checkpoint checkpoint);

@@ -23,7 +23,8 @@ inline int64_t HeldOutTileCount(int64_t rows) {
 // Held-out rows as examples of an engine. For strings, the rows hold indices of the strings.
 class HeldOutExamples {
  public:
-  // REQUIRES: rows has no gaps, and outlives it, as `strings` do; null for rows of numbers.
+  // REQUIRES: `rows` has no gaps; `rows` and `strings` outlive this object. `strings` is null for
+  // rows of numbers.
   HeldOutExamples(ConstMatrixView<double> rows, const std::vector<std::string>* strings);
   HeldOutExamples(const HeldOutExamples&) = delete;
   HeldOutExamples& operator=(const HeldOutExamples&) = delete;
@@ -35,7 +36,7 @@ class HeldOutExamples {
   ExamplesView view_;
 };
 
-// Squared lengths of each held-out row's features, which several statements are made of.
+// Squared lengths of each held-out row's features, which several measurements need.
 struct FeatureLengths {
   FeatureLengths(const Matrix<double>& served_features, const Matrix<double>& reference_features);
   int64_t rows() const { return static_cast<int64_t>(served.size()); }
@@ -46,9 +47,9 @@ struct FeatureLengths {
   std::vector<double> difference;
 };
 
-// The plan's features of each row, widened to float64; for a plan of strings, of the strings at the
-// places in `strings` that the rows name. OUT_OF_RANGE like Engine, and any error that `control`
-// returns between tiles.
+// Returns the plan's features of each row, widened to float64. For a plan of strings, each row
+// holds an index into `strings`. OUT_OF_RANGE like Engine, and any error of `control` between
+// tiles.
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
                                           const TileControl& control,
                                           const std::vector<std::string>* strings = nullptr);

@@ -10,8 +10,8 @@
 namespace phimap {
 namespace {
 
-// Rows of a tile of the kernel error: a few hundred pairs for each row tell the mean as well as
-// all, and cost less than the features.
+// Rows of a tile of the kernel error. A few hundred pairs per row measure the mean as well as all
+// pairs would, and cost less than the features.
 constexpr int64_t kPairRows = 128;
 
 // Kernel values of the rows of a tile of pairs, without centring.
@@ -27,7 +27,7 @@ Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>
   return tile;
 }
 
-// The kernel that the features stand for, of the rows of a tile of pairs.
+// Values, for the rows of a tile of pairs, of the kernel that the features approximate.
 Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
                           const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
   Matrix<double> tile = PlainPairValues(task, x, norms, pairs, t);
@@ -61,7 +61,7 @@ struct TileErrors {
   std::vector<double> disjoint;
 };
 
-// `differences`: K(x, y) − F(x)·F(y) of the tile's rows with those from its first on.
+// `differences`: K(x, y) − F(x)·F(y) of the tile's rows with all rows from `pairs.first` on.
 TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& differences,
                     const std::vector<double>& residuals) {
   const auto [begin, end, first] = pairs;

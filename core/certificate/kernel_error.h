@@ -1,5 +1,4 @@
-// The error of the kernel that features stand for, |K(x, y) − F(x)·F(y)|, on pairs of held-out
-// rows.
+// Measures the kernel error |K(x, y) − F(x)·F(y)| on pairs of held-out rows.
 #ifndef PHIMAP_CORE_CERTIFICATE_KERNEL_ERROR_H_
 #define PHIMAP_CORE_CERTIFICATE_KERNEL_ERROR_H_
 
@@ -32,25 +31,25 @@ struct KernelErrors {
   explicit KernelErrors(int64_t rows) : by_row(rows) {}
 
   MeasuredError error;
-  // The errors of the pairs, added up by row.
+  // The errors of the pairs, summed by row.
   RowErrors by_row;
   // Pairs whose error is over √(ρ(x)·ρ(y)).
   int64_t unbounded = 0;
-  // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …: independent of each other.
+  // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
 };
 
-// K(x, x) of each row, of rows after the kernel's input stage and their ‖x‖².
+// Returns K(x, x) of each row, from rows after the kernel's input stage and their ‖x‖².
 std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms);
 
-// |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
-// in the tile before. The rows come in random order, so that these are a sample of all pairs, in
-// which every row has a part. Each tile sums for itself and the tiles are added in order, so that
-// the bits do not depend on who took which.
+// Measures |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each row with earlier rows of its own
+// tile and of the tile before. The rows are in random order, so these pairs are a sample of all
+// pairs, in which every row has a part. Tiles are summed separately and added in order, so the bits
+// do not depend on threads.
 //
 // `x`: rows after the kernel's input stage; `features`: served ones; `residuals`: ρ of each row, or
-// empty. Errors: whatever `control` returns.
+// empty. Errors: those of `control`.
 absl::StatusOr<KernelErrors> KernelError(const MeasurementTask& task, const Matrix<double>& x,
                                          const Matrix<double>& features,
                                          const std::vector<double>& residuals,

@@ -59,7 +59,7 @@ struct HeldOutFeatures {
 absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
                                            ConstMatrixView<double> exact_rows,
                                            const TileControl& control) {
-  // Anything but OUT_OF_RANGE, which is a row's fault, came from a checkpoint.
+  // OUT_OF_RANGE is the fault of a row; any other error came from a checkpoint.
   const auto stopped = [](const absl::Status& status) {
     return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
   };

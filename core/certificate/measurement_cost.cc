@@ -51,7 +51,7 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   if (shape.rows < kMinHeldOutRows) return 0;
   constexpr int64_t kDouble = sizeof(double);
   const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
-  // The second plan's engine, or the rows and a tile of one of the two passes.
+  // Memory of the second plan's engine, or of the rows and a tile of one of the two passes.
   const int64_t engine = shape.plan_numbers * kDouble;
   const int64_t tile =
       kHeldOutTileRows *

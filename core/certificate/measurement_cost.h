@@ -1,4 +1,4 @@
-// Forecasts of what a measurement on held-out rows takes.
+// Forecasts the cost of a measurement on held-out rows.
 #ifndef PHIMAP_CORE_CERTIFICATE_MEASUREMENT_COST_H_
 #define PHIMAP_CORE_CERTIFICATE_MEASUREMENT_COST_H_
 
@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// A mapping that is to be measured, in numbers; for forecasts.
+// Sizes of a mapping that is to be measured, for forecasts.
 struct MeasurementShape {
   // Held-out rows and their columns.
   int64_t rows = 0;
@@ -22,12 +22,12 @@ struct MeasurementShape {
   int64_t plan_numbers = 0;
   // Work of one kernel value; nullopt: the kernel error is not measured.
   std::optional<ValueWork> value;
-  // Landmarks that the kernel is centred on, with which each row is compared; 0: it is not. And
-  // whether they are compared with each other too.
+  // Number of landmarks on which the kernel is centred, which each row is compared with; 0 if it is
+  // not centred. And whether the landmarks are compared with each other too.
   int64_t centre_landmarks = 0;
   bool centre_gram = false;
-  // Rank of the factor that rows are solved with for the trace residual; 0 if there is none or the
-  // features are the projection.
+  // Rank of the factor that is solved for the trace residual; 0 if there is none or the features
+  // are the projection.
   int64_t rank = 0;
 };
 

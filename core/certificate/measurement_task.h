@@ -1,4 +1,4 @@
-// A plan's measurement on held-out rows, and its reference.
+// A measurement of a plan on held-out rows, and what it is compared with.
 #ifndef PHIMAP_CORE_CERTIFICATE_MEASUREMENT_TASK_H_
 #define PHIMAP_CORE_CERTIFICATE_MEASUREMENT_TASK_H_
 
@@ -24,8 +24,9 @@ struct KnownKernel {
   std::vector<Matrix<double>> pairs;
 };
 
-// The part of a kernel that centring on m landmarks removes: F(x)·F(y) of centred kernel PCA stands
-// for K(x, y) − m(x) − m(y) + M, the inner product of φ(x) and φ(y) about the landmarks' mean.
+// The part of a kernel that centring on m landmarks removes: F(x)·F(y) of centred kernel PCA
+// approximates K(x, y) − m(x) − m(y) + M, the inner product of φ(x) and φ(y) about the landmarks'
+// mean.
 struct KernelCentre {
   // m(x) of each held-out row: the mean of K(x, x_i) over the landmarks x_i.
   std::vector<double> means;
@@ -33,7 +34,7 @@ struct KernelCentre {
   double mean = 0;
 };
 
-// A measurement and its reference. Views must outlive the call.
+// Input of a measurement. Views must outlive the call.
 struct MeasurementTask {
   // The plan as served, and the same plan in float64 without any rounding to the serving type.
   const Plan* served = nullptr;
@@ -49,16 +50,16 @@ struct MeasurementTask {
   // similarities, not a factor of the kernel).
   std::optional<KernelProgram> kernel;
   const InputStage* kernel_input = nullptr;
-  // In the place of the kernel: its values on the rows. `rows` are then the engine's input, K of
-  // each row with the plan's landmarks, which are the pivots of F2 and F3.
+  // Replaces the kernel by its values on the rows. `rows` are then the engine's input, K of each
+  // row with the plan's landmarks, which are the pivots of F2 and F3.
   const KnownKernel* known = nullptr;
-  // Centre, where features stand for the centred kernel; null: they stand for K itself.
+  // Set if the features approximate the centred kernel; null if they approximate K.
   const KernelCentre* centre = nullptr;
   // F2, F3: pivots after the input stage (r×p) and their Cholesky factor (r×r, lower); empty
   // otherwise.
   ConstMatrixView<double> pivots;
   ConstMatrixView<double> factor;
-  // F2: its features are the coordinates of the projection, so that ρ needs no other.
+  // F2: the features are the coordinates of the projection, so ρ is computed from them.
   bool features_are_projection = false;
   // F2: the ρ that is served, whose bound on the kernel error is checked; null: not checked.
   const Residual* residual = nullptr;

@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// The share of cases in which a statement may be wrong.
+// The share of cases in which a statement may be false.
 constexpr double kDoubt = 0.05;
 
 // Student's quantile .975: the Cornish–Fisher expansion (Abramowitz, Stegun 26.7.5), within 1e-3
@@ -53,7 +53,7 @@ PairBound BoundPairs(const std::vector<double>& disjoint) {
   PHIMAP_CHECK(!disjoint.empty());
   return {.pairs = static_cast<int64_t>(disjoint.size()),
           .largest = *std::max_element(disjoint.begin(), disjoint.end()),
-          // 1 − e^x without its cancellation.
+          // 1 − e^x, without cancellation.
           .share = -std::expm1(std::log(kDoubt) / static_cast<double>(disjoint.size()))};
 }
 

@@ -1,8 +1,8 @@
 // Infers the error on all pairs of rows from the error on some pairs.
 //
-// Both statements take the rows for exchangeable: in random order, as a uniform sample of a stream
-// comes. Pairs that share a row depend on each other, so that a mean over all of them is not a mean
-// of independent numbers.
+// Both statements assume exchangeable rows, that is rows in random order, as a uniform sample of a
+// stream is. Pairs that share a row depend on each other, so a mean over pairs is not a mean of
+// independent numbers.
 #ifndef PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 #define PHIMAP_CORE_CERTIFICATE_PAIR_ERROR_H_
 
@@ -18,7 +18,7 @@ struct MeanInterval {
   double high = 0;
 };
 
-// At most `share` of all pairs err more than `largest`, with confidence 95 %: exact for every law
+// With confidence 95 %, at most `share` of all pairs err more than `largest`. Exact for every law
 // of the errors.
 struct PairBound {
   // Pairs that share no row.
@@ -27,7 +27,7 @@ struct PairBound {
   double share = 0;
 };
 
-// Errors of pairs, added up by row: the pairs are the edges of a graph.
+// Errors of pairs, summed by row. The pairs are the edges of a graph on the rows.
 struct RowErrors {
   explicit RowErrors(int64_t rows)
       : sums(static_cast<size_t>(rows)), counts(static_cast<size_t>(rows)) {}

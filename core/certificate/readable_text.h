@@ -1,5 +1,5 @@
-// Decides which bytes may be shown to people as text: the texts of an artifact of unknown origin go
-// into messages, logs and terminals.
+// Decides which bytes may be shown to people as text, since the texts of an artifact of unknown
+// origin appear in messages, logs and terminals.
 #ifndef PHIMAP_CORE_CERTIFICATE_READABLE_TEXT_H_
 #define PHIMAP_CORE_CERTIFICATE_READABLE_TEXT_H_
 

@@ -25,7 +25,7 @@ RowsView RowsOf(const SelfCheck& check, int64_t columns) {
           .columns = columns};
 }
 
-// The features' bytes; OUT_OF_RANGE when a row's overflow.
+// Returns the bytes of the features; OUT_OF_RANGE if those of a row overflow.
 absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& rows) {
   std::string bytes(static_cast<size_t>(rows.rows * engine.output_columns() *
                                         FloatTypeBytes(engine.serving_type())),
@@ -37,7 +37,7 @@ absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& row
   return bytes;
 }
 
-// The largest |feature|; what of it is below the normal numbers of the type counts as 0.
+// Returns the largest |feature|. Numbers below the type's normal range count as 0.
 template <typename T>
 double Largest(const std::string& features_le) {
   double largest = 0;
@@ -73,8 +73,8 @@ std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
   return point;
 }
 
-// `row` itself, or the first of the points towards `anchor` whose features are worth comparing:
-// their largest is at least 1/1024 of the anchor's own. nullopt if there is none.
+// Returns `row`, or the first point on the way to `anchor` whose features are worth comparing:
+// their largest is at least 1/1024 of the anchor's. nullopt if there is none.
 std::optional<std::vector<float>> ReferenceVector(const Engine& engine, absl::Span<const float> row,
                                                   absl::Span<const double> anchor) {
   const std::vector<float> made_up(row.begin(), row.end());
@@ -99,7 +99,7 @@ absl::Status Failed(absl::string_view reason, absl::string_view what) {
   return MakeError(absl::StatusCode::kDataLoss, reason, "", absl::StrCat("self-check: ", what));
 }
 
-// The bounds come first: no product of the sizes wraps.
+// Checks bounds first, so that no product of sizes overflows.
 absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
   if (check.rows < 1 || check.rows > kMaxSelfCheckRows) {
     return Failed(

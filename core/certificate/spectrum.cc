@@ -64,7 +64,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
     return MakeError(absl::StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED", "kernel",
                      absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
   }
-  // L⁻¹·k_r(x_i) of each row: K̂ is the product of this with itself.
+  // K̂ is the Gram matrix of the columns L⁻¹·k_r(x_i).
   SolveLowerTriangle(factor, block.view());
   const Matrix<double> projected = Transposed(block);
   Matrix<double> approximation = Matrix<double>::Uninit(m, m);
@@ -96,8 +96,8 @@ Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork
 }
 
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank) {
-  // The rows before and after the input stage; both matrices, and the projection with its
-  // transpose; the tile that a Gram matrix is made through.
+  // Rows before and after the input stage, both matrices, the projection with its transpose, and a
+  // tile of a Gram matrix.
   const int64_t numbers = 2 * rows * columns + 2 * rows * rows + 2 * rank * rows + 256 * rows;
   return numbers * static_cast<int64_t>(sizeof(double));
 }

@@ -20,8 +20,8 @@ inline constexpr int64_t kMaxEigenvalues = 64;
 // d(λ) = Σ λ_i/(λ_i + λ): the number of directions larger than λ.
 struct EffectiveDimension {
   double lambda = 0;
-  // Over the eigenvalues of K/m and of K̂/m, K̂ that of the landmarks' span. d(K̂) ≤ d(K) ≤
-  // d(K̂) + mτ/(mλ + τ).
+  // Over the eigenvalues of K/m and of K̂/m, where K̂ is the kernel of the landmarks' span. d(K̂) ≤
+  // d(K) ≤ d(K̂) + mτ/(mλ + τ).
   double kernel = 0;
   double mapping = 0;
 };
@@ -32,7 +32,7 @@ struct Spectrum {
   // tr K/m, the sum of all eigenvalues of K/m; and τ = tr(K − K̂)/m.
   double trace = 0;
   double residual = 0;
-  // The largest of K/m, falling; at most kMaxEigenvalues.
+  // The largest eigenvalues of K/m, in decreasing order; at most kMaxEigenvalues.
   std::vector<double> eigenvalues;
   // At λ = 10⁻¹, 10⁻² … 10⁻⁵ of the trace.
   std::vector<EffectiveDimension> effective_dimensions;

@@ -1,4 +1,4 @@
-// The names of a version's columns as calls compare them: by one hash, whatever their length.
+// The names of a version's columns, which calls compare by one hash, whatever their length.
 #ifndef PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
 #define PHIMAP_CORE_DIGEST_NAMED_COLUMNS_H_
 
@@ -14,7 +14,8 @@ namespace phimap {
 // as its length in bytes (32 bits, little-endian) and its bytes; 1 if that is 0; 0 for no names.
 uint64_t ColumnNamesHash(const std::vector<std::string>& names);
 
-// The names for people: quoted, in order, and how many are left out if they are over `most`.
+// Lists names for people: quoted, in order, with the number of omitted names if there are more than
+// `most`.
 std::string ShownColumnNames(const std::vector<std::string>& names, size_t most = 40);
 
 // Immutable.

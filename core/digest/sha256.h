@@ -1,4 +1,4 @@
-// SHA-256, piece by piece: the name of every artifact, taken while the artifact is on its way.
+// Computes SHA-256 piece by piece. Artifacts are named by it, and hashed in transit.
 #ifndef PHIMAP_CORE_DIGEST_SHA256_H_
 #define PHIMAP_CORE_DIGEST_SHA256_H_
 
@@ -25,7 +25,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void Update(absl::string_view bytes);
-  // The digest of all bytes so far, as 64 lower-case hexadecimal digits. Call once, last.
+  // Returns the digest of all bytes so far, as 64 lower-case hexadecimal digits. Call once, last.
   std::string Hex();
 
  private:

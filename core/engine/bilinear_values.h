@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Holds A_m a_j of each form and landmark, rounded once.
+// Holds A_m a_j for each form and landmark, rounded once.
 template <typename T>
 class BilinearValues final : public PairValues<T> {
  public:

@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// Holds the columns of the landmarks that each sum takes.
+// Holds the landmarks' columns that each sum reads.
 template <typename T>
 class ColumnSumValues final : public PairValues<T> {
  public:

@@ -1,13 +1,13 @@
-// An engine: executes one plan, fast, with bits that depend on the plan and the row alone.
+// Executes one plan, fast, with bits that depend only on the plan and the row.
 //
-// The order of every sum is fixed by the arithmetic number of the plan (panel_product.h), so a
-// row's features do not depend on the rows beside it, on threads, on the float type that carried
-// equal values, or on which machine with fused multiply-add computes them.
+// The plan's arithmetic number fixes the order of every sum (panel_product.h), so a row's features
+// do not depend on the rows beside it, on threads, on the float type that carried equal values, or
+// on which machine with fused multiply-add computes them.
 //
-// This is the interface that schedulers and servers see; engine_loader.h makes engines of plans.
+// This is the interface for schedulers and servers; engine_loader.h makes engines of plans.
 //
-// Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with a
-// scratch of its own.
+// Thread-safety: a loaded engine is immutable. Any number of threads may use it, each with its own
+// scratch.
 #ifndef PHIMAP_CORE_ENGINE_ENGINE_H_
 #define PHIMAP_CORE_ENGINE_ENGINE_H_
 
@@ -31,18 +31,18 @@ struct TransformPart {
   // rows.rows() × output_columns() numbers of the serving type, at any alignment of that type;
   // aliases nothing.
   void* features = nullptr;
-  // Filled in: OK, or OUT_OF_RANGE (reason VALUE_NOT_REPRESENTABLE, field rows[i]) when a row's
-  // kernel values or features overflow the serving type. Other parts are not affected.
+  // Output: OK, or OUT_OF_RANGE (reason VALUE_NOT_REPRESENTABLE, field rows[i]) if a row's kernel
+  // values or features overflow the serving type. Other parts are not affected.
   absl::Status status;
 };
 
 // Rows that an engine takes.
 struct EngineInput {
-  // Numbers of a row; 0 of strings. A row of remote kernel values is K(x, ·) of each landmark in
-  // turn, and may have one number more, K(x, x), which the engine passes over.
+  // Columns of a row; 0 for strings. A row of remote kernel values is K(x, ·) of each landmark in
+  // order. It may have one more number, K(x, x), which the engine ignores.
   int64_t columns = 0;
   bool remote = false;
-  // Whether examples are strings, and whether any bytes will do.
+  // Whether examples are strings, and whether they may be arbitrary bytes.
   bool strings = false;
   bool bytes = false;
 };
@@ -73,8 +73,8 @@ class Engine {
   }
   int64_t output_columns() const { return shape_.output_columns; }
   FloatType serving_type() const { return shape_.serving_type; }
-  // Whether the plan maps such examples: INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH
-  // with both numbers; field "examples.KIND" or "examples.KIND.columns") if it does not.
+  // INVALID_ARGUMENT (EXAMPLE_KIND_MISMATCH; COLUMNS_MISMATCH with both numbers; field
+  // "examples.KIND" or "examples.KIND.columns") unless the plan maps such examples.
   absl::Status CheckTakes(const ExamplesView& examples) const;
 
   // Bytes held by the loaded plan.

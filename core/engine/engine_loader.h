@@ -22,7 +22,7 @@ class EngineBackend {
  public:
   virtual ~EngineBackend() = default;
   virtual absl::string_view name() const = 0;
-  // Whether it executes plans of that arithmetic with its bits.
+  // Whether the backend executes plans of that arithmetic with the right bits.
   virtual bool RunsArithmetic(uint32_t arithmetic) const = 0;
   // Packs `plan`, which is not needed afterwards. REQUIRES: RunsArithmetic, and Validate is OK.
   // Errors: RESOURCE_EXHAUSTED for a plan that would take too much memory; FAILED_PRECONDITION for

@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// Holds one object of each type of memory that was asked for: every stage of an engine, and every
-// backend, has a type of its own. Not thread-safe.
+// Holds one object per type of memory. Every stage of an engine, and every backend, has a type of
+// its own. Not thread-safe.
 class EngineScratch {
  public:
   EngineScratch() = default;

@@ -29,7 +29,7 @@ class FeatureRunner {
                    EngineScratch& scratch) const = 0;
 
   virtual int64_t features() const = 0;
-  // Whether a row's named numbers are all that is read, so that sparse rows need not become dense.
+  // Whether the stage reads only the entries of sparse rows, so that they need not become dense.
   virtual bool takes_sparse() const { return false; }
   virtual int64_t memory_bytes() const = 0;
   // Multiplications for a dense row; the share of them that a sparse row needs per number that it
@@ -38,15 +38,15 @@ class FeatureRunner {
   virtual int64_t multiplications_of_numbers() const { return 0; }
   virtual double multiplications_per_byte() const { return 0; }
 
-  // Reason why a row can overflow besides its size, for the error that refuses it, and the remedy.
+  // A cause of overflow other than the row's size, and the remedy, for the error message.
   virtual absl::string_view overflow_cause() const { return ""; }
   virtual absl::string_view overflow_remedy() const {
     return "scale the inputs, build with standardize, or serve in float64";
   }
 };
 
-// finite[i] becomes false for each of `count` rows of `columns` numbers that has a number that is
-// not finite.
+// Sets finite[i] to false for each of `count` rows of `columns` numbers that contains a non-finite
+// number.
 template <typename T>
 void CheckFinite(const T* const* rows, int64_t count, int64_t columns, bool* finite) {
   for (int64_t i = 0; i < count; ++i) {

@@ -11,9 +11,9 @@
 
 namespace phimap {
 
-// Cost of a multiplication of a walked sparse row, divided by that of a dense row, which shares its
+// Cost of a multiplication of a walked sparse row relative to a dense row, which shares its
 // registers with eleven others. Measured: 4 at 1 % nonzeros, 3 at 25 %, of 10,000 columns
-// (bench/sparse_bench). So rows that name more than one number in four are made dense.
+// (bench/sparse_bench). Rows with more than one nonzero in four are therefore made dense.
 inline constexpr double kSparseCost = 4;
 
 // Immutable, thread-safe.
@@ -26,8 +26,8 @@ class InputRunner {
   virtual ~InputRunner() = default;
 
   const EngineInput& input() const { return input_; }
-  // Whether these rows stay sparse until the first product; the bits are the same. Rows that walk
-  // share tiles with others that do.
+  // Whether these rows stay sparse until the first product; the bits are the same. A tile has
+  // either walked rows only or none.
   bool Walks(const ExamplesView& rows) const {
     const SparseRowsView* const sparse = rows.sparse();
     return sparse != nullptr && walks_sparse_ &&
@@ -35,9 +35,9 @@ class InputRunner {
                static_cast<double>(sparse->rows) * static_cast<double>(input_.columns);
   }
 
-  // Rows of a tile, computed in float64 whatever their type, and rounded once. The rows live until
-  // `scratch` is used for the next tile. REQUIRES: at most kMaxTileRows rows, if they walk, else
-  // kDenseTileRows; Walks says the same of all.
+  // Returns the rows of a tile, computed in float64 whatever their type, and rounded once. They
+  // live until `scratch` is used for the next tile. REQUIRES: at most kMaxTileRows rows if they are
+  // walked, else kDenseTileRows; Walks gives the same answer for all.
   virtual TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const = 0;
 
   virtual int64_t memory_bytes() const = 0;

@@ -1,5 +1,5 @@
-// Features that are a kernel program of L1 distances to fixed rows: the form of old plans, whose
-// program takes a distance for a product.
+// Features that are a kernel program of L1 distances to fixed rows. Old plans have this form, whose
+// program reads a distance in place of a product.
 #ifndef PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_L1_RUNNER_H_
 

@@ -1,4 +1,4 @@
-// A kernel program with everything that it reads of the landmarks alone: norms, offsets, factors.
+// A kernel program and everything that it reads of the landmarks alone: norms, offsets, factors.
 #ifndef PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 #define PHIMAP_CORE_ENGINE_LANDMARK_KERNEL_H_
 
@@ -10,11 +10,11 @@
 
 namespace phimap {
 
-// Immutable once it has taken all; then thread-safe.
+// Immutable and thread-safe after the Take functions were called.
 template <typename T>
 class LandmarkKernel {
  public:
-  // Numbers that the program reads of a tile; null where it reads none.
+  // Numbers of a tile that the program reads; null if it does not read them.
   struct Operands {
     int64_t rows = 0;
     // x_i·a_j in row i, ‖x_i − a_j‖₁ in row i, ‖x_i‖².
@@ -23,8 +23,8 @@ class LandmarkKernel {
     const T* norms = nullptr;
     // PairValues::Compute.
     const T* const* pair_values = nullptr;
-    // K(x, x) of the tile's rows: with pair values filled in if the program has factors, which
-    // Evaluate fills in.
+    // K(x, x) of the tile's rows: the caller fills in pair values if the program has factors, and
+    // Evaluate fills in the factors.
     SelfValues<T>* self = nullptr;
   };
   // Memory of one row.
@@ -57,7 +57,7 @@ class LandmarkKernel {
     return self_.memory_bytes() +
            static_cast<int64_t>((norms_.size() + offsets_.size()) * sizeof(T));
   }
-  // FeatureRunner::overflow_cause of a stage that evaluates it.
+  // Value of FeatureRunner::overflow_cause for stages that use this kernel.
   const char* overflow_cause() const {
     return program_.factors().empty() ? "" : ", or K(x, x) that it is divided by is not > 0";
   }

@@ -12,8 +12,8 @@ namespace phimap {
 template <typename T>
 class NumberInput final : public InputRunner<T> {
  public:
-  // REQUIRES: `stage` projects nothing, and if it has c or s they are of input.columns numbers;
-  // walks_sparse only without c, since a number that is not named stays 0 whatever its scale.
+  // REQUIRES: `stage` has no projection, and its c and s, if any, have input.columns numbers;
+  // walks_sparse only without c, so that absent numbers stay 0.
   NumberInput(const EngineInput& input, const InputStage& stage, bool walks_sparse);
 
   TileRows<T> Run(absl::Span<const RowPlace> tile, EngineScratch& scratch) const override;

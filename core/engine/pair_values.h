@@ -1,7 +1,7 @@
-// Values of each pair of a row and a landmark that a kernel program reads beside products and
-// distances.
+// Values of each pair of a row and a landmark that a kernel program reads in addition to products
+// and distances.
 //
-// A new kind of them is a class that derives from PairValues, and a line of the table in
+// To add a kind of them, derive a class from PairValues and add a line to the table in
 // pair_values.cc.
 #ifndef PHIMAP_CORE_ENGINE_PAIR_VALUES_H_
 #define PHIMAP_CORE_ENGINE_PAIR_VALUES_H_

@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// Packs P in float64. The output is dense.
+// Holds P, packed in float64. The output is dense.
 template <typename T>
 class ProjectedInput final : public InputRunner<T> {
  public:

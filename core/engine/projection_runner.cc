@@ -12,8 +12,8 @@
 namespace phimap {
 namespace {
 
-// Most bytes that a sparse W may take once it is dense: its shape costs an artifact next to
-// nothing.
+// Largest size of a sparse W in dense form: a tiny artifact could otherwise ask for any amount of
+// memory.
 constexpr int64_t kMaxUnfoldedBytes = int64_t{1} << 30;
 
 // One overload for each form of W.
@@ -26,7 +26,7 @@ struct PackProjection {
   absl::StatusOr<PanelMatrix<T>> operator()(const DenseProjection<T>& dense) const {
     return PanelMatrix<T>::Pack(dense.matrix.view());
   }
-  // A zero does not change a chain, so the dense form has the same bits.
+  // A zero does not change a chain of multiply-adds, so the dense form gives the same bits.
   absl::StatusOr<PanelMatrix<T>> operator()(const SparseProjection<T>& sparse) const {
     const int64_t unfolded = sparse.rows * sparse.columns * static_cast<int64_t>(sizeof(T));
     if (unfolded > kMaxUnfoldedBytes) {

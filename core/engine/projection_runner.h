@@ -18,14 +18,14 @@ class ProjectionRunner {
   // RESOURCE_EXHAUSTED for a sparse W whose dense form takes over 1 GiB. Throws std::bad_alloc.
   static absl::StatusOr<ProjectionRunner> Load(const ServingStages<T>& stages);
 
-  // Whether features are outputs, because there is no W: then z and y are the same memory.
+  // Whether the features are the outputs, because there is no W. z and y are then the same memory.
   bool in_place() const { return matrix_.columns() == 0; }
   // Whether there is nothing to do at all.
   bool empty() const { return in_place() && centre_.empty(); }
 
-  // y[i] of each of `count` rows of features z[i], which are changed. finite[i] becomes false where
-  // an output of row i is not finite. REQUIRES: not empty; z[i] = z[0] + i · stride unless
-  // in_place(), z = y if it is.
+  // Computes y[i] for each of `count` rows of features z[i], which it overwrites. Sets finite[i] to
+  // false if an output of row i is not finite. REQUIRES: not empty(); z[i] = z[0] + i · stride
+  // unless in_place(), z = y if it is.
   void Run(T* const* z, int64_t stride, int64_t count, T* const* y, bool* finite) const;
 
   int64_t memory_bytes() const {

@@ -1,4 +1,4 @@
-// Features that were computed elsewhere: remote kernel values, which are the rows.
+// Features that arrive as rows: the values of a remote kernel.
 #ifndef PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 #define PHIMAP_CORE_ENGINE_REMOTE_RUNNER_H_
 

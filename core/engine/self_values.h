@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// v_m(x, x) of each pair value m and f_m(x) of each factor m, for some rows. Memory only: the owner
+// Memory for v_m(x, x) of each pair value m and f_m(x) of each factor m, for some rows. The owner
 // fills it.
 template <typename T>
 class SelfValues {

@@ -3,7 +3,7 @@
 namespace phimap {
 namespace {
 
-// Cost of an n-gram of a string, in multiplications: to be counted and looked up, and for each
+// Cost of an n-gram of a string, in multiplications: it is counted, looked up, and added for each
 // string of the plan that has it.
 constexpr double kLookupCost = 4000;
 constexpr double kPostingCost = 100;

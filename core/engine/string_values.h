@@ -24,7 +24,7 @@ class StringValues final : public PairValues<T> {
   void ComputeSelf(const TileRows<T>& x, T* const* self) const override;
   int64_t memory_bytes() const override { return index_.memory_bytes(); }
   int64_t multiplications() const override { return 0; }
-  // A string's time is that of its n-grams.
+  // Multiplications per byte: the time of a string is the time of its n-grams.
   double multiplications_per_byte() const;
 
  private:

@@ -15,8 +15,8 @@ namespace phimap {
 // Dense rows of a tile: a multiple of the row blocks of every target, and so few that a tile's
 // features stay in the second-level cache.
 inline constexpr int64_t kDenseTileRows = 40;
-// Sparse rows of a tile that are walked. The rows of a tile share the entries of A' that they read:
-// the more rows, the less is read.
+// Sparse rows of a tile that are walked. They share the entries of A' that they read, so larger
+// tiles read less.
 inline constexpr int64_t kSparseTileRows = kMaxSparseRows;
 inline constexpr int64_t kMaxTileRows = std::max(kDenseTileRows, kSparseTileRows);
 

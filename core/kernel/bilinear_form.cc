@@ -54,7 +54,7 @@ template void BilinearForm::Apply(const double* x, double* out) const;
 template double BilinearForm::Square(const float* x) const;
 template double BilinearForm::Square(const double* x) const;
 
-// Cholesky with complete pivoting on a copy: texts are short, so that matrices are small.
+// Cholesky with complete pivoting on a copy. Texts are short, so the matrices are small.
 absl::Status BilinearForm::CheckPositiveSemidefinite() const {
   double largest = 0;
   for (int64_t i = 0; i < columns; ++i) {

@@ -17,8 +17,8 @@ struct BilinearForm {
   std::vector<double> numbers;
 
   int64_t NumberCount() const { return diagonal ? columns : columns * columns; }
-  // out = A·x, `columns` numbers, in float64: products rounded, summed from the first column on, so
-  // that the bits are the same everywhere. out aliases nothing.
+  // out = A·x, `columns` numbers, in float64. Products are rounded and summed from the first column
+  // on, so that the bits are the same everywhere. out must not alias x.
   template <typename T>
   void Apply(const T* x, double* out) const;
   // The quadratic form xᵀAx.

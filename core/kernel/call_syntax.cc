@@ -62,11 +62,11 @@ absl::StatusOr<double> ExpressionScanner::Number() {
   const char* end = text_.data() + text_.size();
   const char* digits = begin;
   if (digits != end && (*digits == '+' || *digits == '-')) ++digits;
-  // Only decimal digits or a point may follow: from_chars would read "inf" and "nan" too.
+  // from_chars would accept "inf" and "nan", so require a digit or a point.
   if (digits == end || !(absl::ascii_isdigit(*digits) || *digits == '.')) {
     return Expected("a number");
   }
-  // Hexadecimal is no number either: in "0x10" the number is the 0.
+  // Hexadecimal is not supported: of "0x10" only the 0 is a number.
   if (end - digits > 1 && digits[0] == '0' && absl::ascii_tolower(digits[1]) == 'x') {
     end = digits + 1;
   }
@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<CallArgument>> ParseArgumentList(ExpressionScanner& s
   return arguments;
 }
 
-// Calls nest once only, so that no text makes the recursion deep.
+// Calls nest only once, so no text makes the recursion deep.
 absl::StatusOr<CallArgument> ParseValueOf(ExpressionScanner& scanner, bool may_call) {
   CallArgument argument;
   argument.value_column = scanner.column();

@@ -1,6 +1,6 @@
 // The syntax that kernels and mappings share: calls with named arguments, `name(key=value,
-// key=value)`, a value being a number, a range `0:8`, a word, a list `[1, 2; 3, 4]` or a call whose
-// own values are none. Errors name the column.
+// key=value)`. A value is a number, a range `0:8`, a word, a list `[1, 2; 3, 4]`, or a call, which
+// may not contain further calls. Errors name the column.
 #ifndef PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 #define PHIMAP_CORE_KERNEL_CALL_SYNTAX_H_
 
@@ -18,8 +18,8 @@ namespace phimap {
 // Longest text form of a kernel or a mapping, in bytes.
 inline constexpr int64_t kMaxExpressionBytes = 4096;
 
-// Walks over a text once, from left to right. Columns count from 1 (in bytes; the syntax is ASCII).
-// Spaces and tabs separate and mean nothing. Not thread-safe; the text must outlive it.
+// Walks once over a text, from left to right. Columns count from 1 (in bytes; the syntax is ASCII).
+// Spaces and tabs only separate. Not thread-safe; the text must outlive the scanner.
 class ExpressionScanner {
  public:
   explicit ExpressionScanner(absl::string_view text) : text_(text) {}
@@ -77,7 +77,7 @@ struct CallArgument {
   std::string ValueText() const;
 };
 
-// Parses the value of an argument: its name stays empty.
+// Parses the value of an argument; its name stays empty.
 absl::StatusOr<CallArgument> ParseValue(ExpressionScanner& scanner);
 
 // A parsed call. Call OnlyHas first: "no parameter 'gama'" helps more than "gamma is missing".
@@ -94,13 +94,13 @@ class ParsedCall {
 
   const std::string& name() const { return name_; }
   int column() const { return column_; }
-  // Refuses the first argument that is not among `known`, and lists those.
+  // Refuses the first argument that is not in `known`; the error lists `known`.
   absl::Status OnlyHas(absl::Span<const absl::string_view> known) const;
   // The argument, or nullptr.
   const CallArgument* Take(absl::string_view name) const;
   // A finite number; `fallback` if the argument is absent; an error if it is not a number.
   absl::StatusOr<double> TakeNumber(absl::string_view name, double fallback) const;
-  // An integer in [low, high]; `required` arguments must be there, others fall back to `fallback`.
+  // Reads an integer in [low, high]. An absent argument is an error if `required`, else `fallback`.
   absl::StatusOr<int64_t> TakeInteger(absl::string_view name, int64_t low, int64_t high,
                                       bool required, int64_t fallback) const;
   // One of `words`, by index; absent: `fallback`.

@@ -1,4 +1,4 @@
-// Column sums of rows with many fixed ones, with vector instructions.
+// Column sums of a row with many fixed rows, by vector instructions.
 #ifndef PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 #define PHIMAP_CORE_KERNEL_COLUMN_SUM_ROWS_H_
 
@@ -10,15 +10,15 @@
 
 namespace phimap {
 
-// The columns that a sum takes of rows a_j, in panels of 32 rows. Immutable; thread-safe.
+// The columns that a sum reads of rows a_j, in panels of 32 rows. Immutable, thread-safe.
 //
-// Accuracy: each sum is one chain of fused multiply-adds of weights and terms for each 512 columns,
-//           from the first column on, and the chains are added in order.
+// Accuracy: each sum is a chain of fused multiply-adds of weights and terms for each 512 columns,
+// from the first column on; the chains are added in order.
 // Bits:     a sum depends on its own two rows alone; equal on every target with fused multiply-add.
 template <typename T>
 class ColumnSumRows {
  public:
-  // REQUIRES: rows have the columns that the sum takes, weights fit into T.
+  // REQUIRES: rows have all columns that the sum reads; the weights fit into T.
   ColumnSumRows(const ColumnSum& sum, ConstMatrixView<T> rows);
 
   int64_t rows() const { return rows_; }

@@ -1,4 +1,4 @@
-// Fused maps on blocks of products that never were in memory.
+// Applies fused maps to blocks of products before the products reach memory.
 #if defined(PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_
 #undef PHIMAP_CORE_KERNEL_FUSED_BLOCK_INL_H_
@@ -18,9 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace phimap {
 namespace HWY_NAMESPACE {
 
-// Puts the arguments of the map in the place of a block's products. Returns whether all are within
-// its range: the comparisons of each would take the unit of the multiply-adds, a maximum of
-// integers takes another.
+// Replaces the products of a block by the arguments of the map. Returns whether all are within its
+// range. Compares by a maximum of integers, because float comparisons would use the unit that
+// multiplies.
 template <class Map, typename T>
 HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
                              const ProductBlock<T>& block) {
@@ -30,7 +30,7 @@ HWY_INLINE bool SetArguments(const Map& map, const KernelBlockOperands<T>& in,
   const int64_t first_column = block.first_column;
   const int64_t columns = block.columns;
   const int64_t rows = block.rows;
-  // Numbers other than NaN are ordered as the bits of their size, and NaN comes after them.
+  // Ordered as integers, the bit patterns of |x| order the numbers, and NaN comes last.
   auto largest = hn::Zero(di);
   KernelOperands<T> row{.row_norms = in.row_norms, .offsets = in.offsets};
   T* values = block.values;

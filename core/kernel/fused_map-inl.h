@@ -1,9 +1,9 @@
-// The programs that nearly every plan has, one vector at a time, without a trip through memory
-// between operations: the same operations on the same numbers, so the same bits.
+// The most common programs, applied to one vector at a time without storing intermediate results.
+// They perform the same operations on the same numbers as the evaluator, so the bits are the same.
 //
 // A map has two halves: the argument, made of the product and the other operands, and the function.
-// kSecond: it has second results. kRange: with arguments of at most this size Apply<true> gives the
-// same bits by fewer operations; 0 if there is nothing to save.
+// kSecond: it has second results. kRange: for arguments of at most this size Apply<true> gives the
+// same bits with fewer operations; 0 if there is nothing to save.
 #if defined(PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_
 #undef PHIMAP_CORE_KERNEL_FUSED_MAP_INL_H_

@@ -28,7 +28,7 @@ std::vector<double> SquaredNorms(ConstMatrixView<double> x) {
 
 namespace {
 
-// Numbers of n rows, one row for each factor or form.
+// n rows of values, one row for each factor or form.
 struct RowValues {
   Matrix<double> values;
   std::vector<const double*> pointers;
@@ -39,7 +39,7 @@ struct RowValues {
   }
 };
 
-// The strings that the rows of x stand for.
+// Returns the strings that the rows of x stand for.
 std::vector<const std::string*> StringsOf(const KernelProgram& program, ConstMatrixView<double> x) {
   PHIMAP_CHECK(program.string_table() != nullptr && x.cols() == 1);
   std::vector<const std::string*> strings;
@@ -51,7 +51,7 @@ std::vector<const std::string*> StringsOf(const KernelProgram& program, ConstMat
   return strings;
 }
 
-// k_m(x, x) of each string, for each string kernel m.
+// Returns k_m(x, x) of each string, for each string kernel m.
 RowValues SelfStrings(const KernelProgram& program, ConstMatrixView<double> x) {
   RowValues self;
   self.Allocate(program.strings().size(), x.rows());
@@ -67,8 +67,8 @@ RowValues SelfStrings(const KernelProgram& program, ConstMatrixView<double> x) {
   return self;
 }
 
-// Number of strings from `first` on that are indexed at one time: an index takes far more memory
-// than its strings.
+// Number of strings from `first` on that are indexed at a time, since an index takes far more
+// memory than its strings.
 int64_t IndexedAtOnce(const std::vector<StringKernel>& kernels,
                       const std::vector<const std::string*>& strings, int64_t first) {
   int64_t bytes = 0;
@@ -106,7 +106,7 @@ std::vector<Matrix<double>> StringValues(const KernelProgram& program, ConstMatr
   return values;
 }
 
-// xᵀA_m x of each row, for each form m, and after them the column sums of each row with itself.
+// Returns xᵀA_m x of each row for each form m, followed by the column sums of each row with itself.
 RowValues SelfForms(const KernelProgram& program, ConstMatrixView<double> x) {
   RowValues forms;
   if (!program.strings().empty()) return SelfStrings(program, x);
@@ -135,7 +135,7 @@ RowValues Factors(const KernelProgram& program, const RowValues& forms,
   return factors;
 }
 
-// Computes the factors of rows whose forms are not needed elsewhere.
+// Computes the factors of rows whose forms have no other use.
 RowValues FactorsOf(const KernelProgram& program, ConstMatrixView<double> x,
                     const std::vector<double>& norms) {
   if (program.factors().empty()) return {};
@@ -249,8 +249,8 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
   const auto tile = [&](int64_t t) {
     const int64_t begin = t * kTileRows;
     const int64_t end = std::min(n, begin + kTileRows);
-    // The tile is computed up to the end of its last row; what lies right of the diagonal goes to a
-    // buffer of its own.
+    // The tile is computed up to the end of its last row. The part right of the diagonal goes to a
+    // separate buffer.
     const std::vector<double> tile_norms(norms.begin() + begin, norms.begin() + end);
     Matrix<double> block = Matrix<double>::Uninit(end - begin, end);
     KernelBlock(program, x.Rows(begin, end - begin), tile_norms, x.Rows(0, end), norms,
@@ -260,7 +260,7 @@ absl::Status KernelGram(const KernelProgram& program, ConstMatrixView<double> x,
       out(i, i) = diagonal[i];
     }
   };
-  // A tile's work grows with its number.
+  // The work of a tile grows with its number.
   return ForEachTile(
       control.threads(), (n + kTileRows - 1) / kTileRows, [&](double f) { return control(f * f); },
       tile);

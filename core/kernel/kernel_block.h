@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// Maximum size of the strings that are indexed at one time, counted once for each unit and n
-// (IndexedBytes); a single string may be longer.
+// Maximum size of the strings that are indexed at a time, counted once for each unit and n
+// (IndexedBytes). A single string may be larger.
 inline constexpr int64_t kMaxBlockIndexedBytes = int64_t{1} << 20;
 
 // ‖x_i‖² of each row.
@@ -33,8 +33,8 @@ void KernelBlock(const KernelProgram& program, ConstMatrixView<double> x,
 std::vector<double> KernelDiagonal(const KernelProgram& program, ConstMatrixView<double> x,
                                    const std::vector<double>& x_norms);
 
-// Diagonal for strings whose k_m(x, x) are known for each string kernel m (StringSquares): a row
-// for each string.
+// Returns the diagonal for strings whose k_m(x, x) are known for each string kernel m
+// (StringSquares): one row for each string.
 std::vector<double> StringDiagonal(const KernelProgram& program, ConstMatrixView<double> squares);
 
 // k_m(x, x) for each string and each string kernel m: n×m. REQUIRES: x holds indices of strings,

@@ -1,4 +1,4 @@
-// From expressions to programs.
+// Compiles expressions to programs.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -62,13 +62,13 @@ class Compiler {
     }
   }
 
-  // K(x, y), K(x, x) and K(y, y) are the same operations: they are made once, so that nested ones
-  // cost what they are long and not two to the power of their depth.
+  // K(x, y), K(x, x) and K(y, y) are the same operations, compiled once. The cost of nested kernels
+  // is therefore linear in their length, not exponential in their depth.
   void EmitNormalized(const KernelNode& node, Ops& ops) {
     Ops inner;
     Emit(*node.children[0], inner);
     ops.insert(ops.end(), inner.begin(), inner.end());
-    // A short string has no n-grams: nothing is wrong with it, and φ of it is 0.
+    // A short string has no n-grams. This is no error: its φ is 0.
     const bool of_strings = std::any_of(inner.begin(), inner.end(), [](const KernelOp& op) {
       return op.code == Code::kPushString;
     });

@@ -1,4 +1,4 @@
-// Takes down the operations of a program while a kernel is compiled.
+// Collects the operations of a program while a kernel is compiled.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_EMITTER_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_EMITTER_H_
 
@@ -29,7 +29,7 @@ class KernelEmitter {
   void PushForm(BilinearForm form) {
     Emit({.code = KernelOpCode::kPushForm, .n = IndexOf(parts_.forms, std::move(form))});
   }
-  // An operation that pushes a column sum: for Emit, or for a factor.
+  // Makes an operation that pushes a column sum, for Emit or for a factor.
   KernelOp ColumnSumOp(ColumnSum sum) {
     return {.code = KernelOpCode::kPushColumnSum, .n = IndexOf(parts_.sums, std::move(sum))};
   }

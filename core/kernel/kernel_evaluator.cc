@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernel/kernel_evaluator.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
-// After foreach_target.h, which includes this file once for each target.
+// Must follow foreach_target.h, which includes this file once per target.
 #include "core/kernel/fused_block-inl.h"
 #include "core/kernel/fused_map-inl.h"
 #include "core/kernel/op/all_ops-inl.h"
@@ -48,7 +48,7 @@ void EvaluateBlockF64(const KernelProgram& program, const KernelBlockOperands<do
   EvaluateBlock(program, in, block, count, out, finite);
 }
 
-// One operation on a chunk, by its arity.
+// Runs one operation on a chunk, by its arity.
 template <KernelOpCode kCode, typename T>
 HWY_INLINE void RunOp(const KernelOp& op, const KernelOperands<T>& in, int64_t begin, T*& top) {
   const hn::ScalableTag<T> d;
@@ -76,7 +76,7 @@ HWY_INLINE void RunOp(const KernelOp& op, const KernelOperands<T>& in, int64_t b
   }
 }
 
-// Runs the operations on elements begin … begin + kChunk − 1; the results are at the bottom of the
+// Runs the operations on elements begin … begin + kChunk − 1. The results are at the bottom of the
 // stack.
 template <typename T>
 void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int64_t begin,
@@ -94,15 +94,15 @@ void RunChunk(const std::vector<KernelOp>& ops, const KernelOperands<T>& in, int
   }
 }
 
-// One list of operations, with the shape of the program if it is the program's.
+// One list of operations. If it is the program's, it has the program's shape.
 template <typename T>
 struct Evaluation {
   const KernelProgram& program;
   const std::vector<KernelOp>& ops;
   KernelProgram::Shape shape;
 
-  // Elements begin … begin + kChunk − 1 of the operands into out[0 … kChunk − 1], and second
-  // results into `second`.
+  // Evaluates elements begin … begin + kChunk − 1 of the operands into out[0 … kChunk − 1], and
+  // second results into `second`.
   HWY_INLINE void Run(const KernelOperands<T>& in, int64_t begin, T* stack, T* out,
                       T* second) const {
     switch (ShapeFor(in)) {
@@ -129,7 +129,7 @@ struct Evaluation {
   }
 };
 
-// A copy of the last operands of a row, padded to a chunk: whole vectors only are loaded.
+// The last operands of a row, copied and padded to a chunk, since only whole vectors are loaded.
 template <typename T>
 struct PaddedOperands {
   PaddedOperands(const KernelProgram& program, const KernelOperands<T>& in, int64_t begin,

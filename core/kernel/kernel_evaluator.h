@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// Operands of a program for one x and the rows a_j. Only what the program uses is read; the rest
-// may be null.
+// Operands of a program for one x and the rows a_j. Operands that the program does not use may be
+// null.
 template <typename T>
 struct KernelOperands {
   // x·a_j.
@@ -46,8 +46,9 @@ void EvaluateKernel(const KernelProgram& program, const KernelOperands<float>& o
 void EvaluateKernel(const KernelProgram& program, const KernelOperands<double>& operands,
                     int64_t count, double* out);
 
-// Operands of a program beside the products of a block: x_norms[i] = ‖x_i‖² for each of its rows,
-// and for each a_j ‖a_j‖² and b_j. The last two can be read up to PanelMatrix::padded_columns.
+// Operands of a program other than the products of a block: x_norms[i] = ‖x_i‖² for each of its
+// rows, and ‖a_j‖² and b_j for each a_j. The last two can be read up to
+// PanelMatrix::padded_columns.
 template <typename T>
 struct KernelBlockOperands {
   const T* x_norms = nullptr;
@@ -59,9 +60,10 @@ struct KernelBlockOperands {
 // and sines of turns. REQUIRES: the operands that the program uses are not null.
 bool EvaluatesBlocks(const KernelProgram& program);
 
-// EvaluateKernel, with its bits, on products still in registers: out[i] is row i of `count` numbers
-// (and `count` second ones); only the block's elements of out are written. finite[i], if `finite`
-// is not null, becomes false where one of row i is not finite. REQUIRES: EvaluatesBlocks.
+// Does the work of EvaluateKernel, with its bits, on products that are still in registers: out[i]
+// is row i of `count` numbers (and `count` second ones); only the block's elements of out are
+// written. Sets finite[i], if `finite` is not null, to false if a result of row i is not finite.
+// REQUIRES: EvaluatesBlocks.
 void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands<float>& operands,
                          const ProductBlock<float>& products, int64_t count, float* const* out,
                          bool* finite);
@@ -74,7 +76,7 @@ void EvaluateKernelBlock(const KernelProgram& program, const KernelBlockOperands
 template <typename T>
 void EvaluateFactors(const KernelProgram& program, const T* norms, const T* const* forms,
                      int64_t count, T* const* out);
-// out[i] = K(x_i, x_i), from the same and the factors.
+// out[i] = K(x_i, x_i), from the same operands and the factors.
 template <typename T>
 void EvaluateSelf(const KernelProgram& program, const T* norms, const T* const* forms,
                   const T* const* factors, int64_t count, T* out);

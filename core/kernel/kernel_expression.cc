@@ -21,8 +21,8 @@ using NodePtr = std::shared_ptr<const KernelNode>;
 
 std::string ToText(const Node& node);
 
-// A sum inside a product or under a factor needs parentheses; a product or a factor inside a
-// product, to read back as the same tree.
+// Puts parentheses around a sum inside a product or under a factor, and around a product or a
+// factor inside a product, so that the text parses to the same tree.
 std::string Operand(const Node& node) {
   const bool closed = node.kind == Node::Kind::kLeaf || node.kind == Node::Kind::kExp ||
                       node.kind == Node::Kind::kNormalized;
@@ -45,9 +45,9 @@ std::string ToText(const Node& node) {
     case Node::Kind::kNormalized:
       return absl::StrCat("normalize(", ToText(*node.children[0]), ")");
     case Node::Kind::kScaled:
-      // A product needs none under a factor: numbers of a product collect into one factor, so that
-      // c*K1*K2 reads back as c*(K1*K2). The text is therefore never nested deeper than the text
-      // that was parsed.
+      // A product under a factor needs no parentheses: numbers of a product collect into one
+      // factor, so c*K1*K2 parses to c*(K1*K2). The text is therefore never nested deeper than the
+      // text that was parsed.
       return absl::StrCat(NumberToText(node.factor), "*",
                           node.children[0]->kind == Node::Kind::kProduct
                               ? ToText(*node.children[0])

@@ -60,7 +60,7 @@ class KernelExpression {
 
   const KernelNode& root() const { return *root_; }
 
-  // Whether some gamma is still to be resolved from the data.
+  // Whether some gamma must still be resolved from the data.
   bool NeedsScale() const;
   bool NeedsMedian() const;
   // The expression with `scale` and `median` replaced by numbers. REQUIRES: the numbers that are
@@ -71,33 +71,35 @@ class KernelExpression {
   bool IsTranslationInvariant() const;
   // Whether some leaf's values jump where rows become equal.
   bool JumpsAtEqualRows() const;
-  // Whether the expression depends on Euclidean distances and inner products alone, which random
-  // projections keep.
+  // Whether the expression depends only on Euclidean distances and inner products, which random
+  // projections preserve.
   bool SurvivesProjection() const;
-  // Whether the kernel compares strings, and whether these may be bytes that are not text: every
-  // string leaf counts bytes. No kernel takes both strings and rows of numbers.
+  // Whether the kernel compares strings; and whether the strings may be arbitrary bytes, because
+  // every string leaf counts bytes. No kernel takes both strings and rows of numbers.
   bool TakesStrings() const;
   bool TakesBytes() const;
-  // The kernel on matrices of one column, whose numbers are indices into `strings`. KernelBlock can
-  // evaluate the compiled result. REQUIRES: TakesStrings().
+  // Returns the kernel on matrices of one column, whose numbers are indices into `strings`.
+  // KernelBlock can evaluate the compiled result. REQUIRES: TakesStrings().
   KernelExpression Over(std::shared_ptr<const std::vector<std::string>> strings) const;
   const std::shared_ptr<const std::vector<std::string>>& strings() const { return strings_; }
-  // A leaf that needs nonnegative numbers in `column`, or in any column; else null.
+  // Returns a leaf that needs nonnegative numbers in `column`, or in any column; null if there is
+  // none.
   const KernelNode* NeedsNonnegative(int64_t column) const;
   const KernelNode* NeedsNonnegative() const;
-  // Whether the kernel is c·xᵀy with c ≥ 0; then *factor = c, and its mapping folds into one
+  // Whether the kernel is c·xᵀy with c ≥ 0. Then *factor = c, and its mapping becomes a single
   // matrix.
   bool IsScaledLinear(double* factor) const;
-  // If the expression is a leaf times numbers: the leaf, with their product in *factor; else null.
+  // Returns the leaf if the expression is a leaf times numbers, with their product in *factor; else
+  // null.
   const KernelNode* ScaledLeaf(double* factor) const;
-  // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite: OK,
-  // or the parameter and column that break it (a leaf's own condition, a negative factor; reason
-  // KERNEL_NOT_POSITIVE_SEMIDEFINITE). IsProvenPositiveSemidefinite: OK there, and something is
-  // known of every leaf.
+  // Whether the expression is positive semidefinite by construction. CheckPositiveSemidefinite is
+  // OK or names the parameter and column that break it (a leaf's own condition, a negative factor;
+  // reason KERNEL_NOT_POSITIVE_SEMIDEFINITE). IsProvenPositiveSemidefinite also requires that no
+  // leaf is of unknown definiteness.
   absl::Status CheckPositiveSemidefinite() const;
   bool IsProvenPositiveSemidefinite() const;
-  // Whether rows of `columns` numbers have the length that every leaf needs: INVALID_ARGUMENT
-  // (COLUMNS_MISMATCH, field "kernel") with both numbers.
+  // Checks that rows of `columns` numbers have the length that every leaf needs; INVALID_ARGUMENT
+  // (COLUMNS_MISMATCH, field "kernel"), with both numbers, otherwise.
   absl::Status CheckColumns(int64_t columns) const;
 
  private:

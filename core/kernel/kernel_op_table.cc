@@ -22,7 +22,7 @@ RoundedValue Pop(std::vector<RoundedValue>& stack) {
   return top;
 }
 
-// Puts what `op` leaves in the place of its arguments. A pair has one bound for both.
+// Replaces the arguments by the results of `op`. Both results of a pair have one bound.
 template <KernelOpCode kCode>
 void RoundOp(const KernelOp& op, const RoundedOperands& operands, const RoundingUnit& unit,
              std::vector<RoundedValue>& stack) {

@@ -10,7 +10,7 @@
 
 namespace phimap {
 
-// OpFacts, for a code that is known at run time alone.
+// OpFacts for a code that is known only at run time.
 struct KernelOpInfo {
   absl::string_view name;
   OpArity arity = OpArity::kPush;
@@ -22,7 +22,7 @@ struct KernelOpInfo {
 // Null for a code that this build does not know.
 const KernelOpInfo* FindKernelOp(KernelOpCode code);
 
-// Whether one of `ops`, of known codes, reads it.
+// Whether one of `ops`, whose codes are known, reads it.
 bool AnyReads(const std::vector<KernelOp>& ops, OpReads reads);
 
 }  // namespace phimap

@@ -102,7 +102,7 @@ class KernelParser {
     return Leaf(call);
   }
 
-  // A kernel of a kernel, behind its name.
+  // Parses a kernel of a kernel after its name.
   absl::StatusOr<NodePtr> Function(KernelNode::Kind kind, int column, int depth) {
     PHIMAP_RETURN_IF_ERROR(scanner_.Consume('('));
     PHIMAP_ASSIGN_OR_RETURN(NodePtr inner, Sum(depth + 1));
@@ -134,7 +134,7 @@ class KernelParser {
                                         absl::StrJoin(names, ", "), ", exp or normalize"));
   }
 
-  // Leaves of numbers and of strings do not mix.
+  // Refuses to mix leaves of numbers with leaves of strings.
   absl::Status TakesWhatOthersTake(const ParsedCall& call, KernelDomain input) {
     if (input == KernelDomain::kAnything) return absl::OkStatus();
     const bool strings = input != KernelDomain::kNumbers;
@@ -156,7 +156,7 @@ class KernelParser {
 
   ExpressionScanner scanner_;
   int nodes_ = 0;
-  // The first leaf that takes numbers alone, or strings alone.
+  // The first leaf that takes only numbers, or only strings.
   struct First {
     std::string name;
     bool takes_strings;

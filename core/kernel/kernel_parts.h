@@ -1,4 +1,4 @@
-// Parts of a kernel program: its operations, and the tables whose entries they name by number.
+// Parts of a kernel program: its operations, and the tables that they refer to by number.
 #ifndef PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
 #define PHIMAP_CORE_KERNEL_KERNEL_PARTS_H_
 
@@ -17,7 +17,8 @@ namespace phimap {
 // operand comes on top: 2·33 + 1.
 inline constexpr int kMaxKernelStack = 67;
 inline constexpr int kMaxKernelOps = 1024;
-// Most different factors, forms and column sums; the operations of factors count as the program's.
+// Maximum number of different factors, forms and column sums. The operations of factors count as
+// the program's.
 inline constexpr int kMaxKernelFactors = 16;
 inline constexpr int kMaxKernelForms = 8;
 inline constexpr int kMaxColumnSums = 8;
@@ -28,13 +29,13 @@ struct KernelProgramParts {
   std::vector<BilinearForm> forms;
   // Numbered after the forms.
   std::vector<ColumnSum> sums = {};
-  // Kernels of strings, in place of products, distances and forms. Their values are evaluated as
-  // forms'.
+  // Kernels of strings, which replace products, distances and forms. Their values are evaluated
+  // like those of forms.
   std::vector<StringKernel> strings = {};
   friend bool operator==(const KernelProgramParts&, const KernelProgramParts&) = default;
 };
 
-// OK, or which of the bounds above is passed, and by how many: DATA_LOSS (KERNEL_PROGRAM_INVALID).
+// OK, or DATA_LOSS (KERNEL_PROGRAM_INVALID) with the bound above that is exceeded, and by how much.
 absl::Status CheckKernelSize(const KernelProgramParts& parts);
 
 }  // namespace phimap

@@ -21,7 +21,7 @@ absl::Status BadProgram(size_t index, absl::string_view what) {
                    absl::StrCat("kernel program, operation ", index, ": ", what));
 }
 
-// Change of the stack's depth by an operation, and the depth that it needs.
+// Change of the stack's depth by an operation, and the depth that the operation needs.
 struct StackEffect {
   int needs;
   int change;
@@ -57,7 +57,7 @@ KernelProgram::Shape ShapeOf(const std::vector<KernelOp>& ops) {
   return KernelProgram::Shape::kAny;
 }
 
-// Checks that the operation names one of `count` things, numbered from `first`.
+// Checks that the operation refers to one of `count` entries, numbered from `first`.
 absl::Status CheckNumber(const KernelOp& op, size_t i, absl::string_view what, size_t first,
                          size_t count) {
   const auto least = static_cast<int64_t>(first);
@@ -70,7 +70,8 @@ absl::Status CheckOfNumbers(size_t i, const KernelProgramParts& parts) {
                                : BadProgram(i, "a kernel of strings reads rows of numbers");
 }
 
-// Whether what an operation reads is there, and reads numbers alone or strings alone.
+// Checks that what an operation reads is present, and that operations read only numbers or only
+// strings.
 absl::Status CheckRead(const KernelOp& op, size_t i, size_t factors,
                        const KernelProgramParts& parts) {
   const OpReads reads = FindKernelOp(op.code)->reads;
@@ -96,7 +97,7 @@ absl::Status CheckRead(const KernelOp& op, size_t i, size_t factors,
   PHIMAP_CHECK(false);
 }
 
-// Operation i, with `depth` numbers on the stack; counts it to `depth`.
+// Checks operation i with `depth` numbers on the stack, and updates `depth`.
 absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
                      const KernelProgramParts& parts, int& depth) {
   const KernelOp& op = ops[i];
@@ -123,7 +124,8 @@ absl::Status CheckOp(const std::vector<KernelOp>& ops, size_t i, size_t factors,
   return CheckRead(op, i, factors, parts);
 }
 
-// One list of operations, of the program or of a factor, which may name `factors` factors.
+// Checks one list of operations, of the program or of a factor, which may refer to `factors`
+// factors.
 absl::Status CheckOps(const std::vector<KernelOp>& ops, size_t factors,
                       const KernelProgramParts& parts) {
   if (ops.empty()) return BadProgram(0, "expected at least 1 operation, got 0");
@@ -196,7 +198,7 @@ absl::Status CheckParts(const KernelProgramParts& parts) {
   }
   PHIMAP_RETURN_IF_ERROR(CheckOps(parts.ops, parts.factors.size(), parts));
   for (size_t i = 0; i < parts.ops.size() && !parts.strings.empty(); ++i) {
-    // In a factor kPushProduct stands for a norm, of which a constant weight makes nothing.
+    // In a factor kPushProduct stands for a norm, which a constant weight ignores.
     if (parts.ops[i].code == Code::kPushProduct) {
       return BadProgram(i, "a kernel of strings reads products");
     }

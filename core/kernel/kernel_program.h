@@ -38,11 +38,11 @@ class KernelProgram {
   KernelProgram();
   // The program of an expression without unresolved parameters.
   static KernelProgram Compile(const KernelExpression& expression);
-  // Whether an expression, resolved or not, stays within the bounds of kernel_parts.h; the parser
-  // asks.
+  // Checks that an expression, resolved or not, stays within the bounds of kernel_parts.h. Used by
+  // the parser.
   static absl::Status CheckCompiles(const KernelExpression& expression);
-  // A program from untrusted operations. DATA_LOSS when the stack would underflow, grow over
-  // kMaxKernelStack or not end with one element (two after kCosSinTurns), or a number is not
+  // Makes a program from untrusted operations. DATA_LOSS if the stack would underflow, exceed
+  // kMaxKernelStack or not end with one element (two after kCosSinTurns), or if a number is not
   // finite.
   static absl::StatusOr<KernelProgram> FromOps(std::vector<KernelOp> ops) {
     return FromParts({.ops = std::move(ops), .factors = {}, .forms = {}});
@@ -61,28 +61,28 @@ class KernelProgram {
   size_t form_count() const {
     return parts_->forms.size() + parts_->sums.size() + parts_->strings.size();
   }
-  // KernelExpression::Over; null for a program that is not of a build.
+  // Strings of KernelExpression::Over; null for a program that is not used in a build.
   const std::shared_ptr<const std::vector<std::string>>& string_table() const { return table_; }
   KernelProgram Over(std::shared_ptr<const std::vector<std::string>> table) const {
     KernelProgram program = *this;
     program.table_ = std::move(table);
     return program;
   }
-  // Operands to compute before it runs; a factor needs norms and forms too.
+  // Operands that must be computed before the program runs. Factors need norms and forms too.
   bool uses_products() const { return uses_products_; }
   bool uses_norms() const { return uses_norms_; }
   bool uses_l1_distances() const { return uses_l1_distances_; }
   bool uses_offsets() const { return uses_offsets_; }
-  // Numbers it leaves for each row: 1 or 2.
+  // Number of results for each row: 1 or 2.
   int results() const { return results_; }
-  // Whether all there is beside the operations are products, norms and offsets.
+  // Whether the program reads nothing but products, norms and offsets.
   bool is_plain() const {
     return !uses_l1_distances_ && parts_->factors.empty() && form_count() == 0;
   }
   bool is_identity() const {
     return parts_->ops.size() == 1 && parts_->ops[0].code == KernelOpCode::kPushProduct;
   }
-  // Shapes for which the evaluator has a fused loop; derived from the operations.
+  // Shapes for which the evaluator has a fused loop, derived from the operations.
   enum class Shape { kAny, kRbf, kPolynomial, kPhase, kSinCos };
   Shape shape() const { return shape_; }
   friend bool operator==(const KernelProgram& a, const KernelProgram& b) {

@@ -15,7 +15,7 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kGroups = 8;
-// Groups of rows of nearly the same K(a, a), at most.
+// Maximum number of groups of rows with nearly the same K(a, a).
 constexpr int kShareGroups = 48;
 
 // ⌊4·log₂ k⌋, without a function whose last digit depends on the machine.
@@ -35,7 +35,7 @@ KernelRounding::KernelRounding(const KernelProgram& program, int64_t columns, do
     : program_(program), columns_(columns), unit_(unit), of_shares_(of_shares) {
   const double chain = static_cast<double>(std::min<int64_t>(columns, kChainBlock));
   sum_ = std::max(4.0, 2 * std::sqrt(chain / 3));
-  // The least number of the type, divided by u: float32's if u is, else float64's.
+  // The smallest number of the type, divided by u: of float32 if u is float32's, else of float64.
   if (of_shares) underflow_ = unit > 0x1p-50 ? 0x1p-149 / unit : 0x1p-1074 / unit;
 }
 
@@ -67,7 +67,7 @@ KernelRounding KernelRounding::OfShares(const KernelProgram& program, ConstMatri
     largest = std::max(largest, QuarterOctave(k));
   }
   const int width = (largest - least) / kShareGroups + 1;
-  // By norm too: a row far from all others says nothing of what they err by.
+  // Also grouped by norm: the error of a row says nothing about rows of a very different norm.
   std::map<std::pair<int, int>, std::vector<int64_t>> members;
   for (int64_t j = 0; j < rows.rows(); ++j) {
     const int octaves = norms[j] > 0 ? std::ilogb(norms[j]) / 4 : std::numeric_limits<int>::min();
@@ -146,7 +146,7 @@ void KernelRounding::WidenFactors(const std::vector<RoundedValue>& factors, Grou
   }
 }
 
-// K(x, x)'s operands: distances are 0, and a square has no cancellation.
+// Operands of K(x, x): distances are 0, and squares have no cancellation.
 RoundedOperands KernelRounding::SelfOperands(const double* x, double squared_norm) const {
   RoundedOperands self;
   if (!program_.strings().empty()) {
@@ -177,7 +177,7 @@ RoundedValue KernelRounding::SelfForm(const BilinearForm& form, const double* x,
   form.ApplyMagnitudes(x, magnitudes.data());
   double sum = 0;
   for (int64_t k = 0; k < columns_; ++k) sum += std::abs(x[k]) * magnitudes[k];
-  // A x is a sum, and its product with x another.
+  // A x is a sum, and its product with x is another.
   const double lost = is_zero ? 0 : 2 * static_cast<double>(columns_) * underflow_;
   return {square, square, 2 * sum_ * sum + lost, 0};
 }
@@ -210,7 +210,7 @@ RoundedOperands KernelRounding::PairOperands(const double* x, double squared_nor
   const double product = norm * group.norm;
   const double lost = static_cast<double>(columns_) * underflow_;
   pair.product = {-product, product, sum_ * product + lost, 0};
-  // Rows of other lengths are apart: far away an rbf is 0, and its error too.
+  // Rows of very different lengths are far apart, where an rbf and its error are 0.
   const double near = std::max({0.0, norm - group.norm, group.least_norm - norm});
   const double far = norm + group.norm;
   pair.squared_distance = {near * near, far * far,
@@ -255,7 +255,7 @@ double KernelRounding::ScaledOver(const double* x, double squared_norm, double s
                                   const Group& group) const {
   const RoundedValue value = CarryRounding(
       program_.ops(), PairOperands(x, squared_norm, l1_norm, factors, group), unit_, underflow_);
-  // Roots apart: the product of two small numbers could underflow.
+  // Takes the roots separately: the product of two small numbers could underflow.
   const double most =
       std::min(std::sqrt(std::max(0.0, self)) * std::sqrt(group.self), value.magnitude());
   return (value.absolute + value.relative * most) / std::sqrt(group.least_self);

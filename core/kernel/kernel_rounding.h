@@ -15,8 +15,8 @@
 
 namespace phimap {
 
-// Error of the result of `ops` for the operands' errors, to first order in u. An error that
-// outgrows the number itself is infinite where nothing else bounds it.
+// Returns the error of the result of `ops` for the operands' errors, to first order in u. An error
+// that exceeds the number itself is infinite unless something else bounds it.
 RoundedValue CarryRounding(const std::vector<KernelOp>& ops, const RoundedOperands& operands,
                            double unit, double underflow = 0);
 
@@ -29,13 +29,13 @@ class KernelRounding {
   // string kernel m. Cost: r times the operations of the factors and forms.
   KernelRounding(const KernelProgram& program, ConstMatrixView<double> rows, double unit);
 
-  // For ScaledOf, SelfError and LargestShare: errors relative to each row's own K(a, a), `self`,
-  // which must be positive. There may be no rows, for SelfError.
+  // For ScaledOf, SelfError and LargestShare, whose errors are relative to each row's own K(a, a),
+  // `self`, which must be positive. SelfError needs no rows.
   static KernelRounding OfShares(const KernelProgram& program, ConstMatrixView<double> rows,
                                  const std::vector<double>& self, double unit);
 
-  // The bound divided by u. `largest`: the largest |K(x, a_j)|. Cost: the operations, for a kernel
-  // with factors eight times; L1 distances and forms read x, `columns` numbers.
+  // Returns the bound divided by u. `largest` is the largest |K(x, a_j)|. Cost: the operations,
+  // eight times for a kernel with factors; L1 distances and forms read x, `columns` numbers.
   double Of(const double* x, double squared_norm, double largest) const;
 
   // Bound on max_j |k̂(x, a_j) − K(x, a_j)|/√K(a_j, a_j), divided by u; `self` is K(x, x), and
@@ -47,14 +47,14 @@ class KernelRounding {
   // Bound on |k̂(x, x) − K(x, x)|, divided by u. REQUIRES: OfShares.
   double SelfError(const double* x, double squared_norm) const;
 
-  // Bound on max |k̂(a_i, a_j) − K(a_i, a_j)|/√(K(a_i, a_i)·K(a_j, a_j)) for i ≠ j, divided by u.
-  // `rows` and `self` are those of OfShares. If the bound of a group is loose, as it is for rows
-  // far from all others, its pairs are checked one by one, with their own distances. Cost: as
-  // ScaledOf for each row; for groups with a loose bound a value for each pair.
+  // Bounds max |k̂(a_i, a_j) − K(a_i, a_j)|/√(K(a_i, a_i)·K(a_j, a_j)) for i ≠ j, divided by u.
+  // `rows` and `self` are those of OfShares. If the bound of a group is loose, as for rows far from
+  // all others, its pairs are checked one by one with their own distances. Cost: that of ScaledOf
+  // for each row; for groups with a loose bound, a value for each pair.
   double LargestShare(ConstMatrixView<double> rows, const std::vector<double>& self) const;
 
  private:
-  // Rows of nearly equal norm, or of nearly equal K(a, a), and the largest and least quantities
+  // Rows of nearly equal norm, or of nearly equal K(a, a), with the largest and smallest quantities
   // that enter the bound.
   struct Group {
     double norm = 0;
@@ -93,8 +93,8 @@ class KernelRounding {
   KernelProgram program_;
   int64_t columns_ = 0;
   double unit_ = 0;
-  // Whether forms are bounded by the terms of their sum, not by their value: only then the bound
-  // holds for rows that a form maps to nearly 0. Bounds of old plans count the value.
+  // Whether forms are bounded by the terms of their sum instead of their value. Only then does the
+  // bound hold for rows that a form maps to nearly 0. Bounds of old plans use the value.
   bool of_shares_ = false;
   // Underflow for CarryRounding; bounds of old plans do not count it.
   double underflow_ = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kLargest = static_cast<double>(int64_t{1} << 40);
 
-// Infinity-like: anything over kLargest.
+// Stands for no bound; greater than kLargest.
 constexpr double kUnbounded = 1e300;
 
 double Dimension(const KernelNode& node, double columns) {

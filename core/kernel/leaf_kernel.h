@@ -1,6 +1,6 @@
-// Leaf kernels: the parts of which expressions are composed. A descriptor has everything about one:
-// core/kernel/leaf has a file for each, leaf_kernels.cc their list. The parser, the compiler, the
-// mappings and the documentation ask the descriptor; none of them names a kernel.
+// Leaf kernels, of which expressions are composed. Each is described by one descriptor in a file of
+// core/kernel/leaf; leaf_kernels.cc lists them. The parser, the compiler, the mappings and the
+// documentation read the descriptors, and none of them knows a kernel by name.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_LEAF_KERNEL_H_
 
@@ -17,7 +17,8 @@
 
 namespace phimap {
 
-// Kinds of rows of a kernel. One expression takes numbers or strings; kAnything goes with both.
+// Kinds of rows that a kernel takes. An expression takes either numbers or strings; kAnything goes
+// with both.
 enum class KernelDomain { kNumbers, kText, kTextOrBytes, kAnything };
 
 // (γ xᵀy + r)^q.
@@ -35,8 +36,8 @@ struct FourierLaw {
   Numbers numbers = Numbers::kNormal;
   // s_j, a function of the values, the seed and j alone.
   double (*row_scale)(const ParameterValues& values, uint64_t seed, int64_t row) = nullptr;
-  // γ of the rbf that the kernel is, if it is one: then frequencies are normal, and there are
-  // bounds for all rows at once. Null: it is none.
+  // γ of the rbf that the kernel equals: frequencies are then normal, and there are bounds for all
+  // rows at once. Null if it is not an rbf.
   double (*rbf_gamma)(const ParameterValues& values) = nullptr;
   // Factor f_k of the numbers of column k: ω_jk = s_j·u_jk·f_k. Null: 1.
   double (*column_factor)(const ParameterValues& values, int64_t column) = nullptr;
@@ -51,47 +52,49 @@ struct WrongColumns {
   std::string text;
 };
 
-// Immutable, one for each kernel. Functions are pure; those that are null have the stated meaning.
+// Immutable, one for each kernel. Functions are pure; each null function has the stated meaning.
 struct LeafKernel {
   absl::string_view name;
-  // In mathematics, and in one line of words.
+  // The kernel as a formula, and in one line of words.
   absl::string_view formula;
   absl::string_view line;
   absl::Span<const Parameter> parameters = {};
 
-  // OK, or why the values do not go together: an ExpressionError. `call` has what stands in the
-  // text. May settle a default that goes by other values. Null: all go together.
+  // Checks that the values are consistent; errors are ExpressionErrors about `call`. May change a
+  // default that depends on other values. Null: any values are.
   absl::Status (*check)(const ParsedCall& call, ParameterValues& values) = nullptr;
   // Emits operations that push K(x, a_j). A number that is still to be resolved is NaN.
   void (*compile)(const ParameterValues& values, KernelEmitter& emitter) = nullptr;
-  // Kind of rows that it takes. Null: kNumbers.
+  // Kind of rows that the kernel takes. Null: kNumbers.
   KernelDomain (*input)(const ParameterValues& values) = nullptr;
-  // nullopt if rows of `columns` numbers fit it. Null: all do.
+  // Returns nullopt if the kernel takes rows of `columns` numbers. Null: it takes any number of
+  // columns.
   std::optional<WrongColumns> (*check_columns)(const ParameterValues& values,
                                                int64_t columns) = nullptr;
 
-  // Whether numbers of that column have to be at least 0; values are NaN where one is not. Null:
-  // none.
+  // Whether numbers of that column must be at least 0; kernel values are NaN for a negative one.
+  // Null: no column has to be.
   bool (*needs_nonnegative)(const ParameterValues& values, int64_t column) = nullptr;
 
   // "" for a positive semidefinite kernel, else the reason: "poly with coef0=-1 is not positive
   // semidefinite; expected coef0 >= 0". Null: it always is.
   std::string (*why_indefinite)(const ParameterValues& values) = nullptr;
-  // Whether nothing is known of its definiteness in general: builds measure it.
+  // Whether its definiteness is unknown in general, so that builds measure it.
   bool is_definiteness_unknown = false;
   // K(x, y) depends on x − y alone.
   bool is_translation_invariant = false;
   // The kernel's values jump where rows become equal.
   bool jumps_at_equal_rows = false;
-  // The kernel depends on inner products and Euclidean distances alone, which random projections
-  // keep. Null: it does not.
+  // Whether the kernel depends only on inner products and Euclidean distances, which random
+  // projections preserve. Null: it does not.
   bool (*survives_projection)(const ParameterValues& values) = nullptr;
   // True for xᵀy itself; `affine_power` then describes it as (1·xᵀy + 0)¹.
   bool is_inner_product = false;
 
   // A bound on the dimension of φ for rows of `columns` numbers. Null: none.
   double (*dimension)(const ParameterValues& values, double columns) = nullptr;
-  // The polynomial that it is, before or after gamma is resolved. Null: none.
+  // The polynomial that the kernel equals, before or after gamma is resolved. Null: it is not a
+  // polynomial.
   std::optional<AffinePower> (*affine_power)(const ParameterValues& values) = nullptr;
   // Null: it has no random Fourier features.
   const FourierLaw* fourier = nullptr;

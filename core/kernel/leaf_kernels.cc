@@ -1,4 +1,4 @@
-// The list of leaf kernels: a new one is its file in core/kernel/leaf and a line here.
+// The list of leaf kernels. To add one, write its file in core/kernel/leaf and add a line here.
 #include <algorithm>
 
 #include "core/kernel/leaf_kernel.h"

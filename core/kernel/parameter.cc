@@ -161,7 +161,7 @@ absl::Status CheckValue(const ParsedCall& call, const Parameter& parameter,
   PHIMAP_CHECK(false);
 }
 
-// REQUIRES: a value that the parameter takes.
+// Parses the default. REQUIRES: the parameter accepts it.
 CallArgument DefaultOf(const Parameter& parameter) {
   ExpressionScanner scanner(parameter.default_text);
   absl::StatusOr<CallArgument> argument = ParseValue(scanner);

@@ -1,5 +1,5 @@
-// Parameters of calls in the text form, `name(parameter=value, …)`: one descriptor for each, which
-// parsing, canonical texts, help and the server's catalogue read.
+// Parameters of calls in the text form, `name(parameter=value, …)`. Each has one descriptor, which
+// parsing, canonical texts, help and ListCapabilities read.
 #ifndef PHIMAP_CORE_KERNEL_PARAMETER_H_
 #define PHIMAP_CORE_KERNEL_PARAMETER_H_
 
@@ -33,7 +33,7 @@ struct ParameterCall;
 
 // Immutable, meant for static tables: views point to texts that live forever.
 struct Parameter {
-  // Meaning of a parameter that the call does not name.
+  // What it means if the call does not name the parameter.
   enum class Absent {
     kDefault,   // default_text
     kRequired,  // nothing: the call is refused
@@ -51,9 +51,9 @@ struct Parameter {
   double least = -kInfinity;
   double largest = kInfinity;
   bool above_least = false;
-  // All values of a word parameter; for a number, the words that may replace it.
+  // All values of a word parameter. For a number, the words that may be given instead.
   absl::Span<const absl::string_view> words = {};
-  // "1/length² of the inputs"; empty: a pure number, or no number.
+  // Unit such as "1/length² of the inputs"; empty for pure numbers and other types.
   absl::string_view unit = "";
   // One line for people.
   absl::string_view line = "";
@@ -76,8 +76,8 @@ struct ParameterCall {
   absl::Span<const Parameter> parameters;
 };
 
-// The values of one call. Immutable except for Resolve; a parameter that the call does not name has
-// its default. Accessors REQUIRE a parameter of that name.
+// The values of one call. Immutable except for Resolve. A parameter that the call does not name has
+// its default. Accessors require that a parameter of that name exists.
 class ParameterValues {
  public:
   ParameterValues() = default;

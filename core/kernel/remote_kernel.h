@@ -1,4 +1,4 @@
-// A remote kernel: phimap does not compute its values; they come with the stream of a build
+// A remote kernel, whose values phimap does not compute: they come with the stream of a build
 // (precomputed()), or from the user's own service (service()).
 #ifndef PHIMAP_CORE_KERNEL_REMOTE_KERNEL_H_
 #define PHIMAP_CORE_KERNEL_REMOTE_KERNEL_H_
@@ -12,7 +12,7 @@
 namespace phimap {
 
 struct RemoteKernel {
-  // kPrecomputed: the stream is the Gram matrix of its examples, and a row that is mapped holds its
+  // kPrecomputed: the stream is the Gram matrix of its examples, and a row to be mapped holds its
   // kernel values with the landmarks. kService: a kernel service on the operator's list.
   enum class Source { kPrecomputed, kService };
 

@@ -1,4 +1,4 @@
-// Numbers with their errors, as rounding bounds carry them through operations.
+// Numbers with error bounds, which operations propagate.
 #ifndef PHIMAP_CORE_KERNEL_ROUNDED_VALUE_H_
 #define PHIMAP_CORE_KERNEL_ROUNDED_VALUE_H_
 
@@ -9,8 +9,8 @@
 
 namespace phimap {
 
-// A number within low … high whose computed value is off by at most u·(absolute + relative·|it|),
-// u the unit round-off.
+// A number within low … high whose computed value is off by at most u·(absolute +
+// relative·|number|), where u is the unit round-off.
 struct RoundedValue {
   double low = 0;
   double high = 0;
@@ -43,8 +43,8 @@ struct RoundedOperands {
   std::vector<RoundedValue> factors;
 };
 
-// Properties that an operation's own rounding depends on. `underflow`: the largest loss of a number
-// that is too small for the type, divided by u; 0 does not count it.
+// Type-dependent input of an operation's own rounding. `underflow` is the largest loss of a number
+// that is too small for the type, divided by u; 0 ignores it.
 struct RoundingUnit {
   double unit = 0;
   double underflow = 0;

@@ -9,7 +9,7 @@
 namespace phimap {
 namespace {
 
-// Room for n-grams that is made in advance. Most of a short string's are different.
+// Space for n-grams that is reserved in advance. Most n-grams of a short string are different.
 constexpr size_t kReserved = 4096;
 
 bool ContinuesCharacter(char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; }
@@ -142,7 +142,7 @@ void StringIndex::FillTable(Table& table) {
   }
 }
 
-// Sums of integers below 2^53 are exact in any order: the order of a hash map leaves no trace.
+// Sums of integers below 2^53 are exact in any order, so the order of a hash map does not matter.
 void StringIndex::Values(absl::string_view x, NgramCounts& scratch, double* const* out,
                          double* self) const {
   for (const Table& table : tables_) {

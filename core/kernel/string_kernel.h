@@ -43,14 +43,14 @@ struct StringKernel {
   friend bool operator==(const StringKernel&, const StringKernel&) = default;
 };
 
-// The words of a text with one space behind each.
+// Returns the words of a text, each followed by one space.
 std::string SpacedWords(absl::string_view text);
 
 // Number of occurrences of each n-gram of one string.
 class NgramCounts {
  public:
-  // Counts anew. `text` must outlive the counts, unless the units are words: then a copy is kept.
-  // In invalid UTF-8, a byte that continues nothing belongs to the previous character.
+  // Counts from scratch. `text` must outlive the counts, unless the units are words, of which a
+  // copy is kept. In invalid UTF-8, a stray continuation byte belongs to the previous character.
   void Count(absl::string_view text, StringUnit unit, int32_t n);
   // Counts words that are SpacedWords already; the n-grams are views into `text`.
   void CountSpaced(absl::string_view text, StringUnit unit, int32_t n);
@@ -70,13 +70,12 @@ class NgramCounts {
 void StringSquares(const std::vector<StringKernel>& kernels, absl::string_view x,
                    NgramCounts& scratch, double* out);
 
-// Values of string kernels between a string and many fixed ones, by an index of their n-grams: time
-// grows with the occurrences of x's n-grams in them. Immutable; thread-safe.
+// Values of string kernels between a string and many fixed ones, by an index of their n-grams. Time
+// grows with the occurrences of x's n-grams in the fixed strings. Immutable; thread-safe.
 class StringIndex {
  public:
-  // Largest number of bytes of memory for each byte of its strings and each pair of unit and n,
-  // while the index is made: an n-gram's slot in a table that has just doubled, beside the old one,
-  // and its postings.
+  // Maximum memory, per byte of its strings and pair of unit and n, while the index is built: an
+  // n-gram's slot in a table that has just doubled, beside the old table, and its postings.
   static constexpr int64_t kBytesPerUnit = 96;
 
   StringIndex() = default;
@@ -100,7 +99,7 @@ class StringIndex {
   double postings_per_byte() const { return postings_per_byte_; }
 
  private:
-  // Says that a string has an n-gram, and how often.
+  // States that a string has an n-gram, and how often.
   struct Posting {
     int32_t string;
     int32_t count;
@@ -114,10 +113,10 @@ class StringIndex {
   struct Table {
     StringUnit unit;
     int32_t n;
-    // The kernels that it serves; −1: none.
+    // Indices of the kernels that use this table; −1: none.
     int spectrum = -1;
     int jaccard = -1;
-    // Memory of the n-grams, if they are not views into the index's own strings.
+    // Memory of the n-grams that are not views into the index's own strings.
     std::vector<std::string> words;
     absl::flat_hash_map<absl::string_view, Place> places;
     std::vector<Posting> postings;

@@ -1,5 +1,5 @@
-// A rule by which a build finds how many landmarks suffice, as landmarks=auto(residual=0.01). One
-// descriptor has everything about it.
+// A rule by which a build finds how many landmarks suffice, such as landmarks=auto(residual=0.01),
+// described in one descriptor.
 #ifndef PHIMAP_CORE_LANDMARK_COUNT_RULE_H_
 #define PHIMAP_CORE_LANDMARK_COUNT_RULE_H_
 
@@ -50,8 +50,8 @@ struct CountShape {
 
 // Each rule is defined in a file of its own and listed in count_rules.h.
 struct CountRule {
-  // Name of the call in texts, which has two parameters: the goal, and `most`, the largest number
-  // of landmarks.
+  // Name of the call in texts. The call has two parameters: the goal, and `most`, the largest
+  // number of landmarks.
   absl::string_view name;
   Parameter goal;
   // A clause for the help of `landmarks`: "auto(residual=0.01) finds the number".

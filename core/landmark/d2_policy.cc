@@ -22,7 +22,7 @@ int64_t CandidateCount(int64_t seeds) {
   return 2 + static_cast<int64_t>(std::floor(std::log(static_cast<double>(seeds))));
 }
 
-// The seeding of one pool, seed by seed.
+// Chooses the seeds of one pool, one after another.
 class Seeding {
  public:
   explicit Seeding(const D2SeedingTask& task)
@@ -45,7 +45,7 @@ class Seeding {
   }
 
  private:
-  // Rows with probability in proportion to their distance from the nearest seed.
+  // Draws rows with probability proportional to their distance from the nearest seed.
   std::vector<int64_t> DrawCandidates() {
     std::vector<double> sums(nearest_.size());
     double sum = 0;
@@ -59,7 +59,8 @@ class Seeding {
     return candidates;
   }
 
-  // The last row that is no copy of a seed: where a sum's rounding leaves a mark behind all rows.
+  // Returns the last row that is not a copy of a seed, for a draw that rounding put beyond the last
+  // sum.
   int64_t LastOver0() const {
     int64_t last = static_cast<int64_t>(nearest_.size()) - 1;
     while (!(nearest_[last] > 0)) --last;
@@ -74,7 +75,8 @@ class Seeding {
     return {row};
   }
 
-  // Makes a seed of the candidate that leaves the smallest sum of distances, the first of equals.
+  // Makes a seed of the candidate that leaves the smallest sum of distances; the first of equal
+  // ones.
   absl::Status Take(const std::vector<int64_t>& candidates) {
     const int64_t rows = task_.pool.rows();
     const auto count = static_cast<int64_t>(candidates.size());
@@ -97,8 +99,8 @@ class Seeding {
     return absl::OkStatus();
   }
 
-  // For rows of one tile: the distance from the nearest seed if a candidate became one, and its
-  // sum.
+  // For the rows of one tile: measures the distance from the nearest seed if a candidate became
+  // one, and its sum.
   void MeasureTile(const std::vector<int64_t>& candidates, int64_t begin, Matrix<double>& distances,
                    double* sums) const {
     const int64_t rows = std::min(kPoolTile, task_.pool.rows() - begin);
@@ -109,7 +111,7 @@ class Seeding {
     Matrix<double> products = Matrix<double>::Uninit(count, rows);
     MultiplyTransposed(1, std::as_const(from).view(), task_.pool.Rows(begin, rows), 0,
                        products.view());
-    // Up to it a distance is rounding alone: the row is a copy.
+    // A smaller distance is only rounding: the row is a copy.
     const double rounding = 4 * static_cast<double>(p + 4) * 0x1p-53;
     for (int64_t k = 0; k < count; ++k) {
       sums[k] = 0;

@@ -39,8 +39,8 @@ absl::StatusOr<std::vector<int64_t>> D2Seeds(const D2SeedingTask& task, Checkpoi
 Work WorkOfD2Seeds(const LandmarkPoolShape& shape);
 int64_t BytesOfD2Seeds(const LandmarkPoolShape& shape);
 
-// The pool of a task as distances are taken in it: after the input stage, about its own mean where
-// rows may be shifted, which changes no distance but keeps digits.
+// The pool of a task in the coordinates in which distances are measured: after the input stage, and
+// about its own mean if rows may be shifted, which preserves distances and more digits.
 Matrix<double> PoolForDistances(const LandmarkChoiceTask& task);
 
 }  // namespace phimap

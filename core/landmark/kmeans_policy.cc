@@ -15,9 +15,9 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kAssignedRows = 256;
-// Passes of Lloyd's iteration, at most, and the share of the sum of distances that a pass has to
-// take off for another one. The kernel error follows the sum: what later passes take off is not
-// seen in it.
+// Maximum number of passes of Lloyd's iteration, and the share of the sum of distances by which a
+// pass must reduce it for another pass. The kernel error follows the sum, and later passes do not
+// change it visibly.
 constexpr int kMostPasses = 25;
 constexpr double kLeastGain = 1e-3;
 // Share of the reported progress at which the seeds are done.
@@ -61,7 +61,7 @@ absl::StatusOr<Assignment> Assign(ConstMatrixView<double> pool, const std::vecto
   return out;
 }
 
-// Gives each centre without rows the row that is farthest from its own, each row once.
+// Assigns to each centre without rows the row that is farthest from its own centre, each row once.
 void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   std::vector<int64_t> sizes(static_cast<size_t>(centres));
   for (const int64_t centre : assigned.centre) ++sizes[centre];
@@ -74,7 +74,7 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
         farthest = static_cast<int64_t>(i);
       }
     }
-    // There are at least as many rows as centres: some cluster has two.
+    // There are at least as many rows as centres, so some cluster has two rows.
     --sizes[assigned.centre[farthest]];
     ++sizes[j];
     assigned.centre[farthest] = j;
@@ -82,7 +82,8 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   }
 }
 
-// The mean of each centre's rows. Running means: a sum over many large rows could overflow.
+// Returns the mean of each centre's rows, as running means: a sum over many large rows could
+// overflow.
 Matrix<double> MeansOf(ConstMatrixView<double> rows, const Assignment& assigned, int64_t centres) {
   Matrix<double> means(centres, rows.cols());
   std::vector<double> counts(static_cast<size_t>(centres));

@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// Deciding rows that are worked on together.
+// Number of deciding rows that are processed together.
 constexpr int64_t kDecidingTile = 256;
 
 // Rows that are not 0 in φ-space, their squared norms and √K(x, x).
@@ -96,8 +96,8 @@ class Growing {
     return factor_.view().Block(begin, begin, count, count);
   }
 
-  // Kernel values of rows [first, first + n) of x with the added ones [begin, begin + m), as shares
-  // of √K(x, x)·√K(y, y).
+  // Computes kernel values of rows [first, first + n) of x with landmarks [begin, begin + m),
+  // divided by √K(x, x)·√K(y, y).
   void Values(const NormalRows& x, int64_t first, int64_t begin, MatrixView<double> out) const {
     const auto norms_of = [](const std::vector<double>& norms, int64_t from, int64_t count) {
       return std::vector<double>(norms.begin() + from, norms.begin() + from + count);
@@ -113,7 +113,7 @@ class Growing {
     }
   }
 
-  // Adds the candidates before `end` that are left.
+  // Adds the remaining candidates before `end`.
   absl::Status AddUpTo(int64_t end, double tolerance) {
     const int64_t first = next_;
     while (next_ < candidates_.count() && candidates_.places[next_] < end) ++next_;
@@ -135,8 +135,7 @@ class Growing {
     return Explain(r);
   }
 
-  // Factors the block, passing over what is within the tolerance; the others move to the front of
-  // the candidates.
+  // Factors the block. Skips candidates within the tolerance; the others move to the front.
   absl::Status AddIndependent(int64_t first, double tolerance, const Matrix<double>& before,
                               const Matrix<double>& schur) {
     const int64_t r = before.cols();
@@ -217,10 +216,10 @@ class Growing {
   const NormalRows deciding_;
   int64_t added_ = 0;
   int64_t next_ = 0;
-  // The lower triangle of the normalised factor; and K(H, S)·L⁻ᵀ of the deciding rows.
+  // The lower triangle of the normalised factor, and K(H, S)·L⁻ᵀ of the deciding rows.
   Matrix<double> factor_;
   Matrix<double> explained_;
-  // ρ(x)/K(x, x) of the deciding rows, and the largest when last looked at.
+  // ρ(x)/K(x, x) of the deciding rows, and the largest of them at the last check.
   std::vector<double> shares_;
   double largest_ = 0;
 };

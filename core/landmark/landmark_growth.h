@@ -11,7 +11,7 @@
 
 namespace phimap {
 
-// Landmarks that are added before the residual is looked at again.
+// Number of landmarks that are added between two checks of the residual.
 inline constexpr int64_t kGrowthBlock = 32;
 
 struct LandmarkGrowth {
@@ -21,7 +21,7 @@ struct LandmarkGrowth {
     kRank,        // the rest of every deciding row is within the rank tolerance
   };
   End end = End::kReached;
-  // The first so many of the candidates: a multiple of kGrowthBlock, or all.
+  // Number of candidates used, from the first on: a multiple of kGrowthBlock, or all.
   int64_t landmarks = 0;
   // The quantile with these landmarks, over the deciding rows whose K(x, x) is more than rounding.
   double quantile_95 = 0;

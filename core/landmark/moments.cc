@@ -10,13 +10,13 @@
 namespace phimap {
 namespace {
 
-// First power of two of the units, and their range: 1/unit has to be a number.
+// Power of two of the smallest unit, and the range of units: 1/unit must be finite.
 constexpr int kLeastExponent = -1000;
-// A deviation of more units takes others. Its square is far from overflow, and what is smaller by
-// as much has a square that is far from underflow.
+// A larger deviation, in units, changes the unit. Its square is far from overflow, and the square
+// of its inverse is far from underflow.
 constexpr double kMostUnits = 0x1p400;
 
-// Comparisons are written as selections, which become vector minima and maxima.
+// Comparisons are written as selections, which compile to vector minima and maxima.
 void WidenRange(const double* __restrict__ x, int64_t columns, double* __restrict__ min,
                 double* __restrict__ max) {
   for (int64_t j = 0; j < columns; ++j) {
@@ -74,7 +74,7 @@ void ColumnMoments::Add(ConstMatrixView<double> block) {
 void ColumnMoments::WidenUnits() {
   for (int64_t j = 0; j < columns_; ++j) {
     const double furthest = std::max(max_[j] - first_[j], first_[j] - min_[j]);
-    // An overflow of the difference itself is one of the variance: CheckFinite finds it.
+    // If the difference itself overflows, so does the variance, which CheckFinite reports.
     if (furthest * per_unit_[j] <= kMostUnits || !std::isfinite(furthest)) continue;
     const int before = std::ilogb(unit_[j]);
     const int exponent = std::clamp(std::ilogb(furthest), kLeastExponent, -kLeastExponent);

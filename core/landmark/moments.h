@@ -42,7 +42,8 @@ class ColumnMoments {
   double mean(int64_t column) const {
     return first_[column] + shifted_mean_[column] * unit_[column];
   }
-  // Divided by n, not n − 1. Below the smallest float64 it is 0, where the deviation is not.
+  // Divided by n, not by n − 1. A variance below the smallest float64 is 0, although the deviation
+  // is not.
   double population_variance(int64_t column) const {
     return sum_squares_[column] / count_ * unit_[column] * unit_[column];
   }
@@ -66,8 +67,8 @@ class ColumnMoments {
   // INVALID_ARGUMENT, VALUES_TOO_LARGE on "examples" with the column, if a mean or a variance is
   // not a finite number.
   absl::Status CheckFinite() const;
-  // INVALID_ARGUMENT, VALUES_TOO_SMALL on "examples" with the column, if a StandardScale is not a
-  // finite number: of deviations below about 5.6e-309.
+  // INVALID_ARGUMENT, VALUES_TOO_SMALL on "examples" with the column, if a StandardScale is not
+  // finite, as for deviations below about 5.6e-309.
   absl::Status CheckScales() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Small enough that a reservoir of few rows costs little, large enough that blocks are few.
+// Small enough for cheap small reservoirs, large enough for few blocks.
 constexpr int64_t kBlockBytes = int64_t{256} << 10;
 
 int64_t RowsPerBlock(int64_t capacity, int64_t columns) {
@@ -49,7 +49,8 @@ int64_t Reservoir::Keep(const double* row) {
   return slot;
 }
 
-// A row is kept whole if more than half of its numbers are not 0: that takes less memory.
+// Keeps a row in dense form if more than half of its numbers are not 0, which then takes less
+// memory.
 void Reservoir::KeepSparse(int64_t slot, const double* row) {
   int64_t count = 0;
   for (int64_t j = 0; j < columns_; ++j) count += row[j] != 0 ? 1 : 0;

@@ -55,7 +55,7 @@ class Reservoir {
   // Copies the `columns` numbers at `row`, which with kSlots may be null, and returns the slot; its
   // earlier row is lost. REQUIRES RowsToSkip() == 0.
   int64_t Keep(const double* row);
-  // Skip or Keep, for each row of the block in turn. REQUIRES block.cols() == columns.
+  // Calls Skip or Keep for each row of the block. REQUIRES block.cols() == columns.
   void Offer(ConstMatrixView<double> block);
 
   int64_t capacity() const { return capacity_; }
@@ -72,7 +72,7 @@ class Reservoir {
   Matrix<double> Gather(absl::Span<const int64_t> slots) const;
 
  private:
-  // The slot for the next kept row, grown by one while there is room.
+  // Returns the slot for the next kept row. Adds a slot while there is capacity.
   int64_t TakeSlot();
   // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
   void DrawNextKept();

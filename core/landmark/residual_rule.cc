@@ -15,7 +15,7 @@ namespace {
 // A share of K(x, x).
 constexpr double kMaxResidual = 0.5;
 
-// "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
+// Returns "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
 std::string QuantileText(const LandmarkGrowth& growth) {
   return absl::StrFormat(
       "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d rows that decide is %.3g",
@@ -66,7 +66,7 @@ const CountRule kResidualRule = {
              .above_least = true,
              .line = "95 % quantile of ρ(x)/K(x, x) that is allowed"},
     .line = "auto(residual=0.01) finds the number",
-    // The residual is one of φ(x), which no other kernel has.
+    // The residual is defined in φ-space, which only positive semidefinite kernels have.
     .needs_definite_kernel = true,
     .no_remote = "auto(…) asks for values until they suffice; give a number",
     .find = FindCount,

@@ -24,8 +24,8 @@ namespace {
 
 constexpr int64_t kTileRows = 1024;
 
-// Proposals of a block. More make the products wider; but each is checked against all, and of more
-// proposals a larger share explains each other and is rejected.
+// Number of proposals in a block. More make the products wider, but each proposal is checked
+// against all others, and in a larger block more explain each other and are rejected.
 int64_t BlockSize(int64_t landmarks) { return std::clamp<int64_t>(landmarks / 4, 16, 256); }
 
 // u of float64.
@@ -40,8 +40,7 @@ absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness
                    "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
 }
 
-// One choice in progress. F is N×d; the first chosen() of its columns are done, and K ≈ F·Fᵀ on
-// them.
+// One choice in progress. F is N×d. Its first chosen() columns are done, and K ≈ F·Fᵀ on them.
 class Selection {
  public:
   explicit Selection(const RandomPivotTask& task)
@@ -104,27 +103,27 @@ class Selection {
     }
     if (kept.empty()) return absl::OkStatus();
     value_error_ = ValueErrorOf(task_.kernel, Gather(task_.pool, kept).view(), self);
-    // d squares of at most K(x, x) in all were taken off: what is smaller than their round-off, or
-    // than what values err by, is nothing.
+    // d squares of at most K(x, x) in all were subtracted. A residual below their round-off, or
+    // below the error of values, counts as 0.
     noise_ = 4 * std::max(static_cast<double>(d_) * kUnit, value_error_);
     return absl::OkStatus();
   }
 
-  // Running sums of what is left, for drawing; returns their last.
+  // Computes running sums of the residuals, for drawing; returns the last.
   double Accumulate() {
     double sum = 0;
     for (int64_t i = 0; i < n_; ++i) sums_[i] = sum += residual_[i];
     return sum;
   }
 
-  // Draws rows, each with probability residual/total, and computes what the rows chosen before
-  // leave of their kernel matrix.
+  // Draws rows, each with probability residual/total, and computes the part of their kernel matrix
+  // that earlier rows leave.
   void Propose(double total) {
     const int64_t block = BlockSize(d_);
     proposals_.resize(static_cast<size_t>(block));
     for (int64_t& row : proposals_) {
       const double target = random_.UniformOpen01() * total;
-      // The first whose sum exceeds the target has something left.
+      // The first row whose sum exceeds the target has a positive residual.
       row = std::upper_bound(sums_.begin(), sums_.end(), target) - sums_.begin();
       // target < total, yet their product may have rounded up to it.
       if (row == n_) row = std::lower_bound(sums_.begin(), sums_.end(), total) - sums_.begin();
@@ -137,8 +136,9 @@ class Selection {
     MultiplyTransposed(-1, f.view(), f.view(), 1, left_.view());
   }
 
-  // Takes the proposals in order. A row's chance was residual_; after those just accepted it should
-  // have been what they leave, so it is accepted with the ratio of the two.
+  // Decides on the proposals in order. A row was drawn with probability proportional to residual_,
+  // but should have been drawn by the part that the rows just accepted leave of it. It is accepted
+  // with the ratio of the two.
   void Decide() {
     const int64_t block = left_.rows();
     accepted_.clear();
@@ -147,7 +147,7 @@ class Selection {
       const double left = left_(j, j);
       if (chosen() + static_cast<int64_t>(accepted_.size()) == d_) continue;
       if (!(left > noise_ * self_[proposals_[j]])) {
-        // Explained by those just accepted; or, when there are none, never more than round-off.
+        // The rows just accepted explain it; or, if there are none, its residual is only round-off.
         if (accepted_.empty()) residual_[proposals_[j]] = 0;
         continue;
       }
@@ -157,7 +157,7 @@ class Selection {
     }
   }
 
-  // Column j of left_ becomes that of its Cholesky factor, and what is behind it is updated.
+  // Turns column j of left_ into a column of its Cholesky factor, and updates the later columns.
   void EliminateProposal(int64_t j, double root) {
     const int64_t block = left_.rows();
     left_(j, j) = root;
@@ -171,7 +171,8 @@ class Selection {
     }
   }
 
-  // The columns of F of the accepted rows: (K(·, S) − F·F(S)ᵀ)·L^{-T}, and what they leave.
+  // Computes the columns of F for the accepted rows, (K(·, S) − F·F(S)ᵀ)·L^{-T}, and the new
+  // residuals.
   absl::Status AddColumns(Checkpoint checkpoint) {
     const int64_t before = chosen();
     const int64_t added = static_cast<int64_t>(accepted_.size());
@@ -201,7 +202,7 @@ class Selection {
     const auto progress = [&](double f) {
       return checkpoint(Share(static_cast<double>(before) + f * static_cast<double>(added)));
     };
-    // Other threads may take every tile before this one does, and then nothing is reported.
+    // Other threads may take every tile before this thread does, so report here too.
     PHIMAP_RETURN_IF_ERROR(progress(0));
     PHIMAP_RETURN_IF_ERROR(
         ForEachTile(task_.threads(), (n_ + kTileRows - 1) / kTileRows, progress, tile));
@@ -237,8 +238,8 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Elimination multiplies what values err by: less than nothing is left of a row of a kernel too.
-  // The z whose zᵀKz is what is left decides.
+  // Elimination amplifies errors of values, so the residual can become negative for a true kernel
+  // too. The vector z for which zᵀKz is the residual decides.
   absl::Status Disprove(int64_t row) {
     std::vector<int64_t> rows = result_.rows;
     const Matrix<double> triangle = Gather(DoneColumns(), rows);
@@ -255,13 +256,13 @@ class Selection {
     return witness.Proves(value_error_) ? NotPsd(row, residual_[row], witness) : absl::OkStatus();
   }
 
-  // The work for m columns grows with m².
+  // Work for m columns, which grows with m².
   double Share(double columns) const {
     const double share = columns / static_cast<double>(d_);
     return share * share;
   }
 
-  // Fills up with rows that are not yet chosen when nothing is left to explain.
+  // When nothing is left to explain, adds rows that are not chosen yet.
   void Fill() {
     if (chosen() == d_) return;
     std::vector<char> taken(static_cast<size_t>(n_));
@@ -288,7 +289,7 @@ class Selection {
   const int64_t d_;
   const std::vector<double> norms_;
   RandomCursor random_;
-  // Over √(K(x, x)·K(y, y)), and the share of K(x, x) that is nothing.
+  // Error of values relative to √(K(x, x)·K(y, y)), and the share of K(x, x) that counts as 0.
   double value_error_ = kUnit;
   double noise_ = 0;
   // K(x, x) of each row, or 0 if it is only rounding; and its residual, 0 for a chosen row.

@@ -30,7 +30,7 @@ struct RandomPivotTask {
   // Number of rows to choose.
   int64_t landmarks = 0;
   uint64_t seed = 0;
-  // Whether the kernel is positive semidefinite by construction: then it is never refused.
+  // Whether the kernel is positive semidefinite by construction and so never refused.
   bool is_proven = false;
   // Number of threads that may work at the moment; asked before each block. The result does not
   // depend on it.

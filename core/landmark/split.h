@@ -8,7 +8,7 @@
 
 namespace phimap {
 
-// The most rows that are held out. The kernel error's standard error over 1,000 disjoint pairs is 3
+// Maximum number of held-out rows. The kernel error's standard error over 1,000 disjoint pairs is 3
 // % of its deviation.
 inline constexpr int64_t kMaxHeldOutRows = 2000;
 // Bound on the default pool's bytes, 8 a number.
@@ -21,28 +21,28 @@ inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 // but never below `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
-// Rows that decide how many landmarks suffice (CountRule): a tenth of the pool they are taken
-// from, at most 1,000; the 95 % quantile of 20 rows is the largest but one.
+// Number of rows that decide how many landmarks suffice (CountRule): a tenth of the pool that they
+// are taken from, at most 1,000. The 95 % quantile of 20 rows is the second largest value.
 inline constexpr int64_t kMaxDecidingRows = 1000;
 inline constexpr int64_t kMinDecidingRows = 20;
 inline constexpr int64_t kMinDecidedPool = 10 * kMinDecidingRows;
-// The shortest stream that has such a pool beside a tenth of held-out rows.
+// The shortest stream that has such a pool and a tenth of held-out rows.
 inline constexpr int64_t kMinDecidedStream = 222;
 
 // Capacity of the reservoir that a pool of `pool_rows` and its held-out rows are split from.
 int64_t ReservoirCapacity(int64_t pool_rows);
 
-// Rows to hold out: min(2,000, stream_rows/10, kept − landmarks), never under 0. Landmarks go
-// first: too few rows for both mean an unmeasured mapping, not a failed one. REQUIRES all arguments
-// ≥ 0.
+// Number of rows to hold out: min(2,000, stream_rows/10, kept − landmarks), at least 0. Landmarks
+// have priority: if there are too few rows for both, the mapping is unmeasured, but the build does
+// not fail. REQUIRES all arguments ≥ 0.
 int64_t HeldOutCount(int64_t stream_rows, int64_t kept, int64_t landmarks);
 
-// Slots of a reservoir. The two lists are disjoint; each is in random order, so each prefix is a
-// uniform sample of its own.
+// Slots of a reservoir. The lists are disjoint. Each is in random order, so each prefix is a
+// uniform sample.
 struct SampleSplit {
   std::vector<int64_t> pool;
   std::vector<int64_t> held_out;
-  // Apart from both where the number of landmarks is decided by rows; else empty.
+  // Disjoint from both if deciding rows find the number of landmarks; else empty.
   std::vector<int64_t> deciding;
 };
 
@@ -55,7 +55,7 @@ struct SampleSplit {
 SampleSplit SplitSample(int64_t stream_rows, int64_t kept, int64_t landmarks, int64_t pool_rows,
                         uint64_t seed);
 
-// Number of rows of a pool that decide.
+// Number of deciding rows for a pool of `pool_rows` rows.
 int64_t DecidingCount(int64_t pool_rows);
 
 // Moves the first rows of the pool to the deciding rows.

@@ -1,4 +1,4 @@
-// The landmark policy "uniform": the one that the theorems speak of.
+// The landmark policy "uniform", for which the theorems are proven.
 #ifndef PHIMAP_CORE_LANDMARK_UNIFORM_LANDMARKS_H_
 #define PHIMAP_CORE_LANDMARK_UNIFORM_LANDMARKS_H_
 

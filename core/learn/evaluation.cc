@@ -18,9 +18,9 @@ namespace {
 
 using Code = absl::StatusCode;
 
-// Rows that are scored between two looks at the monitor.
+// Rows that are scored between two calls of the monitor.
 constexpr int64_t kBlockRows = 1024;
-// Share of a fold's work that learning is taken for.
+// Share of a fold's work that is attributed to learning.
 constexpr double kLearningShare = 0.9;
 constexpr int kMaxFolds = 100;
 
@@ -107,7 +107,7 @@ class Run {
   const EvaluationMonitor monitor_;
   const int64_t n_;
   const int folds_;
-  // The rows' numbers, as they stand now.
+  // The rows' numbers in their present order.
   std::vector<int64_t> order_;
   std::vector<int64_t> confusion_;
   std::vector<double> margins_;
@@ -178,7 +178,7 @@ absl::Status Run::RunFold(int fold) {
   return absl::OkStatus();
 }
 
-// Rows that were learnt from count for the margins of all rows only.
+// Rows that were learnt from count only for the margins of all rows.
 absl::Status Run::ScoreRows(const Model& model, int fold, const RowSplit& split) {
   fold_margins_.clear();
   fold_tested_margins_.clear();
@@ -237,7 +237,7 @@ void Run::TakeMargins(int64_t i, bool tested, absl::Span<const double> scores) {
 void Run::Certify() {
   std::sort(fold_margins_.begin(), fold_margins_.end());
   std::sort(fold_tested_margins_.begin(), fold_tested_margins_.end());
-  // α = 0 claims nothing about the distribution, and has no share.
+  // α = 0 makes no statement about the distribution, and gets no part of the doubt.
   const double doubt =
       (1 - options_.confidence) / (folds_ * static_cast<double>(kCertifiedAlphas.size() - 1));
   const bool first = out_.certified.empty();

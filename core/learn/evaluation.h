@@ -48,14 +48,13 @@ struct EvaluationOptions {
 };
 
 struct LabeledRows {
-  // Rows that the learner takes.
+  // Input rows of the learner.
   Matrix<double> rows;
-  // One a row, 0 … class_count − 1.
+  // One per row, 0 … class_count − 1.
   std::vector<int32_t> labels;
   int32_t class_count = 0;
-  // K(x, x) of each row, where the rows are its features in coordinates of φ-space, of the
-  // landmarks' span for F2; empty where they are not. With them, how far a feature row is off, over
-  // √K(x, x).
+  // K(x, x) of each row, if the rows are coordinates of φ-space (for F2, of the landmarks' span);
+  // else empty. And the error of each feature row over √K(x, x).
   std::vector<double> self_kernel;
   std::vector<double> rounding;
 };
@@ -63,7 +62,7 @@ struct LabeledRows {
 struct CertifiedMargin {
   double alpha = 0;
   double rows_margin = 0;
-  // Absent where so few rows say nothing, as they do at α = 0.
+  // Absent if there are too few rows for a statement at α; always absent at α = 0.
   std::optional<double> margin;
 };
 
@@ -71,7 +70,7 @@ struct Evaluation {
   struct Class {
     int64_t rows = 0;
     int64_t tested_rows = 0;
-    // Tested rows that were put into the class, and how many of them rightly.
+    // Tested rows that were predicted to be in the class, and the number of correct ones.
     int64_t predicted = 0;
     int64_t correct = 0;
   };
@@ -94,17 +93,17 @@ struct Evaluation {
   int64_t tested_rows = 0;
   int64_t errors = 0;
   double error = 0;
-  // √(e(1 − e)/n) of one split, the deviation of the folds' errors over √folds of more.
+  // √(e(1 − e)/n) for one split; for folds, the deviation of their errors divided by √folds.
   double error_standard_error = 0;
   std::vector<Class> classes;
   // Pairs that occur, by actual, then predicted.
   std::vector<Confusion> confusion;
   std::vector<Fold> folds;
-  // Percentiles over the tested rows; empty for models that are not linear, the last also without
+  // Percentiles over the tested rows. Empty for models that are not linear; the last also without
   // self_kernel.
   std::vector<double> margins;
   std::vector<double> unnormalised_margins;
-  // Lower bounds: rounding is allowed for.
+  // Lower bounds, which allow for rounding.
   std::vector<double> kernel_margins;
   // B of the learner's intercept; 0: none.
   double intercept_scale = 0;
@@ -112,7 +111,8 @@ struct Evaluation {
   std::vector<CertifiedMargin> certified;
 };
 
-// The fold, from 0, and the share of all that is done. Any status but OK ends the work.
+// Called with the fold, from 0, and the finished share of all work. Any status but OK ends the
+// work.
 using EvaluationMonitor = absl::FunctionRef<absl::Status(int fold, double fraction)>;
 
 // Splits, trains and tests. The result is a function of rows, learner and options alone, times and

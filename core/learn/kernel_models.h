@@ -13,8 +13,8 @@
 
 namespace phimap {
 
-// Scores of `problems` separators, each for one class against the rest: one a class, or one for two
-// classes, whose scores are then −s and s.
+// Scores of `problems` separators, each for one class against the rest. With two classes there is
+// one separator, and the scores are −s and s.
 class OneAgainstRestModel : public Model {
  public:
   OneAgainstRestModel(int64_t columns, int32_t class_count, std::string summary)
@@ -35,7 +35,7 @@ class OneAgainstRestModel : public Model {
   std::string summary_;
 };
 
-// w·F(x), one row of weights a separator.
+// w·F(x), with one row of weights for each separator.
 class MappedModel : public OneAgainstRestModel {
  public:
   MappedModel(std::shared_ptr<const RowMap> map, Matrix<double> weights, int32_t class_count,
@@ -51,7 +51,7 @@ class MappedModel : public OneAgainstRestModel {
   Matrix<double> weights_;
 };
 
-// Σ u_i K(x_i, x), one row of coefficients a separator, one column a row x_i.
+// Σ u_i K(x_i, x), with a row of coefficients for each separator and a column for each row x_i.
 class ExpansionModel : public OneAgainstRestModel {
  public:
   ExpansionModel(KernelProgram kernel, Matrix<double> rows, Matrix<double> coefficients,

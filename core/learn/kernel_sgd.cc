@@ -20,20 +20,20 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kBlockRows = 256;
-// Share of the work before the first step if inner products or features are stored; a guess for the
-// progress.
+// Share of the work before the first step if inner products or features are stored. A guess, for
+// the progress.
 constexpr double kStoringShare = 0.5;
 
 int64_t SeparatorCount(const TrainingSet& examples) {
   return examples.class_count == 2 ? 1 : examples.class_count;
 }
 
-// −rate·ℓ'(s; y): how much of the row a step adds.
+// −rate·ℓ'(s; y): the multiple of the row that a step adds.
 double StepLength(double rate, double score, double y) {
   return rate * y / (1 + std::exp(y * score));
 }
 
-// The steps: `step` is given the row that was drawn.
+// Runs the steps. `step` gets the row that was drawn.
 absl::Status TakeSteps(int64_t n, int64_t epochs, uint64_t seed, double begin,
                        Checkpoint checkpoint, absl::FunctionRef<absl::Status(int64_t row)> step) {
   const RandomStream stream(seed, StreamId::kSgdRows);
@@ -75,8 +75,8 @@ absl::StatusOr<Matrix<double>> StoreFeatures(const RowMap& map, ConstMatrixView<
   return features;
 }
 
-// The upper triangle from the lower one, square by square: column by column each number would come
-// from another page (3.7 s for 14,000 rows, with nothing that could stop it).
+// Fills the upper triangle from the lower one in square blocks. Column by column, each number would
+// come from another page (3.7 s for 14,000 rows, without a checkpoint).
 absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
   constexpr int64_t kSquare = 64;
   const int64_t n = gram.rows();
@@ -93,7 +93,7 @@ absl::Status Mirror(MatrixView<double> gram, Checkpoint checkpoint) {
   return absl::OkStatus();
 }
 
-// K of every pair, in both triangles: steps read rows.
+// Computes K of every pair, in both triangles, because steps read rows.
 absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatrixView<double> rows,
                                          Checkpoint checkpoint) {
   const int64_t n = rows.rows();
@@ -111,7 +111,7 @@ absl::StatusOr<Matrix<double>> StoreGram(const KernelProgram& kernel, ConstMatri
   return gram;
 }
 
-// Rows that were drawn: the coefficients of all others are 0.
+// Returns the rows that were drawn. The coefficients of all others are 0.
 std::vector<int64_t> DrawnRows(const Matrix<double>& coefficients) {
   std::vector<int64_t> drawn;
   for (int64_t i = 0; i < coefficients.cols(); ++i) {
@@ -243,7 +243,7 @@ bool RunsOnFeatures(const ParameterValues& values) {
 }
 
 double KernelSgdBytes(const ParameterValues& values, const TrainingShape& shape) {
-  // More rows than these are refused when training begins.
+  // Training refuses more rows than these when it begins.
   constexpr double kMostValues = 1.0 * kMaxGramRows * kMaxGramRows;
   const double n = shape.rows;
   switch (StrategyOf(values)) {

@@ -1,5 +1,5 @@
-// Logistic regression in φ-space by stochastic gradient descent, in the ways of the Cornell
-// lecture.
+// Logistic regression in φ-space by stochastic gradient descent, with the four strategies of the
+// Cornell lecture.
 #ifndef PHIMAP_CORE_LEARN_KERNEL_SGD_H_
 #define PHIMAP_CORE_LEARN_KERNEL_SGD_H_
 
@@ -52,10 +52,10 @@ struct KernelSgdOptions {
 //         takes any.
 class KernelSgd : public Learner {
  public:
-  // For strategies kernel and gram.
+  // Constructor for the strategies kernel and gram.
   KernelSgd(const KernelSgdOptions& options, KernelProgram kernel)
       : options_(options), kernel_(std::move(kernel)) {}
-  // For strategies features and stored_features.
+  // Constructor for the strategies features and stored_features.
   KernelSgd(const KernelSgdOptions& options, std::shared_ptr<const RowMap> map)
       : options_(options), map_(std::move(map)) {}
 

@@ -18,16 +18,16 @@ namespace {
 
 constexpr int64_t kBlockRows = 256;
 
-// The rows of one class, and what they are worth in the pairs of that class.
+// The rows of one class, and their coefficients in the pairs of that class.
 struct ClassRows {
   Matrix<double> rows;
   std::vector<double> norms;
-  // One row a row, one column for each class; the own class's column is 0.
+  // One row per row of the class, one column per class; the column of the own class is 0.
   Matrix<double> coefficients;
 };
 
-// f of classes a < b, positive for a, is the sum of what a's rows say in column b, what b's rows
-// say in column a, and offsets(a, b).
+// f of classes a < b, positive for a, is the sum of a's rows with the coefficients of column b, of
+// b's rows with those of column a, and of offsets(a, b).
 class PairwiseModel : public Model {
  public:
   PairwiseModel(KernelProgram kernel, int64_t columns, std::vector<ClassRows> classes,
@@ -65,7 +65,7 @@ class PairwiseModel : public Model {
                           Checkpoint checkpoint) const {
     const std::vector<double> norms = SquaredNorms(rows);
     const auto classes = static_cast<int64_t>(classes_.size());
-    // says(a)(i, b): what a's rows say of row i in the pair with b.
+    // says(a)(i, b): the part of f that a's rows contribute for row i in the pair with b.
     std::vector<Matrix<double>> says;
     for (const ClassRows& one : classes_) {
       PHIMAP_RETURN_IF_ERROR(
@@ -129,7 +129,7 @@ void Copy(ConstMatrixView<double> from, const std::vector<int64_t>& rows, double
   for (const int64_t row : rows) to = std::copy_n(from.row(row), from.cols(), to);
 }
 
-// Rows of a class to which some pair gives a coefficient.
+// Returns the rows of a class that have a coefficient in some pair.
 ClassRows SupportVectors(const TrainingSet& examples, const std::vector<int64_t>& rows,
                          const Matrix<double>& coefficients) {
   std::vector<int64_t> kept;
@@ -212,10 +212,10 @@ constexpr Parameter kKernelSvmParameters[] = {
 };
 
 double KernelSvmBytes(const ParameterValues&, const TrainingShape& shape) {
-  // More rows than these are refused when training begins.
+  // Training refuses more rows than these when it begins.
   constexpr double kMostValues = 1.0 * kMaxKernelSvmRows * (kMaxKernelSvmRows + 2);
   const double n = shape.rows;
-  // 1 of the 17 is libsvm's cache.
+  // One of the 17 is libsvm's cache.
   return 17 * std::min(n * (n + 2), kMostValues) + 8 * n * shape.classes;
 }
 

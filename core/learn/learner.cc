@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// Rows that are scored between two looks at the checkpoint.
+// Rows that are scored between two checkpoints.
 constexpr int64_t kBlockRows = 1024;
 
 absl::Status Invalid(absl::string_view reason, absl::string_view field, absl::string_view message,
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<int32_t>> Model::Predict(ConstMatrixView<double> rows
   Matrix<double> scores(std::min(n, kBlockRows), class_count());
   for (int64_t first = 0; first < n; first += kBlockRows) {
     const int64_t count = std::min(kBlockRows, n - first);
-    // A block's own checkpoints run from 0 to 1: here they are a part of the whole.
+    // Maps a block's own progress, 0 to 1, to its part of the whole.
     const auto part = [&](double fraction) {
       return checkpoint((static_cast<double>(first) + fraction * static_cast<double>(count)) /
                         static_cast<double>(n));

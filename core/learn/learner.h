@@ -22,12 +22,12 @@
 
 namespace phimap {
 
-// n rows and the class of each. A view: it does not outlive the call.
+// n rows and the class of each. A view that is valid only during the call.
 struct TrainingSet {
   ConstMatrixView<double> rows;
-  // n numbers of 0 … class_count−1.
+  // n numbers from 0 to class_count−1.
   absl::Span<const int32_t> labels;
-  // At least 2. A class may have no row: it is learned as one that nothing belongs to.
+  // At least 2. A class may have no rows; no row is then predicted to be in it.
   int32_t class_count = 0;
 
   // INVALID_ARGUMENT: no rows or columns (ROWS_EMPTY), as many labels as rows (LENGTH_MISMATCH,
@@ -48,12 +48,12 @@ struct LinearWeights {
   double bias = 0;
 };
 
-// Immutable and thread-safe; owns all it needs.
+// Immutable and thread-safe; owns its data.
 class Model {
  public:
   virtual ~Model() = default;
 
-  // Columns of the rows it was trained on, and takes.
+  // Columns of the rows that the model takes, as many as those of its training rows.
   virtual int64_t columns() const = 0;
   virtual int32_t class_count() const = 0;
   // scores_ij: how much speaks for class j of row i. Shapes: rows n×columns(), scores
@@ -66,8 +66,8 @@ class Model {
                                                Checkpoint checkpoint) const;
   // The weights of a model whose scores are linear in the rows; nullptr for others.
   virtual const LinearWeights* linear() const { return nullptr; }
-  // v of a model that scores class y by ⟨v, block y of the row⟩ (one_parameter): columns() /
-  // class_count() numbers; empty for others.
+  // The vector v of a model that scores class y by ⟨v, block y of the row⟩ (one_parameter):
+  // columns() / class_count() numbers; empty for other models.
   virtual absl::Span<const double> shared_weights() const { return {}; }
   // One line about the training, for people ("812 mistakes in the last epoch").
   virtual std::string Summary() const = 0;

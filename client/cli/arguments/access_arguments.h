@@ -15,14 +15,14 @@ namespace phimap::cli {
 
 struct AccessArguments {
   client::TlsOptions tls;
-  // Given on the command line, where every user of this machine sees it.
+  // The token on the command line, which every user of this machine can see.
   std::string token;
   // File whose first line is the token.
   std::string token_file;
 };
 
-// The token is that of --token, of --token_file, or of PHIMAP_TOKEN, the first that is given.
-// Errors: NOT_FOUND for a token file that cannot be read, INVALID_ARGUMENT for one without a token.
+// Takes the token from --token, --token_file or PHIMAP_TOKEN, in this order. Errors: NOT_FOUND for
+// a token file that cannot be read, INVALID_ARGUMENT for an empty one.
 absl::StatusOr<client::ConnectOptions> ToConnectOptions(const AccessArguments& arguments);
 
 // Adds the flags to `phimap`. `access` outlives it.

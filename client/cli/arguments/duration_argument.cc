@@ -15,13 +15,13 @@ struct TimeUnit {
   absl::Duration length;
 };
 
-// The largest first, in which a duration is shown. Weeks are read and not shown: people count days.
+// Largest unit first. Weeks are parsed but never printed: people count days.
 constexpr TimeUnit kTimeUnits[] = {{'d', absl::Hours(24)},
                                    {'h', absl::Hours(1)},
                                    {'m', absl::Minutes(1)},
                                    {'s', absl::Seconds(1)}};
 constexpr TimeUnit kWeek{'w', absl::Hours(7 * 24)};
-// Above every limit of the server, and within the range of a duration.
+// Above every limit of the server, and within the range of absl::Duration.
 constexpr double kMostSeconds = 1e12;
 
 absl::Duration UnitOf(char letter) {

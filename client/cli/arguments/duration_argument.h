@@ -13,10 +13,11 @@ namespace phimap::cli {
 inline constexpr char kTtlHelp[] =
     "Time for which the version lives after its last use, such as 12h or 7d (default: for ever)";
 
-// A number, which may have decimals, and its unit. INVALID_ARGUMENT names `flag`.
+// Parses a number, which may have decimals, and its unit. INVALID_ARGUMENT names `flag`.
 absl::StatusOr<absl::Duration> DurationOf(absl::string_view text, absl::string_view flag);
 
-// "7d", "36h", "90s": the largest unit that leaves no decimals, or else seconds. Pure.
+// Formats a duration as "7d", "36h" or "90s": in the largest unit without decimals, or in seconds.
+// Pure.
 std::string DurationArgumentText(absl::Duration duration);
 
 }  // namespace phimap::cli

@@ -5,7 +5,7 @@
 namespace phimap::cli {
 
 void AddInput(CLI::App& command, InputArguments& input, const char* label_help) {
-  // One value per occurrence: the next word may be the NAME.
+  // Takes one value per occurrence, because the next word may be the NAME.
   command
       .add_option("--input", input.paths,
                   "File of rows; its extension names the format: csv, tsv, npy, svmlight or txt "

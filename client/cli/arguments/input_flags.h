@@ -15,8 +15,8 @@ inline constexpr char kColumnsHelp[] =
     "Input columns by name, in this order, for a CSV file: x1,x2; or the number of columns, for an "
     "svmlight file (default: the columns that the version names, which must be in its order)";
 
-// Adds the flags to a command, which has its other positional arguments already. `label_help`
-// explains --label for this command. `input` outlives the command.
+// Adds the flags to a command, after its other positional arguments. `label_help` explains --label
+// for this command. `input` must outlive the command.
 void AddInput(CLI::App& command, InputArguments& input, const char* label_help = kLabelHelp);
 
 }  // namespace phimap::cli

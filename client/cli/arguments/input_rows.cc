@@ -24,7 +24,7 @@
 namespace phimap::cli {
 namespace {
 
-// Reason for which columns of a format cannot be named.
+// Returns why columns of this format have no names.
 absl::string_view NoNamesOf(FileFormat format) {
   switch (format) {
     case FileFormat::kNpy:
@@ -155,7 +155,7 @@ absl::StatusOr<OpenedRows> OpenFile(const InputArguments& input, FileFormat form
   return OpenSvmlight(std::move(file), input, keep_labels, cancel);
 }
 
-// The largest number of columns that any file needs; each file is read for it.
+// Returns the largest number of columns in any file, for which it reads all files.
 absl::StatusOr<int32_t> ColumnsOfAll(const InputArguments& input, client::CancelToken& cancel) {
   int32_t columns = 0;
   for (const std::string& path : input.paths) {

@@ -50,10 +50,10 @@ absl::StatusOr<InputArguments> WithFiles(InputArguments input);
 // WithFiles.
 absl::StatusOr<FileFormat> FormatOf(const InputArguments& input);
 
-// kInvalidArgument if one of the files is the output, in RefuseOverwritingInput's words.
+// kInvalidArgument, with the message of RefuseOverwritingInput, if one of the files is the output.
 absl::Status RefuseOverwritingInput(const InputArguments& input, const std::string& output);
 
-// `given` as a number of columns. kInvalidArgument unless it is one, 1..65536.
+// Parses `given` as a number of columns, 1..65536; kInvalidArgument for anything else.
 absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
 
 // Adds the version's facts about its columns: their number, for formats that do not state it; their
@@ -62,13 +62,12 @@ absl::StatusOr<int32_t> CountOfColumns(const std::vector<std::string>& given);
 absl::StatusOr<InputArguments> WithColumnsOf(InputArguments input, client::Client& client,
                                              absl::string_view reference, std::ostream& notes);
 
-// Tells `notes` which columns of `rows`, opened by OpenRows or OpenLabeledRows, are left out
+// Lists in `notes` the columns of `rows`, opened by OpenRows or OpenLabeledRows, that are left out
 // although no option says so.
 void NoteColumnsLeftOut(const client::RowSource& rows, std::ostream& notes);
 
-// A reader of all files, one after the other. `cancel` ends the reading before the function
-// returns.
-// Errors: kInvalidArgument for options of another format. REQUIRES: WithFiles.
+// Returns a reader of all files, in order. `cancel` ends the reading. Errors: kInvalidArgument for
+// options of another format. REQUIRES: WithFiles.
 absl::StatusOr<std::unique_ptr<client::RowSource>> OpenRows(const InputArguments& input,
                                                             client::CancelToken& cancel);
 

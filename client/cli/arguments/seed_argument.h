@@ -9,7 +9,7 @@
 
 namespace phimap::cli {
 
-// An integer from 0 to 2^64 − 1; anything else names --seed.
+// Parses an integer from 0 to 2^64 − 1; an error names --seed.
 absl::StatusOr<uint64_t> SeedOf(const std::string& text);
 
 }  // namespace phimap::cli

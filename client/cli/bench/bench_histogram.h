@@ -8,9 +8,9 @@
 
 namespace phimap::cli {
 
-// Counts of whole numbers, of nanoseconds as a rule. Each power of two is cut into 128 equal
-// buckets and numbers below 256 have one each, after the idea of HdrHistogram: a quantile is off by
-// at most kRelativeError of itself, whatever the range. 60 kB. Not thread-safe.
+// Counts integers, usually nanoseconds. Each power of two is divided into 128 equal buckets, and
+// numbers below 256 have a bucket each, after the idea of HdrHistogram: the relative error of a
+// quantile is at most kRelativeError, whatever the range. 60 kB. Not thread-safe.
 class BenchHistogram {
  public:
   // Half a bucket, which is 1/128 of its lower end at most.
@@ -27,11 +27,11 @@ class BenchHistogram {
   // Exact; 0 if nothing was recorded.
   int64_t max() const { return max_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // The smallest recorded value that a share `q` of all are not above, within kRelativeError; 0 if
-  // nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
+  // Returns the smallest recorded value such that a share `q` of all values are not larger, within
+  // kRelativeError; 0 if nothing was recorded. Quantile(1) is max(). REQUIRES: 0 <= q <= 1.
   int64_t Quantile(double q) const;
-  // Whether at least kSamplesAbove recorded values lie above Quantile(q) in their order. A quantile
-  // that depends on too few values describes the run rather than the server. REQUIRES: 0 <= q <= 1.
+  // Whether at least kSamplesAbove recorded values lie above Quantile(q). A quantile that depends
+  // on fewer values describes the run rather than the server. REQUIRES: 0 <= q <= 1.
   bool Tells(double q) const;
   // The share of the recorded values below `value`, by their buckets; 1 if nothing was recorded.
   // Values that share a bucket with `value` do not count as below it.

@@ -31,7 +31,7 @@
 namespace phimap::cli {
 namespace {
 
-// Calls take these in turn, so that a server cannot live on one row in its cache.
+// Calls rotate through these requests, so that a server cannot answer from one row in its cache.
 constexpr int kRequests = 16;
 constexpr absl::Duration kConnectTimeout = absl::Seconds(5);
 
@@ -72,8 +72,8 @@ struct Call {
   CallTimes times;
 };
 
-// One run. While it lasts `Complete` counts answers and `Watch` the use of processes, in fields of
-// the result that are apart.
+// One run. `Complete` counts answers and `Watch` measures processes at the same time, in separate
+// fields of the result.
 class LoadRun {
  public:
   LoadRun(const LoadOptions& options, client::CancelToken& cancel)
@@ -120,7 +120,7 @@ class LoadRun {
     return absl::OkStatus();
   }
 
-  // Makes the first call, which shows that the load can be served, and the form of an answer.
+  // Makes the first call, which shows that the server can answer, and the size of an answer.
   absl::Status FirstCall() {
     grpc::CompletionQueue queue;
     Call call{.stub = stubs_.front().get()};
@@ -174,7 +174,7 @@ class LoadRun {
     Start(call, queue_);
   }
 
-  // One call of each caller; its next ones follow in Complete.
+  // Issues the first call of each caller; Complete issues the next ones.
   void IssueFirst() {
     for (Call& call : calls_) Issue(call, NowNs());
     Finished();
@@ -211,7 +211,7 @@ class LoadRun {
     if (--unfinished_ == 0) queue_.Shutdown();
   }
 
-  // The life of the thread that reads answers.
+  // Body of the thread that reads answers.
   void Complete() {
     void* tag = nullptr;
     bool ok = false;

@@ -33,12 +33,13 @@ struct LoadOptions {
   int32_t rows = 1;
   int32_t columns = 0;
   double seconds = 10;
-  // Runs before and is not counted.
+  // Time before the measurement, which is not counted.
   double warmup_seconds = 1;
   // Connections, taken in turn.
   int channels = 1;
   double timeout_seconds = 10;
-  // Calls of an open loop that may be unanswered; later ones wait, and their latency counts it.
+  // Maximum number of unanswered calls in an open loop. Later calls wait, and the wait counts as
+  // latency.
   int max_in_flight = 10'000;
   // Process of the server on this machine, whose usage is then measured; 0: unknown.
   pid_t server_pid = 0;
@@ -47,7 +48,7 @@ struct LoadOptions {
 };
 
 struct LoadResult {
-  // Version from the first answer, as "name@number", and its features of a row.
+  // Version from the first answer, as "name@number", and its number of features per row.
   std::string version;
   int64_t feature_columns = 0;
   double seconds = 0;
@@ -56,10 +57,11 @@ struct LoadResult {
   int64_t answered = 0;
   // Calls that ended within the window with an error, by name of the code.
   std::map<std::string, int64_t> errors;
-  // Nanoseconds from the due time: of answers, and of refusals (RESOURCE_EXHAUSTED).
+  // Nanoseconds from the due time to the end of the call: of answers, and of refusals
+  // (RESOURCE_EXHAUSTED).
   BenchHistogram latency;
   BenchHistogram refusal_latency;
-  // Nanoseconds by which calls of an open loop were sent after they were due.
+  // Nanoseconds between the due time and the sending of a call, in an open loop.
   BenchHistogram lateness;
   double generator_cpu_us = 0;
   // CPU time within the window, and memory at its end.

@@ -44,7 +44,7 @@ struct BenchAnswer {
   int64_t feature_bytes = 0;
 };
 
-// From the bytes of an answer. INTERNAL if they are not an answer.
+// Parses the bytes of an answer. INTERNAL if they are malformed.
 absl::StatusOr<BenchAnswer> ReadAnswer(BenchProtocol protocol, absl::string_view bytes);
 
 }  // namespace phimap::cli

@@ -17,7 +17,8 @@
 namespace phimap::cli {
 namespace {
 
-// Places of utime and stime in /proc/PID/stat, counted from 0 after the command's name (proc(5)).
+// Positions of utime and stime in /proc/PID/stat, counted from 0 after the command's name
+// (proc(5)).
 constexpr size_t kUserTicks = 11;
 constexpr size_t kSystemTicks = 12;
 
@@ -30,7 +31,7 @@ std::string ReadAll(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// The number of a line "VmRSS:   1234 kB" in bytes.
+// Parses a line such as "VmRSS:   1234 kB". Returns bytes.
 int64_t KibibytesOf(const std::string& text, absl::string_view key) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::StartsWith(line, key)) continue;

@@ -1,4 +1,4 @@
-// Resource usage of a process so far, from the kernel.
+// Resources that a process has used so far, as the kernel reports them.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_PROCESS_H_
 #define PHIMAP_CLIENT_CLI_BENCH_BENCH_PROCESS_H_
 
@@ -14,15 +14,15 @@ struct ProcessUse {
   // User and system time of all threads, in microseconds.
   double cpu_us = 0;
   int64_t resident_bytes = 0;
-  // Since the process started, or since somebody wrote 5 to /proc/PID/clear_refs.
+  // Peak since the process started, or since 5 was written to /proc/PID/clear_refs.
   int64_t peak_resident_bytes = 0;
 };
 
-// Use by this process, to the microsecond; memory is left 0.
+// Returns the use of this process, to the microsecond. Memory is 0.
 ProcessUse OwnUse();
 
-// Any process that /proc shows, its CPU time to one tick of the kernel (10 ms). kNotFound if there
-// is no such process.
+// Returns the use of any process that /proc shows, its CPU time to one tick of the kernel (10 ms).
+// kNotFound if there is no such process.
 absl::StatusOr<ProcessUse> UseOf(pid_t pid);
 
 // Processors that this process may run on.

@@ -13,7 +13,7 @@ namespace {
 
 // Latency that a person notices; the report states the share of answers below it.
 constexpr int64_t kSoonNs = 5'000'000;
-// A generator that needs a whole processor measures itself.
+// A generator that needs a whole processor measures mostly itself.
 constexpr double kBusyGenerator = 0.9;
 
 double PerSecond(int64_t count, const LoadResult& result) {
@@ -35,7 +35,7 @@ std::string JsonString(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
-// p99.9, or `none` where too few values lie above it.
+// Formats p99.9, or `none` if too few values lie above it.
 std::string TailText(const BenchHistogram& histogram, int digits, absl::string_view none) {
   if (!histogram.Tells(0.999)) return std::string(none);
   return absl::StrFormat("%.*f", digits, Microseconds(histogram.Quantile(0.999)));

@@ -8,11 +8,12 @@
 
 namespace phimap::cli {
 
-// For people. Ends with a newline. Pure.
+// Formats the result for people. Ends with a newline. Pure.
 std::string LoadTable(const LoadOptions& options, const LoadResult& result, int processors);
 
-// One JSON object, for programs: every field is always there, `server` is null if unknown, numbers
-// are numbers, names carry their units, and fields are only ever added. Ends with a newline. Pure.
+// Formats the result as one JSON object: every field is always present, `server` is null if
+// unknown, numbers are numbers, names end with their units, and later releases only add fields.
+// Ends with a newline. Pure.
 std::string LoadJson(const LoadOptions& options, const LoadResult& result, int processors);
 
 }  // namespace phimap::cli

@@ -1,4 +1,4 @@
-// When calls of a load test are due, and which of them are counted. Pure functions of times in
+// Decides when calls of a load test are due, and which of them count. Pure functions of times in
 // nanoseconds of one monotonic clock.
 #ifndef PHIMAP_CLIENT_CLI_BENCH_BENCH_SCHEDULE_H_
 #define PHIMAP_CLIENT_CLI_BENCH_BENCH_SCHEDULE_H_
@@ -7,9 +7,9 @@
 
 namespace phimap::cli {
 
-// Calls at a fixed rate from `start_ns`, whatever becomes of the calls before: an open loop. Each
-// time is computed from the first and not from the one before, so that rounding does not add up.
-// REQUIRES: calls_per_second > 0.
+// An open loop: calls at a fixed rate from `start_ns`, whether or not earlier calls have ended.
+// Each time is computed from the first call, so that rounding does not add up. REQUIRES:
+// calls_per_second > 0.
 struct OpenLoopSchedule {
   int64_t start_ns = 0;
   double calls_per_second = 1;
@@ -26,7 +26,7 @@ struct CallTimes {
   int64_t sent_ns = 0;
   int64_t done_ns = 0;
 
-  // Counted from the due time: a call that was sent late because the server, or this generator, was
+  // Measured from the due time: a call that was sent late because the server or this generator was
   // slow must not look fast (coordinated omission).
   int64_t LatencyNs() const { return done_ns - due_ns; }
   // Lateness of the generator itself.

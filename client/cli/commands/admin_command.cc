@@ -77,7 +77,7 @@ absl::Status RunRestore(const AdminArguments& arguments, std::ostream& out, Prog
   PHIMAP_ASSIGN_OR_RETURN(const BackupReport report,
                           Restore(arguments.from, arguments.store, PosixFileSystem(),
                                   ProgressOf(bar, "restoring", cancel)));
-  // An address may have a password in it.
+  // A PostgreSQL address may contain a password.
   const bool on_postgres = IsPostgres(arguments.store);
   PrintReport(report, "restored", on_postgres ? "into the database" : arguments.store,
               arguments.json, out);

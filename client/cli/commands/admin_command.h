@@ -28,7 +28,7 @@ struct AdminArguments {
   bool json = false;
 };
 
-// Less than this and a server that loads a version could miss its artifact.
+// With a shorter grace time, a server that loads a version could find its artifact deleted.
 inline constexpr int64_t kLeastGraceSeconds = 600;
 
 // Prints the result, or one JSON object. A check that finds damage is kDataLoss, after its report.

@@ -14,7 +14,7 @@ namespace phimap::cli {
 
 namespace {
 
-// Returns the origin of the margin, for people; empty when it was given.
+// Describes the origin of the margin, for people; empty if the margin was given.
 absl::StatusOr<std::string> TakeMargin(const AdviseArguments& arguments,
                                        v1::AdviseRequest& request) {
   if (arguments.margin.has_value() != arguments.from_evaluation.empty()) {

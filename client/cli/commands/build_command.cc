@@ -42,11 +42,11 @@ struct InputShape {
   int32_t columns = 0;
 };
 
-// Shape from the options, completed from the input.
+// Takes the shape from the options, and what is missing from the input.
 absl::StatusOr<InputShape> ShapeOf(const BuildArguments& arguments, client::CancelToken& cancel) {
   InputShape shape{arguments.rows};
   InputArguments named = arguments.input;
-  // A number is how many there are, whatever the file.
+  // A number as --columns states the number of columns, for every format.
   int64_t number = 0;
   if (named.columns_given.size() == 1 && absl::SimpleAtoi(named.columns_given[0], &number)) {
     PHIMAP_ASSIGN_OR_RETURN(shape.columns, CountOfColumns(named.columns_given));

@@ -14,19 +14,19 @@ namespace phimap::cli {
 
 struct BuildArguments {
   std::string name;
-  // With --dry-run its columns are used too: 0 means the input's.
+  // The rows. With --dry-run 0 columns mean the columns of the input.
   InputArguments input;
   std::string mapping;
   std::string kernel;
   bool standardize = false;
-  // Text as typed: the library's own conversion would wrap a negative number.
+  // Kept as text: the library's conversion would wrap a negative number.
   std::string seed = "0";
   // Time for which the version lives after its last use, such as "7d"; empty: for ever.
   std::string ttl;
   bool json = false;
   // Only estimate the cost.
   bool dry_run = false;
-  // Numbers for a dry run: 0 means the input's.
+  // Number of rows for a dry run; 0 means the rows of the input.
   int64_t rows = 0;
 };
 

@@ -27,7 +27,7 @@ constexpr NamedKind kKinds[] = {
     {"learners", &v1::ListCapabilitiesResponse::mutable_learners},
 };
 
-// Leaves the capability `name` alone in `list`; kNotFound names the others.
+// Reduces `list` to the capability `name`; kNotFound lists the names that exist.
 absl::Status KeepOnly(const std::string& name, const char* kind, Kind& list) {
   std::vector<std::string> names;
   for (const v1::Capability& capability : list) names.push_back(capability.name());

@@ -41,7 +41,7 @@ absl::StatusOr<std::string> ReadAll(InputFile& file) {
 // Compares two shares, of which one was asked for and the other is listed.
 bool Same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
-// A certified margin for future rows that the theorems about two classes can use.
+// A certified margin for future rows, as the theorems about two classes can use it.
 struct Usable {
   double alpha = 0;
   double margin = 0;

@@ -1,4 +1,4 @@
-// From an evaluation to a question for the advisor.
+// Turns an evaluation into a question for the advisor.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_CERTIFIED_QUESTION_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_CERTIFIED_QUESTION_H_
 

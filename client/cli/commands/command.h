@@ -14,7 +14,7 @@ class App;
 
 namespace phimap::cli {
 
-// Context of a command that asks no server.
+// Context of a command that needs no server.
 struct LocalContext {
   std::ostream& out;
   Console console;

@@ -30,7 +30,8 @@ struct CommandWords {
   std::vector<FlagWords> flags;
 };
 
-// CLI11 tells the choices of a flag as in "TEXT:{csv,npy}" or "{native->0,inference->1}".
+// Returns the choices of a flag, which CLI11 describes as "TEXT:{csv,npy}" or
+// "{native->0,inference->1}".
 std::vector<std::string> ValuesOf(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const size_t begin = type.find('{');
@@ -59,7 +60,7 @@ std::vector<FlagWords> FlagsOf(const CLI::App& command) {
 void Collect(const CLI::App& app, const std::string& path, const std::vector<FlagWords>& outer,
              std::vector<CommandWords>& all) {
   CommandWords words{.path = path, .flags = FlagsOf(app)};
-  // The flags of phimap may follow a command.
+  // Flags of phimap itself may also follow a command.
   for (const FlagWords& flag : outer) {
     const bool known = std::any_of(words.flags.begin(), words.flags.end(),
                                    [&](const FlagWords& f) { return f.names == flag.names; });
@@ -83,17 +84,17 @@ std::vector<CommandWords> AllCommands(const CLI::App& app) {
   return all;
 }
 
-// In single quotes, for all three shells.
+// Puts the text in single quotes, which all three shells accept.
 std::string QuotedForShell(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// Lines of a case statement of bash and zsh: where the words so far lead.
+// Lines of a case statement of bash and zsh that map the words so far to a command.
 std::string PathCases(const std::vector<CommandWords>& all, absl::string_view indent) {
   std::vector<std::string> patterns;
   for (const CommandWords& command : all) {
     if (command.path.empty()) continue;
-    // "build" is reached from "", "alias set" from "alias".
+    // The word "build" continues the path ""; the word "set" continues the path "alias".
     const size_t last = command.path.rfind(' ');
     patterns.push_back(last == std::string::npos
                            ? absl::StrCat("':", command.path, "'")

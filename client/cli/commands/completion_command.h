@@ -8,9 +8,9 @@
 
 namespace phimap::cli {
 
-// Scripts that complete commands, flags, and the values of flags that take one of a few; files
-// elsewhere. Made of the commands that `app` has, so nothing has to be kept in step. To be read by
-// the shell: eval "$(phimap completion bash)". Pure.
+// Returns a script that completes commands, flags, and the values of flags with a fixed set;
+// elsewhere files. It is derived from the commands of `app`. To be read by the shell: eval
+// "$(phimap completion bash)". Pure.
 std::string BashCompletion(const CLI::App& app);
 std::string ZshCompletion(const CLI::App& app);
 std::string FishCompletion(const CLI::App& app);

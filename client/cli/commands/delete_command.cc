@@ -49,7 +49,7 @@ absl::Status RunDelete(const DeleteArguments& arguments, CommandContext& context
   const std::string number = reference.substr(at + 1);
   int64_t version = 0;
   if (absl::StartsWith(number, "sha256:")) {
-    // The number cannot be given to another version meanwhile.
+    // Numbers are never reused, so the digest of this number cannot change.
     PHIMAP_ASSIGN_OR_RETURN(const v1::Version found, context.client.GetVersion(reference));
     return DeleteOne(found.ref().mapping(), found.ref().number(), arguments, context);
   }

@@ -19,7 +19,7 @@ struct EvaluateArguments {
   // 0: the server's default.
   double held_out = 0;
   int folds = 0;
-  // An unsigned 64-bit integer; text, because CLI11 takes no larger one than 2^63.
+  // Unsigned 64-bit integer as text, because CLI11 takes no integer above 2^63.
   std::string seed = "0";
   double confidence = 0;
   bool json = false;

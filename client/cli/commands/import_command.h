@@ -13,7 +13,8 @@ namespace phimap::cli {
 struct ImportArguments {
   // A path, or "-" for standard input.
   std::string input;
-  // Name of the mapping; empty: that of the file, up to its first '@' or '.'. An artifact has none.
+  // Name of the mapping. Empty: the name of the file up to the first '@' or '.', since an artifact
+  // contains no name.
   std::string name;
   bool json = false;
 };

@@ -18,7 +18,7 @@ struct KeepArguments {
   bool json = false;
 };
 
-// Says how long the version lives from now on; a Version without its certificate as JSON.
+// Sets how long the version lives and prints it; as JSON a Version without its certificate.
 absl::Status RunKeep(const KeepArguments& arguments, CommandContext& context);
 
 // `phimap keep` with its flags.

@@ -83,7 +83,7 @@ absl::Status PrintPlan(const PrunePlan& plan, bool json, std::ostream& out) {
   return absl::OkStatus();
 }
 
-// OK if they are to be deleted.
+// OK if the user confirms the deletion.
 absl::Status Confirm(const PruneArguments& arguments, const PrunePlan& plan,
                      CommandContext& context) {
   if (arguments.yes) return absl::OkStatus();
@@ -97,7 +97,7 @@ absl::Status Confirm(const PruneArguments& arguments, const PrunePlan& plan,
   return absl::CancelledError("nothing was deleted");
 }
 
-// Somebody else may have deleted it before.
+// Ignores that another client has deleted it first.
 absl::Status UnlessGone(const absl::Status& deleted) {
   return absl::IsNotFound(deleted) ? absl::OkStatus() : deleted;
 }

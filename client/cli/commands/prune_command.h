@@ -14,10 +14,10 @@ namespace phimap::cli {
 struct PruneArguments {
   // A shell's pattern for mapping names, as in "f2-*".
   std::string pattern;
-  // Only versions that no alias names or would be rolled back to; otherwise one that an alias keeps
-  // is an error, and nothing is deleted.
+  // Skips versions that an alias names or would be rolled back to. Without it such a version is an
+  // error, and nothing is deleted.
   bool unaliased = false;
-  // Only versions that are older than this, such as "7d"; empty: all.
+  // Only versions older than this, such as "7d"; empty: versions of any age.
   std::string older_than;
   bool dry_run = false;
   // Ask nobody.
@@ -27,9 +27,9 @@ struct PruneArguments {
   std::istream* answers = nullptr;
 };
 
-// Lists the versions that it deletes, a table or a ListVersionsResponse as JSON, and then deletes
-// them if the answer is yes, and mappings that have none left. A version that was deleted meanwhile
-// is not an error.
+// Lists the versions to delete, as a table or a ListVersionsResponse as JSON. If the answer is yes,
+// deletes them, and the mappings that have no versions left. A version that another client deletes
+// meanwhile is not an error.
 absl::Status RunPrune(const PruneArguments& arguments, CommandContext& context);
 
 // `phimap prune` with its flags.

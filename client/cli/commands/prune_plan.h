@@ -1,4 +1,4 @@
-// Versions that a pruning deletes: decided from the server's lists, apart from deleting them.
+// Selects the versions that a pruning deletes from the server's lists. It deletes nothing itself.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_PRUNE_PLAN_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_PRUNE_PLAN_H_
 
@@ -20,12 +20,12 @@ struct PruneRule {
 };
 
 struct PrunePlan {
-  // To be deleted, in the order in which they came.
+  // Versions to delete, in the order of the lists.
   std::vector<v1::Version> versions;
-  // The rule meets these, and an alias keeps them: "letters@3 (prod)". Empty if the rule skips
-  // them.
+  // Versions that match but that an alias keeps: "letters@3 (prod)". Empty if such versions are
+  // skipped.
   std::vector<std::string> kept_by_aliases;
-  // Mappings that have no version left after it.
+  // Mappings that have no version left afterwards.
   std::vector<std::string> emptied;
 };
 
@@ -33,7 +33,7 @@ struct PrunePlan {
 // [ab] for one of the letters given. Pure.
 bool MatchesName(const std::string& pattern, const std::string& mapping);
 
-// Adds the versions to delete of a mapping; `versions` are all of its versions. Pure.
+// Adds the versions of a mapping that are to be deleted; `versions` are all its versions. Pure.
 void AddToPlan(const v1::Mapping& mapping, const std::vector<v1::Version>& versions,
                const PruneRule& rule, PrunePlan& plan);
 

@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<SweepKey>> KeysOf(const SweepArguments& arguments,
   return keys;
 }
 
-// Text of the learner: a point says which learner it is of, also when the command does not.
+// Text of the learner. A point always names its learner, even if the command uses the default.
 absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments, client::Client& client) {
   if (!arguments.learner.empty()) return arguments.learner;
   PHIMAP_ASSIGN_OR_RETURN(const v1::ListCapabilitiesResponse all, client.ListCapabilities());
@@ -64,7 +64,7 @@ absl::StatusOr<std::string> LearnerOf(const SweepArguments& arguments, client::C
   return absl::InvalidArgumentError("--learner: the server has no default; name one");
 }
 
-// A name that no other sweep has.
+// A name that is unique to this sweep.
 std::string TemporaryName() {
   std::random_device random;
   return absl::StrFormat("sweep-%08x%08x%08x%08x", random(), random(), random(), random());
@@ -112,7 +112,7 @@ SweepPoint PointOf(const SweepKey& key, const v1::Version& version,
   return point;
 }
 
-// Builds, evaluates, takes the time. `bar` shows the progress.
+// Builds, evaluates and times a mapping. `bar` shows the progress.
 absl::StatusOr<SweepPoint> Measure(const SweepKey& key, const InputArguments& input,
                                    const SweepData& data, ProgressBar& bar, ProgressState state,
                                    CommandContext& context) {

@@ -19,7 +19,7 @@ struct SweepArguments {
   std::string dimensions;
   std::string policies;
   std::string seeds = "0";
-  // Empty: no kernel is named, for mappings that need none.
+  // Empty for mappings that need no kernel.
   std::vector<std::string> kernels;
   // Empty: the server's default.
   std::string learner;
@@ -29,9 +29,9 @@ struct SweepArguments {
 };
 
 // Builds each mapping from the rows, and measures a learner's error on its features, their kernel
-// error and the time that Transform takes. Each point that is done is a line of the output, which
-// survives a crash; a point that has a line is not measured again. The versions are deleted when
-// they are measured. Prints a table.
+// error and the time of Transform. Each finished point is appended to the output as a line, which
+// survives a crash; points that have a line are skipped. Versions are deleted after they are
+// measured. Prints a table.
 absl::Status RunSweep(const SweepArguments& arguments, CommandContext& context);
 
 // `phimap sweep` with its flags.

@@ -19,7 +19,7 @@ T StoredNumber(const std::string& bytes, int64_t place) {
   return value;
 }
 
-// Row `row` as float64, each number in its place.
+// Returns row `row` as a dense row in float64.
 std::vector<double> DenseRow(const client::SparseBlock& block, int32_t row) {
   std::vector<double> values(block.columns, 0.0);
   const auto end = StoredNumber<int64_t>(block.row_offsets_le, row + 1);

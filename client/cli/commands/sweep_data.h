@@ -13,7 +13,7 @@ struct SweepData {
   // SHA-256, in hexadecimal, of each label, a zero byte, and the row: its numbers as little-endian
   // float64, or its text and another zero byte. Equal to the digest of phimap.sweep in Python.
   std::string digest;
-  // The first rows, as many as are timed.
+  // The first rows, which are used for timing.
   client::ExampleBlock timed;
 };
 

@@ -31,7 +31,7 @@ std::string JsonOf(const std::string& text) {
   return google::protobuf::util::MessageToJsonString(value, &json).ok() ? json : "\"\"";
 }
 
-// The shortest that reads back the same; JSON has no NaN.
+// Formats a number with the fewest digits that parse back to it. JSON has no NaN.
 std::string JsonOf(double number) {
   if (!std::isfinite(number)) return "null";
   char digits[32];
@@ -65,7 +65,7 @@ std::optional<int64_t> Integer(const Fields& fields, const char* name) {
   return static_cast<int64_t>(*number);
 }
 
-// "a, b(c, d)" as "a" and "b(c, d)"; empty parts are left out.
+// Splits "a, b(c, d)" into "a" and "b(c, d)"; empty parts are dropped.
 std::vector<std::string> SplitOutsideParentheses(const std::string& text) {
   std::vector<std::string> parts(1);
   int depth = 0;

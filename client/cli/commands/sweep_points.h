@@ -12,7 +12,7 @@
 
 namespace phimap::cli {
 
-// Identity of a point: a point that is in the file is not measured again.
+// Identity of a point. A point that is in the file already is not measured again.
 struct SweepKey {
   // For example "f2(landmarks=100, policy=uniform)".
   std::string spec;
@@ -47,24 +47,24 @@ struct SweepPoint {
   std::string digest;
 };
 
-// The line of a point, as JSON of format phimap-sweep-1, which phimap.sweep of Python writes and
-// reads too; without the line end. Numbers read back the same. Pure.
+// Returns a point as a line of JSON in the format phimap-sweep-1, which phimap.sweep of Python
+// writes and reads too, without a line end. Numbers parse back exactly. Pure.
 std::string SweepLine(const SweepPoint& point);
-// kInvalidArgument if the text is not such a line. Pure.
+// Parses such a line; kInvalidArgument for any other text. Pure.
 absl::StatusOr<SweepPoint> ParseSweepLine(const std::string& line);
 
-// Texts of mappings: each of `mappings` (a text with commas outside of parentheses:
-// "f1,f2(landmarks= 50)") with each of the values, lists with commas that may be empty. A mapping
-// with parentheses is used as it is. kInvalidArgument for an invalid value. Pure.
+// Returns the texts of all mappings of a sweep: each of `mappings` (separated by commas:
+// "f1,f2(landmarks= 50)") combined with each of the values, which are lists with commas and may be
+// empty. A mapping with parentheses is not combined. kInvalidArgument for an invalid value. Pure.
 absl::StatusOr<std::vector<std::string>> SweepSpecs(const std::string& mappings,
                                                     const std::string& landmarks,
                                                     const std::string& dimensions,
                                                     const std::string& policies);
 
-// The points of a file, none if there is no file. A last line without its end was being written
-// when the process ended, and is left out. kInvalidArgument names an invalid line.
+// Reads the points of a file; none if there is no file. A last line without a line end is the rest
+// of an interrupted write and is dropped. kInvalidArgument names an invalid line.
 absl::StatusOr<std::vector<SweepPoint>> ReadSweep(const std::string& path);
-// Appends a line, in the place of one that has no end, and returns when it is on the disk.
+// Appends a line, in place of an incomplete last line, and returns when it is on the disk.
 absl::Status AppendToSweep(const std::string& path, const SweepPoint& point);
 
 }  // namespace phimap::cli

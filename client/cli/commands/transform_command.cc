@@ -22,7 +22,7 @@
 namespace phimap::cli {
 namespace {
 
-// The share of the rows stays constant while the server is away.
+// While the server is down the share of the rows stays constant.
 ProgressState WaitingForServer(ProgressState state) {
   state.phase = "no answer from the server; trying again";
   const double total = static_cast<double>(state.total_rows.value_or(0));
@@ -44,8 +44,8 @@ struct Resumed {
   bool earlier = false;
 };
 
-// The result's `origin` names the version: the one that an earlier run pinned, or else the present
-// version of the reference.
+// Sets the result's `origin` to the version that the earlier run pinned, or to the present version
+// of the reference.
 absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOrigin origin,
                                client::Client& client) {
   PHIMAP_ASSIGN_OR_RETURN(TransformProgress progress, TransformProgress::At(arguments.output));
@@ -62,7 +62,7 @@ absl::StatusOr<Resumed> Resume(const TransformArguments& arguments, TransformOri
 // Destination of the rows, and the first row to write.
 struct Destination {
   std::unique_ptr<RowWriter> writer = nullptr;
-  // Reference of the version, and the digest that it must have unless that is empty.
+  // Reference of the version; and the digest that the version must have, unless it is empty.
   std::string reference;
   std::string digest = {};
   int64_t rows_before = 0;
@@ -80,7 +80,7 @@ absl::StatusOr<Destination> OpenResumable(Resumed resumed, const InputArguments&
                      std::move(resumed.progress)};
 }
 
-// Maps all of `rows`; `rows_mapped` counts up, from the rows before them.
+// Maps all of `rows`. `rows_mapped` counts up from the number of earlier rows.
 absl::StatusOr<client::TransformStreamResult> MapRows(const TransformArguments& arguments,
                                                       client::RowSource& rows,
                                                       const Destination& destination,
@@ -128,8 +128,7 @@ absl::Status MapAndWrite(const TransformArguments& arguments,
         MapRows(arguments, *rows, destination, rows_mapped, context);
     if (!result.ok()) {
       SayWhatIsKept(destination, rows_mapped, context.console);
-      // Answers come in order and before the error: those rows were in the requests before the one
-      // at fault.
+      // Answers arrive in order, so all of them belong to requests before the faulty one.
       return WithInputRow(result.status(), rows_mapped);
     }
     version = absl::StrCat(result->version.mapping(), "@", result->version.number());
@@ -163,7 +162,7 @@ absl::Status RunTransform(const TransformArguments& arguments, CommandContext& c
       const InputArguments input,
       WithColumnsOf(WithPassthrough(files), context.client, reference, *context.console.stream));
   PHIMAP_ASSIGN_OR_RETURN(std::unique_ptr<client::RowSource> rows, OpenRows(input, context.cancel));
-  // Again, now that it is open: /dev/fd/N may have become the input itself.
+  // Checked again after opening, because /dev/fd/N may have become the input itself.
   PHIMAP_RETURN_IF_ERROR(RefuseOverwritingInput(files, arguments.output));
   NoteColumnsLeftOut(*rows, *context.console.stream);
   Destination destination{.reference = arguments.reference};

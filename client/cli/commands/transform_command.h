@@ -19,11 +19,11 @@ struct TransformArguments {
   std::string output;
   // "csv", "npy" or empty: by the name, or as the input is.
   std::string output_format;
-  // One column more in the output, the last: the residual of each row.
+  // Appends the residual of each row as the last column of the output.
   bool residual = false;
   // Limit for the whole command; 0: no limit.
   double timeout_seconds = 0;
-  // Keep the written rows if it is stopped, and continue from them.
+  // Keeps the written rows if the command is stopped, and continues from them the next time.
   bool resume = false;
 };
 

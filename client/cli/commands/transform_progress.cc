@@ -50,7 +50,8 @@ std::string TextOf(const TransformOrigin& origin) {
   return text;
 }
 
-// The lines behind the first, each with its name; none if the text is not such a note.
+// Returns the lines after the first, split into names and values; empty if the text has another
+// format.
 std::vector<std::pair<std::string, std::string>> LinesOf(const std::string& text) {
   std::vector<std::pair<std::string, std::string>> lines;
   const std::vector<std::string> all = absl::StrSplit(text, '\n', absl::SkipEmpty());
@@ -123,7 +124,7 @@ absl::StatusOr<TransformProgress> TransformProgress::At(const std::string& outpu
         absl::StrCat("--resume: the output must be a file, which keeps the finished rows; ", output,
                      " is none"));
   }
-  // A symbolic link stays one: its target is replaced.
+  // Keeps a symbolic link and replaces its target.
   std::error_code error;
   const std::filesystem::path real = std::filesystem::weakly_canonical(output, error);
   const bool link = !error && std::filesystem::is_symlink(output, error);
@@ -167,7 +168,7 @@ absl::StatusOr<std::optional<TransformOrigin>> TransformProgress::Earlier(
 }
 
 absl::Status TransformProgress::Begin(const TransformOrigin& origin) {
-  // Rows whose origin nobody noted are of no use.
+  // Rows without a recorded origin cannot be continued.
   PHIMAP_RETURN_IF_ERROR(file_->CutOff(0));
   file_->Keep();
   PHIMAP_ASSIGN_OR_RETURN(const std::unique_ptr<OutputFile> note, OutputFile::Open(note_));
@@ -179,7 +180,7 @@ absl::StatusOr<TransformProgress::Opened> TransformProgress::Open(
     FileFormat format, std::optional<int64_t> row_count,
     std::shared_ptr<PassthroughCells> passthrough) {
   PHIMAP_ASSIGN_OR_RETURN(const WholeRows whole, FindWholeRows(partial_, format));
-  // A header of npy without rows is written again.
+  // Writes the npy header again if no rows follow it yet.
   const bool started = whole.rows > 0 || format == FileFormat::kCsv;
   PHIMAP_RETURN_IF_ERROR(file_->CutOff(started ? whole.end : 0));
   if (format == FileFormat::kCsv) {
@@ -212,7 +213,7 @@ absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
     }
     done += block.rows();
   }
-  // Whether there are more has to be known before a stream is opened for them.
+  // Opens a stream only if there are more rows.
   PHIMAP_ASSIGN_OR_RETURN(client::ExampleBlock first, source->Next({.rows = 1}));
   if (first.empty()) return nullptr;
   return std::make_unique<RemainingRows>(std::move(source), std::move(first), skipped);

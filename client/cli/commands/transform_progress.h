@@ -22,32 +22,33 @@ namespace phimap::cli {
 
 // Origin of the features. A version is pinned by its digest: an alias may have moved.
 struct TransformOrigin {
-  // The user's request, as lines of a name and a value; the files with their sizes and times.
+  // The user's request as lines of a name and a value, including the size and time of each file.
   std::vector<std::pair<std::string, std::string>> asked;
   // "letters@3", and its digest.
   std::string version;
   std::string digest;
 };
 
-// The lines of a transform. kInvalidArgument for an input that is not a file: whether a pipe brings
-// the same rows again, nobody can tell.
+// Returns the lines of a transform. kInvalidArgument for an input that is not a file, since a pipe
+// may bring other rows the next time.
 absl::StatusOr<TransformOrigin> OriginOf(const std::string& reference, const InputArguments& input,
                                          FileFormat output_format, bool residual);
 
-// OUTPUT.partial, which holds the written rows, and OUTPUT.resume, a text that names their origin.
-// The last row may be half there after kill -9: the number of whole rows in OUTPUT.partial is where
-// to go on.
+// OUTPUT.partial holds the written rows, and OUTPUT.resume is a text that names their origin. After
+// kill -9 the last row may be incomplete: the command continues after the last whole row of
+// OUTPUT.partial.
 //
-// Use: At, then Earlier, then Begin unless there was an earlier run, then Open, then End.
-// Thread-safety: one thread.
+// Use: At, then Earlier, then Begin unless there was an earlier run, then Open, then End. Not
+// thread-safe.
 class TransformProgress {
  public:
   // `output` is a path of a file. kInvalidArgument if it leads to a device or a pipe,
   // kFailedPrecondition if another process writes OUTPUT.partial.
   static absl::StatusOr<TransformProgress> At(const std::string& output);
 
-  // Request of an earlier run and the version that it pinned; none if there was no such run.
-  // kInvalidArgument, naming the line that differs, if its request was not `origin`'s.
+  // Returns the request of an earlier run and the version that it pinned; nullopt if there was no
+  // earlier run. kInvalidArgument names the line that differs if that request differs from
+  // `origin`.
   absl::StatusOr<std::optional<TransformOrigin>> Earlier(const TransformOrigin& origin) const;
   // Records the origin of the following rows, and drops the rows of OUTPUT.partial.
   absl::Status Begin(const TransformOrigin& origin);
@@ -57,7 +58,7 @@ class TransformProgress {
     // Whole rows that are written already.
     int64_t rows = 0;
   };
-  // A writer behind the whole rows of OUTPUT.partial; its Finish makes OUTPUT appear.
+  // Returns a writer that appends to the whole rows of OUTPUT.partial; its Finish creates OUTPUT.
   // `passthrough` as for CsvWriter.
   absl::StatusOr<Opened> Open(FileFormat format, std::optional<int64_t> row_count,
                               std::shared_ptr<PassthroughCells> passthrough = nullptr);
@@ -76,8 +77,8 @@ class TransformProgress {
   std::unique_ptr<OutputFile> file_;
 };
 
-// The rows of `source` behind the first `skipped`, which are read and dropped. kInvalidArgument if
-// it has fewer. `cancel` ends the reading.
+// Returns the rows of `source` after the first `skipped`, which it reads and drops.
+// kInvalidArgument if there are fewer. `cancel` ends the reading.
 absl::StatusOr<std::unique_ptr<client::RowSource>> RowsBehind(
     std::unique_ptr<client::RowSource> source, int64_t skipped, client::CancelToken& cancel);
 

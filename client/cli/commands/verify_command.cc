@@ -45,9 +45,9 @@ RowBlock InTurn(const RowBlock& block, int32_t rows) {
   return repeated;
 }
 
-// Rows of the large batch: a tile of the engine (48), then one that is cut into a full block of
-// rows and a lower one on each vector unit (12 + 11, or 6 + 6 + 6 + 5). Fewer, but all reference
-// vectors, where that many would be large messages.
+// Number of rows of the large batch: a tile of the engine (48), and a tile that is cut into a full
+// block of rows and a lower one on each vector unit (12 + 11, or 6 + 6 + 6 + 5). Fewer if the
+// messages would be large, but at least all reference vectors.
 int32_t BatchRows(const RowBlock& rows, const RowBlock& features) {
   constexpr int64_t kRows = 48 + 23;
   constexpr int64_t kMostBytes = int64_t{16} << 20;
@@ -91,7 +91,7 @@ absl::Status Compare(const RowBlock& expected, const RowBlock& actual, int32_t f
       "; the server's machine has no fused multiply-add, or its arithmetic is broken"));
 }
 
-// Reference vectors that something would show in.
+// Returns the reference vectors, unless all their features are 0, which would show nothing.
 absl::Status CheckReferenceVectors(const v1::Certificate& certificate) {
   if (!certificate.has_self_check()) {
     return absl::FailedPreconditionError(

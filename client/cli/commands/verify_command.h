@@ -1,4 +1,4 @@
-// `phimap verify`: whether a server answers a version's reference vectors bit for bit.
+// `phimap verify`: checks that a server answers a version's reference vectors bit for bit.
 #ifndef PHIMAP_CLIENT_CLI_COMMANDS_VERIFY_COMMAND_H_
 #define PHIMAP_CLIENT_CLI_COMMANDS_VERIFY_COMMAND_H_
 
@@ -14,10 +14,10 @@ struct VerifyArguments {
   std::string reference;
 };
 
-// Sends the reference vectors of the version's certificate, each alone, all together, and repeated
-// in a batch that takes the engine's way for many rows, as float32 and as float64, and compares the
-// bits. DATA_LOSS names the first feature that differs; FAILED_PRECONDITION if the version has no
-// reference vectors, or only such that show nothing.
+// Sends the reference vectors of the version's certificate one by one, all together, and repeated
+// in a batch large enough for the engine's path for many rows, as float32 and as float64, and
+// compares the bits. DATA_LOSS names the first feature that differs. FAILED_PRECONDITION if the
+// version has no reference vectors, or if all their features are 0.
 absl::Status RunVerify(const VerifyArguments& arguments, CommandContext& context);
 
 // `phimap verify` with its flags.

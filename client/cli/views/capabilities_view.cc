@@ -60,7 +60,7 @@ void RenderParameters(const v1::Capability& capability, int width, std::string& 
   }
 }
 
-// "kernels: positive semidefinite" unless there is nothing to say.
+// Writes a line such as "kernels: positive semidefinite", unless the text is empty.
 void RenderFact(absl::string_view name, absl::string_view text, int width, std::string& out) {
   if (!text.empty()) AppendParagraph(out, absl::StrCat("    ", name, ": "), text, width);
 }

@@ -10,10 +10,10 @@
 
 namespace phimap::cli {
 
-// The names of all kinds, a line each. Ends with a newline. Pure.
+// Lists the names of all kinds, one line each. Ends with a newline. Pure.
 std::string RenderCapabilities(const v1::ListCapabilitiesResponse& all, int width);
 
-// Each capability with its parameters. Pure.
+// Lists each capability with its parameters. Pure.
 std::string RenderKind(const google::protobuf::RepeatedPtrField<v1::Capability>& capabilities,
                        int width);
 

@@ -154,7 +154,7 @@ void RenderAllPairs(std::string& out, const v1::Certificate::Error& error) {
   }
 }
 
-// `centred`: the kernel error is that of the centred kernel.
+// `centred` states that the kernel error is measured against the centred kernel.
 void RenderMeasured(std::string& out, const v1::Certificate& certificate, bool centred) {
   if (certificate.has_held_out_trace_residual()) {
     Line(out, "residual mass",
@@ -220,7 +220,8 @@ void RenderVerdict(std::string& out, const v1::Version& version, bool color) {
   Line(out, "verdict", Colored(verdict.text, paint, color && known));
 }
 
-// Since certificates say for which rows their theorem holds, some theorems are stated otherwise.
+// Certificates of older releases lack the rows for which their theorem holds, and state some
+// theorems differently.
 bool IsOfOldRelease(const v1::Certificate& certificate) {
   return certificate.theorem_scope().empty() && !absl::StartsWith(certificate.theorem(), "none");
 }

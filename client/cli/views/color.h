@@ -13,11 +13,11 @@ enum class ColorChoice { kAuto, kAlways, kNever };
 // "auto", "always" or "never".
 ColorChoice ParseColorChoice(absl::string_view text);
 
-// Whether output to this descriptor is coloured. kAuto: if it is a terminal that can do more than
-// TERM=dumb, and NO_COLOR (no-color.org) is not set, or empty.
+// Whether output to this descriptor is coloured. kAuto means: if it is a terminal other than
+// TERM=dumb, and NO_COLOR (no-color.org) is unset or empty.
 bool UsesColor(ColorChoice choice, int descriptor);
 
-// Whether a line can be drawn again in place there.
+// Whether a line can be redrawn in place on this descriptor.
 bool IsCapableTerminal(int descriptor);
 
 enum class Color { kRed, kYellow, kGreen };

@@ -12,13 +12,13 @@ namespace {
 
 constexpr char kInputRow[] = "input_row";
 
-// Option that a user types for a field of the API and for the fields in it.
+// Command-line option for a field of the API and for the fields in it.
 struct OptionOfField {
   // Empty: of every command.
   absl::string_view command;
   absl::string_view field;
   absl::string_view option;
-  // Whether the fields in it are parameters that the user wrote, as in f2(landmarks=50).
+  // Whether the inner fields are parameters that the user wrote, as in f2(landmarks=50).
   bool parameters = false;
 };
 
@@ -89,7 +89,7 @@ std::string PlaceOf(const ErrorDetail& detail, absl::string_view command) {
     std::string place(entry.option);
     const auto row = detail.metadata.find(kInputRow);
     if (row != detail.metadata.end()) absl::StrAppend(&place, ", row ", row->second);
-    // `text` is everything that was typed.
+    // The inner field `text` stands for the whole argument.
     if (entry.parameters && !inner.empty() && inner != "text") {
       absl::StrAppend(&place, ": ", inner);
     }
@@ -102,7 +102,7 @@ std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
                       absl::string_view message) {
   // MakeError puts the field in front.
   if (!detail.field.empty()) absl::ConsumePrefix(&message, absl::StrCat(detail.field, ": "));
-  // The user did not choose how rows were cut into requests, so the request is not named.
+  // The user did not choose how rows were divided into requests, so the request is not named.
   const auto request = detail.metadata.find("request");
   if (request != detail.metadata.end()) {
     absl::ConsumePrefix(&message, absl::StrCat("request ", request->second, ": "));
@@ -110,7 +110,7 @@ std::string InWordsOf(absl::string_view command, const ErrorDetail& detail,
   return absl::StrCat(PlaceOf(detail, command), message);
 }
 
-// More columns than a version has are mostly a label or an id that was not left out.
+// More columns than the version has usually mean that a label or an id was not excluded.
 std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
   if (detail.reason != "COLUMNS_MISMATCH" || command != "transform") return "";
   const auto expected = detail.metadata.find("expected");
@@ -131,7 +131,7 @@ std::string ColumnsHint(const ErrorDetail& detail, absl::string_view command) {
 std::string ErrorText(const absl::Status& status, absl::string_view server,
                       absl::string_view command) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  // A server that answers gives details of why it is unavailable; gRPC itself has none.
+  // Only an error without details comes from gRPC itself, which could not reach a server.
   if (absl::IsUnavailable(status) && !detail.has_value()) {
     return absl::StrCat("phimap: no server answers at ", server, " (", status.message(), ")\n",
                         "  start one:    phimapd --data_dir=DIR --listen=", server, "\n",

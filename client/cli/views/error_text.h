@@ -10,16 +10,16 @@
 
 namespace phimap::cli {
 
-// One line "phimap: message" and, where they help, lines that say when to try again and how to
-// start a server that is not reachable. Ends with a newline. The message names the user's words:
+// Returns one line "phimap: message" and, where it helps, lines that say when to retry and how to
+// start a server that cannot be reached. Ends with a newline. The message uses the user's words:
 // the options of `command` ("build") instead of the API's fields, and the input's row if
-// WithInputRow set it. An empty `command` leaves the fields, which programs compare.
+// WithInputRow set it. If `command` is empty the fields stay, for programs that compare them.
 // REQUIRES: status is not OK. Pure.
 std::string ErrorText(const absl::Status& status, absl::string_view server,
                       absl::string_view command);
 
-// The server counts rows within a request. If the error is about one, the row of the input is
-// attached for ErrorText; `rows_before` rows were in the requests before. Pure.
+// Attaches the row of the input to an error about a row, which the server counts within a request;
+// `rows_before` rows were in earlier requests. Pure.
 absl::Status WithInputRow(const absl::Status& status, int64_t rows_before);
 
 }  // namespace phimap::cli

@@ -9,7 +9,7 @@
 
 namespace phimap::cli {
 
-// A line for each number and its meaning; and a warning, wrapped at `width`, when the server would
+// One line for each number and its meaning, and a warning, wrapped at `width`, if the server would
 // refuse the build. UTF-8, ends with a newline. Pure.
 std::string RenderEstimate(int64_t rows, int32_t columns, const v1::EstimateBuildResponse& estimate,
                            int width);

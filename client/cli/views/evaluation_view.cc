@@ -23,15 +23,15 @@ constexpr std::array<int, 8> kShown = {0, 1, 5, 10, 25, 50, 75, 100};
 
 std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * share); }
 
-// Labels may be any text: it is cleaned so that it cannot control the terminal or make a line too
-// long.
+// Makes a label printable: labels may be any text, which must not control the terminal or make a
+// line too long.
 std::string LabelText(const std::string& label) {
   std::string text;
   for (const char c : label) {
     if (text.size() >= kLabelWidth) break;
     text += absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? '?' : c;
   }
-  // A character that was cut in two.
+  // Drops a character that was cut in two.
   if (text.size() < label.size()) {
     while (!text.empty() && (static_cast<unsigned char>(label[text.size()]) & 0xC0) == 0x80) {
       text.pop_back();

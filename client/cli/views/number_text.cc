@@ -35,7 +35,7 @@ std::string UpperNumber(double number) {
   std::string text = absl::StrFormat("%.2g", number);
   double shown = 0;
   if (!absl::SimpleAtod(text, &shown) || shown >= number) return text;
-  // One more in the second digit.
+  // One unit of the second digit.
   const double step = std::pow(10.0, std::floor(std::log10(number)) - 1);
   return absl::StrFormat("%.2g", shown + step);
 }

@@ -35,7 +35,7 @@ std::optional<double> FractionOf(const ProgressState& state) {
   return std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
 }
 
-// The time for the rest at the present rate; 0: not known, or too early.
+// Returns the remaining time at the present rate; 0 if it is unknown or too early to tell.
 double SecondsLeft(const ProgressState& state, std::optional<double> fraction, double seconds) {
   if (!state.phase.empty()) return state.seconds_left;
   constexpr double kFirstSeconds = 2;
@@ -43,7 +43,7 @@ double SecondsLeft(const ProgressState& state, std::optional<double> fraction, d
   return seconds * (1 - *fraction) / *fraction;
 }
 
-// Words of the server's own must not draw on the terminal.
+// Removes control characters from the server's texts, which must not control the terminal.
 std::string Printable(std::string text) {
   for (char& c : text) {
     if (c < ' ' || c > '~') c = '?';
@@ -156,7 +156,7 @@ void ProgressBar::Keep() {
 void ProgressBar::Draw() {
   drawn_ = true;
   state_.elapsed = clock_() - start_;
-  // One column is left free: some terminals wrap when the last is written.
+  // Leaves one column free: some terminals wrap when the last one is written.
   *console_.stream << '\r' << RenderProgress(state_, console_.width - 1) << "\x1b[K" << std::flush;
 }
 

@@ -17,12 +17,12 @@ namespace phimap::cli {
 struct ProgressState {
   // Short label of the activity: the name of a mapping.
   std::string label = {};
-  // Rows sent or mapped so far, and in all if known.
+  // Rows sent or mapped so far, and their total if it is known.
   int64_t rows = 0;
   std::optional<int64_t> total_rows = {};
   // Share of the input's bytes that was read, 0..1, where the total is not known.
   std::optional<double> share_read = {};
-  // After the rows: the server's current step, and its share that is done, 0..1. Empty before.
+  // The server's current step, and its finished share, 0..1. Empty while rows are being sent.
   std::string phase = {};
   double fraction = 0;
   // 0: not known.
@@ -30,11 +30,11 @@ struct ProgressState {
   absl::Duration elapsed = {};
 };
 
-// The line, exactly as wide as it needs to be and never over `width` characters; ASCII. While rows
-// flow it shows their number and rate, with a bar and the time left if the total or the share of
-// the input is known; then phase, bar and share. Parts that do not fit are left out: first the
-// elapsed time, or the rate if the remaining time is known; then the bar, then the rate; then the
-// line is cut. Pure.
+// Returns the line, no wider than it needs to be and at most `width` characters; ASCII. While rows
+// are sent it shows their number and rate, with a bar and the time left if the total or the share
+// of the input is known; afterwards phase, bar and share. If the line is too long, parts are
+// dropped in this order: the elapsed time, or the rate if the remaining time is known; the bar; the
+// rate. Then the line is cut. Pure.
 std::string RenderProgress(const ProgressState& state, int width);
 
 // The state of a build.

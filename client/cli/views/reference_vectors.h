@@ -1,4 +1,4 @@
-// Evidence that a certificate's reference vectors give.
+// Judges whether a certificate's reference vectors can show anything.
 #ifndef PHIMAP_CLIENT_CLI_VIEWS_REFERENCE_VECTORS_H_
 #define PHIMAP_CLIENT_CLI_VIEWS_REFERENCE_VECTORS_H_
 
@@ -6,8 +6,8 @@
 
 namespace phimap::cli {
 
-// Whether all features of the reference vectors are 0: then equal bits show nothing. Versions of
-// earlier builds may be like that, under a kernel that is 0 far from the landmarks. Pure.
+// Whether all features of the reference vectors are 0, so that equal bits show nothing. Versions of
+// early builds may be like that, under a kernel that is 0 far from the landmarks. Pure.
 bool SelfCheckIsAllZero(const v1::SelfCheck& check);
 
 }  // namespace phimap::cli

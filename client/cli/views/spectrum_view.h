@@ -8,10 +8,10 @@
 
 namespace phimap::cli {
 
-// A plot of the eigenvalues, a column each, as shares of the trace on a scale of powers of ten; and
-// a line for each effective dimension. Lines of at most `width` columns, the first indented by two;
-// eigenvalues that do not fit are left out on the right. Empty without eigenvalues; the size of the
-// drawing is bounded for any numbers.
+// Plots the eigenvalues, one column each, as shares of the trace on a logarithmic scale, with a
+// line for each effective dimension. Lines have at most `width` columns, the first indented by two;
+// eigenvalues that do not fit are dropped on the right. Empty without eigenvalues. The size is
+// bounded for any numbers.
 std::string RenderSpectrum(const v1::Certificate::Spectrum& spectrum, int width);
 
 }  // namespace phimap::cli

@@ -29,11 +29,11 @@ const char* GradeName(Grade grade) {
   return "not judged";
 }
 
-// Fewer held-out rows are not measured on.
+// Certificates of fewer held-out rows have no measurements.
 constexpr int64_t kLeastHeldOutRows = 20;
 
-// Whether the features are the full projection onto the landmarks' span: a projection to a number
-// of dimensions, of the inputs or of the features, loses more than the residual mass says.
+// Whether the features are the full projection onto the landmarks' span. A further projection, of
+// inputs or features, loses more than the residual mass shows.
 bool IsSpanOfLandmarks(const v1::Version& version) {
   return !absl::StrContains(version.mapping_text(), "dimensions=");
 }

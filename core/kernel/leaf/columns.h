@@ -1,6 +1,6 @@
-// The parameters `columns` and `scales`, which kernels of rows of numbers share: on which columns a
-// kernel is, and each one's unit. A kernel that has neither given reads products and distances of
-// whole rows; otherwise column sums.
+// The parameters `columns` and `scales`, which kernels of rows of numbers share: the columns that a
+// kernel uses, and the unit of each. A kernel with neither reads products and distances of whole
+// rows; otherwise it reads column sums.
 #ifndef PHIMAP_CORE_KERNEL_LEAF_COLUMNS_H_
 #define PHIMAP_CORE_KERNEL_LEAF_COLUMNS_H_
 
@@ -33,29 +33,28 @@ inline constexpr Parameter kScalesParameter = {
 // Whether the kernel is evaluated on whole rows, without selection or scaling of columns.
 bool IsOfWholeRows(const ParameterValues& values);
 
-// LeafKernel::check of kernels with these parameters: as many scales as columns, and no gamma from
-// the data, which is that of whole rows.
+// LeafKernel::check of kernels with these parameters: there must be as many scales as columns, and
+// gamma may not come from the data, because that would be the gamma of whole rows.
 absl::Status CheckColumnChoice(const ParsedCall& call, ParameterValues& values);
-// CheckColumnChoice where gamma is `gamma` if scales are given and it is not.
+// As CheckColumnChoice; gamma defaults to `gamma` if scales are given.
 absl::Status CheckScales(const ParsedCall& call, double gamma, ParameterValues& values);
 // LeafKernel::check_columns of `name`.
 std::optional<WrongColumns> CheckColumnsOfChoice(absl::string_view name,
                                                  const ParameterValues& values, int64_t columns);
 
-// Operations that push xᵀy, ‖x − y‖² and ‖x − y‖₁ of the columns, each difference divided by its
-// scale.
+// Operations that push xᵀy, ‖x − y‖² and ‖x − y‖₁ over the chosen columns, each difference divided
+// by its scale.
 KernelOp ProductOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp SquaredDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
 KernelOp AbsoluteDistanceOp(const ParameterValues& values, KernelEmitter& emitter);
 // Σ g(x_k, y_k) over the columns.
 KernelOp ColumnSumOp(ColumnTerm term, const ParameterValues& values, KernelEmitter& emitter);
 
-// LeafKernel::survives_projection and ::dimension of what these are all of.
+// LeafKernel::survives_projection and ::dimension for kernels with these parameters.
 bool SurvivesOnWholeRows(const ParameterValues& values);
 double CountColumns(const ParameterValues& values, double columns);
 
-// Whether the kernel is on that column: LeafKernel::needs_nonnegative for kernels that need
-// nonnegative columns.
+// Whether the kernel uses that column. Serves as LeafKernel::needs_nonnegative.
 bool IsOnColumn(const ParameterValues& values, int64_t column);
 // FourierLaw::column_factor: 1/scale for a column that the kernel uses, 0 for others.
 double ColumnFactor(const ParameterValues& values, int64_t column);

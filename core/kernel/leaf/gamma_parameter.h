@@ -10,7 +10,7 @@ inline constexpr absl::string_view kScaleWord = "scale";
 inline constexpr absl::string_view kMedianWord = "median";
 inline constexpr absl::string_view kGammaWords[] = {kScaleWord, kMedianWord};
 
-// For kernels of inner products: any number.
+// Gamma of kernels of inner products: any number.
 constexpr Parameter GammaOfProducts(absl::string_view default_text) {
   return {.name = "gamma",
           .type = ParameterType::kNumber,
@@ -22,7 +22,7 @@ constexpr Parameter GammaOfProducts(absl::string_view default_text) {
               "1/median ‖x−y‖² of its rows"};
 }
 
-// For kernels of distances: a positive number.
+// Gamma of kernels of distances: a positive number.
 constexpr Parameter GammaOfDistances(absl::string_view unit) {
   return {.name = "gamma",
           .type = ParameterType::kNumber,

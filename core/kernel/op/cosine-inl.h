@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// The slope is 1. No kernel has these operations.
+// The slope is 1. No leaf kernel compiles to these operations.
 struct CosineFacts : UnaryFacts {
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {-1, 1, t.error() + kFunctionRoundings, 0};

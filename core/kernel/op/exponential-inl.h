@@ -81,7 +81,7 @@ HWY_INLINE V Exponential(D d, V t) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     return Exponential32<kInRange>(d, t);
   } else {
-    // Highway's makes 0 of NaN, which would hide that an input has no kernel value.
+    // Highway's Exp turns NaN into 0, which would hide that an input has no kernel value.
     return hn::IfThenElse(hn::Eq(t, t), hn::Exp(d, t), t);
   }
 }

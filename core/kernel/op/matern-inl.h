@@ -23,7 +23,7 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
     if (n == 1) return std::exp(-r);
     return (n == 3 ? 1 + r : 1 + r + r * r / 3) * std::exp(-r);
   }
-  // r·|f'(r)|, what a relative error of r costs; it rises up to `peak` and falls from there on.
+  // r·|f'(r)|, the cost of a relative error of r. It rises up to `peak` and falls beyond it.
   static double CostAt(int32_t n, double r) {
     if (n == 1) return r * std::exp(-r);
     return (n == 3 ? r * r : r * r * (1 + r) / 3) * std::exp(-r);
@@ -32,7 +32,8 @@ struct OpFacts<KernelOpCode::kMatern> : UnaryFacts {
     const double peak = n == 1 ? 1.0 : n == 3 ? 2.0 : 1 + std::sqrt(3.0);
     return CostAt(n, high < peak ? high : std::max(low, peak));
   }
-  // |df/dt| falls; t ≥ low². At 0 that of n = 1 is infinite, and f off by the root of the error.
+  // |df/dt| decreases; t ≥ low². For n = 1 it is infinite at 0, where f is off by the root of the
+  // error.
   static double CostOfAbsolute(int32_t n, double low, double absolute, double unit) {
     if (absolute == 0) return 0;
     const double root = std::sqrt(absolute / unit);

@@ -18,8 +18,8 @@ namespace phimap {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements that an operation handles before the next one follows: the stack then stays in the
-// first-level cache.
+// Number of elements that an operation processes before the next operation, so that the stack stays
+// in the first-level cache.
 constexpr int64_t kChunk = 64;
 
 // An operation has one of

@@ -1,5 +1,5 @@
-// Properties of an operation, apart from its vector body: OpFacts<code>, which the operation's file
-// specialises. An operation without facts does not compile, nor one without a body.
+// Properties of an operation other than its vector body: OpFacts<code>, which the operation's file
+// specialises. An operation without facts or without a body does not compile.
 #ifndef PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
 #define PHIMAP_CORE_KERNEL_OP_OP_FACTS_H_
 
@@ -39,9 +39,9 @@ enum class OpReads {
 //     kBinary         static RoundedValue Round(const RoundedValue& s, const RoundedValue& t);
 struct AnyOpFacts {
   static constexpr OpReads kReads = OpReads::kNothing;
-  // Cost of an element in thirds of an rbf, which has three operations.
+  // Cost of an element relative to a third of an rbf, which has three operations.
   static constexpr double kThirdsOfRbf = 1;
-  // "" or the fault of its parameters, which are finite.
+  // Returns what is wrong with its parameters, which are finite; "" if nothing.
   static absl::string_view WhyInvalid(const KernelOp&) { return ""; }
 };
 struct PushFacts : AnyOpFacts {

@@ -1,6 +1,6 @@
-// Cosines and sines of angles in turns, whose fraction is exact: there is nothing to reduce. They
-// are 0 for |t| > 2^20 (float32) or 2^48, where little is left of the fraction: their mean over an
-// unknown angle.
+// Cosines and sines of angles in turns. The fraction of a turn is exact, so no argument reduction
+// is needed. They are 0, the mean over an unknown angle, for |t| > 2^20 (float32) or 2^48, where
+// hardly any digit of the fraction is left.
 #ifndef PHIMAP_CORE_KERNEL_OP_TURNS_FACTS_
 #define PHIMAP_CORE_KERNEL_OP_TURNS_FACTS_
 
@@ -8,8 +8,8 @@
 
 namespace phimap {
 
-// The slope is at most 2π|a|, counted as 1: no kernel has these operations, and no bound of theirs
-// is read.
+// The slope is at most 2π|a|, counted as 1: no leaf kernel compiles to these operations, so no
+// bound of theirs is used.
 struct TurnsFacts : UnaryFacts {
   static RoundedValue Round(const KernelOp&, const RoundedValue& t, const RoundingUnit&) {
     return {-1, 1, t.error() + kFunctionRoundings, 0};

@@ -43,7 +43,7 @@ constexpr Parameter kParameters[] = {
      .type = ParameterType::kInteger,
      .absent = Absent::kNothing,
      .least = 1,
-     .call = &kFind},
+     .calls = absl::MakeConstSpan(&kFind, 1)},
 };
 
 absl::StatusOr<ParameterValues> Take(absl::string_view text) {
