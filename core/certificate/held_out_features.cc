@@ -11,11 +11,12 @@
 namespace phimap {
 namespace {
 
-// Between two checkpoints: some milliseconds of a core.
+// Multiplications between two checkpoints: a few milliseconds on one core.
 constexpr int64_t kTileMultiplications = 64'000'000;
 
-// Features of each row into `out`, which has the engine's columns and serving type. OUT_OF_RANGE
-// as Engine, with the row of a tile; and whatever `control` returns.
+// Writes the features of each row to `out`, which has the engine's columns and serving type.
+// Returns OUT_OF_RANGE like Engine, with the index of the row in its tile, and whatever `control`
+// returns.
 template <typename Float>
 absl::Status TransformTiles(const Engine& engine, const ExamplesView& rows, MatrixView<Float> out,
                             const TileControl& control) {
@@ -54,7 +55,7 @@ HeldOutExamples::HeldOutExamples(ConstMatrixView<double> rows,
     named_.push_back(&(*strings)[static_cast<size_t>(rows(i, 0))]);
     bytes += static_cast<int64_t>(named_.back()->size());
   }
-  // Text may be taken for bytes, but not the other way round.
+  // kText works for bytes too: an engine for bytes accepts text, but not the other way round.
   view_ = StringsView{ExampleKind::kText, named_.data(), rows.rows(), bytes};
 }
 

@@ -13,14 +13,15 @@
 
 namespace phimap {
 
-// ρ of each row as it would be answered. REQUIRES: the task has a residual.
+// Returns ρ of each row as the server would compute it. REQUIRES: the task has a residual.
 std::vector<double> ServedResiduals(const MeasurementTask& task, const Matrix<double>& served);
 
-// Measures what of held-out rows lies outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
+// Measures the part of held-out rows outside of the landmarks' span, ρ(x) = K(x, x) − ‖L⁻¹
 // k_r(x)‖²: Σ ρ(x)/Σ K(x, x), and the quantiles of ρ(x)/K(x, x).
 //
-// For F2, a row's share is that of the features as they are served, whose length may also be too
-// large: numbers too small for float32 vanish, and others are all rounding.
+// For F2, a row's share is at least |K(x, x) − ‖F(x)‖²|/K(x, x) with the features as served. Their
+// length can be too small, because numbers vanish in float32, or too large because of rounding.
+//
 // `x`: rows after the kernel's input stage. Fills in held_out_trace_residual, residual_share and
 // serving_share. Errors: whatever `control` returns.
 absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>& x,

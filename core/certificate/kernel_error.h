@@ -1,5 +1,4 @@
-// The error of the kernel that features stand for, |K(x, y) − F(x)·F(y)|, on pairs of held-out
-// rows.
+// Measures the kernel error |K(x, y) − F(x)·F(y)| on pairs of held-out rows.
 #ifndef PHIMAP_CORE_CERTIFICATE_KERNEL_ERROR_H_
 #define PHIMAP_CORE_CERTIFICATE_KERNEL_ERROR_H_
 
@@ -15,39 +14,38 @@
 
 namespace phimap {
 
-// Pairs of held-out rows that the kernel error is measured on: each row of begin .. end−1 with
-// those before it from `first` on.
+// Pairs of held-out rows for the kernel error: each row i of begin .. end−1 with rows first .. i−1.
 struct PairTile {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t first = 0;
 };
 
-// Number of tiles for h held-out rows, and the t-th tile.
+// Return the number of tiles for this many held-out rows, and the t-th tile.
 int64_t PairTileCount(int64_t rows);
 PairTile PairTileAt(int64_t rows, int64_t t);
 
-// Errors of all pairs that are compared.
+// Errors of all measured pairs.
 struct KernelErrors {
   explicit KernelErrors(int64_t rows) : by_row(rows) {}
 
   MeasuredError error;
-  // The errors of the pairs, added up by row.
+  // Sums of the errors by row.
   RowErrors by_row;
-  // Pairs whose error is over √(ρ(x)·ρ(y)).
+  // Number of pairs whose error exceeds √(ρ(x)·ρ(y)).
   int64_t unbounded = 0;
-  // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …: independent of each other.
+  // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
 };
 
-// K(x, x) of each row, of rows after the kernel's input stage and their ‖x‖².
+// Returns K(x, x) of each row. `x`: rows after the kernel's input stage; `norms`: their ‖x‖².
 std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms);
 
-// |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each with those before it in its own tile and
-// in the tile before. The rows come in random order, so that these are a sample of all pairs, in
-// which every row has a part. Each tile sums for itself and the tiles are added in order, so that
-// the bits do not depend on who took which.
+// Measures |K(x, y) − F(x)·F(y)| for each row with the rows before it in its own tile and in the
+// previous tile. Rows are in random order, so these are a sample of all pairs that includes every
+// row. Each tile has its own sums, and tiles are added in order, so the bits do not depend on the
+// number of threads.
 //
 // `x`: rows after the kernel's input stage; `features`: served ones; `residuals`: ρ of each row, or
 // empty. Errors: whatever `control` returns.

@@ -15,15 +15,14 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kAssignedRows = 256;
-// Passes of Lloyd's iteration, at most, and the share of the sum of distances that a pass has to
-// take off for another one. The kernel error follows the sum: what later passes take off is not
-// seen in it.
+// Maximum number of passes of Lloyd's iteration, and the relative decrease of the sum of distances
+// below which it stops. Later passes would hardly change the kernel error.
 constexpr int kMostPasses = 25;
 constexpr double kLeastGain = 1e-3;
 // Share of the reported progress at which the seeds are done.
 constexpr double kSeedShare = 0.4;
 
-// Nearest centre of each row, and its distance.
+// Nearest centre of each row, and the squared distance to it.
 struct Assignment {
   std::vector<int64_t> centre;
   std::vector<double> distance;
@@ -61,7 +60,8 @@ absl::StatusOr<Assignment> Assign(ConstMatrixView<double> pool, const std::vecto
   return out;
 }
 
-// Gives each centre without rows the row that is farthest from its own, each row once.
+// Moves to each centre without rows the row that is farthest from its own centre. No row is moved
+// twice.
 void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   std::vector<int64_t> sizes(static_cast<size_t>(centres));
   for (const int64_t centre : assigned.centre) ++sizes[centre];
@@ -74,7 +74,7 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
         farthest = static_cast<int64_t>(i);
       }
     }
-    // There are at least as many rows as centres: some cluster has two.
+    // Some cluster has two rows, because there are at least as many rows as centres.
     --sizes[assigned.centre[farthest]];
     ++sizes[j];
     assigned.centre[farthest] = j;
@@ -82,7 +82,8 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   }
 }
 
-// The mean of each centre's rows. Running means: a sum over many large rows could overflow.
+// Returns the mean of each centre's rows. Uses running means, because a sum over many large rows
+// could overflow.
 Matrix<double> MeansOf(ConstMatrixView<double> rows, const Assignment& assigned, int64_t centres) {
   Matrix<double> means(centres, rows.cols());
   std::vector<double> counts(static_cast<size_t>(centres));
@@ -123,8 +124,8 @@ absl::StatusOr<Assignment> Cluster(const LandmarkChoiceTask& task, ConstMatrixVi
   return assigned;
 }
 
-// The means are taken of the rows as they came: the input stage, which is affine, makes of them the
-// means of what it made of the rows.
+// Chooses means of rows before the input stage. The input stage is affine, so it maps them to the
+// means of the rows after it.
 absl::StatusOr<LandmarkChoice> ChooseCentres(const LandmarkChoiceTask& task,
                                              Checkpoint checkpoint) {
   const Matrix<double> pool = PoolForDistances(task);

@@ -13,16 +13,17 @@
 
 namespace phimap {
 
-// Landmarks that are added before the residual is looked at again.
+// Number of landmarks added between two measurements of the residual.
 inline constexpr int64_t kGrowthBlock = 32;
 
 struct GrowthTask {
   const KernelProgram& kernel;
-  // As they are served: after the input stage, rounded to the serving type. Candidates m×p are
-  // added in their order; the deciding rows h×p are none of them.
+  // Candidates, m×p, which are added in this order, and deciding rows, h×p, which are not among the
+  // candidates. Both are as served: after the input stage and rounded to the serving type.
   ConstMatrixView<double> candidates;
   ConstMatrixView<double> deciding;
-  // The 95 % quantile of ρ(x)/K(x, x) that suffices, ρ(x) = K(x, x) − ‖L⁻¹k(x)‖².
+  // Growth ends when the 95 % quantile of ρ(x)/K(x, x) over the deciding rows is at most this;
+  // ρ(x) = K(x, x) − ‖L⁻¹k(x)‖².
   double residual = 0;
   // Unit round-off of the serving type.
   double unit = 0x1p-24;
@@ -30,31 +31,33 @@ struct GrowthTask {
 
 struct LandmarkGrowth {
   enum class End {
-    kReached,     // the residual
-    kCandidates,  // the last candidate
-    kRank,        // the rest of every deciding row is within the rank tolerance
+    kReached,     // the residual was reached
+    kCandidates,  // no candidates were left
+    kRank,        // the residual of every deciding row is within the rank tolerance
   };
   End end = End::kReached;
-  // The first so many of the candidates: a multiple of kGrowthBlock, or all.
+  // Number of candidates, from the first, that become landmarks: a multiple of kGrowthBlock, or
+  // all.
   int64_t landmarks = 0;
-  // With these landmarks, over the deciding rows but those whose K(x, x) is nothing but rounding.
+  // The 95 % quantile with these landmarks, and the number of deciding rows. Rows whose K(x, x) is
+  // only rounding are excluded.
   double quantile_95 = 0;
   int64_t deciding_rows = 0;
 };
 
-// Adds candidates in blocks, as rows of a Cholesky factor of the normalised Gram matrix, and takes
-// from each deciding row what they explain of it. A candidate whose rest is within max(n·unit, 4β)
-// of its own K(x, x) adds nothing and is passed over, n the landmarks so far and β the error of
-// values (ValueErrorOf): as the factor of F2 will drop it. The result is therefore what F2 leaves,
-// up to that tolerance.
+// Adds candidates in blocks, as rows of a Cholesky factor of the normalised Gram matrix, and
+// subtracts from the residual of each deciding row what they explain. Skips a candidate whose
+// residual is at most max(n·unit, 4β) of its own K(x, x), where n is the number of landmarks so far
+// and β the error of values (ValueErrorOf), because the factor of F2 will drop it. Hence the
+// resulting residuals are those of F2, up to this tolerance.
 //
 // Errors:  INVALID_ARGUMENT (VALUE_NOT_FINITE); whatever `control` returns, between blocks.
 // Bits:    a function of the task (per BLAS core), for any number of threads.
-// Cost:    of n landmarks in the end n·(n/2 + h) kernel values and n³/3 + h·n²/2 multiplications;
+// Cost:    for n landmarks n·(n/2 + h) kernel values and n³/3 + h·n²/2 multiplications;
 //          BytesOfGrowth. REQUIRES: m ≥ 1.
 absl::StatusOr<LandmarkGrowth> GrowLandmarks(const GrowthTask& task, const TileControl& control);
 
-// Size of a task; for forecasts, which take all candidates to be added.
+// Size of a task, for forecasts. These assume that all candidates are added.
 struct GrowthShape {
   int64_t candidates = 0;
   int64_t deciding = 0;
@@ -62,7 +65,7 @@ struct GrowthShape {
   ValueWork value;
 };
 Work WorkOfGrowth(const GrowthShape& shape);
-// With the rows that the task is made of.
+// Includes the memory of the task's rows.
 int64_t BytesOfGrowth(const GrowthShape& shape);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// All landmark policies.
+// Table of all landmark policies.
 #ifndef PHIMAP_CORE_LANDMARK_LANDMARK_POLICIES_H_
 #define PHIMAP_CORE_LANDMARK_LANDMARK_POLICIES_H_
 
@@ -8,10 +8,10 @@
 
 namespace phimap {
 
-// The default first.
+// Returns all policies, the default first.
 absl::Span<const LandmarkPolicy* const> LandmarkPolicies();
 const LandmarkPolicy& DefaultLandmarkPolicy();
-// Their names, in that order.
+// Returns the names of the policies in the order of LandmarkPolicies().
 absl::Span<const absl::string_view> LandmarkPolicyNames();
 
 }  // namespace phimap

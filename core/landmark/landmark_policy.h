@@ -1,4 +1,4 @@
-// A landmark policy: how rows of a stream become landmarks. One descriptor has everything about it.
+// Descriptor of a landmark policy, the rule by which landmarks are made from rows of the stream.
 #ifndef PHIMAP_CORE_LANDMARK_LANDMARK_POLICY_H_
 #define PHIMAP_CORE_LANDMARK_LANDMARK_POLICY_H_
 
@@ -25,28 +25,28 @@ struct LandmarkChoiceTask {
   uint64_t seed = 0;
   // All parameters resolved.
   const KernelExpression& kernel;
-  // Standardisation, or nothing.
+  // Input stage before centring on the landmarks: standardisation and projection, if any.
   const InputStage& input;
   const Reservoir& reservoir;
   // Slots of the pool that may become landmarks.
   const std::vector<int64_t>& pool;
   // Whether the input stage may have a shift.
   bool shifts = true;
-  // The first rows of the stream, where the policy takes those.
+  // The first rows of the stream, if the policy takes them (LandmarkPolicy::takes_first_rows).
   ConstMatrixView<double> given;
-  // Number of threads that may work at the moment.
+  // Returns the number of threads that may work now.
   absl::FunctionRef<int()> threads;
 };
 
 struct LandmarkChoice {
-  // Rows before the input stage.
+  // Landmarks before the input stage.
   Matrix<double> rows;
-  // tr(K − K̂)/tr(K) over the pool, where K̂ comes from the chosen rows, if choosing finds that
-  // out.
+  // tr(K − K̂)/tr(K) over the pool, where K̂ is the approximation by the chosen rows; nullopt if
+  // the policy does not compute it.
   std::optional<double> pool_trace_residual;
 };
 
-// A pool that landmarks are to be chosen from, in numbers; for forecasts.
+// Sizes of a pool and of the choice of landmarks from it, for forecasts.
 struct LandmarkPoolShape {
   int64_t rows = 0;
   int64_t landmarks = 0;
@@ -59,43 +59,45 @@ struct LandmarkPoolShape {
 
 // Each policy is defined in a file of its own and listed in landmark_policies.h.
 struct LandmarkPolicy {
-  // Name in texts: "uniform".
+  // Name in specs: "uniform".
   absl::string_view name;
-  // Description, for people.
+  // Description for users.
   absl::string_view line;
-  // Message that refuses kernels of strings, and remote ones, naming the expected kernels; empty:
-  // they are accepted.
+  // Error messages for kernels of strings and for remote kernels, which name the expected policies.
+  // Empty if the policy accepts such kernels.
   absl::string_view no_strings;
   absl::string_view no_remote;
-  // The kernel must be known to be positive semidefinite, whatever the mapping takes.
+  // The policy refuses a kernel that is known not to be positive semidefinite, even if the mapping
+  // takes it.
   bool needs_definite_kernel = false;
   // Landmarks are the first rows of the stream, which are used for nothing else.
   bool takes_first_rows = false;
-  // Choosing takes the pool as a dense matrix, and a copy of it after the input stage.
+  // `choose` makes a dense copy of the pool, and another one after the input stage.
   bool copies_pool = false;
-  // Message that refuses a number of landmarks that is found by growing, which takes the first
-  // landmarks of a choice of many for a choice of few; empty: they are one.
+  // Error message for landmarks=auto(…). Growing requires that the first n of many chosen landmarks
+  // are a valid choice of n. Empty if they are.
   absl::string_view no_growth;
-  // The theorems about margins hold, which are proven for uniform landmarks.
+  // Whether the mappings' theorems about margins hold. They are proven for uniform landmarks.
   bool carries_margin_theorems = false;
-  // For a policy without the mapping's theorem: its own theorem, or the reason why there is none.
+  // The policy's own theorem, or the reason why there is none. Used if `carries_margin_theorems` is
+  // false.
   absl::string_view theorem;
-  // The theorem holds for the pool's rows; else no rows are named.
+  // Whether `theorem` holds for the rows of the pool. If not, the certificate names no rows.
   bool theorem_is_of_pool = false;
 
-  // Cuts a default pool of `rows` rows; null: it stays.
+  // Returns the size to which a default pool of `rows` rows is cut. Null if it is not cut.
   int64_t (*default_pool)(int64_t landmarks, int64_t rows) = nullptr;
-  // Cost of choosing, and the memory that it holds; null: next to nothing.
+  // Work and memory of `choose`. Null if they are negligible.
   Work (*work)(const LandmarkPoolShape& shape) = nullptr;
   int64_t (*bytes)(const LandmarkPoolShape& shape) = nullptr;
-  // FAILED_PRECONDITION (ROWS_TOO_FEW) where the pool has fewer rows than landmarks are asked for.
-  // Bits depend on the task, but not on `threads`.
+  // Chooses the landmarks. FAILED_PRECONDITION (ROWS_TOO_FEW) if the pool has fewer rows than the
+  // requested landmarks. The bits depend on the task, but not on `threads`.
   absl::StatusOr<LandmarkChoice> (*choose)(const LandmarkChoiceTask& task,
                                            Checkpoint checkpoint) = nullptr;
 };
 
-// Makes the mean of `rows` the stage's shift. Distances keep more digits about it; only for kernels
-// that do not see a shift.
+// Sets the stage's shift to the mean of `rows`, so that distances keep more digits. Only for
+// kernels that do not depend on a shift.
 void CentreOn(ConstMatrixView<double> rows, InputStage& input);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// Source of the kernel values of a build: a kernel that is computed here, or a remote kernel.
+// Source of a build's kernel values: a kernel that phimap computes, or a remote kernel.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_BUILD_KERNEL_H_
 #define PHIMAP_CORE_MAPPING_BUILD_BUILD_KERNEL_H_
 
@@ -20,35 +20,36 @@
 
 namespace phimap {
 
-// All that a build asks of its kernel once landmarks are chosen. No other step of it knows which
-// kind of kernel it has.
+// The operations on its kernel that a build needs after landmarks are chosen. The other steps of a
+// build do not know which implementation they use.
 class BuildKernel {
  public:
   virtual ~BuildKernel() = default;
 
-  // With all parameters resolved.
+  // Returns the kernel's text with all parameters resolved.
   virtual std::string ToText() const = 0;
   virtual const KernelVerdict& verdict() const = 0;
-  // Input of the builders of mappings. Views live as long as this.
+  // Returns the input of the mapping's builder. Its views are valid as long as this object.
   virtual LandmarkTask TaskFor(FloatType serving_type) const = 0;
 
-  // rpcholesky: as LandmarkChoice::pool_trace_residual.
+  // LandmarkChoice::pool_trace_residual, which only policy rpcholesky sets.
   virtual std::optional<double> pool_trace_residual() const { return std::nullopt; }
-  // How the number of landmarks was found; null where it was given.
+  // Result of growing the landmarks; null if their number was given.
   virtual const LandmarkGrowth* growth() const { return nullptr; }
-  // Positions in the stream of the landmarks in the plan, if the caller must know them.
+  // Positions in the stream of the plan's landmarks, if callers need them (precomputed()); else
+  // empty.
   virtual std::vector<int64_t> RowsOfLandmarks(const BuiltMapping&) const { return {}; }
 
-  // The rest is of a mapping that was built of TaskFor.
+  // The functions below are for a mapping built from TaskFor.
 
   // K(x, x) of the held-out rows.
   virtual std::vector<double> HeldOutDiagonal() const = 0;
-  // For F2 and F3, over rows of the pool. FAILED_PRECONDITION if it does not exist: no rows, or a
-  // kernel that is 0 on all of them.
+  // Measures the spectrum over rows of the pool, for F2 and F3. FAILED_PRECONDITION if there is no
+  // spectrum: the pool has no rows, or the kernel is 0 on all of them.
   virtual absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const = 0;
-  // Generated rows, and their features.
+  // Returns reference vectors, or nullopt if there are none.
   virtual std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const = 0;
-  // Adds held-out rows and the kernel on them to `task`, and measures.
+  // Adds the held-out rows and their kernel to `task`, and calls MeasureHeldOut.
   virtual absl::Status Measure(MeasurementTask task, BuiltMapping& mapping,
                                const TileControl& control, Certificate& certificate) const = 0;
 };

@@ -113,7 +113,7 @@ absl::StatusOr<LandmarkChoice> ComputedKernel::ChooseRows(BuildProgress& progres
 }
 
 absl::Status ComputedKernel::Choose(BuildProgress& progress) {
-  // From here on rows have other columns: gamma was taken from the columns of the stream.
+  // The projection changes the columns, so gamma was resolved first, from the stream's columns.
   if (spec_.mapping.input_dimensions != 0) {
     ProjectInput(spec_.mapping.input_dimensions, spec_.seed, input_);
   }
@@ -145,7 +145,7 @@ absl::Status ComputedKernel::Grow(LandmarkChoice& choice, const TileControl& con
   FloatType type = spec_.mapping.serving_type.value_or(FloatType::kFloat32);
   if (!spec_.mapping.serving_type.has_value() && !(IsFinite(RoundedTo(type, candidates.view())) &&
                                                    IsFinite(RoundedTo(type, deciding.view())))) {
-    type = FloatType::kFloat64;  // as it will be served then
+    type = FloatType::kFloat64;  // the version will be served in float64
   }
   const KernelProgram program = KernelProgram::Compile(kernel_);
   const Matrix<double> served = RoundedTo(type, candidates.view());
@@ -159,7 +159,7 @@ absl::Status ComputedKernel::Grow(LandmarkChoice& choice, const TileControl& con
                                         control));
   if (growth_->landmarks == choice.rows.rows()) return absl::OkStatus();
   choice.rows = Converted<double, double>(choice.rows.view().Rows(0, growth_->landmarks));
-  choice.pool_trace_residual.reset();  // of all that were chosen
+  choice.pool_trace_residual.reset();  // was that of all chosen rows
   return absl::OkStatus();
 }
 
@@ -212,7 +212,7 @@ absl::StatusOr<Spectrum> ComputedKernel::SpectrumOf(const BuiltMapping& mapping)
 }
 
 std::optional<SelfCheck> ComputedKernel::ReferenceVectors(const BuiltMapping& mapping) const {
-  if (sample_.of_strings()) return std::nullopt;  // none is made up
+  if (sample_.of_strings()) return std::nullopt;  // strings are not generated
   const StreamSample& stream = sample_.stream;
   const Matrix<float> rows = stream.MadeUpRows(
       SelfCheckRows(stream.columns(), mapping.served.output_columns()), spec_.seed);
@@ -227,7 +227,8 @@ absl::StatusOr<KernelCentre> ComputedKernel::CentreOf(const BuiltMapping& mappin
   const KernelProgram program = KernelProgram::Compile(kernel_);
   KernelCentre centre;
   if (!unprojected_landmarks_.empty()) {
-    // The Gram matrix that was built is of another kernel, that of projected rows.
+    // The Gram matrix of the build is that of projected rows, but the error is measured against the
+    // kernel of unprojected rows.
     const ConstMatrixView<double> landmarks = unprojected_landmarks_.view();
     const Matrix<double> x = AfterInputStage(unprojected_, sample_.held_out.view());
     PHIMAP_ASSIGN_OR_RETURN(
@@ -255,7 +256,8 @@ absl::Status ComputedKernel::Measure(MeasurementTask task, BuiltMapping& mapping
                                      const TileControl& control, Certificate& certificate) const {
   task.rows = sample_.held_out.view();
   if (sample_.of_strings()) task.strings = sample_.stream.strings().get();
-  // Equal rows are equal after rounding too, but a rounded landmark is no row's equal.
+  // A rounded landmark no longer equals the row that it came from. A kernel that jumps at equal
+  // rows is therefore measured on rounded rows, which stay equal to it.
   Matrix<double> reference_rows;
   if (kernel_.JumpsAtEqualRows() && spec_.mapping.has_landmarks()) {
     reference_rows = RoundedTo(mapping.served.serving_type(),

@@ -1,4 +1,4 @@
-// A kernel that is computed here, with the landmarks that were chosen for it.
+// A kernel that phimap computes, with the landmarks chosen for it.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_COMPUTED_KERNEL_H_
 #define PHIMAP_CORE_MAPPING_BUILD_COMPUTED_KERNEL_H_
 
@@ -23,10 +23,11 @@ namespace phimap {
 
 class ComputedKernel final : public BuildKernel {
  public:
-  // Resolves gamma, chooses the landmarks and looks at the kernel on them; reports to
-  // BuildStep::kChoose. `spec` and `sample` outlive the result. Errors: ScaleGamma, MedianGamma,
-  // LandmarkPolicy::choose, GrowLandmarks, ProbeDefiniteness, VerdictOn, FAILED_PRECONDITION
-  // (LANDMARKS_TOO_LONG).
+  // Resolves gamma, chooses the landmarks, and tests whether an unproven kernel is positive
+  // semidefinite on them. Reports to BuildStep::kChoose. `spec` and `sample` must outlive the
+  // result. Errors: those of ScaleGamma, MedianGamma, LandmarkPolicy::choose, GrowLandmarks,
+  // ProbeDefiniteness and VerdictOn; INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE) for negative numbers
+  // that the kernel does not take; FAILED_PRECONDITION (LANDMARKS_TOO_LONG).
   static absl::StatusOr<std::unique_ptr<BuildKernel>> Prepare(const BuildSpec& spec,
                                                               const BuildSample& sample,
                                                               BuildProgress& progress);
@@ -40,25 +41,27 @@ class ComputedKernel final : public BuildKernel {
   }
   std::vector<double> HeldOutDiagonal() const override;
   absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
-  // Only where a made-up row has no features to compare is it moved towards a landmark.
+  // Uses generated rows, moved towards a landmark if their features are not worth comparing
+  // (MakeSelfCheck).
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
   absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
                        Certificate& certificate) const override;
 
  private:
   ComputedKernel(const BuildSpec& spec, const BuildSample& sample);
-  // Whether the stream has negative numbers where the kernel takes none.
+  // Returns an error if the stream has negative numbers in columns where the kernel takes none.
   absl::Status CheckSigns() const;
   absl::Status Resolve();
   absl::Status Choose(BuildProgress& progress);
-  // Rows by the policy, as many as suffice.
+  // Chooses landmarks by the policy, and grows them if their number is not given.
   absl::StatusOr<LandmarkChoice> ChooseRows(BuildProgress& progress);
-  // Keeps of the rows that were chosen those that suffice.
+  // Cuts the chosen rows to the number that suffices (GrowLandmarks).
   absl::Status Grow(LandmarkChoice& choice, const TileControl& control);
-  // A plan holds every n-gram of its landmarks.
+  // Returns an error if the landmarks' strings are too long for the plan's index, which holds every
+  // n-gram of them.
   absl::Status CheckStrings(ConstMatrixView<double> places) const;
   absl::Status Probe(BuildProgress& progress);
-  // Centre for the held-out rows, as the kernel error is measured on them.
+  // Returns the centre of the kernel for the held-out rows, for measuring the kernel error.
   absl::StatusOr<KernelCentre> CentreOf(const BuiltMapping& mapping,
                                         const Matrix<double>& reference_rows,
                                         const TileControl& control) const;
@@ -66,15 +69,15 @@ class ComputedKernel final : public BuildKernel {
   const BuildSpec& spec_;
   const BuildSample& sample_;
   KernelExpression kernel_;
-  // The sample's, with a projection and centred on the landmarks where that applies.
+  // The sample's input stage, with a projection and centred on the landmarks if these apply.
   InputStage input_;
-  // Input of the kernel without the projection.
+  // The same input stage without the projection.
   InputStage unprojected_;
-  // After the input stage.
+  // Landmarks after the input stage.
   Matrix<double> landmarks_;
-  // Landmarks without the projection, where the kernel is centred on them; or empty.
+  // Landmarks after `unprojected_`, if there is a projection and the kernel is centred; else empty.
   Matrix<double> unprojected_landmarks_;
-  // The first of them before the input stage, repeated.
+  // The first landmarks before the input stage, repeated up to kMaxSelfCheckRows rows.
   Matrix<double> anchors_;
   std::optional<double> pool_trace_residual_;
   std::optional<LandmarkGrowth> growth_;

@@ -10,7 +10,7 @@
 namespace phimap {
 namespace {
 
-// Text for a kernel that is evaluated after a projection.
+// Returns the addition to the theorem if the kernel is evaluated after a projection.
 std::string ProjectedText(const MappingSpec& mapping) {
   const double pairs = static_cast<double>(mapping.landmarks) * kTheoremRows;
   return absl::StrCat(
@@ -20,7 +20,7 @@ std::string ProjectedText(const MappingSpec& mapping) {
       DistortionText(mapping.input_dimensions, kTheoremDelta / pairs));
 }
 
-// Text about the landmarks that the rank tolerance dropped.
+// Returns text about the landmarks that the rank tolerance dropped.
 std::string CutText(const LandmarkFactor& landmarks) {
   const auto cut = static_cast<int64_t>(landmarks.cholesky.dropped.size());
   const int64_t all = landmarks.rank() + cut + landmarks.zero_landmarks;
@@ -34,7 +34,7 @@ std::string CutText(const LandmarkFactor& landmarks) {
   return text;
 }
 
-// "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
+// Returns "at 512 the 95 % quantile of ρ(x)/K(x, x) over the 1000 rows that decide is 0.0097".
 std::string QuantileText(const LandmarkGrowth& growth) {
   return absl::StrFormat(
       "at %d the 95 %% quantile of ρ(x)/K(x, x) over the %d rows that decide is %.3g",

@@ -1,4 +1,4 @@
-// The statement that a certificate names.
+// Texts about the theorem that a certificate cites.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_THEOREM_H_
 #define PHIMAP_CORE_MAPPING_BUILD_THEOREM_H_
 
@@ -11,9 +11,9 @@
 
 namespace phimap {
 
-// Facts that decide which rows a theorem speaks of.
+// Facts that decide for which rows a theorem holds.
 struct ScopeFacts {
-  // Whether gamma, or the scaling of columns, was taken from the stream.
+  // Whether gamma was resolved from the stream, and whether columns were scaled by its moments.
   bool gamma_of_stream = false;
   bool scaling_of_stream = false;
   int64_t pool_rows = 0;
@@ -21,19 +21,20 @@ struct ScopeFacts {
   const LandmarkFactor* landmarks = nullptr;
 };
 
-// Rows that TheoremOf's theorem speaks of, and the rank tolerance; empty where no theorem applies.
+// Returns text about the rows for which TheoremOf's theorem holds, and about the rank tolerance.
+// Returns "" if no theorem applies.
 std::string TheoremScopeOf(const MappingSpec& mapping, const ScopeFacts& facts);
 
-// The theorem that applies to the mapping: its source, its promise, and, where the mapping's own
-// numbers fix them, its numbers (docs/maths.md).
+// Returns the theorem that applies to the mapping: its source, its promise and, if the task
+// determines them, its numbers (docs/maths.md).
 std::string TheoremOf(const TheoremTask& task);
 
-// What follows the theorem where the number of landmarks was found by growing: the number, and what
-// the theorem is worth of it.
+// Returns the addition to the theorem if the build found the number of landmarks: how it was found,
+// and in what sense the theorem holds for it.
 std::string GrowthText(const MappingSpec& mapping, const LandmarkGrowth& growth);
 
-// Warning that a limit came before the residual that was asked for, and what to change. REQUIRES:
-// the growth did not reach it.
+// Returns the warning that growth ended before the requested residual was reached, with the limit
+// and what to change. REQUIRES: growth.end is not kReached.
 std::string GrowthLimitText(const MappingSpec& mapping, const LandmarkGrowth& growth);
 
 }  // namespace phimap

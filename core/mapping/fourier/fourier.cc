@@ -81,8 +81,8 @@ std::string DeviationText(double error) {
   return error < 1 ? absl::StrFormat("a = %.2g", error) : "no a below 1";
 }
 
-// ", a = 0.1 for all rows within 3 of the mean"; empty where there is no such bound: it is of
-// normal frequencies, and of distances in the columns as they are.
+// Returns ", a = 0.1 for all rows within 3 of the mean", or "" if there is no such bound. The bound
+// holds only for normal frequencies and unscaled columns.
 std::string UniformBoundText(const TheoremTask& task) {
   const FourierKernel kernel = *FourierKernelOf(task.kernel);
   if (kernel.law->rbf_gamma == nullptr) return "";

@@ -32,7 +32,7 @@ absl::Status CheckProjected(const BuildSpec& spec) {
                          names, " on all columns"));
 }
 
-// Columns of mean 0 have negative numbers, and projected ones too.
+// Standardised and projected columns have negative numbers.
 absl::Status CheckUnshifted(const BuildSpec& spec) {
   if (!spec.standardize && spec.mapping.input_dimensions == 0) return absl::OkStatus();
   const KernelNode* const leaf = spec.kernel.NeedsNonnegative();
@@ -77,7 +77,8 @@ absl::Status CheckRemote(const BuildSpec& spec) {
   return absl::OkStatus();
 }
 
-// ", columns=[…]", each name after its length: so no two lists share a text.
+// Returns ", columns=[…]". Each name follows its length, so that different lists have different
+// texts.
 std::string NamesText(const std::vector<std::string>& names) {
   if (names.empty()) return "";
   return absl::StrCat(", columns=[",
@@ -131,7 +132,7 @@ absl::Status BuildSpec::Validate() const {
   }
   PHIMAP_RETURN_IF_ERROR(CheckUnshifted(*this));
   PHIMAP_RETURN_IF_ERROR(CheckProjected(*this));
-  // The residual is one of φ(x), which no other kernel has.
+  // The residual is that of φ(x), which exists only for positive semidefinite kernels.
   if (mapping.grows_landmarks()) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
   if (mapping.policy->needs_definite_kernel) PHIMAP_RETURN_IF_ERROR(RequireDefinite(*this));
   if (kernel.TakesStrings() && !mapping.policy->no_strings.empty()) {
@@ -153,7 +154,7 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   if (!column_names.empty() && IsString(kind)) return NoNames(*this, "strings have no columns");
   PHIMAP_RETURN_IF_ERROR(CheckNamesOfColumns(*this, columns));
   if (remote.has_value() && !is_precomputed()) {
-    // The service decides which examples it takes.
+    // The kernel service decides which kinds of examples it accepts.
     return IsString(kind) ? absl::OkStatus() : CheckColumns(columns);
   }
   if (is_precomputed() && kind != ExampleKind::kDense) {
@@ -174,7 +175,7 @@ absl::Status BuildSpec::CheckExamples(ExampleKind kind, int64_t columns) const {
   if (kind == ExampleKind::kBytes && !kernel.TakesBytes()) {
     return not_applicable("text (of bytes it is with unit=byte)");
   }
-  // Places in the sample are numbers of float32 too.
+  // Places in the sample must be exact in float32 too.
   constexpr int64_t kMaxPlaces = int64_t{1} << 24;
   const int64_t places = ReservoirCapacity(PoolRows(1)) + mapping.landmarks;
   if (places <= kMaxPlaces) return absl::OkStatus();

@@ -1,4 +1,4 @@
-// A mapping that phimap can build: all that is known of it, in one descriptor.
+// Descriptor of a mapping that phimap can build.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_H_
 
@@ -27,14 +27,14 @@ struct MappingSpec;
 // Input for a forecast of a mapping's cost.
 struct MappingShape {
   const BuildSpec& spec;
-  // After the input stage.
+  // Number of columns after the input stage.
   int64_t columns = 0;
   FloatType serving_type = FloatType::kFloat32;
-  // Most threads that build at once: each may hold a tile.
+  // Maximum number of threads that build at once. Each may hold a tile.
   int threads = 1;
 };
 
-// Input for a theorem's numbers beside the mapping's parameters.
+// Input for the theorem of a mapping.
 struct TheoremTask {
   const MappingSpec& spec;
   const BuiltMapping& built;
@@ -46,62 +46,68 @@ struct TheoremTask {
 };
 
 // Each mapping is defined in a file of its own and listed in mapping_table.h. Parsing, validation,
-// the API, forecasts, builds and certificates ask the descriptor; none of them knows a mapping by
-// name. A function that is null has nothing to say.
+// the API, forecasts, builds and certificates use only the descriptor; none of them knows a mapping
+// by name. A function that does not apply to the mapping is null.
 struct Mapping {
-  // Name in texts: "kpca".
+  // Name in specs: "kpca".
   absl::string_view name;
-  // Lower-case name in the API's enum, if it is another: "kernel_pca".
+  // Lower-case name in the API's enum, such as "kernel_pca"; empty if it is the same as `name`.
   absl::string_view long_name;
-  // Description, for people.
+  // Description for users.
   absl::string_view line;
-  // Names of its parameters (mapping_parameters.h), in the order of its text.
+  // Names of the mapping's parameters (mapping_parameters.h), in the order in which its text lists
+  // them.
   absl::Span<const absl::string_view> parameters;
-  // Kernels that it takes, for people.
+  // Description of the accepted kernels, for users.
   absl::string_view kernels;
-  // The leaf kernels among those; null: all, and composed kernels.
+  // Whether a leaf kernel is accepted. Null if all leaf kernels and composed kernels are.
   bool (*takes_leaf)(const LeafKernel& leaf) = nullptr;
-  // The kernel where none is given; empty: one must be given.
+  // Kernel to use if the request names none; empty if the request must name one.
   absl::string_view default_kernel;
-  // The theorem it may print, for people, without its numbers.
+  // Summary of the mapping's theorem for users, without numbers.
   absl::string_view theorem_line;
 
-  // The landmarks' Gram matrix is factored: the certificate describes rank, pivots and spectrum.
+  // The build factors the landmarks' Gram matrix, and the certificate describes rank, pivots and
+  // spectrum.
   bool has_factor = false;
-  // Features are the coordinates of φ(x)'s projection, so that K(x, x) − ‖F(x)‖² is its residual.
+  // F(x) holds the coordinates of the projection of φ(x), so that K(x, x) − ‖F(x)‖² is the residual
+  // of x.
   bool features_are_projection = false;
-  // F(x)·F(y) approximates K(x, y), centred if `centres_kernel` is true.
+  // F(x)·F(y) approximates K(x, y), or the centred kernel if `centres_kernel` returns true.
   bool approximates_kernel = true;
-  // ‖F(x)‖ is about √K(x, x) or less, so that features far smaller than that are round-off alone.
+  // ‖F(x)‖ is at most about √K(x, x), so that much smaller features are only round-off.
   bool bounded_by_kernel = false;
-  // Any similarity will do in place of a kernel.
+  // The mapping accepts any similarity in place of a kernel.
   bool takes_similarities = false;
-  // Sees only differences of rows: the input stage may centre dense ones for more digits.
+  // The features depend only on differences of rows, so the input stage may centre dense rows to
+  // keep more digits.
   bool sees_differences = false;
   // Whether the number of landmarks may be found by growing (MappingSpec::residual).
   bool grows_landmarks = false;
-  // The theorem is proven for uniform landmarks: another policy prints its own theorem.
+  // The theorem is proven only for uniform landmarks. Other policies state their own theorem.
   bool theorem_is_of_uniform = false;
-  // Rows that the theorem speaks of, where the policy does not say so.
+  // Rows for which the theorem holds; empty if `theorem_is_of_uniform`, since these then depend on
+  // the policy.
   absl::string_view theorem_scope;
 
-  // Ranges and combinations of parameters, beyond each one's own range. Names the parameter as
+  // Checks combinations of parameters, beyond the range of each. Errors have the parameter as
   // field, without a prefix.
   absl::Status (*validate)(const MappingSpec& spec) = nullptr;
-  // Whether the kernel, which is computed here, suits the mapping.
+  // Checks that the kernel suits the mapping. Not called for a remote kernel.
   absl::Status (*check_kernel)(const BuildSpec& spec) = nullptr;
-  // Whether the number of columns suits the mapping.
+  // Checks that the number of columns suits the mapping.
   absl::Status (*check_columns)(const BuildSpec& spec, int64_t columns) = nullptr;
   // Whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).
   bool (*centres_kernel)(const MappingSpec& spec) = nullptr;
   MappingCost (*cost)(const MappingShape& shape) = nullptr;
-  // Emits the plans. Bits depend on spec and task alone, not on threads.
+  // Builds both plans. The bits depend only on `spec` and `task`, not on the number of threads.
   absl::StatusOr<BuiltMapping> (*build)(const BuildSpec& spec, const LandmarkTask& task,
                                         const TileControl& control) = nullptr;
-  // Share of `build`'s reported progress at which the Gram matrix is done; null for mappings
-  // without one.
+  // Returns the share of `build`'s reported progress at which the Gram matrix is done. Null for
+  // mappings without a Gram matrix.
   double (*gram_share)(const BuildSpec& spec, const LandmarkTask& task) = nullptr;
-  // Source, promise and, where they are fixed, numbers (docs/maths.md).
+  // Returns the theorem's source, its promise and, if the task determines them, its numbers
+  // (docs/maths.md).
   std::string (*theorem)(const TheoremTask& task) = nullptr;
 
   bool Has(absl::string_view parameter) const;

@@ -16,10 +16,10 @@ namespace {
 
 using Absent = Parameter::Absent;
 
-// A share of K(x, x).
+// Share of K(x, x).
 constexpr double kMaxResidual = 0.5;
 
-// In the order of their enums.
+// Words in the order of the enum that each list stands for.
 constexpr absl::string_view kProjections[] = {"gaussian", "sign", "sparse", "orthonormal"};
 constexpr absl::string_view kForms[] = {"phase", "sincos"};
 constexpr absl::string_view kServingTypes[] = {"float32", "float64"};
@@ -113,7 +113,7 @@ Parameter Switch(absl::string_view name, absl::string_view fallback, absl::strin
   return {.name = name, .type = ParameterType::kBoolean, .default_text = fallback, .line = line};
 }
 
-// What features are made of, and how many.
+// Returns the parameters that define the features and their number.
 std::vector<MappingParameter> FeatureParameters() {
   return {
       {Landmarks(), GrownField{&MappingSpec::landmarks, &MappingSpec::residual}, true},
@@ -136,7 +136,8 @@ std::vector<MappingParameter> FeatureParameters() {
   };
 }
 
-// What stands for the Gram matrix, where landmarks come from, and how features are served.
+// Returns the parameters of the Gram matrix's replacement, the input projection, the choice of
+// landmarks and the serving type.
 std::vector<MappingParameter> BuildParameters() {
   return {
       {Scale("sparsify", 1, kMaxSparsify, "1", "keep one in this many entries of the Gram matrix"),
@@ -168,7 +169,7 @@ std::vector<MappingParameter> MakeParameters() {
   return parameters;
 }
 
-// The counted member, or null.
+// Returns the count in `spec` that the parameter sets, or null if its value is not a count.
 const int64_t* CountOf(const MappingParameter& parameter, const MappingSpec& spec) {
   if (const auto* member = std::get_if<int64_t MappingSpec::*>(&parameter.field)) {
     return &(spec.**member);

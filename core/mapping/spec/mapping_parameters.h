@@ -1,4 +1,4 @@
-// The parameters of mappings, each described once: a mapping names those that it has.
+// Descriptions of all mapping parameters. Each mapping lists the names of its own.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_PARAMETERS_H_
 
@@ -15,44 +15,46 @@
 
 namespace phimap {
 
-// A word by its place in Parameter::words; −1: none was chosen.
+// A word, given by its index in Parameter::words; −1 if none was chosen.
 struct WordField {
   int (*get)(const MappingSpec& spec);
   void (*set)(MappingSpec& spec, int word);
 };
 
-// A count, or auto(residual=…, most=…), which finds it; the residual is 0 of a count.
+// A count, or auto(residual=…, most=…), which makes the build find the count. `residual` is 0 if
+// the count is given.
 struct GrownField {
   int64_t MappingSpec::*count;
   double MappingSpec::*residual;
 };
 
-// A value as typed fields bring it; a word as in Parameter::words.
+// A parameter's value as a typed field holds it. A string is one of Parameter::words.
 using ParameterValue = std::variant<int64_t, double, bool, std::string>;
 
 struct MappingParameter {
   Parameter described;
-  // Member of a spec that holds its value.
+  // Member of MappingSpec that holds the parameter's value.
   std::variant<int64_t MappingSpec::*, double MappingSpec::*, bool MappingSpec::*, WordField,
                GrownField>
       field;
-  // Canonical texts name it at its default too.
+  // Canonical texts include the parameter even at its default.
   bool always_written = false;
 
-  // Whether the parameter has the value that it has when the text omits it.
+  // Whether the parameter has the value that it gets if the text omits it.
   bool IsDefault(const MappingSpec& spec) const;
-  // "500", "gaussian", "true".
+  // Returns the value as text: "500", "gaussian", "true".
   std::string ValueText(const MappingSpec& spec) const;
-  // REQUIRES: a value of the parameter's type, a word one of its words; of GrownField a count.
+  // Stores `value` in `spec`. REQUIRES: `value` has the parameter's type; a string is one of its
+  // words; for GrownField, `value` is a count.
   void Set(const ParameterValue& value, MappingSpec& spec) const;
-  // INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the parameter as field. A value that is left out
-  // passes unless the parameter is required.
+  // Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE) with the parameter as field if the value is out
+  // of range. An omitted value is accepted unless the parameter is required.
   absl::Status CheckRange(const MappingSpec& spec) const;
 };
 
-// All of them. Thread-safe.
+// Returns all parameters of all mappings. Thread-safe.
 const std::vector<MappingParameter>& MappingParameters();
-// Null for an unknown name.
+// Returns null if no parameter has this name.
 const MappingParameter* FindMappingParameter(absl::string_view name);
 
 }  // namespace phimap

@@ -1,5 +1,5 @@
 // A mapping and the values of its parameters, with a text form: "f2(landmarks=500)".
-// mapping_table.h and mapping_parameters.h list them.
+// mapping_table.h lists the mappings, mapping_parameters.h the parameters.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_SPEC_H_
 
@@ -19,7 +19,7 @@
 namespace phimap {
 
 inline constexpr int64_t kMaxLandmarks = 8192;
-// Maximum of a row's features, for all classes together, and of projected columns.
+// Maximum number of features per row (all classes together) and of projected columns.
 inline constexpr int64_t kMaxDimensions = 65536;
 // Leaves at least two features for each class.
 inline constexpr int64_t kMaxClasses = kMaxDimensions / 2;
@@ -29,20 +29,20 @@ inline constexpr double kMaxRounding = 1e9;
 
 enum class ProjectionKind { kGaussian, kSign, kSparse, kOrthonormal };
 
-// A parameter that the mapping does not have is at its default.
+// Parameters that the mapping does not have keep their defaults.
 struct MappingSpec {
   // Never null.
   const Mapping* kind = &DefaultMapping();
-  // With `residual` the most that there may be.
+  // Number of landmarks; the maximum number if `residual` is set.
   int64_t landmarks = 0;
-  // landmarks=auto(residual=…): landmarks are added until the 95 % quantile of ρ(x)/K(x, x) over
-  // rows that decide is at most this; 0: their number is given.
+  // landmarks=auto(residual=…): the build adds landmarks until the 95 % quantile of ρ(x)/K(x, x)
+  // over the deciding rows is at most this. 0 if the number of landmarks is given.
   double residual = 0;
   int64_t dimensions = 0;
   ProjectionKind projection = ProjectionKind::kGaussian;
   FourierForm form = FourierForm::kSinCos;
   bool orthogonal = false;
-  // Blocks of `dimensions` features.
+  // Number of classes. Each has a block of `dimensions` features.
   int64_t classes = 0;
   bool centred = true;
   double sparsify = 1;
@@ -54,16 +54,16 @@ struct MappingSpec {
   const LandmarkPolicy* policy = &DefaultLandmarkPolicy();
   // 0: DefaultPoolRows.
   int64_t pool_rows = 0;
-  // nullopt: float32, or float64 where that errs too much (kServingTolerance).
+  // nullopt: float32, or float64 if float32 is not precise enough (kServingTolerance).
   std::optional<FloatType> serving_type;
 
   // Whether the mapping has a parameter of this name.
   bool Has(absl::string_view parameter) const { return kind->Has(parameter); }
   bool has_landmarks() const { return Has("landmarks"); }
   bool grows_landmarks() const { return residual > 0; }
-  // The fewest that there may be.
+  // Minimum number of landmarks.
   int64_t least_landmarks() const { return grows_landmarks() ? 1 : landmarks; }
-  // The first rows of the stream that are landmarks and nothing else.
+  // Number of rows at the start of the stream that are used only as landmarks.
   int64_t given_rows() const { return policy->takes_first_rows ? landmarks : 0; }
   // Whether F(x)·F(y) approximates K centred on the landmarks (KernelCentre).
   bool centres_kernel() const {
@@ -73,19 +73,21 @@ struct MappingSpec {
   // Parses the text form. INVALID_ARGUMENT (reason EXPRESSION_INVALID) names the column, counted
   // from 1, and the expected and actual text. The result is validated.
   static absl::StatusOr<MappingSpec> Parse(absl::string_view text);
-  // Ranges and combinations; names the parameter as field, without a prefix ("landmarks").
-  // INVALID_ARGUMENT: FIELD_OUT_OF_RANGE, PARAMETER_NOT_APPLICABLE for a parameter that the mapping
-  // does not have, and the mapping's own errors.
+  // Checks ranges and combinations of parameters. Errors have the parameter as field, without a
+  // prefix ("landmarks"). INVALID_ARGUMENT: FIELD_OUT_OF_RANGE, PARAMETER_NOT_APPLICABLE for a
+  // parameter that the mapping does not have, and the mapping's own errors.
   absl::Status Validate() const;
-  // Canonical text with every parameter that applies; Parse(ToText()) gives an equal spec.
+  // Returns the canonical text. It omits parameters at their default unless they are
+  // `always_written`. Parse(ToText()) gives an equal spec.
   std::string ToText() const;
 };
 
-// INVALID_ARGUMENT (PARAMETER_NOT_APPLICABLE): "f2 has no parameter dimensions; it has landmarks,
-// …".
+// Returns INVALID_ARGUMENT (PARAMETER_NOT_APPLICABLE) with the message "f2 has no parameter
+// 'dimensions'; it has landmarks, …".
 absl::Status NoSuchParameter(const Mapping& mapping, absl::string_view parameter);
 
-// INVALID_ARGUMENT (FIELD_OUT_OF_RANGE), `why` before the range.
+// Returns INVALID_ARGUMENT (FIELD_OUT_OF_RANGE). The message begins with `why`, followed by the
+// range.
 absl::Status ParameterOutOfRange(absl::string_view parameter, absl::string_view why, int64_t least,
                                  int64_t largest, int64_t actual);
 

@@ -1,4 +1,4 @@
-// All mappings.
+// Table of all mappings.
 #ifndef PHIMAP_CORE_MAPPING_SPEC_MAPPING_TABLE_H_
 #define PHIMAP_CORE_MAPPING_SPEC_MAPPING_TABLE_H_
 
@@ -10,13 +10,14 @@
 
 namespace phimap {
 
-// In the order in which people are told of them.
+// Returns all mappings, in the order in which messages and listings name them.
 absl::Span<const Mapping* const> Mappings();
-// By name or long name; null for an unknown one.
+// Returns the mapping with this name or long name, or null if there is none.
 const Mapping* FindMapping(absl::string_view name);
-// The one that a spec is of where none is named.
+// Returns the mapping of a default-constructed MappingSpec.
 const Mapping& DefaultMapping();
-// "f1, f2 or f3", of those that have a parameter of this name, or of all if it is empty.
+// Returns "f1, f2 or f3": the mappings that have this parameter, or all mappings if `parameter` is
+// empty.
 std::string ListOfMappings(absl::string_view parameter = "");
 
 }  // namespace phimap
