@@ -29,7 +29,7 @@ absl::Status CheckText(absl::string_view what, absl::string_view text) {
                                                  " is not UTF-8 without control characters"));
 }
 
-// Rejects line feeds in a text that stands on a line of its own: they would forge further lines.
+// Checks a text that is shown on a line of its own. A line feed in it could fake further lines.
 absl::Status CheckLine(absl::string_view what, absl::string_view text) {
   if (text.find('\n') == absl::string_view::npos) return CheckText(what, text);
   return Refused("TEXT_UNREADABLE", absl::StrCat("the text of its ", what, " is not one line"));
@@ -121,7 +121,8 @@ absl::Status CheckLandmarks(const Certificate& certificate) {
   return absl::OkStatus();
 }
 
-// Refuses numbers that no build can have measured: they would distort alerts and charts.
+// Refuses numbers that no build can have measured, because they would corrupt alerts and charts
+// that compare certificates.
 absl::Status CheckNumbers(const Certificate& certificate) {
   PHIMAP_RETURN_IF_ERROR(CheckCount("the stream's rows", certificate.stream_rows, kMaxCount));
   PHIMAP_RETURN_IF_ERROR(

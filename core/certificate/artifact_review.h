@@ -1,10 +1,10 @@
 // Decides whether an artifact of unknown origin may be stored.
 //
-// The decoder (core/plan/artifact.h) already treats every artifact as hostile. The review checks
-// properties that our own artifacts always have: all texts can be shown to people, the description
-// is small and possible (consistent counts, finite errors that are not negative), the plan can be
-// loaded and run, and the reference vectors match. It does not verify the certificate: the
-// measurements were made elsewhere, on rows that are not available here.
+// The decoder (core/plan/artifact.h) already treats every artifact as hostile. The review also
+// checks properties that our own artifacts always have: texts can be shown to users, the
+// certificate is small and possible (consistent counts; errors are finite and not negative), the
+// plan can be loaded and run, and the reference vectors match. It cannot verify the certificate's
+// measurements, which were made on rows that are not available here.
 #ifndef PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 #define PHIMAP_CORE_CERTIFICATE_ARTIFACT_REVIEW_H_
 
@@ -17,16 +17,16 @@
 
 namespace phimap {
 
-// Largest certificate that is accepted. Our own stay under 1 MiB: 8,192 pivots, and reference
-// vectors of 256 KiB or of one row.
+// Maximum size of an accepted certificate. Ours stay under 1 MiB: 8,192 pivots, and reference
+// vectors of at most 256 KiB or one row.
 inline constexpr int64_t kMaxReviewedCertificateBytes = int64_t{2} << 20;
 
-// Result of the check of reference vectors.
+// Result of checking the reference vectors.
 enum class ReferenceVectors {
   kVerified,
   // The artifact has none.
   kAbsent,
-  // This machine has no fused multiply-add, so its bits may differ.
+  // This machine has no fused multiply-add, so its bits differ from those of other machines.
   kNotComparable,
 };
 
@@ -39,14 +39,15 @@ struct ReviewedArtifact {
   ReferenceVectors reference_vectors = ReferenceVectors::kAbsent;
 };
 
-// DATA_LOSS if the artifact is damaged (byte offset), unreadable or too large, or if its reference
-// vectors do not match (row and feature); UNIMPLEMENTED for parts that this release does not know;
-// and the errors of Engine::Load. Memory: the plan, decoded and packed. Cost: at most four rows
+// Reviews an artifact. DATA_LOSS if the artifact is damaged (with the byte offset), if its texts
+// are unreadable, if its certificate is impossible or too large, or if its reference vectors do not
+// match (with row and feature). UNIMPLEMENTED for parts that this version of phimap does not know.
+// Also the errors of Engine::Load. Memory: the plan, decoded and packed. Cost: at most four rows
 // through the engine. Throws std::bad_alloc.
 absl::StatusOr<ReviewedArtifact> ReviewArtifact(absl::string_view bytes);
 
-// Converts DATA_LOSS to INVALID_ARGUMENT about `field`, for an artifact that a caller sent: nothing
-// stored is lost. Returns other errors unchanged.
+// Converts DATA_LOSS to INVALID_ARGUMENT about `field`, for an artifact that a caller sent, since
+// no stored data is lost. Returns other errors unchanged.
 absl::Status DamageAsInput(const absl::Status& status, absl::string_view field);
 
 }  // namespace phimap

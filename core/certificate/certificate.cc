@@ -7,12 +7,12 @@
 #include "core/plan/byte_codec.h"
 #include "core/status/status_macros.h"
 
-// docs/formats.md has the byte table: a count, then that many fields of tag (u16), length (u32) and
-// bytes, with rising tags.
+// Format (docs/formats.md): a count, then that many fields of tag (u16), length (u32) and bytes, in
+// ascending order of tags.
 namespace phimap {
 namespace {
 
-// Numbers of the format; never reused.
+// Field tags of the format. Never reuse a number.
 enum Tag : uint16_t {
   kStreamRows = 1,
   kPoolRows = 2,
@@ -64,7 +64,7 @@ class FieldWriter {
   void Number(Tag tag, const std::optional<T>& value) {
     if (value.has_value()) Number(tag, *value);
   }
-  // Encodes a value that is present.
+  // Writes the encoded value if there is one.
   template <typename T>
   void Encoded(Tag tag, const std::optional<T>& value, std::string (*encode)(const T&)) {
     if (value.has_value()) Field(tag, encode(*value));
@@ -126,7 +126,7 @@ void Read(ByteReader& field, std::optional<PairBound>& out) {
   out = bound;
 }
 
-// Reads the rest of the field.
+// Reads the rest of the field as a list of numbers.
 template <typename T>
 void ReadList(ByteReader& field, std::vector<T>& out) {
   const int64_t count = field.left() / static_cast<int64_t>(sizeof(T));
@@ -223,7 +223,7 @@ void ReadMember(ByteReader& field, Certificate& out) {
   Read(field, out.*kMember);
 }
 
-// Fields that are made of numbers.
+// Binary fields.
 struct NumberField {
   uint16_t tag;
   void (*read)(ByteReader& field, Certificate& out);
@@ -254,7 +254,7 @@ constexpr NumberField kNumberFields[] = {
     {kServingShare, ReadMember<&Certificate::serving_share>},
 };
 
-// Fields that are text.
+// Text fields.
 struct TextField {
   uint16_t tag;
   std::string Certificate::*text;
@@ -265,7 +265,8 @@ constexpr TextField kTextFields[] = {
     {kTheorem, &Certificate::theorem},
 };
 
-// Returns false for text, and for a tag that this build does not know: such a field is skipped.
+// Stores one field in `out`. Returns true if it read the field as binary, so that the caller must
+// check its length. Returns false for text, and for an unknown tag, which it ignores.
 bool ReadField(uint16_t tag, const std::string& bytes, ByteReader& field, Certificate& out) {
   for (const NumberField& known : kNumberFields) {
     if (known.tag != tag) continue;

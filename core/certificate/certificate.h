@@ -1,8 +1,8 @@
-// The certificate: measurements of a version on held-out rows of its own stream, made while it was
-// built.
+// The certificate: measurements of a version on held-out rows of its own stream, made during its
+// build.
 //
-// It is part of the artifact and holds no time, host or speed: the same spec, seed and stream give
-// the same bytes.
+// The certificate is part of the artifact. It contains no time, host or speed, so that the same
+// spec, seed and stream give the same bytes.
 #ifndef PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
 #define PHIMAP_CORE_CERTIFICATE_CERTIFICATE_H_
 
@@ -22,14 +22,15 @@ namespace phimap {
 struct MeasuredError {
   double mean = 0;
   double max = 0;
-  // The scale of the errors: the largest K(x, x), or the largest ‖F(x)‖.
+  // The scale to compare the error with: the largest K(x, x), or the largest ‖F(x)‖.
   double scale = 0;
   int64_t count = 0;
 };
 
-// Reference vectors: rows generated from the stream's moments, and their features as this version
-// computed them when it was built. Rows whose features would vanish or overflow are moved towards a
-// landmark. Every replica, on any machine with fused multiply-add, must give the same bits.
+// Reference vectors: rows, and their features as this version computed them when it was built. Any
+// replica on any machine with fused multiply-add must compute the same bits. Rows are generated
+// from the stream's moments, and moved towards a landmark if their features would vanish or
+// overflow. For a remote kernel, they are kernel values of landmarks.
 struct SelfCheck {
   int64_t rows = 0;
   // rows × input columns, float32, little-endian.
@@ -38,18 +39,18 @@ struct SelfCheck {
   std::string features_le;
 };
 
-// ρ(x)/K(x, x) over held-out rows, ρ(x) = K(x, x) − ‖F2(x)‖²: the residual of each row as a share
-// of its own K(x, x). A ratio of traces hides rows whose K(x, x) is small.
+// ρ(x)/K(x, x) over held-out rows, where ρ(x) = K(x, x) − ‖F2(x)‖²: the residual of each row as a
+// share of its own K(x, x). A ratio of traces would hide rows whose K(x, x) is small.
 struct ResidualShare {
   double median = 0;
   double quantile_95 = 0;
-  // Number of rows measured, and of rows left out because their K(x, x) is only rounding.
+  // Number of rows measured, and number of rows excluded because their K(x, x) is only rounding.
   int64_t rows = 0;
   int64_t zero_rows = 0;
 };
 
-// A member is absent if it does not apply to the mapping or was not measured. mapping.proto,
-// Certificate, has the meanings.
+// A member is absent if it does not apply to the mapping or was not measured. mapping.proto
+// (Certificate) documents the members.
 struct Certificate {
   int64_t stream_rows = 0;
   int64_t pool_rows = 0;
@@ -66,34 +67,34 @@ struct Certificate {
   std::string theorem;
   std::vector<std::string> warnings;
   std::vector<double> pivots;
-  // Absent when the version was built on a machine without fused multiply-add, and when no row has
-  // features to compare.
+  // Absent if the version was built on a machine without fused multiply-add, if examples are
+  // strings, or if no row has features to compare.
   std::optional<SelfCheck> self_check;
   std::optional<double> pool_trace_residual;
   std::optional<Spectrum> spectrum;
-  // Artifacts older than the interval and the bound have this instead.
+  // Only in old artifacts, in place of kernel_error_interval and kernel_error_bound.
   std::optional<double> kernel_error_half_width;
   std::optional<double> mean_squared_norm;
-  // Positions in the stream, from 0, of the plan's landmarks, in its order; empty if the caller
-  // need not know them.
+  // Positions in the stream, from 0, of the plan's landmarks, in the plan's order. Empty unless
+  // callers need them (precomputed()).
   std::vector<int64_t> landmark_rows;
   std::optional<MeanInterval> kernel_error_interval;
   std::optional<PairBound> kernel_error_bound;
   std::optional<ResidualShare> residual_share;
-  // Landmarks that were left out because their K(x, x) is only rounding.
+  // Number of landmarks that were dropped because their K(x, x) is only rounding.
   std::optional<int64_t> zero_landmarks;
-  // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x): the serving error of
-  // a row as a share of its length in φ-space.
+  // F2, F3: the 95 % quantile over held-out rows of ‖F(x) − F64(x)‖/√K(x, x), the serving error of
+  // a row as a share of its length in φ-space. F64 is computed in float64.
   std::optional<double> serving_share;
-  // The rows to which the theorem applies, and the part of the kernel that was cut; empty if no
-  // theorem applies.
+  // The rows for which the theorem holds, and the part of the kernel that the rank tolerance cut.
+  // Empty if no theorem applies.
   std::string theorem_scope;
 };
 
-// The certificate section of an artifact (docs/formats.md): tagged fields, so that a reader skips
-// unknown ones.
+// Returns the certificate section of an artifact (docs/formats.md). It has tagged fields, so that
+// readers can skip unknown ones.
 std::string EncodeCertificate(const Certificate& certificate);
-// DATA_LOSS for anything damaged.
+// Decodes the certificate section. DATA_LOSS if it is damaged.
 absl::StatusOr<Certificate> DecodeCertificate(absl::string_view bytes);
 
 }  // namespace phimap

@@ -48,7 +48,7 @@ absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, double value_error) {
   const int64_t n = gram.rows();
   PHIMAP_CHECK(n == gram.cols() && n <= kMaxProbeRows);
-  double norm = 0;  // of the rows, which bounds every eigenvalue's error
+  double norm = 0;  // largest sum of absolute values in a row; bounds the errors of eigenvalues
   double trace = 0;
   for (int64_t i = 0; i < n; ++i) {
     double sum = 0;
@@ -62,9 +62,9 @@ absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit, do
                                   "standardize the inputs or rescale the kernel"));
   }
   PHIMAP_ASSIGN_OR_RETURN(const std::vector<double> values, SymmetricEigenvalues(gram.view()));
-  // A kernel value errs by some units in the last place of its terms, and n of them add up in an
-  // eigenvalue; LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. Errors of β·√(K(x,
-  // x)·K(y, y)) in each value change zᵀKz by at most β(Σ|z|√K(x, x))² ≤ β·tr K for a unit z.
+  // A kernel value has an error of a few units in the last place of its operands, and n such errors
+  // add up in an eigenvalue. LAPACK's own error is a small multiple of n·2⁻⁵³ of the norm. Errors
+  // of β·√(K(x, x)·K(y, y)) change zᵀKz by at most β(Σ|z|√K(x, x))² ≤ β·tr K for a unit vector z.
   return DefinitenessProbe{
       .rows = n,
       .smallest = values.front(),

@@ -12,33 +12,34 @@
 
 namespace phimap {
 
-// Maximum number of rows that are probed: the eigenvalues of 256 take about 10 ms.
+// Maximum number of rows in a probe. The eigenvalues of 256 rows take about 10 ms.
 inline constexpr int64_t kMaxProbeRows = 256;
 
-// The extreme eigenvalues of a Gram matrix, and how far below 0 round-off can put the smallest.
+// The extreme eigenvalues of a Gram matrix, and a bound on the error of the smallest one.
 struct DefinitenessProbe {
   int64_t rows = 0;
   double smallest = 0;
   double largest = 0;
   double round_off = 0;
 
-  // Whether a negative eigenvalue proves that the kernel is not positive semidefinite. The absence
-  // of one proves nothing about other rows.
+  // A negative eigenvalue proves that the kernel is not positive semidefinite. Without one, the
+  // kernel may still be indefinite on other rows.
   bool indefinite() const { return smallest < -round_off; }
   // Returns "its Gram matrix on 256 landmarks has the eigenvalue -3.1, the largest is 40", or that
   // no eigenvalue is negative.
   std::string ToText() const;
 };
 
-// Probes the first kMaxProbeRows of `rows`, n×p after the input stage. INVALID_ARGUMENT
-// (VALUE_NOT_FINITE, field "kernel") if a kernel value is not finite.
+// Probes the kernel on the first kMaxProbeRows of `rows`, n×p after the input stage.
+// INVALID_ARGUMENT (VALUE_NOT_FINITE, field "kernel") if a kernel value is not finite. Also the
+// errors of `checkpoint`.
 absl::StatusOr<DefinitenessProbe> ProbeDefiniteness(const KernelProgram& program,
                                                     ConstMatrixView<double> rows,
                                                     Checkpoint checkpoint);
 
-// Probes the lower triangle of a given Gram matrix; `unit` is the round-off of its values, and β =
-// `value_error` their further error, over √(K(x, x)·K(y, y)). REQUIRES: as many rows as columns, at
-// most kMaxProbeRows.
+// Probes a given Gram matrix, of which it reads the lower triangle. `unit` is the unit round-off of
+// the values; `value_error` is their further error, relative to √(K(x, x)·K(y, y)). Returns
+// INVALID_ARGUMENT as above. REQUIRES: `gram` is square with at most kMaxProbeRows rows.
 absl::StatusOr<DefinitenessProbe> ProbeGram(Matrix<double> gram, double unit,
                                             double value_error = 0);
 

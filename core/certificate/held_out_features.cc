@@ -11,11 +11,12 @@
 namespace phimap {
 namespace {
 
-// Multiplications between two checkpoints: some milliseconds of a core.
+// Multiplications between two checkpoints: a few milliseconds on one core.
 constexpr int64_t kTileMultiplications = 64'000'000;
 
 // Writes the features of each row to `out`, which has the engine's columns and serving type.
-// OUT_OF_RANGE as Engine, with the row within a tile; and any error of `control`.
+// Returns OUT_OF_RANGE like Engine, with the index of the row in its tile, and whatever `control`
+// returns.
 template <typename Float>
 absl::Status TransformTiles(const Engine& engine, const ExamplesView& rows, MatrixView<Float> out,
                             const TileControl& control) {
@@ -54,7 +55,7 @@ HeldOutExamples::HeldOutExamples(ConstMatrixView<double> rows,
     named_.push_back(&(*strings)[static_cast<size_t>(rows(i, 0))]);
     bytes += static_cast<int64_t>(named_.back()->size());
   }
-  // An engine of bytes may take text, but not the other way round.
+  // kText works for bytes too: an engine for bytes accepts text, but not the other way round.
   view_ = StringsView{ExampleKind::kText, named_.data(), rows.rows(), bytes};
 }
 

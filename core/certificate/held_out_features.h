@@ -1,4 +1,4 @@
-// Computes the features of held-out rows that certificates are measured on.
+// Computes a plan's features of held-out rows, for its certificate.
 #ifndef PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
 #define PHIMAP_CORE_CERTIFICATE_HELD_OUT_FEATURES_H_
 
@@ -14,17 +14,18 @@
 
 namespace phimap {
 
-// Held-out rows that are computed together, and the number of such tiles.
+// Number of held-out rows in a tile, and number of tiles for `rows` rows.
 inline constexpr int64_t kHeldOutTileRows = 256;
 inline int64_t HeldOutTileCount(int64_t rows) {
   return (rows + kHeldOutTileRows - 1) / kHeldOutTileRows;
 }
 
-// Held-out rows as examples of an engine. For strings, the rows hold indices of the strings.
+// Held-out rows in the form that an engine takes. If examples are strings, each row holds the index
+// of a string.
 class HeldOutExamples {
  public:
-  // REQUIRES: `rows` has no gaps; `rows` and `strings` outlive this object. `strings` is null for
-  // rows of numbers.
+  // `strings` is null for rows of numbers. REQUIRES: `rows` has no gaps between rows; `rows` and
+  // `strings` outlive this object.
   HeldOutExamples(ConstMatrixView<double> rows, const std::vector<std::string>* strings);
   HeldOutExamples(const HeldOutExamples&) = delete;
   HeldOutExamples& operator=(const HeldOutExamples&) = delete;
@@ -36,20 +37,20 @@ class HeldOutExamples {
   ExamplesView view_;
 };
 
-// Squared lengths of each held-out row's features, which several measurements need.
+// Squared lengths of each held-out row's features, from which several measurements are computed.
 struct FeatureLengths {
   FeatureLengths(const Matrix<double>& served_features, const Matrix<double>& reference_features);
   int64_t rows() const { return static_cast<int64_t>(served.size()); }
 
   std::vector<double> served;
   std::vector<double> reference;
-  // Served features less the reference.
+  // Squared length of the served features minus the reference.
   std::vector<double> difference;
 };
 
 // Returns the plan's features of each row, widened to float64. For a plan of strings, each row
-// holds an index into `strings`. OUT_OF_RANGE like Engine, and any error of `control` between
-// tiles.
+// holds an index into `strings`. Returns OUT_OF_RANGE like Engine, the errors of Engine::Load, and
+// any error that `control` returns between tiles.
 absl::StatusOr<Matrix<double>> FeaturesOf(const Plan& plan, ConstMatrixView<double> rows,
                                           const TileControl& control,
                                           const std::vector<std::string>* strings = nullptr);

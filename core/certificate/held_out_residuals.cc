@@ -13,7 +13,7 @@
 namespace phimap {
 namespace {
 
-// Returns ‖L⁻¹ k_r(x)‖² of each row: the part of K(x, x) within the landmarks' span.
+// Returns ‖L⁻¹ k_r(x)‖² for each row: the part of K(x, x) within the landmarks' span.
 absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
                                                    const Matrix<double>& x,
                                                    const std::vector<double>& norms,
@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<double>> ProjectedNorms(const MeasurementTask& task,
   return projected;
 }
 
-// Bounds the error of each row's K(x, x); 0 for values of a remote kernel, whose errors are
+// Returns a bound on the error of each row's K(x, x), or 0 for a remote kernel, whose errors are
 // unknown.
 std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<double>& x,
                                    size_t count) {
@@ -51,13 +51,15 @@ std::vector<double> DiagonalErrors(const MeasurementTask& task, const Matrix<dou
   return SelfErrors(*task.kernel, x.view());
 }
 
-// Returns the smallest number of `sorted` such that at least a share q is not larger.
+// Returns the smallest number in `sorted` such that at least a share q of the numbers do not exceed
+// it.
 double QuantileOf(const std::vector<double>& sorted, double q) {
   const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
   return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
-// Records the shares of nonzero rows; `rows` is the number of all rows.
+// Puts the quantiles of `shares` and `serving` into the certificate. Both exclude rows whose K(x,
+// x) is 0; `rows` includes them.
 void StateShares(int64_t rows, std::vector<double> shares, std::vector<double> serving,
                  Certificate& certificate) {
   ResidualShare share{.rows = static_cast<int64_t>(shares.size()),
@@ -105,7 +107,7 @@ absl::Status MeasureResiduals(const MeasurementTask& task, const Matrix<double>&
   std::vector<double> shares;
   std::vector<double> serving;
   for (int64_t i = 0; i < lengths.rows(); ++i) {
-    // For a row inside the span, round-off can make this slightly negative.
+    // Round-off can make the residual of a row within the span slightly negative.
     const double left = std::max(0.0, diagonal[i] - projected[i]);
     residual += left;
     trace += diagonal[i];

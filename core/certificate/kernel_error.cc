@@ -10,11 +10,11 @@
 namespace phimap {
 namespace {
 
-// Rows of a tile of the kernel error. A few hundred pairs per row measure the mean as well as all
-// pairs would, and cost less than the features.
+// Rows of a tile of pairs. A few hundred pairs per row estimate the mean as well as all pairs, and
+// cost less than computing the features.
 constexpr int64_t kPairRows = 128;
 
-// Kernel values of the rows of a tile of pairs, without centring.
+// Returns K for the rows of a tile of pairs, not centred.
 Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
   if (task.known != nullptr) return task.known->pairs[t].Clone();
@@ -27,7 +27,8 @@ Matrix<double> PlainPairValues(const MeasurementTask& task, const Matrix<double>
   return tile;
 }
 
-// Values, for the rows of a tile of pairs, of the kernel that the features approximate.
+// Returns the kernel that the features approximate, centred or not, for the rows of a tile of
+// pairs.
 Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
                           const std::vector<double>& norms, const PairTile& pairs, int64_t t) {
   Matrix<double> tile = PlainPairValues(task, x, norms, pairs, t);
@@ -40,7 +41,7 @@ Matrix<double> PairValues(const MeasurementTask& task, const Matrix<double>& x,
   return tile;
 }
 
-// Largest value of a row with itself, under the centred kernel if there is a centre.
+// Returns the largest |K(x, x)| over the rows, of the centred kernel if there is a centre.
 double ScaleOf(const MeasurementTask& task, const std::vector<double>& diagonal) {
   double scale = 0;
   for (size_t i = 0; i < diagonal.size(); ++i) {
@@ -53,7 +54,7 @@ double ScaleOf(const MeasurementTask& task, const std::vector<double>& diagonal)
 // Contribution of a tile of pairs to KernelErrors.
 struct TileErrors {
   double sum = 0;
-  // This tile's part of the sums of rows first … end − 1.
+  // This tile's contribution to the sums of rows first … end − 1.
   std::vector<double> row_sums;
   double max = 0;
   int64_t count = 0;
@@ -61,7 +62,8 @@ struct TileErrors {
   std::vector<double> disjoint;
 };
 
-// `differences`: K(x, y) − F(x)·F(y) of the tile's rows with all rows from `pairs.first` on.
+// Returns the errors of one tile. `differences`: K(x, y) − F(x)·F(y) for rows x = begin … end − 1
+// and y = first … end − 1.
 TileErrors ErrorsOf(const PairTile& pairs, const Matrix<double>& differences,
                     const std::vector<double>& residuals) {
   const auto [begin, end, first] = pairs;
@@ -87,8 +89,8 @@ void AddTile(const PairTile& pairs, const TileErrors& tile, KernelErrors& errors
   const auto [begin, end, first] = pairs;
   for (int64_t i = first; i < end; ++i) {
     errors.by_row.sums[i] += tile.row_sums[i - first];
-    // Counts the pairs of row i: with earlier rows, if it is one of the tile's own rows, and with
-    // later rows of the tile.
+    // Row i forms pairs with the rows before it, if it is one of begin … end − 1, and with those of
+    // begin … end − 1 that are behind it.
     errors.by_row.counts[i] += (i >= begin ? i - first : 0) + end - std::max(begin, i + 1);
   }
   errors.error.max = std::max(errors.error.max, tile.max);

@@ -14,39 +14,38 @@
 
 namespace phimap {
 
-// Pairs of held-out rows that the kernel error is measured on: each row of begin .. end−1 with
-// every earlier row from `first` on.
+// Pairs of held-out rows for the kernel error: each row i of begin .. end−1 with rows first .. i−1.
 struct PairTile {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t first = 0;
 };
 
-// Number of tiles for h held-out rows, and the t-th tile.
+// Return the number of tiles for this many held-out rows, and the t-th tile.
 int64_t PairTileCount(int64_t rows);
 PairTile PairTileAt(int64_t rows, int64_t t);
 
-// Errors of all pairs that are compared.
+// Errors of all measured pairs.
 struct KernelErrors {
   explicit KernelErrors(int64_t rows) : by_row(rows) {}
 
   MeasuredError error;
-  // The errors of the pairs, summed by row.
+  // Sums of the errors by row.
   RowErrors by_row;
-  // Pairs whose error is over √(ρ(x)·ρ(y)).
+  // Number of pairs whose error exceeds √(ρ(x)·ρ(y)).
   int64_t unbounded = 0;
-  // |K(x, y) − F(x)·F(y)| of rows 0 and 1, 2 and 3 …, which are independent of each other.
+  // Errors of the pairs of rows 0 and 1, 2 and 3 …, which are independent of each other.
   std::vector<double> disjoint;
 };
 
-// Returns K(x, x) of each row, from rows after the kernel's input stage and their ‖x‖².
+// Returns K(x, x) of each row. `x`: rows after the kernel's input stage; `norms`: their ‖x‖².
 std::vector<double> DiagonalOf(const MeasurementTask& task, const Matrix<double>& x,
                                const std::vector<double>& norms);
 
-// Measures |K(x, y) − F(x)·F(y)| over pairs of distinct rows: each row with earlier rows of its own
-// tile and of the tile before. The rows are in random order, so these pairs are a sample of all
-// pairs, in which every row has a part. Tiles are summed separately and added in order, so the bits
-// do not depend on threads.
+// Measures |K(x, y) − F(x)·F(y)| for each row with the rows before it in its own tile and in the
+// previous tile. Rows are in random order, so these are a sample of all pairs that includes every
+// row. Each tile has its own sums, and tiles are added in order, so the bits do not depend on the
+// number of threads.
 //
 // `x`: rows after the kernel's input stage; `features`: served ones; `residuals`: ρ of each row, or
 // empty. Errors: those of `control`.

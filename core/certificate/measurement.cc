@@ -37,7 +37,8 @@ double MeanSquaredNorm(const FeatureLengths& lengths) {
   return sum / static_cast<double>(lengths.rows());
 }
 
-// Control of the part of a measurement from `begin` to `begin + share` of its progress.
+// Reports the progress of one part of a measurement, which takes `share` of the whole from `begin`
+// on.
 class PartControl {
  public:
   PartControl(const TileControl& whole, double begin, double share)
@@ -59,7 +60,7 @@ struct HeldOutFeatures {
 absl::StatusOr<HeldOutFeatures> MapHeldOut(const MeasurementTask& task,
                                            ConstMatrixView<double> exact_rows,
                                            const TileControl& control) {
-  // OUT_OF_RANGE is the fault of a row; any other error came from a checkpoint.
+  // OUT_OF_RANGE means that a row's features overflow. Any other error ends the measurement.
   const auto stopped = [](const absl::Status& status) {
     return !status.ok() && status.code() != absl::StatusCode::kOutOfRange;
   };

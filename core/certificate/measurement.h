@@ -10,11 +10,11 @@
 namespace phimap {
 
 // Fills in serving_error, mean_squared_norm, kernel_error with its interval and bound, and
-// held_out_trace_residual with residual_share; a pair that breaks the bound of `residual` adds a
-// warning. Under
-// kMinHeldOutRows rows it measures nothing and adds a warning. Errors: FAILED_PRECONDITION
-// (VALUE_NOT_REPRESENTABLE) when a held-out row's features overflow the serving type. Cost: h
-// transforms in either type, h²(p + d) + h r² multiplications; h² · 8 bytes in tiles of 256 rows.
+// held_out_trace_residual, residual_share and serving_share. Adds a warning if a pair exceeds the
+// bound of `residual`. With fewer than kMinHeldOutRows rows it measures nothing and adds a warning.
+// Errors: FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE) if a held-out row's features overflow;
+// whatever `control` returns. Cost: h transforms by each plan, and about 256·h·(p + d) + h·r²
+// multiplications, since each row is compared with up to 256 rows; BytesOfMeasurement of memory.
 absl::Status MeasureHeldOut(const MeasurementTask& task, const TileControl& control,
                             Certificate& certificate);
 

@@ -8,7 +8,7 @@
 namespace phimap {
 namespace {
 
-// Number of pairs in all tiles of KernelError, for h rows.
+// Returns the number of kernel values in all tiles of KernelError, for h rows.
 double PairsOf(int64_t h) {
   double pairs = 0;
   for (int64_t t = 0; t < PairTileCount(h); ++t) {
@@ -25,13 +25,13 @@ Work WorkOfMeasurement(const MeasurementShape& shape) {
   const double h = static_cast<double>(shape.rows);
   const double columns = static_cast<double>(shape.columns);
   const double outputs = static_cast<double>(shape.output_columns);
-  // Runs both plans, then widens and compares their features, which costs as much as 2.5 values of
-  // an rbf per feature.
+  // Both plans transform the rows. Then their features are widened and compared, which takes as
+  // long as 2.5 rbf values per feature.
   Work work{.product_flops = 2 * h * shape.row.product_flops,
             .elements = 2 * h * (shape.row.elements + 2.5 * outputs)};
   if (!shape.value.has_value()) return work;
   const ValueWork compared{shape.value->products, shape.value->elements + 1};
-  // A pair costs a kernel value, a product of features and a comparison.
+  // Each pair takes a kernel value, an inner product of features, and a comparison.
   const double pairs = PairsOf(shape.rows);
   work += WorkOfKernelBlock(1, pairs, columns, compared);
   work.product_flops += 2 * pairs * outputs;
@@ -51,7 +51,8 @@ int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads) {
   if (shape.rows < kMinHeldOutRows) return 0;
   constexpr int64_t kDouble = sizeof(double);
   const int64_t features = 2 * shape.rows * shape.output_columns * kDouble;
-  // Memory of the second plan's engine, or of the rows and a tile of one of the two passes.
+  // Peak of two steps: the second plan's engine; later the rows after the input stage, and one tile
+  // per thread.
   const int64_t engine = shape.plan_numbers * kDouble;
   const int64_t tile =
       kHeldOutTileRows *

@@ -10,28 +10,27 @@
 
 namespace phimap {
 
-// Sizes of a mapping that is to be measured, for forecasts.
+// Sizes of a mapping to be measured, for forecasts.
 struct MeasurementShape {
-  // Held-out rows and their columns.
+  // Number of held-out rows, and of their columns.
   int64_t rows = 0;
   int64_t columns = 0;
-  // Figures of the plan: its features, their count, the work of a row, and the numbers in its
-  // matrices.
+  // Plan: number of features, work per row, and how many numbers its matrices have.
   int64_t output_columns = 0;
   Work row;
   int64_t plan_numbers = 0;
   // Work of one kernel value; nullopt: the kernel error is not measured.
   std::optional<ValueWork> value;
-  // Number of landmarks on which the kernel is centred, which each row is compared with; 0 if it is
-  // not centred. And whether the landmarks are compared with each other too.
+  // Number of landmarks on which the kernel is centred, each of which is compared with each row; 0
+  // if it is not centred. `centre_gram`: whether landmarks are also compared with each other.
   int64_t centre_landmarks = 0;
   bool centre_gram = false;
-  // Rank of the factor that is solved for the trace residual; 0 if there is none or the features
-  // are the projection.
+  // Rank of the factor with which the residuals of rows are computed. 0 if there is no factor, or
+  // if the features are the coordinates of the projection, which give the residuals directly.
   int64_t rank = 0;
 };
 
-// Work of MeasureHeldOut, and the largest memory that it holds at any time, in bytes.
+// Return the work and the peak memory in bytes of MeasureHeldOut.
 Work WorkOfMeasurement(const MeasurementShape& shape);
 int64_t BytesOfMeasurement(const MeasurementShape& shape, int threads);
 

@@ -9,11 +9,11 @@
 namespace phimap {
 namespace {
 
-// The share of cases in which a statement may be false.
+// Probability with which a statement may be wrong.
 constexpr double kDoubt = 0.05;
 
-// Student's quantile .975: the Cornish–Fisher expansion (Abramowitz, Stegun 26.7.5), within 1e-3
-// from 6 degrees of freedom on.
+// Returns the .975 quantile of Student's distribution by the Cornish–Fisher expansion (Abramowitz,
+// Stegun 26.7.5). The error is within 1e-3 for at least 6 degrees of freedom.
 double StudentQuantile(double degrees) {
   constexpr double z = 1.959963984540054;
   constexpr double z3 = z * z * z;
@@ -53,7 +53,7 @@ PairBound BoundPairs(const std::vector<double>& disjoint) {
   PHIMAP_CHECK(!disjoint.empty());
   return {.pairs = static_cast<int64_t>(disjoint.size()),
           .largest = *std::max_element(disjoint.begin(), disjoint.end()),
-          // 1 − e^x, without cancellation.
+          // 1 − e^x without cancellation.
           .share = -std::expm1(std::log(kDoubt) / static_cast<double>(disjoint.size()))};
 }
 

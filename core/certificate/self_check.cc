@@ -25,7 +25,7 @@ RowsView RowsOf(const SelfCheck& check, int64_t columns) {
           .columns = columns};
 }
 
-// Returns the bytes of the features; OUT_OF_RANGE if those of a row overflow.
+// Returns the bytes of the features, or OUT_OF_RANGE if a row's features overflow.
 absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& rows) {
   std::string bytes(static_cast<size_t>(rows.rows * engine.output_columns() *
                                         FloatTypeBytes(engine.serving_type())),
@@ -37,7 +37,7 @@ absl::StatusOr<std::string> FeaturesOf(const Engine& engine, const RowsView& row
   return bytes;
 }
 
-// Returns the largest |feature|. Numbers below the type's normal range count as 0.
+// Returns the largest |feature|, or 0 if that is below the normal numbers of the type.
 template <typename T>
 double Largest(const std::string& features_le) {
   double largest = 0;
@@ -49,7 +49,7 @@ double Largest(const std::string& features_le) {
   return largest < static_cast<double>(std::numeric_limits<T>::min()) ? 0 : largest;
 }
 
-// Largest feature of one row: 0 if all vanish or overflow.
+// Returns the largest |feature| of one row, or 0 if all features vanish or any overflows.
 double LargestFeature(const Engine& engine, const std::vector<float>& row) {
   const absl::StatusOr<std::string> features =
       FeaturesOf(engine, {.data = reinterpret_cast<const char*>(row.data()),
@@ -61,7 +61,7 @@ double LargestFeature(const Engine& engine, const std::vector<float>& row) {
                                                       : Largest<double>(*features);
 }
 
-// anchor + share·(row − anchor) in float32; nullopt if that overflows.
+// Returns anchor + share·(row − anchor) in float32, or nullopt if that overflows.
 std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
                                                absl::Span<const float> row, double share) {
   std::vector<float> point(row.size());
@@ -73,8 +73,8 @@ std::optional<std::vector<float>> PointTowards(absl::Span<const double> anchor,
   return point;
 }
 
-// Returns `row`, or the first point on the way to `anchor` whose features are worth comparing:
-// their largest is at least 1/1024 of the anchor's. nullopt if there is none.
+// Returns `row` itself, or the first point on the way to `anchor`, whose largest feature is not 0
+// and at least 1/1024 of the anchor's. Returns nullopt if there is no such point.
 std::optional<std::vector<float>> ReferenceVector(const Engine& engine, absl::Span<const float> row,
                                                   absl::Span<const double> anchor) {
   const std::vector<float> made_up(row.begin(), row.end());
@@ -99,7 +99,7 @@ absl::Status Failed(absl::string_view reason, absl::string_view what) {
   return MakeError(absl::StatusCode::kDataLoss, reason, "", absl::StrCat("self-check: ", what));
 }
 
-// Checks bounds first, so that no product of sizes overflows.
+// Checks the number of rows first, so that products of the sizes do not overflow.
 absl::Status CheckSelfCheckShape(const Engine& engine, const SelfCheck& check) {
   if (check.rows < 1 || check.rows > kMaxSelfCheckRows) {
     return Failed(

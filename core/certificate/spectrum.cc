@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kLambdas = 5;
 
-// The eigenvalues of the symmetric matrix whose lower triangle m holds, divided by m, falling.
+// Returns the eigenvalues of a symmetric matrix, divided by its number of rows, in descending
+// order. Reads only the lower triangle of `m`; negative eigenvalues become 0.
 absl::StatusOr<std::vector<double>> ScaledEigenvalues(Matrix<double>& m) {
   PHIMAP_ASSIGN_OR_RETURN(std::vector<double> values, SymmetricEigenvalues(m.view()));
   std::reverse(values.begin(), values.end());
@@ -64,7 +65,7 @@ absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double>
     return MakeError(absl::StatusCode::kFailedPrecondition, "SPECTRUM_UNDEFINED", "kernel",
                      absl::StrCat("K(x, x) has the mean ", spectrum.trace, " over ", m, " rows"));
   }
-  // K̂ is the Gram matrix of the columns L⁻¹·k_r(x_i).
+  // Replaces the block by L⁻¹·k_r(x_i) of each row. K̂ holds the inner products of these vectors.
   SolveLowerTriangle(factor, block.view());
   const Matrix<double> projected = Transposed(block);
   Matrix<double> approximation = Matrix<double>::Uninit(m, m);
@@ -96,8 +97,8 @@ Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork
 }
 
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank) {
-  // Rows before and after the input stage, both matrices, the projection with its transpose, and a
-  // tile of a Gram matrix.
+  // The rows before and after the input stage; K and K̂; the projection and its transpose; the tile
+  // in which the Gram matrix is computed.
   const int64_t numbers = 2 * rows * columns + 2 * rows * rows + 2 * rank * rows + 256 * rows;
   return numbers * static_cast<int64_t>(sizeof(double));
 }

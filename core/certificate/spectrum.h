@@ -1,4 +1,4 @@
-// The spectrum of a kernel on a sample, and how much of it a mapping keeps.
+// Measures the spectrum of a kernel on a sample, and how much of it a mapping keeps.
 #ifndef PHIMAP_CORE_CERTIFICATE_SPECTRUM_H_
 #define PHIMAP_CORE_CERTIFICATE_SPECTRUM_H_
 
@@ -17,43 +17,46 @@ namespace phimap {
 inline constexpr int64_t kMaxSpectrumRows = 512;
 inline constexpr int64_t kMaxEigenvalues = 64;
 
-// d(λ) = Σ λ_i/(λ_i + λ): the number of directions larger than λ.
+// Effective dimension d(λ) = Σ λ_i/(λ_i + λ), the soft number of eigenvalues λ_i larger than λ.
 struct EffectiveDimension {
   double lambda = 0;
-  // Over the eigenvalues of K/m and of K̂/m, where K̂ is the kernel of the landmarks' span. d(K̂) ≤
-  // d(K) ≤ d(K̂) + mτ/(mλ + τ).
+  // d(λ) for the eigenvalues of K/m and of K̂/m, where K̂ is the kernel projected onto the
+  // landmarks' span. d(K̂) ≤ d(K) ≤ d(K̂) + mτ/(mλ + τ).
   double kernel = 0;
   double mapping = 0;
 };
 
 struct Spectrum {
-  // m.
+  // m, the number of rows.
   int64_t rows = 0;
-  // tr K/m, the sum of all eigenvalues of K/m; and τ = tr(K − K̂)/m.
+  // tr K/m, which is the sum of all eigenvalues of K/m, and τ = tr(K − K̂)/m.
   double trace = 0;
   double residual = 0;
-  // The largest eigenvalues of K/m, in decreasing order; at most kMaxEigenvalues.
+  // Largest eigenvalues of K/m in descending order; at most kMaxEigenvalues.
   std::vector<double> eigenvalues;
-  // At λ = 10⁻¹, 10⁻² … 10⁻⁵ of the trace.
+  // Effective dimensions for λ = 10⁻¹, 10⁻² … 10⁻⁵ times the trace.
   std::vector<EffectiveDimension> effective_dimensions;
 };
 
+// Measures the spectrum of `kernel` on `x`, and what the span of `pivots` keeps of it.
+//
 // Shapes:   x m×p and pivots r×p after the input stage; factor r×r, lower: the Cholesky factor of
 //           the pivots' Gram matrix. REQUIRES m >= 1 and r >= 1.
 // Accuracy: eigenvalues within about m·2⁻⁵³ of the largest; values that round-off leaves below 0
 //           count as 0, and so does tr(K − K̂).
-// Errors:   FAILED_PRECONDITION (SPECTRUM_UNDEFINED) when the trace is not a positive number.
+// Errors:   FAILED_PRECONDITION (SPECTRUM_UNDEFINED) if the trace is not a positive number.
 // Cost:     m²(p + r) + m r²/2 + (4/3)·2m³ flops, 8(2m² + 2rm) bytes.
 absl::StatusOr<Spectrum> MeasureSpectrum(const KernelProgram& kernel, ConstMatrixView<double> x,
                                          ConstMatrixView<double> pivots,
                                          ConstMatrixView<double> factor);
 
-// Measures given kernel values: gram m×m, of which the lower triangle is read; block r×m, of the
-// pivots with each row.
+// Like MeasureSpectrum, from given kernel values: `gram`, m×m, of the rows (only the lower triangle
+// is read), and `block`, r×m, of the pivots with each row.
 absl::StatusOr<Spectrum> MeasureGramSpectrum(Matrix<double> gram, Matrix<double> block,
                                              ConstMatrixView<double> factor);
 
-// Work for m rows of p columns and rank r, and the bytes that it holds beside its arguments.
+// Return the work of MeasureSpectrum for m rows of p columns and rank r, and its memory in bytes,
+// including the rows before and after the input stage.
 Work WorkOfSpectrum(int64_t rows, int64_t columns, int64_t rank, const ValueWork& value);
 int64_t BytesOfSpectrum(int64_t rows, int64_t columns, int64_t rank);
 

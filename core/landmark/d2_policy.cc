@@ -22,7 +22,7 @@ int64_t CandidateCount(int64_t seeds) {
   return 2 + static_cast<int64_t>(std::floor(std::log(static_cast<double>(seeds))));
 }
 
-// Chooses the seeds of one pool, one after another.
+// Chooses the seeds of one pool, one at a time.
 class Seeding {
  public:
   explicit Seeding(const D2SeedingTask& task)
@@ -45,7 +45,7 @@ class Seeding {
   }
 
  private:
-  // Draws rows with probability proportional to their distance from the nearest seed.
+  // Draws rows with probability proportional to the squared distance from the nearest seed.
   std::vector<int64_t> DrawCandidates() {
     std::vector<double> sums(nearest_.size());
     double sum = 0;
@@ -59,8 +59,8 @@ class Seeding {
     return candidates;
   }
 
-  // Returns the last row that is not a copy of a seed, for a draw that rounding put beyond the last
-  // sum.
+  // Returns the last row that is not a copy of a seed. It is used if rounding of the sum puts a
+  // mark behind all rows.
   int64_t LastOver0() const {
     int64_t last = static_cast<int64_t>(nearest_.size()) - 1;
     while (!(nearest_[last] > 0)) --last;
@@ -75,8 +75,8 @@ class Seeding {
     return {row};
   }
 
-  // Makes a seed of the candidate that leaves the smallest sum of distances; the first of equal
-  // ones.
+  // Adds the candidate that leaves the smallest sum of distances as a seed; the first one in case
+  // of a tie.
   absl::Status Take(const std::vector<int64_t>& candidates) {
     const int64_t rows = task_.pool.rows();
     const auto count = static_cast<int64_t>(candidates.size());
@@ -99,8 +99,8 @@ class Seeding {
     return absl::OkStatus();
   }
 
-  // For the rows of one tile: measures the distance from the nearest seed if a candidate became
-  // one, and its sum.
+  // For each candidate: computes the squared distance of each row in one tile from its nearest seed
+  // if the candidate became a seed, and the sum of these distances.
   void MeasureTile(const std::vector<int64_t>& candidates, int64_t begin, Matrix<double>& distances,
                    double* sums) const {
     const int64_t rows = std::min(kPoolTile, task_.pool.rows() - begin);
@@ -111,7 +111,7 @@ class Seeding {
     Matrix<double> products = Matrix<double>::Uninit(count, rows);
     MultiplyTransposed(1, std::as_const(from).view(), task_.pool.Rows(begin, rows), 0,
                        products.view());
-    // A smaller distance is only rounding: the row is a copy.
+    // A distance up to this share of ‖x‖² + ‖y‖² is only rounding, so the row is a copy.
     const double rounding = 4 * static_cast<double>(p + 4) * 0x1p-53;
     for (int64_t k = 0; k < count; ++k) {
       sums[k] = 0;
@@ -129,7 +129,7 @@ class Seeding {
   const RandomStream random_;
   uint64_t drawn_ = 0;
   const std::vector<double> norms_;
-  // Squared distance of each row from the nearest seed, and their sum.
+  // Squared distance of each row from its nearest seed, and the sum of these distances.
   std::vector<double> nearest_;
   double total_ = 0;
   std::vector<bool> chosen_;

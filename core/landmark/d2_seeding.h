@@ -19,28 +19,28 @@ struct D2SeedingTask {
   // 1 <= seeds <= N.
   int64_t seeds = 0;
   uint64_t seed = 0;
-  // Number of threads that may work at the moment; asked before each step. The result does not
+  // Returns the number of threads that may work now. Called before each step. The result does not
   // depend on it.
   absl::FunctionRef<int()> threads;
 };
 
-// Different rows, in the order in which they were chosen. The first is uniform. For each other one
-// 2 + ⌊ln seeds⌋ candidates are drawn, each with probability proportional to its squared Euclidean
-// distance from the nearest row chosen before; the candidate that leaves the smallest sum of these
-// distances is taken (greedy k-means++). If all remaining rows are copies of chosen ones, the rest
-// are drawn uniformly from the rows not chosen.
+// Returns distinct rows in the order in which they were chosen (greedy k-means++). The first is
+// uniform. For each further row, 2 + ⌊ln seeds⌋ candidates are drawn, each with probability
+// proportional to its squared Euclidean distance from the nearest chosen row. The candidate that
+// leaves the smallest sum of these distances is chosen. If all remaining rows are copies of chosen
+// ones, the rest are drawn uniformly from the rows not chosen.
 //
-// Bits:    a function of pool, seeds and seed (per BLAS core): StreamId::kD2Seeds.
-// Errors:  what `checkpoint` returns.
-// Cost:    N·seeds·(2 + ln seeds)·p multiplications; 16·N bytes and tiles.
+// Bits:    a function of pool, seeds and seed (per BLAS core). Draws from StreamId::kD2Seeds.
+// Errors:  whatever `checkpoint` returns.
+// Cost:    N·seeds·(2 + ln seeds)·p multiplications; 16·N bytes, and 8·N bytes per candidate.
 absl::StatusOr<std::vector<int64_t>> D2Seeds(const D2SeedingTask& task, Checkpoint checkpoint);
 
-// Work of D2Seeds, and the memory that it and the pool hold; for forecasts.
+// Return the work of D2Seeds, and its memory including the pool, for forecasts.
 Work WorkOfD2Seeds(const LandmarkPoolShape& shape);
 int64_t BytesOfD2Seeds(const LandmarkPoolShape& shape);
 
-// The pool of a task in the coordinates in which distances are measured: after the input stage, and
-// about its own mean if rows may be shifted, which preserves distances and more digits.
+// Returns the task's pool for computing distances: after the input stage and, if rows may be
+// shifted, centred on the pool's mean. Centring changes no distance but keeps more digits.
 Matrix<double> PoolForDistances(const LandmarkChoiceTask& task);
 
 }  // namespace phimap

@@ -15,15 +15,14 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kAssignedRows = 256;
-// Maximum number of passes of Lloyd's iteration, and the share of the sum of distances by which a
-// pass must reduce it for another pass. The kernel error follows the sum, and later passes do not
-// change it visibly.
+// Maximum number of passes of Lloyd's iteration, and the relative decrease of the sum of distances
+// below which it stops. Later passes would hardly change the kernel error.
 constexpr int kMostPasses = 25;
 constexpr double kLeastGain = 1e-3;
 // Share of the reported progress at which the seeds are done.
 constexpr double kSeedShare = 0.4;
 
-// Nearest centre of each row, and its distance.
+// Nearest centre of each row, and the squared distance to it.
 struct Assignment {
   std::vector<int64_t> centre;
   std::vector<double> distance;
@@ -61,7 +60,8 @@ absl::StatusOr<Assignment> Assign(ConstMatrixView<double> pool, const std::vecto
   return out;
 }
 
-// Assigns to each centre without rows the row that is farthest from its own centre, each row once.
+// Moves to each centre without rows the row that is farthest from its own centre. No row is moved
+// twice.
 void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   std::vector<int64_t> sizes(static_cast<size_t>(centres));
   for (const int64_t centre : assigned.centre) ++sizes[centre];
@@ -74,7 +74,7 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
         farthest = static_cast<int64_t>(i);
       }
     }
-    // There are at least as many rows as centres, so some cluster has two rows.
+    // Some cluster has two rows, because there are at least as many rows as centres.
     --sizes[assigned.centre[farthest]];
     ++sizes[j];
     assigned.centre[farthest] = j;
@@ -82,8 +82,8 @@ void FillEmptyClusters(int64_t centres, Assignment& assigned) {
   }
 }
 
-// Returns the mean of each centre's rows, as running means: a sum over many large rows could
-// overflow.
+// Returns the mean of each centre's rows. Uses running means, because a sum over many large rows
+// could overflow.
 Matrix<double> MeansOf(ConstMatrixView<double> rows, const Assignment& assigned, int64_t centres) {
   Matrix<double> means(centres, rows.cols());
   std::vector<double> counts(static_cast<size_t>(centres));
@@ -124,8 +124,8 @@ absl::StatusOr<Assignment> Cluster(const LandmarkChoiceTask& task, ConstMatrixVi
   return assigned;
 }
 
-// Takes the means of the rows before the input stage. The input stage is affine, so it turns them
-// into the means of its outputs.
+// Chooses means of rows before the input stage. The input stage is affine, so it maps them to the
+// means of the rows after it.
 absl::StatusOr<LandmarkChoice> ChooseCentres(const LandmarkChoiceTask& task,
                                              Checkpoint checkpoint) {
   const Matrix<double> pool = PoolForDistances(task);

@@ -14,12 +14,12 @@
 namespace phimap {
 namespace {
 
-// Number of deciding rows that are processed together.
+// Number of deciding rows per tile.
 constexpr int64_t kDecidingTile = 256;
 
-// Rows that are not 0 in φ-space, their squared norms and √K(x, x).
+// The rows whose K(x, x) is not 0, with their squared norms, √K(x, x) and K(x, x).
 struct NormalRows {
-  // `unit` as of SelfErrors.
+  // `unit`: see SelfErrors.
   NormalRows(const KernelProgram& kernel, ConstMatrixView<double> from, double unit) {
     const std::vector<double> self = KernelDiagonal(kernel, from, SquaredNorms(from));
     const std::vector<double> errors = SelfErrors(kernel, from, unit);
@@ -39,7 +39,7 @@ struct NormalRows {
   int64_t count() const { return static_cast<int64_t>(places.size()); }
 
   bool is_finite = true;
-  // Indices of the rows in `from`.
+  // Indices of these rows in `from`.
   std::vector<int64_t> places;
   Matrix<double> rows;
   std::vector<double> norms;
@@ -96,7 +96,7 @@ class Growing {
     return factor_.view().Block(begin, begin, count, count);
   }
 
-  // Computes kernel values of rows [first, first + n) of x with landmarks [begin, begin + m),
+  // Computes kernel values of rows [first, first + n) of x with candidates [begin, begin + m),
   // divided by √K(x, x)·√K(y, y).
   void Values(const NormalRows& x, int64_t first, int64_t begin, MatrixView<double> out) const {
     const auto norms_of = [](const std::vector<double>& norms, int64_t from, int64_t count) {
@@ -113,15 +113,14 @@ class Growing {
     }
   }
 
-  // Adds the remaining candidates before `end`.
+  // Adds the candidates before `end` that were not looked at yet.
   absl::Status AddUpTo(int64_t end, double tolerance) {
     const int64_t first = next_;
     while (next_ < candidates_.count() && candidates_.places[next_] < end) ++next_;
     const int64_t n = next_ - first;
     if (n == 0) return absl::OkStatus();
     const int64_t r = added_;
-    // Rows of the factor for the new candidates: L⁻¹ times their values with the landmarks added
-    // before.
+    // Their rows of the factor: their values with the candidates added before, times L⁻ᵀ.
     Matrix<double> before = Matrix<double>::Uninit(n, r);
     if (r > 0) {
       Values(candidates_, first, 0, before.view());
@@ -135,7 +134,8 @@ class Growing {
     return Explain(r);
   }
 
-  // Factors the block. Skips candidates within the tolerance; the others move to the front.
+  // Factors the block. Skips candidates whose residual is within the tolerance, and moves the
+  // others to the front of the candidates.
   absl::Status AddIndependent(int64_t first, double tolerance, const Matrix<double>& before,
                               const Matrix<double>& schur) {
     const int64_t r = before.cols();
@@ -160,7 +160,7 @@ class Growing {
     return absl::OkStatus();
   }
 
-  // Moves candidate `from` behind the landmarks that have been added.
+  // Moves candidate `from` to the end of the added candidates.
   void Keep(int64_t from) {
     if (from != added_) {
       std::copy_n(candidates_.rows.row(from), candidates_.rows.cols(),
@@ -171,7 +171,7 @@ class Growing {
     ++added_;
   }
 
-  // Subtracts from the deciding rows what the landmarks added since `r` explain of them.
+  // Subtracts from the residuals of the deciding rows what the added candidates from r on explain.
   absl::Status Explain(int64_t r) {
     const int64_t q = added_ - r;
     if (q == 0) return absl::OkStatus();
@@ -211,15 +211,16 @@ class Growing {
 
   const CountTask& task_;
   const TileControl& control_;
-  // The first `added_` rows have been added as landmarks. `next_` is the next row to try.
+  // The first `added_` candidates were added. `next_` is the next one to look at.
   NormalRows candidates_;
   const NormalRows deciding_;
   int64_t added_ = 0;
   int64_t next_ = 0;
-  // The lower triangle of the normalised factor, and K(H, S)·L⁻ᵀ of the deciding rows.
+  // Lower triangle of the normalised factor L, and K(H, S)·L⁻ᵀ, where H are the deciding rows and S
+  // the added candidates; both K and L are normalised.
   Matrix<double> factor_;
   Matrix<double> explained_;
-  // ρ(x)/K(x, x) of the deciding rows, and the largest of them at the last check.
+  // ρ(x)/K(x, x) of the deciding rows, and its maximum at the last Look().
   std::vector<double> shares_;
   double largest_ = 0;
 };
@@ -242,7 +243,7 @@ Work WorkOfGrowth(const CountShape& shape) {
 int64_t BytesOfGrowth(const CountShape& shape) {
   const int64_t m = shape.candidates;
   const int64_t h = shape.deciding;
-  // Four copies of the rows: as streamed, after the input stage, rounded, and without zero rows.
+  // Four copies of the rows: before and after the input stage, rounded, and those that are not 0.
   return static_cast<int64_t>(sizeof(double)) * (m * (m + h) + 4 * (m + h) * (shape.columns + 1));
 }
 

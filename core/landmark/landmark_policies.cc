@@ -6,7 +6,7 @@
 
 namespace phimap {
 
-// Each is defined in the file of its name; a new one takes a line here and one below.
+// Each policy is defined in a file of its own. Add a new policy here and to kPolicies.
 extern const LandmarkPolicy kUniformPolicy;
 extern const LandmarkPolicy kRpCholeskyPolicy;
 extern const LandmarkPolicy kGivenPolicy;
@@ -45,7 +45,7 @@ absl::Span<const absl::string_view> LandmarkPolicyNames() {
 void CentreOn(ConstMatrixView<double> rows, InputStage& input) {
   input.shift.assign(static_cast<size_t>(input.columns), 0.0);
   for (int64_t i = 0; i < rows.rows(); ++i) {
-    // Running means: a sum over many large rows could overflow.
+    // Uses running means, because a sum over many large rows could overflow.
     for (int64_t j = 0; j < input.columns; ++j) {
       input.shift[j] += (rows(i, j) - input.shift[j]) / static_cast<double>(i + 1);
     }

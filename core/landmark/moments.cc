@@ -10,10 +10,12 @@
 namespace phimap {
 namespace {
 
-// Power of two of the smallest unit, and the range of units: 1/unit must be finite.
+// Smallest exponent of a unit, which is also the initial one; the largest is its negative. The
+// limits keep 1/unit a normal number.
 constexpr int kLeastExponent = -1000;
-// A larger deviation, in units, changes the unit. Its square is far from overflow, and the square
-// of its inverse is far from underflow.
+// A deviation of more units than this makes the column's unit larger. Squares of deviations up to
+// this are far from overflow, and squares of deviations smaller by the same factor are far from
+// underflow.
 constexpr double kMostUnits = 0x1p400;
 
 // Comparisons are written as selections, which compile to vector minima and maxima.
@@ -74,7 +76,7 @@ void ColumnMoments::Add(ConstMatrixView<double> block) {
 void ColumnMoments::WidenUnits() {
   for (int64_t j = 0; j < columns_; ++j) {
     const double furthest = std::max(max_[j] - first_[j], first_[j] - min_[j]);
-    // If the difference itself overflows, so does the variance, which CheckFinite reports.
+    // If the difference overflows, so does the variance, and CheckFinite reports it.
     if (furthest * per_unit_[j] <= kMostUnits || !std::isfinite(furthest)) continue;
     const int before = std::ilogb(unit_[j]);
     const int exponent = std::clamp(std::ilogb(furthest), kLeastExponent, -kLeastExponent);
@@ -135,9 +137,9 @@ double EntryVariance(const ColumnMoments& moments, bool standardized, bool shift
     for (int64_t j = 0; j < columns; ++j) varying += moments.IsConstant(j) ? 0 : 1;
     return static_cast<double>(varying) / static_cast<double>(columns);
   }
-  // Law of total variance over the columns, which all have the same count: mean of the variances
-  // plus variance of the means. The means are shifted by the first, so that a common offset cancels
-  // before it is squared.
+  // Law of total variance over the columns, which all have the same count: the mean of the
+  // variances plus the variance of the means. The first mean is subtracted from all means, so that
+  // a common offset cancels before it is squared.
   const auto scale = [&](int64_t j) { return standardized ? moments.StandardScale(j) : 1.0; };
   const double first = moments.mean(0) * scale(0);
   double mean = 0;

@@ -10,8 +10,8 @@
 
 namespace phimap {
 
-// Rows are taken one by one, so the bits do not depend on the blocks they came in; the arithmetic
-// of a column never mixes with another's, so they do not depend on the vector width either.
+// Rows are added one by one, so the bits do not depend on the blocks in which they came. Columns
+// are computed independently, so the bits do not depend on the vector width either.
 //
 // Method:   Welford's recurrence ("Note on a method for calculating corrected sums of squares",
 //           Technometrics 4, 1962) on x − (first row). The shift keeps the digits of a column like
@@ -19,11 +19,11 @@ namespace phimap {
 // Accuracy: with u = 2^-53, σ the deviation and κ = √(1 + ((mean − first row)/σ)²), usually 1 to 4:
 //           relative error of the variance at most about n·κ·u (Chan, Golub, LeVeque 1983), in
 //           practice √n·u; error of the mean at most about u·|mean| + n·u·κσ.
-// Range:    rows are finite (REQUIRES). Each column is added up in units of its own, a power of two
-//           near its first deviations, which changes no bit and keeps squares of any numbers from
-//           underflow: deviations of 1e-300 have all their digits, although their variance has no
-//           float64. Deviations above about 1e154 are refused: see CheckFinite.
-// Cost:     8 operations a number. 56 bytes a column.
+// Range:    REQUIRES finite rows. Each column is summed in its own unit, a power of two near its
+//           first deviations. This changes no bits and keeps squares from underflow: deviations of
+//           1e-300 keep all their digits, although their variance is below the smallest float64.
+//           Deviations above about 1e154 are rejected by CheckFinite.
+// Cost:     8 operations per number. 56 bytes per column.
 //
 // Not thread-safe.
 class ColumnMoments {
@@ -42,38 +42,36 @@ class ColumnMoments {
   double mean(int64_t column) const {
     return first_[column] + shifted_mean_[column] * unit_[column];
   }
-  // Divided by n, not by n − 1. A variance below the smallest float64 is 0, although the deviation
-  // is not.
+  // Divided by n, not n − 1. May underflow to 0 although deviation() is not 0.
   double population_variance(int64_t column) const {
     return sum_squares_[column] / count_ * unit_[column] * unit_[column];
   }
-  // Its root.
+  // Root of the population variance.
   double deviation(int64_t column) const;
   double min(int64_t column) const { return min_[column]; }
   double max(int64_t column) const { return max_[column]; }
 
-  // Whether the column holds nothing that could be scaled to variance 1: its range is within
-  // 8u·max|x|. A correctly rounded operation leaves equal values at most 2u·|x| apart, so a column
-  // that is constant up to the round-off of four operations counts as constant. float32 data differ
-  // by 2^-24·|x| or more when they differ, far above this. The range is exact: the answer does not
-  // degrade with n.
+  // Whether the column is constant up to rounding, so that it cannot be scaled to variance 1: its
+  // range is at most 8u·max|x|. A correctly rounded operation leaves equal values at most 2u·|x|
+  // apart, so a column that is constant up to the round-off of four operations counts as constant.
+  // Different float32 values differ by at least 2^-24·|x|, which is far more. The range is exact,
+  // so the result does not degrade with n.
   bool IsConstant(int64_t column) const;
 
-  // Factor for each column after its shift to mean 0: 1/σ, so that its population variance becomes
-  // 1; 1 where the column is constant, which is only shifted. CheckScales names a column where it
-  // is not finite.
+  // Returns the factor for a column after its shift to mean 0: 1/σ, which makes its population
+  // variance 1, or 1 if the column is constant. CheckScales reports a factor that is not finite.
   double StandardScale(int64_t column) const;
 
-  // INVALID_ARGUMENT, VALUES_TOO_LARGE on "examples" with the column, if a mean or a variance is
-  // not a finite number.
+  // Returns INVALID_ARGUMENT (VALUES_TOO_LARGE, field "examples", with the column) if a mean or a
+  // variance is not finite.
   absl::Status CheckFinite() const;
-  // INVALID_ARGUMENT, VALUES_TOO_SMALL on "examples" with the column, if a StandardScale is not
-  // finite, as for deviations below about 5.6e-309.
+  // Returns INVALID_ARGUMENT (VALUES_TOO_SMALL, field "examples", with the column) if a
+  // StandardScale is not finite, which happens for deviations below about 5.6e-309.
   absl::Status CheckScales() const;
 
  private:
-  // Changes the unit of columns whose values no longer fit the present unit. The change is exact
-  // except for parts below 2^-600 of the new values, so it may be made at any time.
+  // Enlarges the unit of each column whose deviations became too large for it. The conversion is
+  // exact, except for numbers smaller than 2^-600 of the new ones, so it may be done at any time.
   void WidenUnits();
 
   int64_t columns_;
@@ -87,15 +85,14 @@ class ColumnMoments {
   std::vector<double> max_;
 };
 
-// Population variance of all entries of the stream, as one list of count × columns numbers;
-// `gamma=scale` is 1/(columns · this). With `standardized`, of the stream after standardisation:
-// the share of columns that are not constant, because those have mean 0 and variance 1 and the
-// others are 0. 0 means that no entry varies and no scale exists; +inf that the columns' means lie
-// more than about 1e154 apart. REQUIRES count() ≥ 1.
+// Returns the population variance of all entries of the stream as one list of count × columns
+// numbers; `gamma=scale` is 1/(columns · this). With `standardized`, returns the variance after
+// standardisation. That is the share of columns that are not constant: these have mean 0 and
+// variance 1, and constant columns are 0. If `shifted` is false, standardised columns are only
+// scaled and keep their means. A result of 0 means that all entries are equal; +inf means that the
+// columns' means lie more than about 1e154 apart. REQUIRES count() ≥ 1.
 //
 // Accuracy: relative error about (columns + 4)·2^-53 beyond that of the columns' moments.
-//
-// `shifted` false: standardised columns are scaled and keep their means.
 double EntryVariance(const ColumnMoments& moments, bool standardized, bool shifted = true);
 
 }  // namespace phimap

@@ -10,7 +10,8 @@
 namespace phimap {
 namespace {
 
-// Small enough for cheap small reservoirs, large enough for few blocks.
+// Bytes per block: small enough that a reservoir with few rows wastes little memory, large enough
+// that there are few blocks.
 constexpr int64_t kBlockBytes = int64_t{256} << 10;
 
 int64_t RowsPerBlock(int64_t capacity, int64_t columns) {
@@ -49,8 +50,7 @@ int64_t Reservoir::Keep(const double* row) {
   return slot;
 }
 
-// Keeps a row in dense form if more than half of its numbers are not 0, which then takes less
-// memory.
+// Stores all numbers of a row if more than half of them are not 0, because that takes less memory.
 void Reservoir::KeepSparse(int64_t slot, const double* row) {
   int64_t count = 0;
   for (int64_t j = 0; j < columns_; ++j) count += row[j] != 0 ? 1 : 0;
@@ -92,12 +92,11 @@ int64_t Reservoir::TakeSlot() {
 }
 
 void Reservoir::DrawNextKept() {
-  // The keys above W are gone; the largest of `capacity` uniform keys below W is W·u^(1/capacity).
-  // If u^(1/capacity) rounds to 1 at the start, log(1 − W) is −inf and the gap 0, as it should be.
+  // All kept keys are below W, so their maximum is distributed as W·u^(1/capacity). If
+  // u^(1/capacity) rounds to 1 at the start, log(1 − W) is −inf and the gap is 0, which is correct.
   w_ *= Exp(Log(random_.UniformOpen01()) / static_cast<double>(capacity_));
   const double gap = Log(random_.UniformOpen01()) / Log1p(-w_);
-  // Also true when W has fallen under 2^-1074 and the gap is +inf: no further row within 2^62 is
-  // kept.
+  // No further row of the stream is kept. Also true if W has underflowed to 0 and the gap is +inf.
   const bool beyond = !(gap < static_cast<double>(kMaxStreamRows));
   next_kept_ = beyond ? std::numeric_limits<int64_t>::max()
                       : rows_seen_ + static_cast<int64_t>(gap);  // gap ≥ 0: truncation is floor

@@ -12,11 +12,11 @@
 namespace phimap {
 
 // Keeps min(n, capacity) of the n rows seen so far; every subset of that size is equally likely. Up
-// to the capacity all rows are kept, slot i holding row i; afterwards a kept row replaces the row
-// of a random slot, so slots are in no particular order.
+// to the capacity all rows are kept, with row i in slot i. After that, each kept row replaces the
+// row in a random slot, so slots are in no particular order.
 //
-// The kept rows are a function of (seed, capacity, rows) alone, not of the blocks in which the
-// stream came. Rows that are not kept need never be converted, or looked at:
+// The kept rows depend only on (seed, capacity, rows), not on the blocks in which the stream came.
+// Rows that are not kept need not be converted or read:
 //
 //   while (row < end) {
 //     const int64_t skip = std::min(reservoir.RowsToSkip(), end - row);
@@ -29,31 +29,31 @@ namespace phimap {
 //           ACM TOMS 20, 1994, after Vitter). W is distributed as the largest of `capacity` uniform
 //           keys, and the gap to the next row whose key is smaller is geometric: floor(log u /
 //           log(1 − W)).
-// Memory:   min(n, capacity) rows of float64, allocated block by block as they come (a block is at
-//           most 256 KiB or one row), and 8 bytes a row for its stream index. With Form::kSparse 12
-//           bytes for each number other than 0, but no more than 8 for each number, and 64 a row.
-//           Throws std::bad_alloc from Keep.
-// Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns); a
-//           skip costs nothing.
+// Memory:   min(n, capacity) rows of float64, allocated in blocks as rows come (a block is at most
+//           256 KiB or one row), and 8 bytes per row for its stream index. With Form::kSparse, a
+//           row takes 12 bytes per number other than 0, but at most 8 bytes per number in total,
+//           plus 64 bytes. Keep may throw std::bad_alloc.
+// Cost:     capacity·(1 + ln(n/capacity)) rows are copied, each with three draws (about 120 ns).
+//           Skipping is free.
 // Range:    streams of up to 2^62 rows. Not thread-safe.
 class Reservoir {
  public:
   static constexpr int64_t kMaxStreamRows = int64_t{1} << 62;
 
-  // Form in which rows are kept; kSlots: not at all. The one number of a row is its slot, by which
-  // the keeper of the examples finds them.
+  // Form in which rows are stored. With kSlots, rows are not stored: the single number of a row is
+  // its slot, and the caller stores the examples by slot.
   enum class Form { kDense, kSparse, kSlots };
 
-  // REQUIRES capacity ≥ 1 and columns ≥ 1, and 1 with kSlots. Draws from StreamId::kReservoir of
-  // `seed`; the kept rows do not depend on the form.
+  // REQUIRES capacity ≥ 1 and columns ≥ 1; with kSlots, columns must be 1. Draws from
+  // StreamId::kReservoir of `seed`. Which rows are kept does not depend on the form.
   Reservoir(int64_t capacity, int64_t columns, uint64_t seed, Form form = Form::kDense);
 
-  // Number of rows before the next one to be kept; 0 if that is the next row.
+  // Number of rows to skip before the next kept row; 0 if the next row is to be kept.
   int64_t RowsToSkip() const { return next_kept_ - rows_seen_; }
-  // Passes over rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
+  // Skips rows. REQUIRES 0 ≤ rows ≤ RowsToSkip().
   void Skip(int64_t rows);
-  // Copies the `columns` numbers at `row`, which with kSlots may be null, and returns the slot; its
-  // earlier row is lost. REQUIRES RowsToSkip() == 0.
+  // Keeps the next row: copies the `columns` numbers at `row` (may be null with kSlots) to a slot,
+  // whose earlier row is lost. Returns the slot. REQUIRES RowsToSkip() == 0.
   int64_t Keep(const double* row);
   // Calls Skip or Keep for each row of the block. REQUIRES block.cols() == columns.
   void Offer(ConstMatrixView<double> block);
@@ -68,15 +68,16 @@ class Reservoir {
   void CopyRow(int64_t slot, double* out) const;
   // Position in the stream of the row in `slot`, from 0.
   int64_t stream_row(int64_t slot) const { return stream_rows_[slot]; }
-  // The rows of `slots`, in their order: slots.size() × columns.
+  // Returns the rows in `slots`, in that order: slots.size() × columns.
   Matrix<double> Gather(absl::Span<const int64_t> slots) const;
 
  private:
-  // Returns the slot for the next kept row. Adds a slot while there is capacity.
+  // Returns the slot for the next kept row: a new slot until the reservoir is full, then a random
+  // one.
   int64_t TakeSlot();
   // Draws W and the gap to the next kept row. REQUIRES that the reservoir is full.
   void DrawNextKept();
-  // Valid only for kDense.
+  // Returns the row in `slot`. Only for kDense.
   double* DenseRow(int64_t slot) const;
   void KeepSparse(int64_t slot, const double* row);
 

@@ -24,11 +24,11 @@ namespace {
 
 constexpr int64_t kTileRows = 1024;
 
-// Number of proposals in a block. More make the products wider, but each proposal is checked
-// against all others, and in a larger block more explain each other and are rejected.
+// Returns the number of proposals per block. More proposals make the products wider. But each is
+// checked against all others, and a larger share is rejected because proposals explain each other.
 int64_t BlockSize(int64_t landmarks) { return std::clamp<int64_t>(landmarks / 4, 16, 256); }
 
-// u of float64.
+// Unit round-off of float64.
 constexpr double kUnit = 0x1p-53;
 
 absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness) {
@@ -40,7 +40,8 @@ absl::Status NotPsd(int64_t row, double left, const DefinitenessWitness& witness
                    "; policy rpcholesky needs a positive semidefinite kernel, uniform takes any"));
 }
 
-// One choice in progress. F is N×d. Its first chosen() columns are done, and K ≈ F·Fᵀ on them.
+// A choice in progress. factor_ holds F, N×d, of which the first chosen() columns are done;
+// K ≈ F·Fᵀ on these columns.
 class Selection {
  public:
   explicit Selection(const RandomPivotTask& task)
@@ -83,7 +84,7 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Rows whose K(x, x) is only rounding are left out. Also finds the error of the other rows'
+  // Sets K(x, x) to 0 for rows where it is only rounding, and computes the error of the others'
   // values.
   absl::Status LeaveZerosOut() {
     const std::vector<double> errors = SelfErrors(task_.kernel, task_.pool);
@@ -103,29 +104,29 @@ class Selection {
     }
     if (kept.empty()) return absl::OkStatus();
     value_error_ = ValueErrorOf(task_.kernel, Gather(task_.pool, kept).view(), self);
-    // d squares of at most K(x, x) in all were subtracted. A residual below their round-off, or
-    // below the error of values, counts as 0.
+    // Up to d squares, together at most K(x, x), are subtracted from K(x, x). A residual below
+    // their round-off, or below the error of the values, counts as 0.
     noise_ = 4 * std::max(static_cast<double>(d_) * kUnit, value_error_);
     return absl::OkStatus();
   }
 
-  // Computes running sums of the residuals, for drawing; returns the last.
+  // Computes running sums of the residuals, for drawing rows. Returns the total.
   double Accumulate() {
     double sum = 0;
     for (int64_t i = 0; i < n_; ++i) sums_[i] = sum += residual_[i];
     return sum;
   }
 
-  // Draws rows, each with probability residual/total, and computes the part of their kernel matrix
-  // that earlier rows leave.
+  // Draws rows, each with probability residual/total, and computes the residual of their kernel
+  // matrix given the rows chosen before.
   void Propose(double total) {
     const int64_t block = BlockSize(d_);
     proposals_.resize(static_cast<size_t>(block));
     for (int64_t& row : proposals_) {
       const double target = random_.UniformOpen01() * total;
-      // The first row whose sum exceeds the target has a positive residual.
+      // The first row whose running sum exceeds the target has a residual above 0.
       row = std::upper_bound(sums_.begin(), sums_.end(), target) - sums_.begin();
-      // target < total, yet their product may have rounded up to it.
+      // The product u·total may have been rounded up to the total.
       if (row == n_) row = std::lower_bound(sums_.begin(), sums_.end(), total) - sums_.begin();
     }
     const Matrix<double> x = Gather(task_.pool, proposals_);
@@ -136,9 +137,9 @@ class Selection {
     MultiplyTransposed(-1, f.view(), f.view(), 1, left_.view());
   }
 
-  // Decides on the proposals in order. A row was drawn with probability proportional to residual_,
-  // but should have been drawn by the part that the rows just accepted leave of it. It is accepted
-  // with the ratio of the two.
+  // Accepts or rejects the proposals in order. A row was drawn in proportion to residual_, but
+  // given the rows just accepted it should have been drawn in proportion to its new residual. So it
+  // is accepted with probability new residual/residual_.
   void Decide() {
     const int64_t block = left_.rows();
     accepted_.clear();
@@ -147,7 +148,8 @@ class Selection {
       const double left = left_(j, j);
       if (chosen() + static_cast<int64_t>(accepted_.size()) == d_) continue;
       if (!(left > noise_ * self_[proposals_[j]])) {
-        // The rows just accepted explain it; or, if there are none, its residual is only round-off.
+        // The rows just accepted explain this row or, if there are none, its residual is only
+        // round-off.
         if (accepted_.empty()) residual_[proposals_[j]] = 0;
         continue;
       }
@@ -157,7 +159,7 @@ class Selection {
     }
   }
 
-  // Turns column j of left_ into a column of its Cholesky factor, and updates the later columns.
+  // Replaces column j of left_ by that of its Cholesky factor, and updates the columns behind it.
   void EliminateProposal(int64_t j, double root) {
     const int64_t block = left_.rows();
     left_(j, j) = root;
@@ -171,7 +173,7 @@ class Selection {
     }
   }
 
-  // Computes the columns of F for the accepted rows, (K(·, S) − F·F(S)ᵀ)·L^{-T}, and the new
+  // Adds the columns of F for the accepted rows S, (K(·, S) − F·F(S)ᵀ)·L^{-T}, and updates the
   // residuals.
   absl::Status AddColumns(Checkpoint checkpoint) {
     const int64_t before = chosen();
@@ -202,7 +204,8 @@ class Selection {
     const auto progress = [&](double f) {
       return checkpoint(Share(static_cast<double>(before) + f * static_cast<double>(added)));
     };
-    // Other threads may take every tile before this thread does, so report here too.
+    // Reports here, because other threads may take every tile, and then ForEachTile reports
+    // nothing.
     PHIMAP_RETURN_IF_ERROR(progress(0));
     PHIMAP_RETURN_IF_ERROR(
         ForEachTile(task_.threads(), (n_ + kTileRows - 1) / kTileRows, progress, tile));
@@ -238,8 +241,9 @@ class Selection {
     return absl::OkStatus();
   }
 
-  // Elimination amplifies errors of values, so the residual can become negative for a true kernel
-  // too. The vector z for which zᵀKz is the residual decides.
+  // Elimination amplifies the errors of values, so a residual can be negative even for a positive
+  // semidefinite kernel. The vector z whose zᵀKz is the residual decides whether the kernel is
+  // refused.
   absl::Status Disprove(int64_t row) {
     std::vector<int64_t> rows = result_.rows;
     const Matrix<double> triangle = Gather(DoneColumns(), rows);
@@ -256,13 +260,14 @@ class Selection {
     return witness.Proves(value_error_) ? NotPsd(row, residual_[row], witness) : absl::OkStatus();
   }
 
-  // Work for m columns, which grows with m².
+  // Returns the share of the work that is done after `columns` columns. The work grows with their
+  // square.
   double Share(double columns) const {
     const double share = columns / static_cast<double>(d_);
     return share * share;
   }
 
-  // When nothing is left to explain, adds rows that are not chosen yet.
+  // Draws the missing landmarks uniformly from the rows not chosen. Used if all residuals are 0.
   void Fill() {
     if (chosen() == d_) return;
     std::vector<char> taken(static_cast<size_t>(n_));
@@ -289,10 +294,11 @@ class Selection {
   const int64_t d_;
   const std::vector<double> norms_;
   RandomCursor random_;
-  // Error of values relative to √(K(x, x)·K(y, y)), and the share of K(x, x) that counts as 0.
+  // Error of values relative to √(K(x, x)·K(y, y)), and the share of K(x, x) up to which a residual
+  // counts as 0.
   double value_error_ = kUnit;
   double noise_ = 0;
-  // K(x, x) of each row, or 0 if it is only rounding; and its residual, 0 for a chosen row.
+  // K(x, x) of each row (0 if it is only rounding), and its residual (0 for a chosen row).
   std::vector<double> self_;
   std::vector<double> residual_;
   std::vector<double> sums_;
@@ -327,8 +333,8 @@ Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
   const double d = static_cast<double>(landmarks);
   const double p = static_cast<double>(columns);
   const double block = static_cast<double>(BlockSize(landmarks));
-  // The columns of F cost a block of n×d values. Every block of proposals, 2d proposals in all,
-  // costs its own kernel matrix, the part of it that F explains, and its elimination.
+  // The columns of F. And for each block of proposals (2d proposals in total) its own kernel
+  // matrix, the part of it that F explains, and its elimination.
   Work work = WorkOfKernelBlock(n, d, p, value);
   work.product_flops += n * d * d + 2 * d * block * (2 * p * value.products + d);
   work.elements += 2 * d * block * value.elements;

@@ -16,9 +16,9 @@
 namespace phimap {
 
 struct RandomPivots {
-  // Rows of the pool, different ones, in the order in which they were chosen.
+  // Distinct rows of the pool, in the order in which they were chosen.
   std::vector<int64_t> rows;
-  // tr K over the pool, and tr(K − K̂), the part that the chosen rows leave unexplained.
+  // tr K over the pool, and the part tr(K − K̂) that the chosen rows do not explain.
   double trace = 0;
   double residual_trace = 0;
 };
@@ -30,35 +30,38 @@ struct RandomPivotTask {
   // Number of rows to choose.
   int64_t landmarks = 0;
   uint64_t seed = 0;
-  // Whether the kernel is positive semidefinite by construction and so never refused.
+  // Whether the kernel is positive semidefinite by construction. Such a kernel is never refused
+  // because of a negative residual.
   bool is_proven = false;
-  // Number of threads that may work at the moment; asked before each block. The result does not
+  // Returns the number of threads that may work now. Called before each block. The result does not
   // depend on it.
   absl::FunctionRef<int()> threads;
 };
 
-// Each row is chosen with probability proportional to the part of K(x, x) that the rows chosen
-// before do not explain. If nothing is left, because the kernel has a lower rank on the pool, the
-// rest are drawn uniformly from the rows not chosen. REQUIRES 1 <= landmarks <= pool.rows().
+// Chooses each row with probability proportional to its residual, the part of K(x, x) that the rows
+// chosen before do not explain. If all residuals are 0, because the kernel has a lower rank on the
+// pool, the rest are drawn uniformly from the rows not chosen. REQUIRES
+// 1 <= landmarks <= pool.rows().
 //
-// Method:  blocks of proposals with rejection, which chooses with exactly the probabilities of one
-//          row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen, Epperly,
-//          Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is worked on in tiles of
-//          512 rows.
-//          The rest of a row counts as nothing at max(4·d·2⁻⁵³, 4β) of its own K(x, x), β the
-//          values' error (ValueErrorOf); so does a K(x, x) that is rounding alone (kZeroRoundings).
-// Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) when a witness shows that an
-//          unproven kernel is indefinite (definiteness_witness.h); INVALID_ARGUMENT
-//          (VALUE_NOT_FINITE); whatever `checkpoint` returns, between tiles.
+// Method:  blocks of proposals with rejection, which has exactly the same probabilities as choosing
+//          one row at a time (Epperly, Tropp, Webber, "Embrace rejection", 2024, after Chen,
+//          Epperly, Tropp, Webber, "Randomly pivoted Cholesky", 2022). The pool is processed in
+//          tiles of 1,024 rows.
+//          A residual counts as 0 up to max(4·d·2⁻⁵³, 4β) of the row's own K(x, x), where β is the
+//          error of values (ValueErrorOf). So does a K(x, x) that is only rounding
+//          (kZeroRoundings).
+// Errors:  FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE) if a witness shows that an
+//          unproven kernel is indefinite (definiteness_witness.h), or if some K(x, x) is negative;
+//          INVALID_ARGUMENT (VALUE_NOT_FINITE); whatever `checkpoint` returns, between tiles.
 // Bits:    a function of kernel, pool, landmarks and seed (per BLAS core).
 // Cost:    an N×d kernel block and N·d²/2 multiplications; RandomPivotBytes of memory.
 absl::StatusOr<RandomPivots> ChooseRandomPivots(const RandomPivotTask& task, Checkpoint checkpoint);
 
-// Bytes that choosing `landmarks` of `pool_rows` rows of `columns` numbers takes, the pool itself
-// left out.
+// Returns the memory that choosing `landmarks` of `pool_rows` rows of `columns` numbers takes, in
+// bytes, without the pool itself.
 int64_t RandomPivotBytes(int64_t pool_rows, int64_t landmarks, int64_t columns);
 
-// Work of the choice, if half of all proposals are rejected.
+// Returns the work of the choice, assuming that half of all proposals are rejected.
 Work WorkOfRandomPivots(int64_t pool_rows, int64_t landmarks, int64_t columns,
                         const ValueWork& value);
 

@@ -11,7 +11,7 @@
 namespace phimap {
 namespace {
 
-// Keeps the factor of a default pool within its bound.
+// Cuts a default pool so that its factor stays within kMaxDefaultFactorBytes.
 int64_t PoolOfPivots(int64_t landmarks, int64_t rows) {
   return std::max(landmarks, std::min(rows, kMaxDefaultFactorBytes / 8 / landmarks));
 }

@@ -1,4 +1,4 @@
-// The landmark policy "uniform", for which the theorems are proven.
+// The landmark policy "uniform", for which the theorems about margins are proven.
 #ifndef PHIMAP_CORE_LANDMARK_UNIFORM_LANDMARKS_H_
 #define PHIMAP_CORE_LANDMARK_UNIFORM_LANDMARKS_H_
 
@@ -10,13 +10,14 @@
 
 namespace phimap {
 
-// `landmarks` members of `pool` (slots of a reservoir), without replacement, each subset equally
-// likely, in random order: the first of a permutation drawn from StreamId::kLandmarks of `seed`.
-// For the same pool, more landmarks continue fewer. REQUIRES landmarks ≥ 0.
+// Returns `landmarks` members of `pool` (slots of a reservoir), drawn without replacement in random
+// order: the first members of a permutation drawn from StreamId::kLandmarks of `seed`. Each subset
+// is equally likely. For the same pool and seed, fewer landmarks are a prefix of more landmarks.
+// REQUIRES landmarks ≥ 0.
 //
-// Errors:   FAILED_PRECONDITION, ROWS_TOO_FEW on "spec.landmarks" with `expected` and `actual`, if
-//           the pool is smaller.
-// Cost:     O(pool) time and 8 bytes a pool row.
+// Errors:   FAILED_PRECONDITION (ROWS_TOO_FEW, field "spec.landmarks", with `expected` and
+//           `actual`) if the pool has fewer than `landmarks` rows.
+// Cost:     O(pool) time and 8 bytes per pool row.
 absl::StatusOr<std::vector<int64_t>> UniformLandmarks(absl::Span<const int64_t> pool,
                                                       int64_t landmarks, uint64_t seed);
 

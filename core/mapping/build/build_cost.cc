@@ -21,19 +21,21 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kDouble = sizeof(double);
-// Header, sections, certificate without its lists: 1.3 to 1.6 KB seen.
+// Size of the header, the sections, and the certificate without its lists. 1.3 to 1.6 KB were
+// observed.
 constexpr int64_t kArtifactFrameBytes = 1500;
-// The median of the pairs: a distance of two rows far apart in memory, and a share of the sorting.
+// Cost per pair of the median: a distance of two rows far apart in memory, and part of the sorting.
 constexpr double kElementsOfPair = 20;
-// Assumed cost of a value of a kernel service relative to others: it may take any time.
+// Assumed cost of a value from a kernel service, relative to a computed one. The true cost is
+// unknown.
 constexpr double kWeightOfRemoteValue = 1000;
-// Minimum work of every build: 0.3 ms.
+// Minimum work of any build: 0.3 ms.
 constexpr double kFixedElements = 1e5;
 
-// Assumed length of a string in forecasts, since the lengths of a stream's strings are unknown.
+// Assumed length of a string in forecasts, since the stream's strings are unknown.
 constexpr int64_t kLikelyStringBytes = 256;
 
-// A stream as a build sees it.
+// Sizes of the sample of a stream.
 struct SampleShape {
   int64_t pool_rows = 0;
   int64_t kept = 0;
@@ -56,12 +58,12 @@ SampleShape SampleOf(const BuildSpec& spec, int64_t rows, int64_t columns) {
   return sample;
 }
 
-// Columns that the kernel sees.
+// Returns the number of columns that the kernel is evaluated on.
 int64_t SeenColumns(const BuildSpec& spec, int64_t columns) {
   return spec.mapping.input_dimensions > 0 ? spec.mapping.input_dimensions : columns;
 }
 
-// The numbers of a projection in the input stage.
+// Returns the number of entries of the input stage's projection.
 int64_t InputProjectionNumbers(const BuildSpec& spec, int64_t columns) {
   return spec.mapping.input_dimensions * columns;
 }
@@ -76,7 +78,7 @@ MappingCost CostOfMapping(const BuildSpec& spec, int64_t columns, FloatType serv
   cost.row.product_flops += 2 * static_cast<double>(projection);
   cost.work.product_flops += 2 * static_cast<double>(projection * spec.mapping.landmarks);
   cost.work.elements += 5 * static_cast<double>(projection);
-  // The projection is kept in both plans, in the task and in a copy of the task.
+  // Each plan holds the projection, and while building so do the task and a copy of it.
   cost.kept_bytes += 2 * kDouble * projection;
   cost.build_bytes += 4 * kDouble * projection;
   return cost;
@@ -96,16 +98,16 @@ int64_t ArtifactBytes(const BuildSpec& spec, const MappingCost& mapping, int64_t
   const int64_t input = kDouble * (columns * ((shifted ? 1 : 0) + (scaled ? 1 : 0)) + projection);
   const int64_t check = SelfCheckRows(columns, mapping.output_columns) *
                         (4 * columns + width * mapping.output_columns);
-  // Pivots; eigenvalues, and five effective dimensions.
+  // Pivots, eigenvalues, and five effective dimensions of three numbers each.
   const int64_t pivots = mapping.rank > 0 ? kDouble * (mapping.rank + kMaxEigenvalues + 5 * 3) : 0;
   const int64_t numbers = kArtifactFrameBytes + width * mapping.plan_numbers + pivots;
-  // Strings pass no input stage, and none is made up for the self-check.
+  // Strings have no input stage and no reference vectors.
   if (OfStrings(spec)) return numbers + kLikelyStringBytes * spec.mapping.landmarks;
   return numbers + input + check;
 }
 
-// Memory of an engine's index of the landmarks' n-grams, and of the n-grams that each thread makes
-// of a block of strings.
+// Returns the bytes of an engine's index of the landmarks' n-grams, and of each thread's index of
+// the n-grams of a block.
 int64_t StringIndexBytes(const BuildSpec& spec, int threads) {
   if (!OfStrings(spec)) return 0;
   return StringIndex::kBytesPerUnit * (kMaxIndexedBytes + threads * kMaxBlockIndexedBytes);
@@ -134,7 +136,7 @@ Work MedianWork(const BuildSpec& spec, const SampleShape& sample, int64_t column
 }
 
 LandmarkPoolShape PoolShapeOf(const BuildSpec& spec, const SampleShape& sample, int64_t columns) {
-  // At least as many rows as landmarks.
+  // The pool has at least as many rows as landmarks.
   return {.rows = std::max(sample.pool_rows, spec.mapping.landmarks),
           .landmarks = spec.mapping.landmarks,
           .columns = columns,
@@ -166,27 +168,27 @@ Work ChoosingWork(const BuildSpec& spec, const SampleShape& sample, int64_t colu
   return work;
 }
 
-// Rows that the spectrum is measured on; 0 for a mapping without a factor.
+// Returns the number of rows that the spectrum is measured on; 0 for a mapping without a factor.
 int64_t SpectrumRows(const MappingCost& mapping, const SampleShape& sample) {
   return mapping.rank > 0 ? std::min(sample.pool_rows, kMaxSpectrumRows) : 0;
 }
 
-// Values that a remote kernel is asked for; 0 for any other kernel.
+// Returns the number of values requested from a remote kernel; 0 for any other kernel.
 double RemoteValueCount(const BuildSpec& spec, const SampleShape& sample) {
   if (!spec.remote.has_value()) return 0;
   return CountRemoteValues(spec.mapping, spec.mapping.landmarks, sample.held_out,
                            std::min(sample.pool_rows, kMaxRemoteSpectrumRows));
 }
 
-// Part of a Gram matrix that is kept.
+// Returns the bytes of a GramSample.
 int64_t GramSampleBytes(const BuildSpec& spec, int64_t columns) {
   const int64_t kept =
       std::min(columns, spec.mapping.landmarks + kMaxRemoteHeldOutRows + kMaxRemoteSpectrumRows);
   return kDouble * (kept * kept + columns);
 }
 
-// Beside the sample: landmarks and held-out rows all the time, and the most of what comes one after
-// the other.
+// Returns the memory of a build besides the sample: landmarks and held-out rows, which are held all
+// the time, plus the maximum over the steps.
 int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t columns,
                      int threads) {
   const FloatType widest = spec.mapping.serving_type.value_or(FloatType::kFloat64);
@@ -195,12 +197,12 @@ int64_t ComputeBytes(const BuildSpec& spec, const SampleShape& sample, int64_t c
   const int64_t rows = kDouble * (columns + seen) * (spec.mapping.landmarks + sample.held_out) +
                        kDouble * InputProjectionNumbers(spec, columns);
   const int64_t pairs = spec.kernel.NeedsMedian() ? kDouble * kMaxGammaPairs : 0;
-  // The artifact's sections, and all of it twice while it grows.
+  // The artifact's sections, and two copies of the whole artifact while its buffer grows.
   const int64_t encoding = 3 * ArtifactBytes(spec, mapping, columns, widest);
   const int64_t measuring =
       BytesOfMeasurement(MeasurementOf(spec, mapping, sample, columns), threads);
   const int64_t spectrum = BytesOfSpectrum(SpectrumRows(mapping, sample), columns, mapping.rank);
-  // Memory for all values of the service, and for the columns of them that the plan uses.
+  // All values of a remote kernel, and a copy of the columns that the plan uses.
   const auto values = static_cast<int64_t>(2 * kDouble * RemoteValueCount(spec, sample));
   return values + rows + StringIndexBytes(spec, threads) +
          std::max({mapping.kept_bytes + spectrum, ChoosingBytes(spec, sample, columns),
@@ -217,8 +219,8 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   const FloatType serving_type = spec.mapping.serving_type.value_or(FloatType::kFloat32);
   const MappingCost mapping = CostOfMapping(spec, columns, serving_type, threads);
   BuildCost cost;
-  // Each number of the stream is widened and counted into its column's moments; some are copied
-  // into the sample.
+  // Each number of the stream is widened and added to its column's moments; some are copied into
+  // the sample.
   cost.work.elements =
       kFixedElements + 2 * static_cast<double>(rows) * static_cast<double>(columns);
   cost.work += MedianWork(spec, sample, columns);
@@ -230,7 +232,7 @@ BuildCost CostOfBuild(const BuildSpec& spec, int64_t rows, int64_t columns, int 
   cost.work += WorkOfMeasurement(MeasurementOf(spec, mapping, sample, columns));
   cost.artifact_bytes = ArtifactBytes(spec, mapping, columns, serving_type);
   const int64_t copies = spec.kernel.NeedsMedian() || spec.mapping.policy->copies_pool ? 3 : 1;
-  // A vector of given rows doubles when it grows.
+  // The vector of given rows doubles when it grows.
   const int64_t sample_rows = copies * sample.kept + 3 * spec.mapping.given_rows();
   cost.sample_bytes = spec.is_precomputed() ? GramSampleBytes(spec, columns)
                                             : sample_rows * (columns + 1) * kDouble;

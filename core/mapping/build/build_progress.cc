@@ -5,7 +5,7 @@
 namespace phimap {
 namespace {
 
-// Shares of the build's time for drawing the sample, and for the artifact's bytes.
+// Shares of the build's time for drawing the sample and for encoding the artifact.
 constexpr double kSampleShare = 0.01;
 constexpr double kEncodeShare = 0.02;
 
@@ -20,7 +20,7 @@ void BuildProgress::Apportion(const BuildShares& shares) {
                                             kRest * shares.measurement,
                                             kEncodeShare};
   for (int i = 0; i < kSteps; ++i) begins_[i + 1] = begins_[i] + parts[i];
-  // The shares need not add up: a build that does nothing in between has none.
+  // The parts may add up to less than 1: all four shares are 0 if those steps have no work.
   begins_[kSteps] = 1;
 }
 

@@ -10,31 +10,33 @@
 
 namespace phimap {
 
-// Watches a build; called on the thread that computes.
+// Observer of a build. Its functions are called on the thread that computes.
 class BuildMonitor {
  public:
   virtual ~BuildMonitor() = default;
-  // Called between tiles with the phase ("sample", then "choose" under policies that compute
-  // and for landmarks=auto(…), or "kernel" for a remote kernel, "gram" and "factor" of a mapping
-  // with landmarks or "draw" of one without, "certificate", "encode") and the share of the whole
-  // build that is done, 0..1, never falling. May block to let more urgent work pass. A status other
-  // than OK ends the build with that status.
+  // Called between tiles with the current phase and the share of the whole build that is done,
+  // 0..1, which never decreases. Phases: "sample"; then "choose" for policies that compute and for
+  // landmarks=auto(…), or "kernel" for a remote kernel; then "gram" and "factor" for a mapping with
+  // a Gram matrix, or "draw" for others; then "certificate" and "encode". May block so that more
+  // urgent work runs first. A status other than OK ends the build with that status.
   virtual absl::Status Checkpoint(absl::string_view phase, double fraction) = 0;
-  // Number of threads that a step may use at the moment, at least 1. The bytes do not depend on it.
+  // Number of threads that a step may use now, at least 1. The artifact's bytes do not depend on
+  // it.
   virtual int threads() const { return 1; }
 };
 
 // The steps of a build, in order.
 enum class BuildStep { kSample, kChoose, kMapping, kSpectrum, kMeasurement, kEncode };
 
-// Makes of the share of a step that of the build.
+// Converts the progress of a step to the progress of the build.
 class BuildProgress {
  public:
   explicit BuildProgress(BuildMonitor& monitor) : monitor_(monitor) {}
 
-  // Sets each step's share of the whole. Before this call no step reports progress.
+  // Sets each step's part of the whole. Until this is called, all reports have progress 0.
   void Apportion(const BuildShares& shares);
-  // Reports to the monitor and returns its status. A repeated step does not move the bar back.
+  // Reports to the monitor, and returns its status. Progress does not decrease when a step is
+  // repeated.
   absl::Status Report(BuildStep step, absl::string_view phase, double fraction);
   int threads() const { return monitor_.threads(); }
 
@@ -42,7 +44,7 @@ class BuildProgress {
   static constexpr int kSteps = 6;
 
   BuildMonitor& monitor_;
-  // Start of each step, and the end.
+  // Progress at which each step begins, and the end.
   std::array<double, kSteps + 1> begins_ = {};
   double reported_ = 0;
 };

@@ -13,8 +13,8 @@
 namespace phimap {
 namespace {
 
-// Measured on an AVX-512 machine: a blocked pivoted factorization, with its vector products and its
-// search for pivots, takes 1.7 times as long for an operation as a large product.
+// Time per operation of a blocked pivoted factorization relative to a large product, measured on an
+// AVX-512 machine. The factorization's vector products and its search for pivots are slower.
 constexpr double kFactorSlowness = 1.7;
 
 double ThreadSeconds() {
@@ -23,7 +23,7 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The shortest of three runs, the first of which may find cold caches.
+// Returns the shortest time of three runs. The first may have cold caches.
 template <typename Run>
 double BestSeconds(const Run& run) {
   double best = 1e9;
@@ -50,7 +50,7 @@ double ProductFlopsPerSecond() {
   return 2.0 * static_cast<double>(out.size() * a.cols()) / seconds;
 }
 
-// A tile of the certificate's pass over pairs: 256 rows against 2,000 others.
+// Measures a kernel block like those of the certificate: 256 rows against 2,000 others.
 double ElementsPerSecond() {
   const Matrix<double> x = Filled(256, 4);
   const Matrix<double> z = Filled(2000, 4);

@@ -1,4 +1,4 @@
-// Measures the building speed of this machine, which turns Work into seconds.
+// Measures this machine's speed, with which Work is converted to seconds.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_BUILD_SPEED_H_
 #define PHIMAP_CORE_MAPPING_BUILD_BUILD_SPEED_H_
 
@@ -12,12 +12,12 @@ struct BuildSpeed {
   double elements_per_second = 0;
 };
 
-// Measures a product and a block of rbf values of the shapes in builds, in CPU time, best of three.
-// Takes about 25 ms and calls BLAS: not on an RPC thread.
+// Measures the CPU time of a product and of a block of rbf values, in shapes typical of builds;
+// best of three. Takes about 25 ms and calls BLAS, so do not call it on an RPC thread.
 BuildSpeed MeasureBuildSpeed();
 
-// Within a factor of 3 of the CPU time of builds of 20 to 4,000 landmarks on up to 2,000 columns
-// (tests/full/build_estimate.sh).
+// Returns an estimate of the CPU time. For builds with 20 to 4,000 landmarks and up to 2,000
+// columns it is within a factor of 3 (tests/full/build_estimate.sh).
 double SecondsOf(const Work& work, const BuildSpeed& speed);
 
 }  // namespace phimap

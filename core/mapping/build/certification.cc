@@ -45,7 +45,7 @@ std::string TheoremScope(const CertificationTask& task, const BuiltMapping& mapp
                          .landmarks = spec.mapping.kind->has_factor ? &mapping : nullptr});
 }
 
-// Facts known before anything is measured.
+// Returns a certificate with the facts that are known before anything is measured.
 Certificate Described(const CertificationTask& task, const BuiltMapping& mapping) {
   const MappingSpec& spec = task.spec.mapping;
   Certificate certificate;

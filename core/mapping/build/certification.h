@@ -1,4 +1,4 @@
-// The certificate of a mapping that was just built: all its measurements and statements.
+// Makes the certificate of a mapping that was just built.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_CERTIFICATION_H_
 #define PHIMAP_CORE_MAPPING_BUILD_CERTIFICATION_H_
 
@@ -12,18 +12,18 @@
 
 namespace phimap {
 
-// A mapping's inputs.
+// The inputs from which the mapping was built.
 struct CertificationTask {
   const BuildSpec& spec;
   const BuildSample& sample;
   const BuildKernel& kernel;
-  // Input of its builder.
+  // Input of the mapping's builder.
   const LandmarkTask& built_of;
 };
 
-// Reports to BuildStep::kSpectrum and kMeasurement. Errors: MeasureSpectrum's except
-// FAILED_PRECONDITION, which means that there is no spectrum; MeasureHeldOut's. The reference plan
-// of `mapping` may be changed by it.
+// Makes all measurements and statements of the certificate. Reports to BuildStep::kSpectrum and
+// kMeasurement. Errors: those of MeasureSpectrum, except FAILED_PRECONDITION, which leaves the
+// spectrum absent; those of MeasureHeldOut. May change the reference plan of `mapping`.
 absl::StatusOr<Certificate> Certify(const CertificationTask& task, BuiltMapping& mapping,
                                     BuildProgress& progress);
 

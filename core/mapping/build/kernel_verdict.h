@@ -1,4 +1,4 @@
-// Verdict of a build on a kernel that is not positive semidefinite by construction.
+// Decides whether a mapping accepts a kernel that is not positive semidefinite by construction.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_KERNEL_VERDICT_H_
 #define PHIMAP_CORE_MAPPING_BUILD_KERNEL_VERDICT_H_
 
@@ -13,19 +13,21 @@
 namespace phimap {
 
 struct KernelVerdict {
-  // Statement for the certificate; empty if there is none.
+  // Warning for the certificate; empty if there is none.
   std::string warning;
-  // Indefinite: a similarity, which F1 alone accepts.
+  // Whether the kernel is known to be indefinite or not symmetric. Only F1 accepts such a
+  // similarity.
   bool indefinite = false;
 };
 
-// FAILED_PRECONDITION (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") for a mapping that needs a
-// kernel and gets none. REQUIRES: a mapping with landmarks.
+// Returns the verdict for the result of a probe. FAILED_PRECONDITION
+// (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") if the probe is indefinite and the mapping
+// needs a positive semidefinite kernel. REQUIRES: the mapping has landmarks.
 absl::StatusOr<KernelVerdict> VerdictOn(absl::string_view kernel_text, const MappingSpec& mapping,
                                         const DefinitenessProbe& probe);
 
-// Verdict on a kernel that is not symmetric (KERNEL_NOT_SYMMETRIC), at the place that `asymmetry`
-// names.
+// Returns the verdict on a kernel that is not symmetric; `asymmetry` describes the place.
+// FAILED_PRECONDITION (KERNEL_NOT_SYMMETRIC, field "kernel") unless the mapping takes similarities.
 absl::StatusOr<KernelVerdict> VerdictOnAsymmetry(absl::string_view kernel_text,
                                                  const MappingSpec& mapping,
                                                  absl::string_view asymmetry);

@@ -9,7 +9,7 @@
 
 namespace phimap {
 
-// Returns the builder's errors, and reports to BuildStep::kMapping.
+// Builds the mapping, and reports to BuildStep::kMapping. Errors: those of the builder.
 absl::StatusOr<BuiltMapping> BuildMapping(const BuildSpec& spec, const LandmarkTask& task,
                                           BuildProgress& progress);
 

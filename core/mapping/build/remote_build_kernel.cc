@@ -124,7 +124,7 @@ std::optional<SelfCheck> RemoteBuildKernel::ReferenceVectors(const BuiltMapping&
   return MakeSelfCheck(mapping.served, Converted<float, double>(seen.view().Rows(0, golden)), {});
 }
 
-// K(x, x) is the last number of a row.
+// Returns the held-out rows as the plan takes them, with K(x, x) as the last number of each row.
 Matrix<double> RemoteBuildKernel::HeldOutWithSelfValues(const BuiltMapping& mapping) const {
   const Matrix<double> rows = ColumnsOf(values_.held_out, mapping.used);
   Matrix<double> longer = Matrix<double>::Uninit(rows.rows(), rows.cols() + 1);

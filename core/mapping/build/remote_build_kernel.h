@@ -1,5 +1,5 @@
-// A remote kernel under a build: its values on the rows that the build compares, which came with
-// the stream or were asked for.
+// A remote kernel in a build: all its values that the build needs, which came with the stream or
+// were requested from a kernel service.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_REMOTE_BUILD_KERNEL_H_
 #define PHIMAP_CORE_MAPPING_BUILD_REMOTE_BUILD_KERNEL_H_
 
@@ -24,9 +24,9 @@ namespace phimap {
 
 class RemoteBuildKernel final : public BuildKernel {
  public:
-  // Draws the landmarks and asks for all values; reports to BuildStep::kChoose. `spec` and `sample`
-  // outlive the result. REQUIRES: `source` is not null if the kernel is a service's. Errors:
-  // ChooseLandmarks, FetchRemoteValues.
+  // Draws the landmarks and fetches all values; reports to BuildStep::kChoose. `spec` and `sample`
+  // must outlive the result. REQUIRES: `source` is not null if a kernel service computes the
+  // kernel. Errors: those of LandmarkPolicy::choose and FetchRemoteValues.
   static absl::StatusOr<std::unique_ptr<BuildKernel>> Fetch(const BuildSpec& spec,
                                                             const BuildSample& sample,
                                                             KernelSource* source,
@@ -38,7 +38,8 @@ class RemoteBuildKernel final : public BuildKernel {
   std::vector<int64_t> RowsOfLandmarks(const BuiltMapping& mapping) const override;
   std::vector<double> HeldOutDiagonal() const override { return values_.known.diagonal; }
   absl::StatusOr<Spectrum> SpectrumOf(const BuiltMapping& mapping) const override;
-  // Reference vectors are values of landmarks, which the artifact shows already.
+  // Uses the kernel values of some landmarks as rows, because the artifact contains the landmarks
+  // anyway.
   std::optional<SelfCheck> ReferenceVectors(const BuiltMapping& mapping) const override;
   absl::Status Measure(MeasurementTask task, BuiltMapping& mapping, const TileControl& control,
                        Certificate& certificate) const override;
@@ -49,18 +50,19 @@ class RemoteBuildKernel final : public BuildKernel {
   absl::Status FetchFromGram(Checkpoint checkpoint);
   absl::Status FetchFromService(KernelSource& source, BuildProgress& progress,
                                 Checkpoint checkpoint);
-  // Whether rows of the sample are places of strings.
+  // Whether rows of the sample are indices of strings.
   bool of_strings() const { return IsString(sample_.stream.kind()); }
-  // The rows of the sample as the service gets them.
+  // Converts rows of the sample to examples for the service.
   ExampleBlock ExamplesOf(const Matrix<double>& rows) const;
   Matrix<double> HeldOutWithSelfValues(const BuiltMapping& mapping) const;
 
   const BuildSpec& spec_;
   const BuildSample& sample_;
   RemoteValues values_;
-  // Input of the builders: the values of the landmarks, and the remote stage with all of them.
+  // Input of the mapping's builder: kernel values of the landmarks, and the stage with all
+  // landmarks.
   RemoteLandmarks landmarks_;
-  // For a Gram matrix: positions of the landmarks.
+  // Positions of the landmarks in the stream; only for a Gram matrix.
   std::vector<int64_t> landmark_rows_;
 };
 

@@ -17,10 +17,11 @@ namespace {
 
 using Range = RemoteExamples::Range;
 
-// More than any rounding of a kernel in float32; less than a kernel that is not symmetric.
+// Larger than rounding in float32, and smaller than the asymmetry of a kernel that is not
+// symmetric.
 constexpr double kSymmetryTolerance = 1e-5;
 
-// Number of values for pairs of held-out rows, if they are measured.
+// Returns the number of values for pairs of held-out rows; 0 if the kernel error is not measured.
 double PairValueCount(const MappingSpec& mapping, int64_t held_out) {
   if (!mapping.kind->approximates_kernel || held_out < kMinHeldOutRows) return 0;
   double values = 0;
@@ -32,7 +33,7 @@ double PairValueCount(const MappingSpec& mapping, int64_t held_out) {
   return values;
 }
 
-// Asks for blocks, and tells how much of all was asked for.
+// Requests blocks of values, and reports progress.
 class Fetcher {
  public:
   Fetcher(RemoteExamples& examples, double all, Checkpoint checkpoint)
@@ -64,7 +65,8 @@ class Fetcher {
   double done_ = 0;
 };
 
-// "K(x_3, x_8) is 1 and K(x_8, x_3) is 2", of the first pair of landmarks; empty if there is none.
+// Returns "K(x, y) of landmarks 8 and 3 is 1 and K(y, x) is 2" for the first asymmetric pair of
+// landmarks, or "" if there is none.
 std::string Asymmetry(const Matrix<double>& gram) {
   for (int64_t i = 0; i < gram.rows(); ++i) {
     for (int64_t j = 0; j < i; ++j) {
@@ -90,10 +92,10 @@ absl::StatusOr<KernelVerdict> VerdictOnValues(const BuildSpec& spec, const Remot
   return VerdictOn(text, spec.mapping, probe);
 }
 
-// K(x, x) of held-out rows is what a kernel allows: 0 at least, and K(x, y)² ≤ K(x, x)·K(y, y). The
-// probe of the landmarks' own values cannot see this.
+// Checks for held-out rows x and landmarks y that K(x, x) ≥ 0 and K(x, y)² ≤ K(x, x)·K(y, y), as a
+// positive semidefinite kernel requires. The probe on the landmarks alone cannot detect this.
 absl::Status CheckSelfValues(const BuildSpec& spec, const RemoteValues& values) {
-  if (spec.mapping.kind->takes_similarities) return absl::OkStatus();  // it takes similarities
+  if (spec.mapping.kind->takes_similarities) return absl::OkStatus();
   for (int64_t i = 0; i < values.held_out.rows(); ++i) {
     const double self = values.known.diagonal[static_cast<size_t>(i)];
     for (int64_t j = 0; j < values.held_out.cols(); ++j) {
@@ -167,7 +169,7 @@ absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExam
   RemoteValues values;
   PHIMAP_ASSIGN_OR_RETURN(values.gram, fetcher.Fetch(landmarks, landmarks));
   values.unit = examples.unit();
-  // Before more is asked for, which may take long.
+  // Decided before more values are requested, because that may take long.
   PHIMAP_ASSIGN_OR_RETURN(values.verdict, VerdictOnValues(spec, values));
   PHIMAP_RETURN_IF_ERROR(FetchHeldOut(spec, fetcher, values));
   if (spectrum > 0) {

@@ -1,4 +1,4 @@
-// The values of a remote kernel that a build needs, asked for in one go.
+// Fetches all values of a remote kernel that a build needs.
 #ifndef PHIMAP_CORE_MAPPING_BUILD_REMOTE_VALUES_H_
 #define PHIMAP_CORE_MAPPING_BUILD_REMOTE_VALUES_H_
 
@@ -19,10 +19,12 @@
 
 namespace phimap {
 
-// Values of one call of a service: a kernel of a millisecond each takes 16 s for them.
+// Maximum number of values per call of a kernel service, unless one row has more. A kernel that
+// takes 1 ms per value needs 16 s for them.
 inline constexpr int64_t kValuesOfCall = 16384;
 
-// Examples in three parts, and who knows their kernel.
+// Three sets of examples (landmarks, held-out rows, rows for the spectrum), and the source of their
+// kernel values.
 class RemoteExamples {
  public:
   struct Range {
@@ -33,15 +35,15 @@ class RemoteExamples {
 
   virtual ~RemoteExamples() = default;
   virtual int64_t count(RemotePart part) const = 0;
-  // out(i, j) = K of the i-th of `left` and the j-th of `right`; diagonal[i] = K(left_i, left_i)
-  // unless that is null.
+  // Sets out(i, j) to K(left_i, right_j) and, unless `diagonal` is null, diagonal[i] to
+  // K(left_i, left_i).
   virtual absl::Status Block(const Range& left, const Range& right, MatrixView<double> out,
                              double* diagonal, KernelSource::Alive alive) = 0;
-  // The unit round-off of all values so far.
+  // Largest unit round-off of the values so far.
   virtual double unit() const = 0;
 };
 
-// Examples of a received Gram matrix, which outlives this.
+// Examples of a received Gram matrix, which must outlive this object.
 class GramExamples final : public RemoteExamples {
  public:
   explicit GramExamples(const GramSample& sample) : sample_(sample) {}
@@ -54,10 +56,10 @@ class GramExamples final : public RemoteExamples {
   const GramSample& sample_;
 };
 
-// Examples that a kernel service compares, which outlives this.
+// Examples whose kernel values come from a kernel service. The service must outlive this object.
 class ServiceExamples final : public RemoteExamples {
  public:
-  // All of one kind and as many columns.
+  // All blocks must have the same kind and number of columns.
   ServiceExamples(ExampleBlock landmarks, ExampleBlock held_out, ExampleBlock spectrum,
                   KernelSource& source)
       : parts_{std::move(landmarks), std::move(held_out), std::move(spectrum)}, source_(source) {}
@@ -72,35 +74,38 @@ class ServiceExamples final : public RemoteExamples {
   KernelSource& source_;
 };
 
-// Values that a build of one mapping needs.
+// Kernel values that a build needs. S are the d landmarks.
 struct RemoteValues {
-  // K(S, S), d×d; its unit round-off is the largest of all values.
+  // K(S, S), d×d, and the largest unit round-off of all values.
   Matrix<double> gram;
   double unit = 0x1p-53;
-  // Held-out rows with S, h×d, and among themselves (empty under kMinHeldOutRows, and unless the
-  // mapping approximates the kernel).
+  // Values of the h held-out rows with S, h×d, and with each other. The latter are absent if there
+  // are fewer than kMinHeldOutRows rows or the mapping does not approximate the kernel.
   Matrix<double> held_out;
   KnownKernel known;
-  // F2, F3: the spectrum's rows with each other, m×m, and with S, m×d.
+  // Values of the m rows for the spectrum with each other, m×m, and with S, m×d. Only for F2 and
+  // F3.
   Matrix<double> spectrum_gram;
   Matrix<double> spectrum;
   KernelVerdict verdict;
 };
 
-// Requests all of them, in tiles of kValuesOfCall or a row, and checks the conditions of a kernel:
-// symmetric on the landmarks to 1e-5 of the largest of K(x, x), K(y, y) and |K(x, y)| (F1 accepts
-// any similarity: the warning names the finding), and without a negative eigenvalue on the first
-// kMaxProbeRows landmarks, nor a held-out row with K(x, y)² > K(x, x)·K(y, y). FAILED_PRECONDITION
-// (KERNEL_NOT_SYMMETRIC, KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel"); and what `examples` or
-// `checkpoint` return.
+// Requests all values, in calls of at most kValuesOfCall values or one row, and checks that they
+// are those of a kernel:
+// - K is symmetric on the landmarks, to 1e-5 of the largest of |K(x, x)|, |K(y, y)| and |K(x, y)|.
+// - K has no negative eigenvalue on the first kMaxProbeRows landmarks.
+// - No held-out row x has K(x, x) < 0, or K(x, y)² > K(x, x)·K(y, y) with a landmark y.
+// F1 accepts any similarity: then the verdict has a warning about the first two.
+// FAILED_PRECONDITION (KERNEL_NOT_SYMMETRIC, KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel");
+// also the errors of `examples` and `checkpoint`.
 absl::StatusOr<RemoteValues> FetchRemoteValues(const BuildSpec& spec, RemoteExamples& examples,
                                                Checkpoint checkpoint);
 
-// Number of these values.
+// Returns the number of values that FetchRemoteValues requests.
 double CountRemoteValues(const MappingSpec& mapping, int64_t landmarks, int64_t held_out,
                          int64_t spectrum);
 
-// The columns `which` of `values`.
+// Returns the columns `which` of `values`, in that order.
 Matrix<double> ColumnsOf(const Matrix<double>& values, const std::vector<int64_t>& which);
 
 }  // namespace phimap

@@ -24,11 +24,12 @@
 namespace phimap {
 namespace {
 
-// Features under this share of √K(x, x) say next to nothing.
+// Features below this share of √K(x, x) are negligible.
 constexpr double kLeastFeature = 1e-4;
 
-// Feature scale floor for features that are bounded by √K(x, x): rows far from all landmarks have
-// features of round-off alone, which float64 would not improve.
+// Returns the minimum scale for judging the serving error, if features are bounded by √K(x, x);
+// else 0. Features of rows far from all landmarks are only round-off, and float64 would not improve
+// them.
 double LeastScale(const MappingSpec& mapping, const BuildKernel& kernel) {
   if (!mapping.kind->bounded_by_kernel) return 0;
   double largest = 0;
@@ -45,8 +46,9 @@ absl::Status Imprecise(double error, absl::string_view of_what) {
                    {{"limit", absl::StrCat(kServingTolerance)}, {"actual", absl::StrCat(error)}});
 }
 
-// Checks that float32 is precise enough: relative to the largest feature and, for rows with a K(x,
-// x), relative to each row's own length, except for a twentieth of the rows.
+// Checks the error of float32 features against kServingTolerance: for all rows relative to the
+// largest ‖F(x)‖ and, if the certificate has a serving_share, for 95 % of the rows relative to
+// √K(x, x).
 absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
                             const Certificate& certificate) {
   if (!certificate.serving_error.has_value()) return absl::OkStatus();
@@ -61,12 +63,12 @@ absl::Status CheckPrecision(const BuildSpec& spec, const BuildKernel& kernel,
 
 bool IsForWantOfPrecision(const absl::Status& status) {
   const std::optional<ErrorDetail> detail = DetailOf(status);
-  // K(x, x) of rows that float32 rounds to 0 may be more than that.
+  // KERNEL_ZERO, because float32 may have rounded rows to 0 whose K(x, x) is not 0.
   return detail && (detail->reason == "SERVING_PRECISION_TOO_LOW" ||
                     detail->reason == "VALUE_NOT_REPRESENTABLE" || detail->reason == "KERNEL_ZERO");
 }
 
-// The steps of BuildVersion, in order; what one leaves behind the next finds in the members.
+// The steps of BuildVersion, in order. Members hold the results of earlier steps.
 class VersionBuilder {
  public:
   VersionBuilder(const BuildSpec& spec, BuildMonitor& monitor) : spec_(spec), progress_(monitor) {}
@@ -85,8 +87,9 @@ class VersionBuilder {
   }
 
  private:
-  // If float32 is not precise enough, an open spec is built again for float64, its landmarks
-  // factored at that type's own rank tolerance; a spec that requires float32 fails.
+  // Builds for the serving type of the spec. If the spec leaves it open, builds for float32, and
+  // again for float64 (with its own rank tolerance) if float32 is not precise enough. A spec that
+  // requires float32 then fails.
   absl::Status BuildInServingType(const BuildSample& sample, const BuildKernel& kernel) {
     const std::optional<FloatType> wanted = spec_.mapping.serving_type;
     const absl::Status status =
@@ -101,7 +104,7 @@ class VersionBuilder {
 
   absl::Status BuildAndCertify(FloatType serving_type, const BuildSample& sample,
                                const BuildKernel& kernel) {
-    mapping_ = BuiltMapping();  // two at one time would take twice the memory
+    mapping_ = BuiltMapping();  // frees the memory of an earlier attempt
     const LandmarkTask task = kernel.TaskFor(serving_type);
     PHIMAP_ASSIGN_OR_RETURN(mapping_, BuildMapping(spec_, task, progress_));
     PHIMAP_ASSIGN_OR_RETURN(certificate_,

@@ -1,8 +1,8 @@
-// A build from stream to artifact, without any server: sample the stream, choose landmarks, factor,
-// measure, encode.
+// Builds an artifact from a stream, without a server: chooses landmarks, factors, measures and
+// encodes.
 //
-// Call UseOneBlasThread (core/linalg/blas.h) once before: the number of BLAS threads can change the
-// last bits.
+// Call UseOneBlasThread (core/linalg/blas.h) once before any build, because the number of BLAS
+// threads can change the last bits.
 //
 // Example:
 //   StreamSample sample(spec, columns);
@@ -24,9 +24,9 @@
 
 namespace phimap {
 
-// Largest error of served features, relative to the largest ‖F(x)‖ of the held-out rows, at which a
-// version is served in float32. A feature vector that is off by e·‖F‖ moves a normalised margin by
-// at most e.
+// Largest error of features at which a version is served in float32: for all held-out rows relative
+// to the largest ‖F(x)‖ and, for F2 and F3, for 95 % of them relative to √K(x, x). A feature vector
+// with an error of e·‖F‖ changes a normalised margin by at most e.
 inline constexpr double kServingTolerance = 1e-3;
 
 struct BuiltVersion {
@@ -39,19 +39,23 @@ struct BuiltVersion {
   FloatType serving_type = FloatType::kFloat32;
 };
 
-// Computes the version. If the spec leaves the serving type open it is float32, unless its error on
-// the held-out rows exceeds kServingTolerance: then the landmarks are factored again at the
-// tolerance of float64, and the certificate says so. FAILED_PRECONDITION: float32 was asked for and
-// errs by more (SERVING_PRECISION_TOO_LOW); empty stream (STREAM_EMPTY), fewer rows than landmarks
-// (ROWS_TOO_FEW, both numbers), columns that do not suit the spec (BuildSpec::CheckColumns), a
-// kernel that is not positive semidefinite on the landmarks under F2 or F3 or on the pool under
-// rpcholesky (KERNEL_NOT_POSITIVE_SEMIDEFINITE). Cost for d landmarks of p columns: 2d²p + d³
-// multiplications, 16 d² bytes; of rpcholesky before that N·d·(p + d/2) and 8·N·d bytes on a pool
-// of N rows; and the certificate.
+// Builds the version. If the spec leaves the serving type open, it is float32, unless float32 is
+// not precise enough (kServingTolerance) or cannot represent the mapping. Then the mapping is built
+// again for float64, with the rank tolerance of float64, and the certificate has a warning.
 //
-// With a remote kernel: as FetchRemoteValues; and FAILED_PRECONDITION
-// (MATRIX_NOT_SQUARE) for a Gram matrix that is not complete. REQUIRES: `source` is not null if the
-// kernel is a service's.
+// FAILED_PRECONDITION: the requested float32 is not precise enough (SERVING_PRECISION_TOO_LOW); the
+// stream is empty (STREAM_EMPTY) or has fewer rows than landmarks (ROWS_TOO_FEW, both numbers); the
+// columns do not suit the spec (BuildSpec::CheckColumns); the kernel is not positive semidefinite
+// on the landmarks, unless the mapping is F1, or on the pool under rpcholesky
+// (KERNEL_NOT_POSITIVE_SEMIDEFINITE); a Gram matrix is incomplete (MATRIX_NOT_SQUARE). Also returns
+// the other errors of CheckStream, ComputedKernel::Prepare, RemoteBuildKernel::Fetch, BuildMapping
+// and Certify.
+//
+// Cost for d landmarks of p columns: 2d²p + d³ multiplications and 16 d² bytes. Before that,
+// rpcholesky takes N·d·(p + d/2) multiplications and 8·N·d bytes on a pool of N rows. After that,
+// the certificate (MeasureHeldOut).
+//
+// REQUIRES: `source` is not null if a kernel service computes the kernel.
 absl::StatusOr<BuiltVersion> BuildVersion(const BuildSpec& spec, StreamSample sample,
                                           BuildMonitor& monitor, KernelSource* source = nullptr);
 

@@ -1,4 +1,4 @@
-// The mapping of a version: the plans, and the findings of building them.
+// The mapping of a version: its plans, and what the builder found out.
 #ifndef PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_BUILDER_BUILT_MAPPING_H_
 
@@ -11,16 +11,16 @@
 
 namespace phimap {
 
-// LandmarkFactor is that of mappings with a factor (Mapping::has_factor).
+// The members of LandmarkFactor are set only for mappings with a factor (Mapping::has_factor).
 struct BuiltMapping : PlanPair, LandmarkFactor {
-  // The landmarks whose values the plan takes, in its order.
+  // Indices of the landmarks that the plan uses, in the plan's order.
   std::vector<int64_t> used;
-  // For centred mappings: the mean of K(x_i, x_j) over the landmarks.
+  // Mean of K(x_i, x_j) over the landmarks; only for centred mappings.
   double gram_mean = 0;
-  // The theorem, where findings of the build belong to its statement; else Mapping::theorem states
-  // it.
+  // The theorem, if its statement depends on the results of the build; otherwise empty, and
+  // Mapping::theorem states it.
   std::string theorem;
-  // Points to know before relying on it.
+  // Warnings to users of the mapping.
   std::vector<std::string> warnings;
 };
 

@@ -16,18 +16,20 @@
 namespace phimap {
 namespace {
 
-// Roundings that are allowed to values of a remote kernel: nothing is known of how they were
-// computed.
+// Assumed error of a remote kernel's values, in units of their round-off. It is unknown how they
+// were computed.
 constexpr double kRemoteRoundings = 16;
 
-// Error of K(x, x) of a remote kernel: a value below 0 in its last digits means 0.
+// Returns the assumed errors of a remote kernel's values K(x, x), so that a slightly negative value
+// counts as 0.
 std::vector<double> RemoteSelfErrors(const std::vector<double>& self, double unit) {
   double largest = 0;
   for (const double k : self) largest = std::max(largest, k);
   return std::vector<double>(self.size(), unit * largest);
 }
 
-// Before any kernel value is computed: of a row that overflowed, K(x, x) could come out as 0.
+// Checks that no landmark overflows in the serving type. Must run before any kernel value is
+// computed, because K(x, x) of a row that overflowed could be 0.
 absl::Status CheckRounded(const LandmarkTask& task, const Matrix<double>& rows) {
   for (int64_t i = 0; i < rows.size(); ++i) {
     if (std::isfinite(rows.data()[i])) continue;
@@ -54,8 +56,8 @@ Matrix<double> RowsAt(const Matrix<double>& rows, const std::vector<int64_t>& pl
   return out;
 }
 
-// One factorization: the Gram matrix, the landmarks whose K(x, x) is only rounding, the error of
-// the values, and the factor.
+// One factorization of landmarks: computes the Gram matrix, drops landmarks whose K(x, x) is 0,
+// estimates the error of the values, and factors.
 class Factoring {
  public:
   explicit Factoring(const LandmarkTask& task)
@@ -94,7 +96,8 @@ class Factoring {
     if (task_.remote == nullptr) {
       PHIMAP_ASSIGN_OR_RETURN(rows_, ServedLandmarks(task_));
     }
-    // The factorization goes down columns: their elements must not share the sets of a cache.
+    // The factorization reads columns, so the stride keeps their elements out of the same cache
+    // set.
     storage_ = Matrix<double>::Uninit(d_, SpreadStride<double>(d_));
     gram_ = storage_.view().Block(0, 0, d_, d_);
     if (task_.remote != nullptr) {
@@ -129,7 +132,8 @@ class Factoring {
                                 : SelfErrors(program_, std::as_const(rows_).view(), unit_);
     for (int64_t i = 0; i < d_; ++i) {
       result_.trace += std::max(0.0, self[i]);
-      // A small value from a remote kernel is one: only its sign may be rounding.
+      // Any positive value of a remote kernel counts, however small; only a negative one may be
+      // rounding.
       const double least = task_.remote != nullptr ? 0 : kZeroRoundings * errors[i];
       if (self[i] > least) {
         kept_.push_back(i);
@@ -164,8 +168,8 @@ class Factoring {
         {{"limit", "0.25"}, {"actual", absl::StrCat(value_error)}});
   }
 
-  // Moves the kept rows to the front and divides them by the roots of the diagonal. Roots of 1, as
-  // for an rbf kernel, change no bits.
+  // Moves the kept landmarks to the front and divides each K(x, y) by √K(x, x)·√K(y, y). If all
+  // K(x, x) are 1, as for rbf, no value changes.
   void Normalise() {
     std::vector<double> roots;
     for (const double self : self_) roots.push_back(std::sqrt(self));
@@ -201,13 +205,13 @@ class Factoring {
   const LandmarkTask& task_;
   const int64_t d_;
   const FactorShares shares_;
-  // Unit of the serving type.
+  // Unit round-off of the serving type.
   const double unit_;
   Matrix<double> rows_;
   KernelProgram program_;
   Matrix<double> storage_;
   MatrixView<double> gram_;
-  // Landmarks whose K(x, x) is not 0, and that.
+  // Landmarks whose K(x, x) is not 0, and their K(x, x).
   std::vector<int64_t> kept_;
   std::vector<double> self_;
   LandmarkFactor result_;

@@ -16,10 +16,10 @@ namespace phimap {
 
 // Values of a remote kernel on the landmarks.
 struct RemoteLandmarks {
-  // The lower triangle of K(S, S), d×d, and the unit round-off of its values.
+  // K(S, S), d×d, of which the lower triangle is read, and the unit round-off of its values.
   ConstMatrixView<double> gram;
   double unit = 0x1p-53;
-  // The stage of a plan, with an example for each landmark.
+  // Feature stage with one example per landmark.
   RemoteFeatures block;
 };
 
@@ -27,66 +27,71 @@ struct RemoteLandmarks {
 struct LandmarkTask {
   // The kernel with all parameters resolved.
   KernelExpression kernel;
-  // The input stage that the plan gets.
+  // Input stage of the plan.
   InputStage input;
   // Landmarks after the input stage in float64, d×p, not yet rounded to the serving type.
   ConstMatrixView<double> landmarks;
   FloatType serving_type = FloatType::kFloat32;
-  // In the place of kernel and landmarks, where it is not null.
+  // If not null, replaces `kernel` and `landmarks`.
   const RemoteLandmarks* remote = nullptr;
 
   int64_t count() const { return remote != nullptr ? remote->gram.rows() : landmarks.rows(); }
 };
 
-// Returns the landmarks rounded to the serving type. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE)
-// if one overflows.
+// Returns the landmarks rounded to the serving type, as they are served. FAILED_PRECONDITION
+// (VALUE_NOT_REPRESENTABLE) if one overflows.
 absl::StatusOr<Matrix<double>> ServedLandmarks(const LandmarkTask& task);
 
-// D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ on r pivots: M the kernel on the rounded rows that are served, D its
-// diagonal. Landmarks are compared with their own K(x, x), because margins are cosines, row by row:
-// compared with the largest, all rows whose K(x, x) is small would be dropped.
+// The factorization D^{-1/2}·M·D^{-1/2} ≈ L·Lᵀ on r pivots, where M is the kernel on the rounded
+// rows that are served and D is its diagonal. The residual of each landmark is compared with its
+// own K(x, x), because margins are cosines. Compared with the largest K(x, x), all rows with a
+// small K(x, x) would be dropped.
 struct LandmarkFactor {
-  // Factor of the normalised matrix, so that diagonal and residuals are shares of a landmark's own
-  // K(x, x); pivots and dropped rows by their places among all landmarks.
+  // Result of factoring the normalised matrix: its diagonal and residuals are shares of a
+  // landmark's own K(x, x). Pivots and dropped rows are indices into all landmarks.
   PivotedCholesky cholesky;
-  // max(d·u, 4β): u = 2⁻²⁴ or 2⁻⁵³ by the serving type, β the values' error over √(K(x, x)K(y, y)).
+  // max(d·u, 4β). u is the unit round-off of the serving type (2⁻²⁴ or 2⁻⁵³), or that of a remote
+  // kernel's values if larger; β is the error of values relative to √(K(x, x)·K(y, y)).
   double tolerance = 0;
-  // Landmarks whose K(x, x) is nothing but rounding (kZeroRoundings); they are among no others.
+  // Number of landmarks whose K(x, x) is only rounding (kZeroRoundings). They are neither pivots
+  // nor dropped rows.
   int64_t zero_landmarks = 0;
-  // tr K over the landmarks, and the part of it that the pivots leave unexplained.
+  // tr K over the landmarks, and the part of it that the pivots do not explain.
   double trace = 0;
   double residual_trace = 0;
-  // The pivots' rows, r×p, as served (none of values of a remote kernel), and K(x, x) of each.
+  // The pivots' rows as served, r×p (p = 0 for a remote kernel), and K(x, x) of each.
   Matrix<double> pivots;
   std::vector<double> self;
-  // L of K itself, r×r, lower: rows of the normalised factor times √K(x, x).
+  // Factor L of M itself, r×r, lower: row i is that of the normalised factor times √K(x, x) of
+  // pivot i.
   Matrix<double> factor;
 
   int64_t rank() const { return cholesky.rank(); }
 };
 
-// Shares of a builder's reported work after the Gram matrix, and after its factor: the rest takes
-// about as long as the triangle's inverse.
+// Shares of a builder's reported progress at which the Gram matrix and its factor are done. The
+// rest is assumed to take as long as the inverse of the factor.
 struct FactorShares {
   double gram = 0;
   double factor = 0;
 };
 FactorShares SharesOfFactor(const LandmarkTask& task);
 
-// Fills in all but `factor`, which is left as that of the normalised matrix until Denormalise.
+// Computes and factors the Gram matrix of the landmarks. `factor` of the result is that of the
+// normalised matrix until Denormalise is called.
 //
-// Errors: as ServedLandmarks and FactorPivoted, which refuses no expression that is positive
-//         semidefinite by construction; FAILED_PRECONDITION (KERNEL_ZERO) when K is 0 on every
-//         landmark, (KERNEL_PRECISION_TOO_LOW) when float64 leaves nothing of its values;
-//         (KERNEL_NOT_POSITIVE_SEMIDEFINITE) for a negative K(x, x); INVALID_ARGUMENT
-//         (VALUE_NOT_FINITE).
+// Errors: those of ServedLandmarks and FactorPivoted, which never refuses an expression that is
+//         positive semidefinite by construction; FAILED_PRECONDITION (KERNEL_ZERO) if K(x, x) is 0
+//         on every landmark, (KERNEL_PRECISION_TOO_LOW) if the kernel's values in float64 are too
+//         inaccurate to decide the rank, (KERNEL_NOT_POSITIVE_SEMIDEFINITE) for a negative K(x, x);
+//         INVALID_ARGUMENT (VALUE_NOT_FINITE).
 absl::StatusOr<LandmarkFactor> FactorLandmarks(const LandmarkTask& task,
                                                const TileControl& control);
 
-// Rows i of `w` divided by √K(x, x) of pivot i: weights of kernel values from weights of normalised
-// ones.
+// Divides each row i of `w` by √K(x, x) of pivot i, which turns weights of normalised kernel values
+// into weights of kernel values.
 void ScaleWeights(const LandmarkFactor& landmarks, MatrixView<double> w);
-// Makes `factor` that of K itself.
+// Turns `factor` from the factor of the normalised matrix into that of the matrix itself.
 void Denormalise(LandmarkFactor& landmarks);
 
 }  // namespace phimap

@@ -48,7 +48,7 @@ ServingStages<T> StagesIn(const StageNumbers& stages) {
   if (stages.remote.has_value()) {
     typed.features = *stages.remote;
   } else if (!stages.program.strings().empty()) {
-    // The rows are places in the table of the build.
+    // Each row is an index into the build's table of strings.
     StringFeatures features{.strings = {}, .program = stages.program.Over(nullptr)};
     for (int64_t i = 0; i < stages.rows.rows(); ++i) {
       features.strings.push_back(
@@ -104,7 +104,7 @@ absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair&
   } else {
     plans.served.stages = StagesIn<double>(stages);
   }
-  // A weight that float32 cannot hold shows as an invalid plan.
+  // A number that overflows the serving type makes the plan invalid.
   const absl::Status valid = plans.served.Validate();
   return valid.ok() ? valid : NotRepresentable(as.serving_type, valid.message());
 }

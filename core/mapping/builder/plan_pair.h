@@ -1,4 +1,4 @@
-// A mapping as two plans: one in the serving type, one without rounding to it.
+// The two plans of a mapping: one as it is served, one without rounding to the serving type.
 #ifndef PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
 #define PHIMAP_CORE_MAPPING_BUILDER_PLAN_PAIR_H_
 
@@ -12,10 +12,10 @@
 
 namespace phimap {
 
-// A plan in the serving type, and the same plan without rounding to that type.
+// A plan in the serving type, and the same plan in float64.
 struct PlanPair {
   Plan served;
-  // In float64; the reference for the serving error.
+  // Reference for the serving error, in float64.
   Plan reference;
 };
 
@@ -23,18 +23,18 @@ struct PlanPair {
 struct StageNumbers {
   Matrix<double> rows;
   KernelProgram program;
-  // One for each row if the program reads them.
+  // One offset per row if the program reads offsets, else empty.
   std::vector<double> offsets;
-  // In place of rows and program, if it has coefficients.
+  // Replaces `rows` and `program` if it has coefficients.
   ExpansionFeatures<double> expansion;
-  // In place of rows and program, if the kernel is remote.
+  // Replaces `rows` and `program` if the kernel is remote.
   std::optional<RemoteFeatures> remote;
-  // One for each feature, or empty.
+  // One number per feature, or empty.
   std::vector<double> centre;
-  // At most one of the two is set. If both are empty there is no projection.
-  Matrix<double> upper_triangle;  // r×r, what lies below the diagonal is ignored
+  // The projection: at most one of these two is set. If both are empty, there is no projection.
+  Matrix<double> upper_triangle;  // r×r; entries below the diagonal are ignored
   Matrix<double> dense;           // features × outputs
-  // With `upper_triangle`: K(a, a) of each row, which bounds of the features' rounding go by.
+  // K(a, a) of each row, for bounds on the rounding of features. Only with `upper_triangle`.
   std::vector<double> self_values;
   // Whether `dense` is stored without its zeros.
   bool sparse = false;
@@ -42,23 +42,23 @@ struct StageNumbers {
 
 // Common input of all builders.
 struct ServedAs {
-  // The input stage that the plan gets.
+  // Input stage of the plan.
   const InputStage& input;
   FloatType serving_type = FloatType::kFloat32;
 };
 
-// Each number rounded to `type` and back: the values that will be served.
+// Rounds each number to `type` and back to float64, which gives the values that will be served.
 Matrix<double> RoundedTo(FloatType type, ConstMatrixView<double> from);
 
-// The block with these of its examples, in this order.
+// Returns a copy of `block` with only the examples in `which`, in that order.
 RemoteFeatures WithExamples(const RemoteFeatures& block, const std::vector<int64_t>& which);
 
-// Fills in both plans. A row of values that come with the request has one for each example.
-// FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE, field "spec.serving_type") when a number does not
-// fit into the serving type.
+// Fills in both plans. If requests carry the kernel values (precomputed()), the input has one
+// column per example of the stage. FAILED_PRECONDITION (VALUE_NOT_REPRESENTABLE, field
+// "spec.serving_type") if a number does not fit into the serving type.
 absl::Status EmitPlans(const ServedAs& as, const StageNumbers& stages, PlanPair& plans);
 
-// The error of EmitPlans, for overflow that a builder finds earlier.
+// Returns the error of EmitPlans. Builders use it for overflow that they find earlier.
 absl::Status NotRepresentable(FloatType type, absl::string_view what);
 
 }  // namespace phimap

@@ -81,8 +81,8 @@ std::string DeviationText(double error) {
   return error < 1 ? absl::StrFormat("a = %.2g", error) : "no a below 1";
 }
 
-// Returns ", a = 0.1 for all rows within 3 of the mean"; empty if no uniform bound is known. The
-// bound holds for normal frequencies and for distances in unscaled columns.
+// Returns ", a = 0.1 for all rows within 3 of the mean", or "" if there is no such bound. The bound
+// holds only for normal frequencies and unscaled columns.
 std::string UniformBoundText(const TheoremTask& task) {
   const FourierKernel kernel = *FourierKernelOf(task.kernel);
   if (kernel.law->rbf_gamma == nullptr) return "";

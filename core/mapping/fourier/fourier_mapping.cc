@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kTurn = 6.283185307179586;  // 2π
 
-// The ratio of two normal numbers is Cauchy, and a division rounds alike everywhere.
+// The ratio of two normal numbers has a Cauchy distribution, and division gives the same bits on
+// every machine.
 void FillCauchy(uint64_t seed, MatrixView<double> rows) {
   const RandomStream normals(seed, StreamId::kFourierCauchy);
   for (int64_t j = 0; j < rows.rows(); ++j) {
@@ -55,7 +56,7 @@ absl::Status FillFrequencies(const FourierTask& task, MatrixView<double> rows,
 }
 
 KernelProgram ProgramOf(const FourierTask& task) {
-  // Roots first: no product overflows.
+  // The product of the roots cannot overflow, unlike the root of the product.
   const double amplitude =
       std::sqrt(2 / static_cast<double>(task.dimensions)) * std::sqrt(task.kernel.factor);
   std::vector<KernelOp> ops;

@@ -17,7 +17,7 @@
 
 namespace phimap {
 
-// factor times a leaf kernel that has a law of frequencies.
+// A leaf kernel with a known distribution of frequencies (`law`), times `factor`.
 struct FourierKernel {
   double factor = 1;
   const FourierLaw* law = nullptr;
@@ -26,44 +26,46 @@ struct FourierKernel {
   double ColumnFactor(int64_t column) const {
     return law->column_factor == nullptr ? 1 : law->column_factor(values, column);
   }
-  // Whether a frequency's direction is uniform, so that orthogonal ones have the law too.
+  // Whether the direction of a frequency is uniform. Then orthogonal frequencies can have the same
+  // distribution.
   bool has_uniform_directions() const { return law->numbers == FourierLaw::Numbers::kNormal; }
 };
 
-// The expression's parts, if Fourier features exist for it: c·K with a leaf K,
-// LeafKernel::fourier, c > 0 and finite. Before gamma is resolved nothing may ask the law for
-// numbers.
+// Returns the parts of the expression, or nullopt if it has no Fourier features. It must be c·K
+// with a leaf K that has LeafKernel::fourier, and c > 0 finite. The functions of the law must not
+// be called before gamma is resolved.
 std::optional<FourierKernel> FourierKernelOf(const KernelExpression& kernel);
 
 struct FourierTask {
   FourierKernel kernel;
   FourierForm form = FourierForm::kSinCos;
-  // Frequencies that are orthogonal within blocks of as many as there are columns; only for kernels
-  // with uniform directions.
+  // Makes frequencies orthogonal within blocks of p, where p is the number of columns. Only for
+  // kernels with uniform directions.
   bool orthogonal = false;
-  // D; even for kSinCos.
+  // D, the number of features. Even for kSinCos.
   int64_t dimensions = 0;
   uint64_t seed = 0;
 };
 
-// ψ(x) = √(2c/D)·(cos ωⱼᵀx …, sin ωⱼᵀx …), D/2 frequencies, or √(2c/D)·cos(ωⱼᵀx + bⱼ), D of them:
-// ψ(x)·ψ(y) has the mean K(x, y). With p columns, sⱼ, FourierLaw::row_scale, and each column
-// multiplied by FourierLaw::column_factor,
-//   ω    sⱼ·number j·p + k of StreamId::kFourierFrequencies, normal; or, orthogonal, sⱼ·lⱼ·qⱼ, qⱼ a
-//        row of a p×p Haar matrix (FillOrthonormalRows; a new one for each p rows), lⱼ² the sum of
-//        the squares of numbers j·p … j·p + p − 1 of kFourierLengths: each frequency alone is as
-//        before (Yu, Suresh, Choromanski, Holtmann-Rice, Kumar 2016); or, of a Cauchy law, sⱼ times
-//        numbers 2(j·p + k) over 2(j·p + k) + 1 of kFourierCauchy
-//   b    2π·number j of kFourierPhases
-// Frequencies are stored in turns, ω/2π.
+// Builds ψ(x) = √(2c/D)·(cos ωⱼᵀx …, sin ωⱼᵀx …) with D/2 frequencies, or √(2c/D)·cos(ωⱼᵀx + bⱼ)
+// with D frequencies. ψ(x)·ψ(y) has the mean K(x, y). With p columns and sⱼ =
+// FourierLaw::row_scale, entry k of ωⱼ is FourierLaw::column_factor of column k times one of
+//   normal      sⱼ·(number j·p + k of StreamId::kFourierFrequencies)
+//   orthogonal  sⱼ·lⱼ·(entry k of qⱼ). qⱼ is a row of a p×p Haar matrix (FillOrthonormalRows; a new
+//               matrix for each p rows), lⱼ² the sum of the squares of numbers j·p … j·p + p − 1 of
+//               kFourierLengths. Each frequency alone has the normal distribution above (Yu,
+//               Suresh, Choromanski, Holtmann-Rice, Kumar 2016).
+//   Cauchy      sⱼ·(number 2(j·p + k) of kFourierCauchy)/(number 2(j·p + k) + 1)
+// and bⱼ is 2π·(number j of kFourierPhases). Frequencies are stored in turns, as ω/2π.
 absl::StatusOr<PlanPair> BuildFourier(const ServedAs& as, const FourierTask& task,
                                       Checkpoint checkpoint);
 
-// Normal numbers: number j·p + k of `stream` is entry (j, k).
+// Fills `rows` with normal numbers. Entry (j, k) is number j·p + k of `stream`, where p is the
+// number of columns.
 void FillNormalRows(uint64_t seed, StreamId stream, MatrixView<double> rows);
-// Rows that are orthogonal within blocks of as many as there are columns, each alone distributed as
-// a row of normal numbers: its direction by FillOrthonormalRows, the square of its length the sum
-// of the squares of p numbers of `lengths`.
+// Fills `rows` with rows that are orthogonal within blocks of p, where p is the number of columns.
+// Each row alone is distributed like a row of normal numbers. FillOrthonormalRows gives its
+// direction; its squared length is the sum of the squares of p numbers of `lengths`.
 absl::Status FillOrthogonalNormalRows(uint64_t seed, StreamId lengths, MatrixView<double> rows,
                                       Checkpoint checkpoint);
 
@@ -72,12 +74,12 @@ struct FourierShape {
   FourierForm form = FourierForm::kSinCos;
   bool orthogonal = false;
   int64_t dimensions = 0;
-  // After the input stage.
+  // Number of columns after the input stage.
   int64_t columns = 0;
   FloatType serving_type = FloatType::kFloat32;
 };
 
-// Cost and result sizes of BuildFourier.
+// Returns cost and result sizes of BuildFourier.
 MappingCost CostOfFourier(const FourierShape& shape);
 
 }  // namespace phimap

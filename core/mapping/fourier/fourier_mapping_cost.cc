@@ -9,9 +9,9 @@ namespace {
 
 constexpr int64_t kDouble = sizeof(double);
 
-// In blocks of as many as there are columns.
+// Returns the work of FillOrthogonalNormalRows, which fills one block of `columns` rows at a time.
 Work WorkOfOrthogonal(int64_t frequencies, int64_t columns) {
-  // A length takes as many normal numbers as a frequency has.
+  // The length of a frequency takes `columns` normal numbers.
   Work work{.elements = ElementsOfEntry(ProjectionKind::kGaussian) *
                         static_cast<double>(frequencies) * static_cast<double>(columns)};
   for (int64_t begin = 0; begin < frequencies; begin += columns) {

@@ -1,4 +1,4 @@
-// positive(dimensions=…): positive random features of exp(γ·xᵀy), which attention is made of
+// positive(dimensions=…): positive random features of exp(γ·xᵀy), the kernel of attention
 // (Choromanski and others, "Rethinking attention with performers", 2021).
 #include <cmath>
 #include <optional>
@@ -47,10 +47,9 @@ absl::Status CheckExponential(const BuildSpec& spec) {
       spec, "requires exp(linear()) or exp(c*linear()) with c > 0, optionally scaled by c > 0");
 }
 
-// The j-th of m features is √(c/m)·exp(√γ·ωⱼᵀx − γ‖x‖²/2), ω normal: F(x)·F(y) has the mean
+// The j-th of m features is √(c/m)·exp(√γ·ωⱼᵀx − γ‖x‖²/2) with normal ω. F(x)·F(y) has the mean
 // c·exp(γ·xᵀy), because E exp(ωᵀz) = exp(‖z‖²/2). The stage has rows a = ω/(2√γ) with offsets
-// ‖a‖²/2, and makes the exponent of what it has, so that nothing is exponentiated before it is
-// whole:
+// ‖a‖²/2. It computes the whole exponent from these before it exponentiates:
 //   −γ/2·‖x − a‖² + γ·(x·a + ‖a‖²/2) = 2γ·x·a − γ‖x‖²/2 = √γ·ωᵀx − γ‖x‖²/2.
 KernelProgram PositiveProgram(const ExponentialKernel& kernel, int64_t dimensions) {
   const double amplitude = std::sqrt(kernel.factor) / std::sqrt(static_cast<double>(dimensions));
@@ -94,8 +93,8 @@ absl::StatusOr<BuiltMapping> BuildPositive(const BuildSpec& spec, const Landmark
   return built;
 }
 
-// Equal to the cost of Fourier features with a phase, which have a normal row and an offset for
-// each feature too.
+// The cost equals that of Fourier features with a phase, which also have a normal row and an offset
+// per feature.
 MappingCost CostOfPositive(const MappingShape& shape) {
   static constexpr FourierLaw kNormalRows = {.numbers = FourierLaw::Numbers::kNormal};
   return CostOfFourier({.law = &kNormalRows,

@@ -17,17 +17,17 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kOversampling = 8;
-// Larger residuals are warned about; the second limit is for a randomized Gram matrix, which is in
+// Largest residuals without a warning. The second applies to a randomized Gram matrix, which is in
 // float32.
 constexpr double kLargestResidual = 1e-6;
 constexpr double kLargestSingleResidual = 1e-4;
 
-// Relative residuals that products in float64 and float32 reach.
+// Relative residuals that the iteration can reach with products in float64 and in float32.
 constexpr double kTolerance = 1e-10;
 constexpr double kSingleTolerance = 1e-5;
 
-// Most products. In a randomized matrix, components that are still mixed after 300 products lie
-// among its noise, whose eigenvalues are close to each other.
+// Maximum number of products. In a randomized matrix, components that are still mixed after 300
+// products belong to the noise, whose eigenvalues are close to each other.
 constexpr int64_t kProducts = 1000;
 constexpr int64_t kRandomizedProducts = 300;
 
@@ -40,8 +40,8 @@ Matrix<double> StartVectors(uint64_t seed, int64_t count, int64_t m) {
   return start;
 }
 
-// β with K̂ + βI positive semidefinite, to some hundredths of ‖K̂‖: a little less than 0 is left,
-// which is far from the largest by modulus.
+// Returns β such that K̂ + βI is positive semidefinite up to a few hundredths of ‖K̂‖. Any negative
+// eigenvalue that remains is far from the largest in absolute value.
 absl::StatusOr<double> ShiftOf(const PcaGram& gram, uint64_t seed, int64_t m,
                                const TileControl& control) {
   constexpr int64_t kSteps = 60;
@@ -58,7 +58,8 @@ bool IsSmall(const KernelPcaTask& pca, int64_t m) {
   return !pca.gram.any() && !pca.single_gram && m <= kMaxLapackLandmarks;
 }
 
-// The leading pairs of K̂ by falling value, one more than there are components if there is one.
+// Returns the leading eigenpairs of the shifted matrix by descending absolute value, with the shift
+// subtracted: as many as there are components, and one more (if it exists) for a randomized matrix.
 absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double shift, const TileControl& control) {
   const auto multiply = [&](ConstMatrixView<double> v, MatrixView<double> out,
@@ -84,7 +85,7 @@ absl::StatusOr<Eigenpairs> LeadingPairs(const PcaGram& gram, const KernelPcaTask
   return pairs;
 }
 
-// Eigenpairs of a matrix in float64.
+// Returns the leading eigenpairs of a Gram matrix that is not randomized.
 absl::StatusOr<Eigenpairs> ExactPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                       const TileControl& control) {
   if (!PcaByLapack(pca, m)) {
@@ -95,9 +96,9 @@ absl::StatusOr<Eigenpairs> ExactPairs(const PcaGram& gram, const KernelPcaTask& 
   return FactorEigenpairs(gram.Exact(), pca.components);
 }
 
-// Finds the eigenpairs with the largest values, of the shifted matrix if necessary. If the pairs of
-// largest modulus are all positive, they are the pairs of largest value; without a shift the
-// iteration is faster.
+// Returns the eigenpairs of largest eigenvalue, and sets `shift`. The iteration finds eigenvalues
+// of largest absolute value. If none of them is negative, they are also the largest, and no shift
+// is needed. Otherwise the iteration is repeated on the shifted matrix, which is slower.
 absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask& pca, int64_t m,
                                         double& shift, const TileControl& control) {
   shift = 0;
@@ -114,8 +115,9 @@ absl::StatusOr<Eigenpairs> HighestPairs(const PcaGram& gram, const KernelPcaTask
                       {control.threads_ref(), [&](double f) { return control(0.6 + 0.4 * f); }});
 }
 
-// Unit α_n, row after row, of `kept` components. For centred ones their sum, which is 0 but for the
-// iteration's error, is subtracted, so that a shift of all kernel values has no effect.
+// Returns the unit vectors α_n of the first `kept` components, one per row. If `centred`, each α_n
+// has its mean subtracted, which is 0 up to the iteration's error. After that, a constant added to
+// all kernel values has no effect.
 Matrix<double> Expansions(const Eigenpairs& pairs, int64_t kept, bool centred) {
   const int64_t m = pairs.vectors.cols();
   Matrix<double> alpha = Matrix<double>::Uninit(kept, m);
@@ -128,7 +130,7 @@ Matrix<double> Expansions(const Eigenpairs& pairs, int64_t kept, bool centred) {
   return alpha;
 }
 
-// Randomized rounding in place, and how many weights are left.
+// Rounds the weights at random, in place. Returns how many are left.
 absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<double> alpha) {
   const RandomStream uniform(seed, StreamId::kExpansionRounding);
   const int64_t m = alpha.cols();
@@ -155,7 +157,8 @@ absl::StatusOr<RoundingLoss> Round(double scale, uint64_t seed, MatrixView<doubl
   return loss;
 }
 
-// Rows and weights of the landmarks that have any, α_n/√λ_n; and which they are.
+// Puts the landmarks that have a weight other than 0 into `stages`, with their weights α_n/√λ_n.
+// Returns which landmarks these are.
 std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vector<double>& values,
                                    const std::vector<double>& means, StageNumbers& stages) {
   const int64_t kept = alpha.rows();
@@ -180,8 +183,9 @@ std::vector<int64_t> SetExpansions(const Matrix<double>& alpha, const std::vecto
   return used;
 }
 
-// λ_n − λ_{n+1} > 2c‖E‖ on both sides, c = 2. K̂'s eigenvalues are K's within ‖E‖ each (Weyl), so
-// that a gap of more than 6‖E‖ there is one of more than 4‖E‖ here. `error` is ‖E‖ or more.
+// Returns the components n, counted from 1, whose gaps to both neighbours exceed 2c‖E‖ = 4‖E‖
+// (c = 2) in the spectrum of K. By Weyl, each eigenvalue of K̂ is within ‖E‖ of that of K, so a gap
+// over 6‖E‖ in `values`, the spectrum of K̂, suffices. `error` is at least ‖E‖.
 std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double error) {
   std::vector<int64_t> apart;
   for (size_t n = 0; n + 1 < values.size(); ++n) {
@@ -192,24 +196,24 @@ std::vector<int64_t> ComponentsApart(const std::vector<double>& values, double e
   return apart;
 }
 
-// Unit of the serving type, or of shorter values.
+// Returns the unit round-off of the serving type, or of a remote kernel's values if that is larger.
 double UnitOf(const LandmarkTask& task) {
   const double unit = std::ldexp(1.0, task.serving_type == FloatType::kFloat32 ? -24 : -53);
   return task.remote != nullptr ? std::max(unit, task.remote->unit) : unit;
 }
 
-// Keeps the eigenvalues above the tolerance, which it sets. Eigenvalues fall, so the dropped ones
-// stand behind the kept ones.
+// Sets the tolerance and keeps the eigenvalues above it. Eigenvalues are in descending order, so
+// the dropped ones come last.
 absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const KernelPcaTask& pca,
                             double u, KernelPca& mapping) {
-  // Precision of weights in the serving type, and rounding of a zero.
+  // Two limits: the precision of weights in the serving type (u), and the rounding of a zero
+  // eigenvalue (product).
   const double product = std::ldexp(1.0, gram.single() ? -24 : -53);
   mapping.tolerance =
       static_cast<double>(pairs.vectors.cols()) *
       std::max(u * gram.largest(), product * std::abs(pairs.values[0] + mapping.shift));
   for (int64_t n = 0; n < pca.components; ++n) {
-    // The leading pairs by modulus of a positive semidefinite matrix are positive, but for what
-    // rounding leaves of a zero.
+    // A positive semidefinite matrix has no negative eigenvalue, except for rounding of a zero.
     if (!gram.randomized().has_value() && pairs.values[n] < -8 * mapping.tolerance) {
       return MakeError(
           absl::StatusCode::kFailedPrecondition, "KERNEL_NOT_POSITIVE_SEMIDEFINITE", "kernel",
@@ -227,7 +231,7 @@ absl::Status KeepComponents(const PcaGram& gram, const Eigenpairs& pairs, const 
                                : "K(x, x) is 0 on every landmark: there is no direction");
 }
 
-// Measures the loss by randomization, if there was any.
+// Measures the error of a randomized Gram matrix. No-op if the matrix is not randomized.
 absl::Status Measure(const StageNumbers& stages, const PcaGram& gram, const Eigenpairs& pairs,
                      uint64_t seed, const TileControl& control, KernelPca& mapping) {
   if (!gram.randomized().has_value()) return absl::OkStatus();
@@ -243,7 +247,7 @@ absl::Status Measure(const StageNumbers& stages, const PcaGram& gram, const Eige
   return absl::OkStatus();
 }
 
-// Weights, rounded or not, and the landmarks that have any.
+// Computes the weights, rounds them if requested, and keeps the landmarks that have weights.
 absl::Status Expand(const PcaGram& gram, const Eigenpairs& pairs, const KernelPcaTask& pca,
                     StageNumbers& stages, KernelPca& mapping) {
   const auto kept = static_cast<int64_t>(mapping.eigenvalues.size());
@@ -257,13 +261,12 @@ absl::Status Expand(const PcaGram& gram, const Eigenpairs& pairs, const KernelPc
   return absl::OkStatus();
 }
 
-// The Gram matrix, and the stage that the plan gets, of all landmarks.
+// Returns the Gram matrix of all landmarks, and puts their feature stage into `stages`.
 absl::StatusOr<PcaGram> GramOf(const LandmarkTask& task, const KernelPcaTask& pca,
                                StageNumbers& stages, const TileControl& control) {
   if (task.remote != nullptr) {
     PHIMAP_CHECK(!pca.gram.any() && !pca.single_gram);
-    // Uses emplace, because GCC 12 with sanitizers warns of an uninitialised string in the
-    // assignment.
+    // emplace, because GCC 12 with sanitizers warns of an uninitialised string in an assignment.
     stages.remote.emplace(task.remote->block);
     return PcaGram::Of(task.remote->gram, control);
   }

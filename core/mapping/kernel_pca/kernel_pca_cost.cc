@@ -8,12 +8,12 @@ namespace phimap {
 namespace {
 
 constexpr int64_t kDouble = sizeof(double);
-// Number of products of the iteration: more if many components are wanted, whose eigenvalues are
-// close to each other.
+// Assumed number of products. The iteration needs more if many components are wanted, because
+// their eigenvalues are close to each other.
 constexpr double kForecastProducts = 40;
 constexpr double kForecastOfMany = 120;
 
-// The steps of the builder, one after the other.
+// Work of each step of the builder, in order.
 struct PcaWork {
   Work gram;
   Work vectors;
@@ -32,30 +32,31 @@ PcaWork WorkOfPca(int64_t landmarks, int64_t columns, const ValueWork& value,
   work.gram.elements += rows * rows;
   const double products = 16 * vectors < rows ? kForecastProducts : kForecastOfMany;
   work.vectors.product_flops = products * vectors * (2 * rows * kept + 8 * vectors) * rows;
-  // LAPACK does half of it in products of matrices and vectors, which take twice as long.
+  // LAPACK spends half of its work in products of a matrix with a vector, which take twice as long
+  // as products of matrices.
   if (PcaByLapack(pca, landmarks)) work.vectors.product_flops = 18 * rows * rows * rows;
   if (!pca.gram.any()) return work;
-  // An entry that is kept costs ten times as much as one that is computed in tiles; drawing a sign
-  // costs about the same.
+  // A kept entry costs ten times an entry computed in tiles. Drawing a sign costs about the same.
   work.gram.elements += (10 * kept + (pca.gram.quantise ? 10 * kept : 0)) * rows * rows / 2;
-  // The loss takes all of K once more, and the steps of Lanczos.
+  // Measuring the error computes all of K again, and the steps of Lanczos.
   work.loss = block;
   work.loss.product_flops += 2 * static_cast<double>(GramErrorSteps(landmarks)) * rows * rows;
   return work;
 }
 
-// The Gram matrix, or what stands for it.
+// Returns the bytes of the Gram matrix or its replacement.
 int64_t GramBytes(int64_t m, const KernelPcaTask& pca) {
-  // LAPACK gets a copy.
+  // LAPACK works on a copy.
   if (!pca.gram.any()) return kDouble * m * m * (m <= kMaxLapackLandmarks ? 2 : 1);
   const double entries = 0.5 * static_cast<double>(m) * static_cast<double>(m) / pca.gram.sparsify;
-  // Columns and values of half of the entries and their mirror images; and K in float32.
+  // The kept entries below the diagonal and their mirror images (12 bytes per entry, and 10 % to be
+  // safe), the matrix in bits, and K in float32.
   return static_cast<int64_t>(12 * 1.1 * entries) + m * m / 8 + 4 * m * m;
 }
 
-// While the Gram matrix is computed, each thread has a tile of it, or the rows that its entries are
-// kept for. While the matrix is used in products, the vectors are side by side, or each thread has
-// some of its rows.
+// Returns the bytes of scratch memory. While the Gram matrix is computed, each thread holds a tile
+// of it, or the rows whose entries are kept. During products, the vectors are held side by side, or
+// each thread holds some rows of the matrix.
 int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
   constexpr int64_t kWideRowBytes = 128;
   const int64_t m = shape.landmarks;
@@ -69,7 +70,7 @@ int64_t ScratchBytes(const LandmarkShape& shape, const KernelPcaTask& pca) {
 
 KernelPcaSteps StepsOfKernelPca(const LandmarkTask& task, const KernelPcaTask& pca) {
   const int64_t p = task.landmarks.cols();
-  // A given matrix has no values to compute.
+  // The Gram matrix of a remote kernel is already there.
   const bool at_hand = task.remote != nullptr;
   const PcaWork work =
       WorkOfPca(task.count(), p, at_hand ? ValueWork() : WorkOfValue(task.kernel, p), pca);
@@ -91,10 +92,10 @@ MappingCost CostOfKernelPca(const LandmarkShape& shape, const KernelPcaTask& pca
                            (shape.value.products * static_cast<double>(shape.columns) +
                             static_cast<double>(shape.dimensions));
   cost.row.elements = static_cast<double>(m) * shape.value.elements;
-  // A weight that is stored without the zeros beside it takes its column too.
+  // A sparse matrix of weights stores the column of each weight too.
   const int64_t indices = pca.rounding > 0 ? 8 * m * (shape.dimensions + 1) : 0;
   cost.kept_bytes = PlanPairBytes(shape.serving_type, cost.plan_numbers) + indices;
-  // The vectors with their images; weights and plans at last.
+  // The vectors and their products with the matrix; at the end, the weights and the plans.
   cost.build_bytes =
       GramBytes(m, pca) + kDouble * m * shape.columns +
       std::max({ScratchBytes(shape, pca), 6 * kDouble * block * m,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPcaDelta = 0.05;
 
-// Three digits that are no less than the number.
+// Returns the number rounded up to three digits.
 std::string UpperText(double number) {
   const double step = std::pow(10.0, std::floor(std::log10(number)) - 2);
   return absl::StrFormat("%.3g", number > 0 ? std::ceil(number / step) * step : 0.0);
@@ -43,8 +43,8 @@ std::string GramText(const GramLoss& gram) {
   return text;
 }
 
-// A rounded weight is multiplied with k(x_i, x) − μ_i if that is centred, and then has an effect
-// far from all landmarks too, where k is 0.
+// In a centred mapping, weights multiply k(x_i, x) − μ_i, so rounding has an effect even far from
+// all landmarks, where k is 0.
 std::string RoundingText(const RoundingLoss& rounding, const MappingSpec& mapping, int64_t used) {
   return absl::StrCat(
       ". Of ", rounding.all_weights, " weights rounding at s = ", rounding.scale, " leaves ",
@@ -71,7 +71,7 @@ std::string KernelPcaTheorem(const MappingSpec& mapping, const KernelPca& found)
       found.products > 0 ? "By orthogonal iteration (Achlioptas, McSherry, Schölkopf 2001)"
                          : "By LAPACK",
       found.residual);
-  // K's own share is not known for a randomized matrix.
+  // The share of K's trace is unknown for a randomized matrix.
   if (found.gram.has_value()) {
     return absl::StrCat("Schölkopf, Smola, Müller 1998, of a randomized matrix: ", components,
                         mapping.centred ? " centred" : "", " components. ", how, text);

@@ -9,7 +9,8 @@
 
 namespace phimap {
 
-// The statement of a certificate, with the iteration's findings and the randomization's error.
+// Returns the theorem for the certificate, with the results of the iteration and the error of
+// randomization.
 std::string KernelPcaTheorem(const MappingSpec& mapping, const KernelPca& found);
 
 }  // namespace phimap

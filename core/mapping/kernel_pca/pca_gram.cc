@@ -12,10 +12,10 @@
 namespace phimap {
 namespace {
 
-// Rows of K that one thread multiplies with at a time.
+// Rows of K that one thread multiplies at a time.
 constexpr int64_t kProductRows = 256;
 
-// The upper triangle from the lower one, in square blocks, so that both stay in the cache.
+// Copies the lower triangle to the upper one, in square blocks, so that both stay in the cache.
 absl::Status Mirror(MatrixView<double> gram, const TileControl& control) {
   constexpr int64_t kBlock = 64;
   return ForEachRange(gram.rows(), kBlock, control, [&](int64_t bi, int64_t count) {
@@ -31,10 +31,10 @@ double MeanOf(const double* numbers, int64_t count) {
   return std::accumulate(numbers, numbers + count, 0.0) / static_cast<double>(count);
 }
 
-// Share of the Gram matrix's time: 8 bytes are read and written for each value.
+// Mirror's share of the time that the Gram matrix takes. It reads and writes 8 bytes per value.
 constexpr double kMirrorShare = 0.1;
 
-// Takes off each row its mean.
+// Subtracts from each row its mean.
 void TakeOffMeans(MatrixView<double> rows) {
   for (int64_t n = 0; n < rows.rows(); ++n) {
     const double mean = MeanOf(rows.row(n), rows.cols());
@@ -95,7 +95,7 @@ absl::Status PcaGram::Centre(const TileControl& control) {
   return absl::OkStatus();
 }
 
-// K is symmetric: some of its rows give as many columns of the product.
+// K is symmetric, so its rows [begin, begin + count) give the same columns of the product.
 absl::Status PcaGram::MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
                                    const TileControl& control) const {
   if (randomized_.has_value()) return randomized_->Multiply(v, out, control);

@@ -1,5 +1,5 @@
-// Matrix that kernel PCA iterates: the Gram matrix of the landmarks, or its replacement, centred or
-// not.
+// The matrix whose eigenvectors kernel PCA finds: the Gram matrix of the landmarks or a randomized
+// replacement, centred or not.
 #ifndef PHIMAP_CORE_MAPPING_KERNEL_PCA_PCA_GRAM_H_
 #define PHIMAP_CORE_MAPPING_KERNEL_PCA_PCA_GRAM_H_
 
@@ -15,40 +15,41 @@
 
 namespace phimap {
 
-// Form in which K(S, S) is held.
+// Form in which K(S, S) is stored.
 struct GramForm {
   GramRandomization randomization;
-  // Whether an exact Gram matrix is held in float32; a randomized one always is.
+  // Whether an exact Gram matrix is stored in float32. A randomized one always is.
   bool single = false;
 };
 
-// Immutable except for Centre; thread-safe. The bits do not depend on the number of threads. In
-// float64: 8m² bytes; in float32 half; or RandomizedGram's.
+// Immutable except for Centre; thread-safe. The bits do not depend on the number of threads.
+// Memory: 8m² bytes in float64, 4m² in float32, or that of RandomizedGram.
 class PcaGram {
  public:
-  // Errors: as RandomizedGram::Draw.
+  // Computes the Gram matrix of `rows`. Errors: those of `control` and of RandomizedGram::Draw.
   static absl::StatusOr<PcaGram> Make(const KernelProgram& program, ConstMatrixView<double> rows,
                                       const GramForm& form, uint64_t seed,
                                       const TileControl& control);
 
-  // Uses the lower triangle of a given matrix. Errors: those of `control`.
+  // Copies a given Gram matrix, of which it reads the lower triangle. Errors: those of `control`.
   static absl::StatusOr<PcaGram> Of(ConstMatrixView<double> gram, const TileControl& control);
 
-  // Replaces the matrix by (I − 11ᵀ/m) K (I − 11ᵀ/m). Errors: those of `control`.
+  // Replaces K by (I − 11ᵀ/m) K (I − 11ᵀ/m). Call it at most once. Errors: those of `control`.
   absl::Status Centre(const TileControl& control);
 
-  // out = v·K. Shapes: v and out b×m; out aliases not v. Errors: those of `control`. Calls BLAS.
+  // Computes out = v·K. Shapes: v and out b×m. `out` must not alias `v`. Errors: those of
+  // `control`. Calls BLAS.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
-  // The matrix itself. REQUIRES: it is in float64 and not randomized.
+  // Returns a copy of the matrix. REQUIRES: it is in float64 and not randomized.
   Matrix<double> Exact() const;
 
   // The sum of the eigenvalues.
   double trace() const { return trace_; }
-  // max K_ii, as not centred.
+  // max K_ii, before centring.
   double largest() const { return largest_; }
-  // mean_j K_ij of each row; empty if it is not centred.
+  // mean_j K_ij of each row; empty if the matrix is not centred.
   const std::vector<double>& means() const { return means_; }
   // Whether products are rounded to float32.
   bool single() const { return exact_.empty(); }
@@ -59,7 +60,7 @@ class PcaGram {
   absl::Status MultiplyAsIs(ConstMatrixView<double> v, MatrixView<double> out,
                             const TileControl& control) const;
 
-  // One of the three.
+  // Exactly one of these three holds the matrix.
   Matrix<double> exact_;
   Matrix<float> single_;
   std::optional<RandomizedGram> randomized_;

@@ -18,15 +18,15 @@
 namespace phimap {
 namespace {
 
-// Rows of a tile: a multiple of 8, so that no byte of bits holds entries of two, and a block of the
-// matrix, which one thread fills.
+// Rows of a tile, which one thread fills: a block of SparseSymmetric. A multiple of 8, so that two
+// tiles never share a byte of `bits_`.
 constexpr int64_t kTileRows = SparseSymmetric::kBlockRows;
 static_assert(kTileRows % 8 == 0);
 
-// Possible error of Lanczos at either end, relative to the spread of the spectrum of K̂ − K, which
-// is up to twice its norm.
+// Error of Lanczos at either end of the spectrum of K̂ − K, relative to the spread of that
+// spectrum, which is up to twice the norm.
 constexpr double kNormError = 0.01;
-// Entries and products in float32 leave 1e-5 of the norm.
+// Margin for float32: entries and products in float32 change the norm by about 1e-5 of it.
 constexpr double kSingleRounding = 1e-4;
 
 GramSampling SamplingOf(const GramRandomization& randomization) {
@@ -34,7 +34,7 @@ GramSampling SamplingOf(const GramRandomization& randomization) {
   return randomization.sparsify > 1 ? GramSampling::kBoth : GramSampling::kQuantise;
 }
 
-// The columns of row i that are kept, rising.
+// Puts the kept columns of row i below the diagonal into `columns`, in ascending order.
 void KeptColumns(const RandomStream& gaps, int64_t m, double s, int64_t i,
                  std::vector<uint16_t>& columns) {
   columns.clear();
@@ -47,22 +47,23 @@ void KeptColumns(const RandomStream& gaps, int64_t m, double s, int64_t i,
   for (int64_t k = 0;; ++k) {
     const double skipped =
         std::floor(Log(gaps.UniformOpen01(static_cast<uint64_t>(i * m + k))) / log_skip);
-    // Before it is an integer: it can be larger than any.
+    // Compared before the conversion, because `skipped` can exceed the range of int64_t.
     if (!(skipped < static_cast<double>(i - j - 1))) return;
     j += 1 + static_cast<int64_t>(skipped);
     columns.push_back(static_cast<uint16_t>(j));
   }
 }
 
-// The rows that an entry is kept for, side by side, and their kernel values. For one thread.
+// Computes kernel values of one row with selected other rows, which it copies side by side. Not
+// thread-safe.
 class RowValues {
  public:
-  // `norms` are the norms of the rows and must outlive this object.
+  // `norms` are the squared norms of `rows`. All arguments must outlive this object.
   RowValues(const KernelProgram& program, ConstMatrixView<double> rows,
             const std::vector<double>& norms)
       : program_(program), rows_(rows), norms_(norms) {}
 
-  // K(x_i, x_j) for each column j.
+  // Returns K(x_i, x_j) for each j in `columns`. The result is valid until the next call.
   const double* At(int64_t i, const std::vector<uint16_t>& columns) {
     const auto count = static_cast<int64_t>(columns.size());
     if (gathered_.rows() < count) {
@@ -103,7 +104,7 @@ Matrix<float> StartOf(uint64_t seed, int64_t m) {
   return start;
 }
 
-// Measures the bounds that need only the entries of K.
+// Sets the members of `found` that need only the entries of K.
 absl::Status MeasureEntries(ConstMatrixView<float> k, const TileControl& control,
                             GramError& found) {
   const auto m = static_cast<size_t>(k.rows());
@@ -185,7 +186,7 @@ absl::Status RandomizedGram::DrawRows(const KernelProgram& program, ConstMatrixV
       sparse_.AddRow(i, static_cast<float>(diagonal[i]), columns, values);
     }
   };
-  // A row's entries grow with its number.
+  // Row i has up to i entries, so progress grows with the square of the rows done.
   PHIMAP_RETURN_IF_ERROR(ForEachRange(
       m, kTileRows, {control.threads_ref(), [&](double f) { return control(f * f); }}, tile));
   return sparse_.Mirror({control.threads_ref(), [&](double) { return control(1); }});
@@ -200,7 +201,7 @@ void RandomizedGram::SetBits(int64_t i, const std::vector<float>& values) {
 }
 
 void RandomizedGram::Unpack(int64_t first, MatrixView<float> out) const {
-  // Eight entries for each byte there is.
+  // Table of the eight entries for each value of a byte.
   const auto b = static_cast<float>(law_.b);
   std::array<std::array<float, 8>, 256> entries;
   for (int byte = 0; byte < 256; ++byte) {
@@ -268,12 +269,13 @@ absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatr
       for (int64_t j = 0; j < i; ++j) gram(i, j) = static_cast<float>(tile(i - begin, j));
       gram(i, i) = static_cast<float>(diagonal[i]);
     }
-    // Above the diagonal, column after column of the tile, so that a row is written in one piece.
+    // The upper triangle is written by columns of the tile, so that each row is written
+    // contiguously.
     for (int64_t j = 0; j < end; ++j) {
       for (int64_t i = std::max(begin, j + 1); i < end; ++i) gram(j, i) = gram(i, j);
     }
   };
-  // A tile's work grows with its number.
+  // The work of a tile grows with its index, so progress is the square of the tiles done.
   PHIMAP_RETURN_IF_ERROR(
       ForEachRange(m, kGramTileRows,
                    {control.threads_ref(), [&](double f) { return control(f * f); }}, compute));

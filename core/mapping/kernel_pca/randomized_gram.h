@@ -1,5 +1,5 @@
-// A Gram matrix whose entries were randomized so that it takes less memory and less time to
-// multiply with (Achlioptas, McSherry, Schölkopf 2001, section 3).
+// A Gram matrix with randomized entries, which needs less memory and multiplies faster
+// (Achlioptas, McSherry, Schölkopf 2001, section 3).
 #ifndef PHIMAP_CORE_MAPPING_KERNEL_PCA_RANDOMIZED_GRAM_H_
 #define PHIMAP_CORE_MAPPING_KERNEL_PCA_RANDOMIZED_GRAM_H_
 
@@ -17,9 +17,9 @@
 namespace phimap {
 
 struct GramRandomization {
-  // An entry is kept with probability 1/sparsify, and then is sparsify times as large; 1: all are.
+  // Each entry is kept with probability 1/sparsify and then multiplied by sparsify. 1 keeps all.
   double sparsify = 1;
-  // Each kept entry becomes ±sparsify·b at random, b = max K_ii, with the same mean.
+  // Each kept entry becomes ±sparsify·b at random, with the same mean; b = max K_ii.
   bool quantise = false;
 
   bool any() const { return sparsify > 1 || quantise; }
@@ -31,14 +31,15 @@ struct GramRandomization {
 //                1 + ⌊ln u / ln(1 − 1/s)⌋ of uniform numbers i·m, i·m + 1, … of StreamId::kGramGaps
 //   quantised    K̂_ij = +b (or +s·b) if uniform number i·m + j of StreamId::kGramSigns is below
 //                1/2 + K_ij/(2b), else −b (−s·b)
-// so that only entries that are kept are evaluated, and a row depends on itself alone: the same
-// bits for any number of threads, in products too. Sparsified, 12 bytes an entry kept below the
-// diagonal are held; quantised alone, a bit each. Immutable, thread-safe.
+// Only kept entries are evaluated. Each row is drawn independently of the others, so the bits do
+// not depend on the number of threads, in products either. Memory: 12 bytes per kept entry below
+// the diagonal if sparsified; one bit per entry if only quantised. Immutable, thread-safe.
 class RandomizedGram {
  public:
-  // REQUIRES: randomization.any(), finite; 1 to 65,536 rows, none of whose K(x, x) is negative.
-  // Errors: whatever `control` returns; KERNEL_ZERO when every K(x, x) is 0.
-  // Cost: the products and values of the entries kept, about 40 ns each, and 20 ns a sign drawn.
+  // REQUIRES: randomization.any(); sparsify is finite; 1 to 65,536 rows, without a negative
+  // K(x, x).
+  // Errors: whatever `control` returns; KERNEL_ZERO if every K(x, x) is 0.
+  // Cost: about 40 ns per kept entry for its product and kernel value, and 20 ns per drawn sign.
   static absl::StatusOr<RandomizedGram> Draw(const KernelProgram& program,
                                              ConstMatrixView<double> rows,
                                              const GramRandomization& randomization, uint64_t seed,
@@ -48,38 +49,39 @@ class RandomizedGram {
   // Quantities in the bounds on K̂ − K.
   const GramLaw& law() const { return law_; }
 
-  // out = v·K̂ in float32. Shapes: v and out b×m; out aliases not v. Errors: those of `control`.
+  // Computes out = v·K̂ in float32. Shapes: v and out b×m. `out` must not alias `v`. Errors: those
+  // of `control`.
   absl::Status Multiply(ConstMatrixView<double> v, MatrixView<double> out,
                         const TileControl& control) const;
 
-  // k −= K̂, both triangles. Shape: k m×m. Errors: those of `control`.
+  // Subtracts K̂ from both triangles of `k`, m×m. Errors: those of `control`.
   absl::Status SubtractFrom(MatrixView<float> k, const TileControl& control) const;
 
  private:
   RandomizedGram(int64_t rows, GramLaw law) : law_(law), sparse_(rows) {}
   absl::Status DrawRows(const KernelProgram& program, ConstMatrixView<double> rows, uint64_t seed,
                         const TileControl& control);
-  // Entries of row i that are held in bits.
+  // Stores the signs of row i's entries below the diagonal, and their mirror images, in `bits_`.
   void SetBits(int64_t i, const std::vector<float>& values);
-  // Rows first … first + out.rows() − 1 of a matrix that is held in bits.
+  // Writes rows first … first + out.rows() − 1 of the matrix in `bits_` to `out`.
   void Unpack(int64_t first, MatrixView<float> out) const;
   bool in_bits() const { return law_.sampling == GramSampling::kQuantise; }
 
   GramLaw law_;
-  // The whole matrix if it is sparsified; the diagonal if it is only quantised.
+  // The whole matrix if sparsified; only the diagonal if the matrix is just quantised.
   SparseSymmetric sparse_;
-  // Quantised alone: bit j of row i, from the lowest of byte j/8 on, is 1 for +b.
+  // Used if the matrix is just quantised: bit j of a row is bit j % 8 of byte j/8, and 1 means +b.
   int64_t row_bytes_ = 0;
   std::vector<uint8_t> bits_;
 };
 
 // Effect of the randomization.
 struct GramError {
-  // ‖K̂ − K‖₂ is at most this except with probability kNormDoubt: the estimate of Lanczos, which is
-  // a lower bound, plus its possible error (BoundNorm), together at most 2.1 % more than the norm.
-  // A statement that takes an upper bound of the norm takes this.
+  // Upper bound of ‖K̂ − K‖₂, which fails with probability kNormDoubt: the estimate of Lanczos,
+  // which is a lower bound, plus its possible error (BoundNorm). At most 2.1 % above the norm.
+  // Statements that need an upper bound of the norm use this.
   double norm = 0;
-  // The estimate itself, in float32.
+  // The estimate of Lanczos itself, computed in float32.
   double norm_from_below = 0;
   // max_i Σ_{j≠i} K_ij².
   double largest_row = 0;
@@ -88,16 +90,17 @@ struct GramError {
 };
 
 inline constexpr double kNormDoubt = 1e-3;
-// Steps of Lanczos for m rows: 52 to 69.
+// Returns the number of Lanczos steps for m rows: 52 to 69.
 int64_t GramErrorSteps(int64_t m);
 
-// Cost: all of K, and 4m² bytes, with about 2m² flops a step of Lanczos. The bits do not depend on
-// the number of threads. Errors: whatever `control` returns.
+// Measures the error of `gram` against the exact Gram matrix of `rows`. Cost: all kernel values of
+// K, about 2m² flops per step of Lanczos, and 4m² bytes. The bits do not depend on the number of
+// threads. Errors: whatever `control` returns.
 absl::StatusOr<GramError> MeasureGramError(const KernelProgram& program,
                                            ConstMatrixView<double> rows, const RandomizedGram& gram,
                                            uint64_t seed, const TileControl& control);
 
-// K(S, S) in float32, both triangles.
+// Returns K(S, S) in float32, both triangles.
 absl::StatusOr<Matrix<float>> SingleGram(const KernelProgram& program, ConstMatrixView<double> rows,
                                          const TileControl& control);
 

@@ -20,8 +20,8 @@ absl::Status Emit(const LandmarkTask& task, const StageNumbers& stages, BuiltMap
   return EmitPlans({.input = task.input, .serving_type = task.serving_type}, stages, mapping);
 }
 
-// With K(x, a) = c·x·a, k_r(x)·W = x·(c·A'ᵀ·W): one matrix, stored transposed as the rows of the
-// feature stage.
+// Folds a linear kernel K(x, a) = c·x·a and weights W into one matrix: k_r(x)·W = x·(c·Aᵀ·W), where
+// A has the pivots as rows. The matrix is stored transposed, as the rows of the feature stage.
 StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matrix<double>& w) {
   Matrix<double> wt = Matrix<double>::Uninit(w.cols(), w.rows());
   for (int64_t i = 0; i < w.rows(); ++i) {
@@ -33,7 +33,8 @@ StageNumbers FoldLinear(double factor, const Matrix<double>& pivots, const Matri
   return stages;
 }
 
-// The stages of F(x) = k_r(x)·w, with w upper triangular or dense; a linear kernel folds.
+// Returns the stages of F(x) = k_r(x)·w, with w upper triangular or dense. Folds a linear kernel
+// into one matrix.
 StageNumbers WeightedStages(const LandmarkTask& task, const BuiltMapping& mapping, Matrix<double> w,
                             bool triangular) {
   double factor = 0;

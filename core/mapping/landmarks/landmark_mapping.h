@@ -1,4 +1,4 @@
-// The builders of F1, F2 and F3: landmarks and a kernel in, a plan out.
+// The builders of F1, F2 and F3, which make a plan from landmarks and a kernel.
 #ifndef PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
 #define PHIMAP_CORE_MAPPING_LANDMARKS_LANDMARK_MAPPING_H_
 
@@ -19,47 +19,47 @@
 
 namespace phimap {
 
-// Share of BuildF2's and BuildF3's reported progress at which the Gram matrix is done.
+// Returns the share of BuildF2's and BuildF3's reported progress at which the Gram matrix is done.
 double GramShare(const LandmarkTask& task);
 
-// F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Any kernel.
+// Builds F1(x) = (K(x, x_1) … K(x, x_d)); BBV section 3. Takes any kernel.
 absl::StatusOr<BuiltMapping> BuildF1(const LandmarkTask& task);
 
-// F2(x) = k_r(x)·D_r^{-1/2}·L_r^{-T}: the orthogonal projection of φ(x) onto the span of the
-// landmarks; BBV section 4, with the pseudo-inverse by rank-truncated pivoted Cholesky of the
-// normalised Gram matrix (landmark_factor.h). A linear kernel folds into one matrix. Errors: as
-// FactorLandmarks.
+// Builds F2(x) = k_r(x)·D_r^{-1/2}·L_r^{-T}, the orthogonal projection of φ(x) onto the span of the
+// landmarks; BBV section 4. The pseudo-inverse comes from a rank-truncated pivoted Cholesky
+// factorization of the normalised Gram matrix (landmark_factor.h). A linear kernel is folded into
+// one matrix. Errors: those of FactorLandmarks.
 absl::StatusOr<BuiltMapping> BuildF2(const LandmarkTask& task, const TileControl& control);
 
-// F3 = F2·R/√d3, R r×d3 with independent entries, N(0, 1) or ±1: R_ij is element i·d3 + j of
-// FillProjection. Folded into one r×d3 matrix. BBV section 5. REQUIRES: 1 <= dimensions; not
-// orthonormal.
+// Builds F3 = F2·R/√d3; BBV section 5. R is r×d3 with independent entries, N(0, 1) or ±1; R_ij is
+// element i·d3 + j of FillProjection. Both are folded into one r×d3 matrix. REQUIRES:
+// 1 <= dimensions; not orthonormal.
 absl::StatusOr<BuiltMapping> BuildF3(const LandmarkTask& task, const ProjectionTask& projection,
                                      const TileControl& control);
 
-// Size of a builder's task.
+// Size of a builder's task, for forecasts.
 struct LandmarkShape {
   int64_t landmarks = 0;
-  // After the input stage.
+  // Number of columns after the input stage.
   int64_t columns = 0;
-  // At most this many landmarks are independent: min(landmarks, FeatureDimension).
+  // Maximum number of independent landmarks: min(landmarks, FeatureDimension).
   int64_t rank = 0;
   // F3 only.
   int64_t dimensions = 0;
   ProjectionKind projection = ProjectionKind::kGaussian;
   FloatType serving_type = FloatType::kFloat32;
-  // The kernel folds into one matrix.
+  // Whether the kernel is linear, so that the plan is one matrix.
   bool linear = false;
   // Cost of a kernel value.
   ValueWork value;
-  // Most threads that factor the landmarks at once: each holds a tile.
+  // Maximum number of threads that factor the landmarks at once. Each holds a tile.
   int threads = 1;
 };
 
-// The shape of a mapping with landmarks.
+// Returns the shape of the builder's task for a mapping with landmarks.
 LandmarkShape LandmarkShapeOf(const MappingShape& shape);
 
-// Cost and result sizes of each builder.
+// Return cost and result sizes of each builder.
 MappingCost CostOfF1(const LandmarkShape& shape);
 MappingCost CostOfF2(const LandmarkShape& shape);
 MappingCost CostOfF3(const LandmarkShape& shape);

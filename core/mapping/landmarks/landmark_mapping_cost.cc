@@ -18,13 +18,13 @@ Work FactorWork(const LandmarkShape& shape) {
   return work += WorkOfFactorPivoted(shape.landmarks, shape.rank);
 }
 
-// The factor and the pivots' rows, which the certificate needs.
+// Returns the bytes of the factor and the pivots' rows, which are kept for the certificate.
 int64_t FactorBytes(const LandmarkShape& shape) {
   return kDouble * shape.rank * (shape.rank + shape.columns);
 }
 
-// While the landmarks are factored: their rounded rows and Gram matrix; tiles of it at first, the
-// factor at last.
+// Returns the peak memory of FactorLandmarks: the rounded rows and the Gram matrix, plus tiles of
+// the Gram matrix at first or the factor at the end.
 int64_t FactoringBytes(const LandmarkShape& shape) {
   const int64_t d = shape.landmarks;
   const int64_t tiles = std::min<int64_t>(shape.threads, (d + 255) / 256);
@@ -32,12 +32,12 @@ int64_t FactoringBytes(const LandmarkShape& shape) {
          std::max(FactorBytes(shape), kDouble * 256 * d * tiles);
 }
 
-// The numbers of a projection with `weights` numbers behind r kernel values; or of the matrix that
-// both fold into, `outputs` rows.
+// Sets the sizes of a plan with r kernel values and a projection of `weights` numbers. For a linear
+// kernel, both are folded into one matrix of `outputs` rows.
 void SetPlan(const LandmarkShape& shape, int64_t weights, int64_t outputs, MappingCost& cost) {
   cost.output_columns = outputs;
   cost.plan_numbers = shape.linear ? outputs * shape.columns : shape.rank * shape.columns + weights;
-  // A kernel without products has no products with the pivots.
+  // A kernel without inner products needs no products with the pivots.
   const double products = shape.linear ? 1 : shape.value.products;
   cost.row.product_flops =
       2 * static_cast<double>(cost.plan_numbers) -
@@ -45,8 +45,8 @@ void SetPlan(const LandmarkShape& shape, int64_t weights, int64_t outputs, Mappi
   cost.row.elements = shape.linear ? 0 : static_cast<double>(shape.rank) * shape.value.elements;
 }
 
-// F2 and F3: what they hold beside the factor while they make `weights` and the plans, of which
-// `passing` bytes are gone when they are done.
+// Sets the memory of F2 and F3. `passing` bytes are needed only while the weights and the plans are
+// made.
 void SetBytes(const LandmarkShape& shape, int64_t passing, MappingCost& cost) {
   cost.kept_bytes = FactorBytes(shape) + PlanPairBytes(shape.serving_type, cost.plan_numbers);
   cost.build_bytes = std::max(FactoringBytes(shape), cost.kept_bytes + passing);
@@ -60,7 +60,7 @@ LandmarkShape LandmarkShapeOf(const MappingShape& shape) {
   double factor = 0;
   const int64_t landmarks = spec.mapping.landmarks;
   if (spec.remote.has_value()) {
-    // A Gram matrix keeps only the landmarks' numbers.
+    // With precomputed() values, a plan stores only the row number of each landmark.
     return {.landmarks = landmarks,
             .columns = spec.is_precomputed() ? 1 : columns,
             .rank = landmarks,
@@ -99,7 +99,7 @@ MappingCost CostOfF2(const LandmarkShape& shape) {
   cost.work += WorkOfTransposedInverse(r);
   if (shape.linear) cost.work.product_flops += 2 * rank * rank * static_cast<double>(shape.columns);
   SetPlan(shape, r * (r + 1) / 2, r, cost);
-  // The inverse, and the pivots' rows once more.
+  // Temporary: the inverse of the factor and a copy of the pivots' rows.
   SetBytes(shape, kDouble * r * (r + shape.columns), cost);
   cost.work.elements += 4 * static_cast<double>(cost.plan_numbers);
   return cost;
@@ -115,7 +115,7 @@ MappingCost CostOfF3(const LandmarkShape& shape) {
     cost.work.product_flops += 2 * rank * dimensions * static_cast<double>(shape.columns);
   }
   SetPlan(shape, shape.rank * shape.dimensions, shape.dimensions, cost);
-  // The weights once more, and the pivots' rows.
+  // Temporary: the weights and a copy of the pivots' rows.
   SetBytes(shape, kDouble * shape.rank * (shape.dimensions + shape.columns), cost);
   cost.work.elements += 2 * static_cast<double>(cost.plan_numbers);
   return cost;

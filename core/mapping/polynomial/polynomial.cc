@@ -1,4 +1,5 @@
-// polynomial(dimensions=…): the monomials of a polynomial kernel, if they are no more.
+// polynomial(dimensions=…): the monomials of a polynomial kernel, if there are at most
+// `dimensions`.
 #include <optional>
 
 #include "absl/strings/str_cat.h"

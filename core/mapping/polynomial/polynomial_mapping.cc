@@ -11,9 +11,10 @@
 namespace phimap {
 namespace {
 
-// Returns the root of c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0} for one monomial, given by its
-// columns in rising order; the constant comes first, as −1. q!/(a_0!·a_1! …) is computed factor by
-// factor, i over the number of times that the i-th column has occurred, and so stays an integer.
+// Returns √(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0}) for one monomial. `columns` lists its q
+// columns in ascending order; −1 is the constant. q!/(a_0!·a_1! …) is the product over i = 1 … q of
+// i divided by the number of times that the i-th column has occurred so far. It is an integer after
+// each step.
 double CoefficientOf(const PolynomialKernel& kernel, const std::vector<int32_t>& columns) {
   double count = 1;
   double run = 0;
@@ -26,7 +27,8 @@ double CoefficientOf(const PolynomialKernel& kernel, const std::vector<int32_t>&
   return std::sqrt(count) * powers;
 }
 
-// The next of the rising columns from `least` to last; false after the last.
+// Advances `columns` to the next ascending sequence of columns up to `last`. Returns false if there
+// is none.
 bool Advance(int32_t last, std::vector<int32_t>& columns) {
   for (size_t i = columns.size(); i-- > 0;) {
     if (columns[i] == last) continue;
@@ -40,11 +42,12 @@ bool Advance(int32_t last, std::vector<int32_t>& columns) {
 }  // namespace
 
 std::optional<int64_t> PolynomialKernel::Monomials(int64_t columns) const {
-  // C(n + q − 1, q) for n columns, including the constant one.
+  // The number is C(n + q − 1, q), where n counts the columns and, if coef0 > 0, the constant.
   const int64_t n = columns + (coef0 > 0 ? 1 : 0);
   int64_t count = 1;
   for (int64_t i = 1; i <= degree; ++i) {
-    // Exact: the product of i consecutive numbers. Under 65,536·131,072 before the division.
+    // The division is exact, because i! divides a product of i consecutive numbers. The product is
+    // under 65,536·131,072.
     count = count * (n + i - 1) / i;
     if (count > kMaxPlanDimension) return std::nullopt;
   }
@@ -63,7 +66,7 @@ std::optional<PolynomialKernel> PolynomialKernelOf(const KernelExpression& kerne
   if (!(found.factor > 0) || !std::isfinite(found.factor) || !(found.coef0 >= 0)) {
     return std::nullopt;
   }
-  // NaN is still to be resolved, to a number > 0.
+  // NaN means that gamma is not resolved yet; it will be > 0.
   if (found.gamma <= 0) return std::nullopt;
   return found;
 }

@@ -20,23 +20,23 @@ struct PolynomialKernel {
   double coef0 = 0;
   int degree = 1;
 
-  // Number of monomials of `columns` columns: of the given degree if coef0 is 0, else of all
-  // degrees up to it. nullopt if it exceeds kMaxPlanDimension.
+  // Returns the number of monomials of `columns` columns: those of degree `degree` if coef0 is 0,
+  // otherwise all up to that degree. Returns nullopt if the number exceeds kMaxPlanDimension.
   std::optional<int64_t> Monomials(int64_t columns) const;
 };
 
-// The expression's parameters, if it is c·linear() or c·poly() with c > 0 and finite, gamma > 0 and
-// coef0 >= 0. Before gamma is resolved its number means nothing.
+// Returns the parameters of c·linear() or c·poly() with c > 0 and finite, gamma > 0 and coef0 >= 0,
+// and nullopt for any other expression. `gamma` of the result is NaN until gamma is resolved.
 std::optional<PolynomialKernel> PolynomialKernelOf(const KernelExpression& kernel);
 
-// φ(x) = (√(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0})·x_1^{a_1}·x_2^{a_2} …) over all
-// exponents a_0 + a_1 + … = q: φ(x)·φ(y) = K(x, y) by the multinomial theorem. In the order of
-// their columns, the constant's first. VALUE_NOT_REPRESENTABLE where a factor does not fit into the
-// serving type. REQUIRES: kernel.Monomials(columns) is there.
+// Builds φ(x) = (√(c·q!/(a_0!·a_1! …)·coef0^{a_0}·gamma^{q − a_0})·x_1^{a_1}·x_2^{a_2} …) over all
+// exponents a_0 + a_1 + … = q. φ(x)·φ(y) = K(x, y) by the multinomial theorem. Monomials are in
+// lexicographic order of their columns, the constant first. VALUE_NOT_REPRESENTABLE if a factor
+// does not fit into the serving type. REQUIRES: kernel.Monomials(columns) has a value.
 absl::StatusOr<PlanPair> BuildPolynomial(const ServedAs& as, const PolynomialKernel& kernel,
                                          Checkpoint checkpoint);
 
-// Cost and result sizes of BuildPolynomial.
+// Returns cost and result sizes of BuildPolynomial.
 MappingCost CostOfPolynomial(const PolynomialKernel& kernel, int64_t columns,
                              FloatType serving_type);
 

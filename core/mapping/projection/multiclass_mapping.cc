@@ -1,5 +1,5 @@
-// multiclass(classes=…, dimensions=…): a random projection of the inputs for each class, on which
-// one weight vector tells all classes apart.
+// multiclass(classes=…, dimensions=…): a random projection of the inputs for each class, so that
+// one weight vector separates all classes.
 #include <cmath>
 #include <optional>
 
@@ -30,7 +30,7 @@ absl::Status CheckClasses(const MappingSpec& spec) {
 std::string MulticlassTheorem(const TheoremTask& task) {
   const int64_t n = task.spec.dimensions;
   const int64_t classes = task.spec.classes;
-  // Theorem 9's 1 − δ is of angles, three of Lemma 10's events each.
+  // Theorem 9 preserves m(L − 1) angles, and each needs three events of Lemma 10.
   const double angles = static_cast<double>(kTheoremRows) * static_cast<double>(classes - 1);
   const std::optional<double> e = LengthDistortion(Tier::kDerived, n, kTheoremDelta / (3 * angles));
   const double least =
@@ -58,7 +58,7 @@ constinit const Mapping kMulticlassMapping = {
     .takes_leaf = [](const LeafKernel& leaf) { return leaf.is_inner_product; },
     .default_kernel = "linear()",
     .theorem_line = "one weight vector for all classes (Shi and others 2012, Theorem 9)",
-    // F(x)·F(y) stands for K(x, y) times the number of classes.
+    // F(x)·F(y) approximates K(x, y) times the number of classes.
     .approximates_kernel = false,
     .theorem_scope = "rows that do not depend on the seed, as they are after scaling",
     .validate = CheckClasses,

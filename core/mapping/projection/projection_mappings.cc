@@ -14,7 +14,7 @@
 namespace phimap {
 namespace {
 
-// Source of the bound for these entries.
+// Returns the paper that proves the bound for matrices of this kind.
 absl::string_view ProjectionSource(ProjectionKind kind) {
   switch (kind) {
     case ProjectionKind::kGaussian:

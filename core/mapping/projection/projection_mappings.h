@@ -1,4 +1,4 @@
-// Common parts of the mappings that are random projections of the inputs.
+// Parts shared by the mappings that project their inputs at random.
 #ifndef PHIMAP_CORE_MAPPING_PROJECTION_PROJECTION_MAPPINGS_H_
 #define PHIMAP_CORE_MAPPING_PROJECTION_PROJECTION_MAPPINGS_H_
 
@@ -15,15 +15,17 @@
 
 namespace phimap {
 
-// 1 − δ of a theorem's numbers, and how many rows a statement about many rows is of.
+// Theorems are stated with probability 1 − kTheoremDelta; statements about many rows are about
+// kTheoremRows rows.
 inline constexpr double kTheoremDelta = 0.05;
 inline constexpr int64_t kTheoremRows = 1000;
 inline constexpr double kTheoremPairs = kTheoremRows * (kTheoremRows - 1) / 2.0;
 
-// The random matrix that a spec asks for: one block, or one for each class.
+// Returns the random matrix that the spec requests: one block, or one block per class.
 ProjectionTask ProjectionTaskOf(const BuildSpec& spec);
 
-// FAILED_PRECONDITION (DIMENSIONS_TOO_MANY): only as many rows as columns can be orthonormal.
+// Returns FAILED_PRECONDITION (DIMENSIONS_TOO_MANY) if the spec requests more orthonormal rows than
+// there are columns.
 absl::Status CheckOrthonormalRows(const BuildSpec& spec, int64_t columns);
 
 MappingCost CostOfProjectionMapping(const MappingShape& shape);
@@ -31,11 +33,11 @@ MappingCost CostOfProjectionMapping(const MappingShape& shape);
 absl::StatusOr<BuiltMapping> BuildProjectionMapping(const BuildSpec& spec, const LandmarkTask& task,
                                                     const TileControl& control);
 
-// "e = 0.1", or "no e below 1": by how much k dimensions change squared lengths but with
-// probability `delta`.
+// Returns "e = 0.1" or "no e below 1": the relative change of squared lengths by a projection to
+// `dimensions`, which is exceeded with probability at most `delta`.
 std::string DistortionText(int64_t dimensions, double delta);
 
-// Theorem about squared lengths after a projection with such entries.
+// Returns the theorem about squared lengths after a projection of this kind.
 std::string ProjectionTheoremText(ProjectionKind kind, int64_t dimensions);
 
 }  // namespace phimap

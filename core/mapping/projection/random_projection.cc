@@ -12,7 +12,7 @@
 namespace phimap {
 namespace {
 
-// Row i of the result is row pivots[i] of `rows`.
+// Returns the rows in the order of the pivots: row i of the result is row pivots[i] of `rows`.
 Matrix<double> InOrder(ConstMatrixView<double> rows, const std::vector<int64_t>& pivots) {
   Matrix<double> out = Matrix<double>::Uninit(rows.rows(), rows.cols());
   for (int64_t i = 0; i < rows.rows(); ++i) {
@@ -21,7 +21,8 @@ Matrix<double> InOrder(ConstMatrixView<double> rows, const std::vector<int64_t>&
   return out;
 }
 
-// rows ← L⁻¹·rows with L·Lᵀ = rows·rowsᵀ + shift·I, rows and columns in the order of the pivots.
+// Replaces `rows` by L⁻¹·rows with L·Lᵀ = rows·rowsᵀ + shift·I, where rows are in the order of the
+// pivots.
 absl::Status Orthogonalize(double shift, MatrixView<double> rows, Checkpoint checkpoint) {
   const int64_t k = rows.rows();
   Matrix<double> gram = Matrix<double>::Uninit(k, k);
@@ -36,11 +37,11 @@ absl::Status Orthogonalize(double shift, MatrixView<double> rows, Checkpoint che
   return absl::OkStatus();
 }
 
-// Shift that makes the first factorization succeed even for dependent normal rows (shifted Cholesky
-// QR: Fukaya, Kannan, Nakatsukasa, Yamamoto, Yanagisawa 2020): 11(nk + k(k+1))·u·‖rows‖₂², with
-// 4n for the squared norm of a k×n matrix of normal numbers, k <= n. The shift leaves a condition
-// number of about 10⁴ at n = 2,048; then the second pass leaves an error of 10⁻⁸, and the third
-// only rounding.
+// Returns the shift with which the first factorization succeeds even for dependent rows (shifted
+// Cholesky QR: Fukaya, Kannan, Nakatsukasa, Yamamoto, Yanagisawa 2020): 11(nk + k(k+1))·u·‖rows‖₂².
+// The squared norm of a k×n matrix of normal numbers, k <= n, is taken as 4n. At n = 2,048 the
+// first pass leaves a condition number of about 10⁴; the second pass leaves an error of 10⁻⁸, the
+// third only rounding.
 double FirstShift(int64_t k, int64_t n) {
   const double rows = static_cast<double>(k);
   const double columns = static_cast<double>(n);

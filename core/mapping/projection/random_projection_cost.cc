@@ -13,7 +13,7 @@ constexpr int kPasses = 3;
 
 }  // namespace
 
-// A normal number takes 30 ns, a coin or a die 20; a value of an rbf under 4.
+// A normal number takes 30 ns, a coin or die 20 ns, an rbf value less than 4 ns.
 double ElementsOfEntry(ProjectionKind kind) {
   switch (kind) {
     case ProjectionKind::kGaussian:
@@ -31,7 +31,7 @@ Work WorkOfOrthonormalRows(int64_t k, int64_t n) {
   const double columns = static_cast<double>(n);
   Work work{.elements = ElementsOfEntry(ProjectionKind::kOrthonormal) * rows * columns};
   for (int pass = 0; pass < kPasses; ++pass) {
-    // Gram matrix, factor, solve, and the rows in the order of the pivots and back.
+    // Gram matrix, factorization, triangular solve, and reordering the rows by pivots.
     work.product_flops += rows * (rows + 1) * columns + rows * rows * columns;
     work += WorkOfFactorPivoted(k, k);
     work.elements += rows * columns;
@@ -54,7 +54,8 @@ MappingCost CostOfRandomProjection(const ProjectionShape& shape) {
   }
   cost.work.elements += 2 * entries;  // rounded into both plans
   cost.kept_bytes = PlanPairBytes(shape.serving_type, numbers);
-  // The matrix in float64, and beside it what makes it orthonormal or the plans that it goes into.
+  // The matrix in float64, plus the larger of two: the scratch memory of FillOrthonormalRows, or
+  // the plans.
   const int64_t making =
       orthonormal ? BytesOfOrthonormalRows(shape.dimensions, shape.columns) : int64_t{0};
   cost.build_bytes = kDouble * numbers + std::max(making, cost.kept_bytes);

@@ -1,4 +1,4 @@
-// The sample of a stream that has ended, divided by the uses of its rows.
+// The sample of a complete stream, divided into pool, held-out rows and deciding rows.
 #ifndef PHIMAP_CORE_MAPPING_SAMPLE_BUILD_SAMPLE_H_
 #define PHIMAP_CORE_MAPPING_SAMPLE_BUILD_SAMPLE_H_
 
@@ -15,32 +15,34 @@ namespace phimap {
 
 struct BuildSample {
   StreamSample stream;
-  // Slots of the reservoir; of a Gram matrix the held-out rows of the stream alone.
+  // Slots of the reservoir. For a Gram matrix, only `held_out` is set, to positions in the stream.
   SampleSplit split;
-  // Rows before the input stage; empty for a Gram matrix.
+  // Held-out rows before the input stage; empty for a Gram matrix.
   Matrix<double> held_out;
-  // Rows that decide the number of landmarks, before the input stage; empty if the number is given.
+  // Deciding rows before the input stage; empty if the number of landmarks is given.
   Matrix<double> deciding;
-  // Stage before any kernel: standardisation, centring, or nothing.
+  // Input stage: standardisation, centring, or nothing.
   InputStage input;
 
-  // Whether rows of every matrix are places of strings in the stream's sample.
+  // Whether examples are strings. Then each row is an index into StreamSample::strings().
   bool of_strings() const { return IsString(stream.kind()); }
-  // Only dense rows are shifted: a shift would make sparse rows dense, so they are scaled only.
+  // Whether the input stage may shift rows. A shift would make sparse rows dense, so these are only
+  // scaled.
   bool shifts() const { return stream.kind() == ExampleKind::kDense; }
-  // Rows that landmarks were drawn from.
+  // Number of rows that landmarks are drawn from.
   int64_t pool_rows() const;
   int64_t held_out_rows() const { return static_cast<int64_t>(split.held_out.size()); }
-  // Returns the first rows of the pool before the input stage. The pool's order is random, so they
-  // are a uniform sample.
+  // Returns the first rows of the pool before the input stage. The pool is in random order, so they
+  // are a uniform sample of it.
   Matrix<double> FirstOfPool(int64_t at_most) const;
 };
 
-// Errors: CheckStreamRows, BuildSpec::CheckExamples, GramSample::CheckComplete,
-// ColumnMoments::CheckFinite and, standardized, CheckScales.
+// Checks that a mapping can be built from the stream. Errors: those of CheckStreamRows,
+// BuildSpec::CheckExamples, GramSample::CheckComplete, ColumnMoments::CheckFinite and, if
+// standardized, ColumnMoments::CheckScales.
 absl::Status CheckStream(const BuildSpec& spec, const StreamSample& stream);
 
-// REQUIRES: CheckStream is OK.
+// Divides the sample at random (StreamId::kSplit). REQUIRES: CheckStream is OK.
 BuildSample Divide(const BuildSpec& spec, StreamSample stream);
 
 }  // namespace phimap

@@ -1,4 +1,4 @@
-// Resolving `gamma=scale` and `gamma=median` from the data.
+// Resolves `gamma=scale` and `gamma=median` from the data.
 #ifndef PHIMAP_CORE_MAPPING_SAMPLE_GAMMA_H_
 #define PHIMAP_CORE_MAPPING_SAMPLE_GAMMA_H_
 
@@ -10,18 +10,18 @@
 
 namespace phimap {
 
-// Most pairs that the median is taken over.
+// Maximum number of pairs for the median.
 inline constexpr int64_t kMaxGammaPairs = 1'000'000;
 
-// 1/(p·Var), Var the population variance of all entries of the stream, after standardisation if
-// that is asked for; `shifted` false: columns are scaled only. FAILED_PRECONDITION
-// (GAMMA_UNDEFINED) when all entries are equal.
+// Returns 1/(p·Var), where Var is the population variance of all entries of the stream, after
+// standardisation if `standardized`. If `shifted` is false, standardisation only scales columns.
+// FAILED_PRECONDITION (GAMMA_UNDEFINED) if Var is 0 or not finite.
 absl::StatusOr<double> ScaleGamma(const ColumnMoments& moments, bool standardized,
                                   bool shifted = true);
 
-// 1/median ‖x−y‖² over all pairs of distinct rows of `pool`, or over kMaxGammaPairs pairs drawn
-// from StreamId::kGammaPairs of `seed` when there are more. FAILED_PRECONDITION (GAMMA_UNDEFINED)
-// when the median is 0 or no pair exists.
+// Returns 1/median ‖x−y‖² over all pairs of distinct rows of `pool`, or over kMaxGammaPairs pairs
+// drawn from StreamId::kGammaPairs of `seed` if there are more. FAILED_PRECONDITION
+// (GAMMA_UNDEFINED) if the median is 0 or not finite, or if no pair exists.
 absl::StatusOr<double> MedianGamma(ConstMatrixView<double> pool, uint64_t seed);
 
 }  // namespace phimap

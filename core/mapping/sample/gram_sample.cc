@@ -32,7 +32,7 @@ GramSample::GramSample(const BuildSpec& spec, int64_t examples)
     : examples_(examples), row_(static_cast<size_t>(examples)) {
   const int64_t wanted = spec.mapping.landmarks;
   const int64_t given = std::min(spec.mapping.given_rows(), examples);
-  // Given landmarks come first and are excluded from the others.
+  // Given landmarks are the first examples, and have no other use.
   std::vector<int64_t> order =
       FirstOfPermutation(examples - given, examples - given, {spec.seed, StreamId::kSplit});
   for (int64_t& row : order) row += given;
@@ -44,7 +44,8 @@ GramSample::GramSample(const BuildSpec& spec, int64_t examples)
   landmarks_.resize(static_cast<size_t>(given));
   std::iota(landmarks_.begin(), landmarks_.end(), 0);
   landmarks_.insert(landmarks_.end(), order.begin() + held_out, order.begin() + held_out + drawn);
-  // From the end: no landmarks, as far as there are others.
+  // Rows for the spectrum come from the end of the order, so that they are not landmarks if there
+  // are enough other rows.
   spectrum_.assign(order.end() - std::min(kMaxRemoteSpectrumRows, pool_rows_), order.end());
   for (const std::vector<int64_t>* part : {&landmarks_, &held_out_, &spectrum_}) {
     kept_.insert(kept_.end(), part->begin(), part->end());

@@ -40,7 +40,8 @@ struct StreamSample::State {
     if (IsString(kind)) strings->resize(static_cast<size_t>(reservoir.capacity() + given_rows));
   }
 
-  // Takes the rows of a block that are landmarks by their place; the others are left.
+  // Copies the block's given landmarks, which are the first rows of the stream. Returns the
+  // remaining rows of the block.
   ConstMatrixView<double> TakeGiven(ConstMatrixView<double> block) {
     const int64_t missing = given_rows * block.cols() - static_cast<int64_t>(given.size());
     const int64_t count = std::min(block.rows(), missing / block.cols());
@@ -48,12 +49,12 @@ struct StreamSample::State {
     return block.Rows(count, block.rows() - count);
   }
 
-  // Keeps a string in a place.
+  // Stores a string at `place`. Returns RESOURCE_EXHAUSTED if the strings become too long in total.
   absl::Status Keep(const std::string& string, int64_t place) {
     string_bytes += static_cast<int64_t>(string.size());
     string_bytes -= static_cast<int64_t>((*strings)[place].size());
     std::string(string).swap(
-        (*strings)[place]);  // an assignment would keep the room of a longer one
+        (*strings)[place]);  // an assignment would keep the capacity of a longer string
     if (string_bytes <= kMaxSampledStringBytes) return absl::OkStatus();
     return MakeError(absl::StatusCode::kResourceExhausted, "SAMPLE_TOO_LARGE", "spec.pool_rows",
                      absl::StrCat("the sample of at most ", reservoir.capacity(),
@@ -66,14 +67,14 @@ struct StreamSample::State {
   int64_t pool_rows;
   bool copies_pool;
   int64_t given_rows;
-  // The number of rows received so far that are landmarks by their position.
+  // Given landmarks received so far.
   std::vector<double> given;
   ColumnMoments moments;
   Reservoir reservoir;
   std::optional<GramSample> gram;
-  // Rows on their way, widened to float64.
+  // Buffer for rows, widened to float64.
   Matrix<double> block;
-  // Strings by slot of the reservoir, followed by the given ones.
+  // Strings by slot of the reservoir, followed by the given landmarks.
   std::shared_ptr<std::vector<std::string>> strings = std::make_shared<std::vector<std::string>>();
   int64_t string_bytes = 0;
 };
@@ -179,7 +180,7 @@ Matrix<float> StreamSample::MadeUpRows(int64_t count, uint64_t seed) const {
       const double deviation = moments().deviation(j);
       const double value =
           moments().mean(j) + deviation * normals.Normal(static_cast<uint64_t>(i * columns() + j));
-      // A column beyond float32 is 0 here: any number will do.
+      // A value that overflows float32 becomes 0, since these rows may be any numbers.
       rows(i, j) = std::abs(value) < 1e38 ? static_cast<float>(value) : 0.0f;
     }
   }
@@ -190,7 +191,7 @@ absl::Status CheckStreamRows(const BuildSpec& spec, int64_t rows) {
   const bool found = spec.mapping.count_rule != nullptr;
   const int64_t landmarks = found ? kMinDecidedStream : spec.mapping.landmarks;
   const bool given = spec.mapping.given_rows() > 0;
-  // A stream of landmarks alone has no rows for means, deviations or gamma.
+  // Given landmarks count for neither moments nor gamma, so at least one more row is needed.
   const int64_t least = std::max<int64_t>(1, landmarks + (given ? 1 : 0));
   if (rows == 0) {
     return MakeError(absl::StatusCode::kFailedPrecondition, "STREAM_EMPTY", "examples",

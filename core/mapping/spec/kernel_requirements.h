@@ -12,17 +12,18 @@
 
 namespace phimap {
 
-// "rbf() or laplacian()": the leaf kernels for which `is` holds.
+// Returns the names of the leaf kernels for which `is` holds, such as "rbf() or laplacian()".
 std::string LeafKernelNames(absl::FunctionRef<bool(const LeafKernel&)> is);
 
-// INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE, field "kernel"): "fourier REQUIREMENT, got KERNEL".
+// Returns INVALID_ARGUMENT (KERNEL_NOT_APPLICABLE, field "kernel") with the message
+// "fourier REQUIREMENT, got KERNEL".
 absl::Status KernelNotApplicable(const BuildSpec& spec, absl::string_view requirement);
 
-// INVALID_ARGUMENT (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") for a kernel that is known
-// not to be positive semidefinite.
+// Returns INVALID_ARGUMENT (KERNEL_NOT_POSITIVE_SEMIDEFINITE, field "kernel") for a kernel that is
+// known not to be positive semidefinite.
 absl::Status RequireDefinite(const BuildSpec& spec);
 
-// A kernel that is c·linear() with c > 0.
+// Returns KernelNotApplicable unless the kernel is c·linear() with c > 0.
 absl::Status RequireLinear(const BuildSpec& spec);
 
 }  // namespace phimap

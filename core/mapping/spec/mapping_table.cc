@@ -7,7 +7,7 @@
 
 namespace phimap {
 
-// Each is defined in the file of its name; a new one takes a line here and one below.
+// Each mapping is defined in a file of its own. Add a new mapping here and to kMappings.
 extern const Mapping kF1Mapping;
 extern const Mapping kF2Mapping;
 extern const Mapping kF3Mapping;
