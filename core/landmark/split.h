@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxDefaultFactorBytes = int64_t{1} << 30;
 // by kMaxDefaultPoolBytes, but at least `landmarks`. REQUIRES 1 ≤ landmarks ≤ 2^58 and columns ≥ 1.
 int64_t DefaultPoolRows(int64_t landmarks, int64_t columns);
 
-// Numbers of deciding rows, which decide how many landmarks suffice (LandmarkGrowth). They are a
+// Numbers of deciding rows, which decide how many landmarks suffice (CountRule). They are a
 // tenth of the pool, at most 1,000 and at least 20. The 95 % quantile of 20 rows is the second
 // largest value.
 inline constexpr int64_t kMaxDecidingRows = 1000;
