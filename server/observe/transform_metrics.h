@@ -1,8 +1,8 @@
-// Counts of requests for features, for all protocols.
+// Metrics of requests for features, for all protocols.
 //
-// The life of a request is cut into four phases: parse, from when the message is complete to when
-// the scheduler has the work (checks, the reference, and the load of a version that is not live);
-// queue; compute; and answer, from the features to when they are sent. Thread-safe.
+// A request passes through four phases: parse, from its complete message until the scheduler has
+// the work (checks, resolving the reference, and loading a version that is not live); queue;
+// compute; and answer, from its features until they are sent. Thread-safe.
 #ifndef PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 #define PHIMAP_SERVER_OBSERVE_TRANSFORM_METRICS_H_
 
@@ -16,7 +16,7 @@
 
 namespace phimap {
 
-// Reason for which accepted work was not computed.
+// Why accepted work was not computed.
 enum class Drop { kDeadline, kCancelled };
 inline constexpr int kDrops = 2;
 
@@ -26,9 +26,9 @@ class TransformMetrics {
   TransformMetrics(const TransformMetrics&) = delete;
   TransformMetrics& operator=(const TransformMetrics&) = delete;
 
-  // Records a batch of the engine: `requests` requests that have `rows` rows together.
+  // Records a batch of the engine: `requests` requests with `rows` rows in total.
   void PassComputed(int64_t requests, int64_t rows) const;
-  // Records one request of the batch, which got its features.
+  // Records one request of a batch that got its features.
   void RequestComputed(int64_t rows, double pass_seconds) const;
 
   prometheus::Counter* const rows;
@@ -38,9 +38,9 @@ class TransformMetrics {
   prometheus::Histogram* const queue_seconds;
   prometheus::Histogram* const compute_seconds;
   prometheus::Histogram* const answer_seconds;
-  // Bytes that are charged for requests and answers, from before they arrive until they are sent.
+  // Bytes charged for requests and answers, from before they arrive until they are sent.
   prometheus::Gauge* const memory_bytes;
-  // Requests computed on the thread that brought them.
+  // Number of requests computed on the event loop that received them.
   prometheus::Counter* const inline_requests;
   prometheus::Counter* const pool_busy_seconds;
   // Indexed by Drop.
